@@ -153,7 +153,7 @@ def _stored(incoming: Incoming, archive: ZipFile, members: dict[str, Any], progr
         for member in MEMBERS:
             with archive.open(member.file) as file:
                 lines = with_progress(_lines(member, file), partial(_tell, progress, done, total))
-                bundle.store(member, lines, carried.rows[member.name], incoming)
+                bundle.store_member(member, lines, carried.rows[member.name], incoming)
             done += carried.rows[member.name]
         audit.record(actor=incoming.actor, project=project, verb="import bundle", subject=project)
     return carried

@@ -78,7 +78,7 @@ def _identity(settings: Settings) -> dict[str, Any]:
 
 
 # --- doing it -------------------------------------------------------------------------------------------------------
-def carry_out(*, computation_pk: int) -> None:
+def carry_out_computation(*, computation_pk: int) -> None:
     """Compute the numbers, unless somebody else does or did; one that fails says why on the page."""
     rows = Computation.objects.select_related("campaign__rubric_version", "campaign__dataset")
     computation = rows.filter(pk=computation_pk).first()
@@ -112,7 +112,7 @@ def _finish(computation: Computation, heartbeat: JobHeartbeat) -> None:
     job = cast(Job, computation.job)
     with transaction.atomic():
         Computation.objects.filter(pk=computation.pk, job=job).delete()
-        if not jobs.finish(job, done=heartbeat.done, total=heartbeat.total):
+        if not jobs.finish_job(job, done=heartbeat.done, total=heartbeat.total):
             transaction.set_rollback(True)
 
 

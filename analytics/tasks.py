@@ -21,7 +21,7 @@ LONGEST = {"soft_time_limit": computing.LONGEST, "time_limit": computing.LONGEST
 @shared_task(**LONGEST)
 def compute_numbers(computation_pk: int) -> None:
     """Compute numbers that were asked for."""
-    computing.carry_out(computation_pk=computation_pk)
+    computing.carry_out_computation(computation_pk=computation_pk)
 
 
 @shared_task
@@ -50,4 +50,4 @@ def ask_to_compute(*, campaign: Campaign, settings: Settings | None = None) -> N
 @shared_task(**LONGEST)
 def carry_transfer(transfer_pk: int) -> None:
     """Write an export to its file, or load a bundle."""
-    transfers.carry_out(transfer_pk=transfer_pk)
+    transfers.carry_out_transfer(transfer_pk=transfer_pk)

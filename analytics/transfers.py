@@ -119,7 +119,7 @@ def has_file(transfer: Transfer) -> bool:
 
 
 # --- carrying it out ------------------------------------------------------------------------------------------------
-def carry_out(*, transfer_pk: int) -> None:
+def carry_out_transfer(*, transfer_pk: int) -> None:
     """Write or load it, unless somebody else does or did. What it came to is on the transfer, for its owner."""
     waiting = Transfer.objects.filter(pk=transfer_pk, state=State.WAITING)
     transfer = waiting.select_related("project", "created_by").first()
@@ -186,7 +186,7 @@ def _settle(transfer: Transfer, state: Transfer.State, *, rows: int = 0, **chang
     with transaction.atomic():
         if _ended(transfer, state, **changes):
             is_failed = state == State.FAILED
-            if jobs.fail(job, changes["sentence"]) if is_failed else jobs.finish(job, done=rows, total=rows):
+            if jobs.fail(job, changes["sentence"]) if is_failed else jobs.finish_job(job, done=rows, total=rows):
                 return True
         transaction.set_rollback(True)
     return False

@@ -19,7 +19,7 @@ class AnnotationConfig(AppConfig):
         if campaigns.contents not in removal.contents:
             removal.contents.append(campaigns.contents)
         jobs.KINDS.update(import_jobs.KINDS)
-        for clear in (storage.sweep, uploads.sweep, parsed_files.sweep_parsed):
+        for clear in (storage.sweep, uploads.sweep_uploads, parsed_files.sweep_parsed):
             if clear not in jobs.cleanings:
                 jobs.cleanings.append(clear)
         if not invitations.panel_access:

@@ -123,7 +123,7 @@ def written(member: Member, outgoing: Outgoing) -> Iterator[bytes]:
 
 
 # --- in -------------------------------------------------------------------------------------------------------------
-def store(member: Member, lines: Iterator[bytes], count: int, incoming: Incoming) -> None:
+def store_member(member: Member, lines: Iterator[bytes], count: int, incoming: Incoming) -> None:
     """Insert the rows of a member in the caller's transaction. Raises ``FormatError`` with the line of the problem."""
     keys = _reserved(member.model, count)
     incoming.keys[member.name] = keys

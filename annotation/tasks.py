@@ -23,7 +23,7 @@ def look(file_import: Import) -> bool:
     is requested: return False."""
     if not file_import.is_large():
         return False
-    checks.start(file_import=file_import)
+    checks.start_check(file_import=file_import)
     jobs.enqueue(file_import)
     return True
 
@@ -44,11 +44,11 @@ def open_packed(import_pk: int) -> None:
 @shared_task(**LONGEST)
 def check_import(import_pk: int) -> None:
     """Check a large import and save the result."""
-    checks.carry_out(import_pk=import_pk, look=lifecycle.preview)
+    checks.carry_out_check(import_pk=import_pk, look=lifecycle.preview)
 
 
 # --- storing --------------------------------------------------------------------------------------------------------
-def store(file_import: Import, actor: User) -> bool:
+def store_here_or_later(file_import: Import, actor: User) -> bool:
     """Store an import. True if it is stored; False if it is large and a worker stores it in the background."""
     if file_import.unread is not None and lifecycle.store_after_opening(file_import=file_import):
         return False

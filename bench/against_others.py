@@ -181,7 +181,7 @@ class OutcomeCounts:
     differences: int = 0
 
 
-def differences(
+def compared_figures(
     table: ScoreTable, theirs: Sequence[tuple[str, str, float | None]]
 ) -> Iterator[tuple[str, str, str, float, str]]:
     """(statistic, package, outcome, difference, words) of every figure that a package has a name for."""
@@ -229,7 +229,7 @@ def _main(argv: Sequence[str] | None = None) -> int:
     others = run_others(arguments.others, tables)
     lines: dict[tuple[str, str], OutcomeCounts] = defaultdict(OutcomeCounts)
     for table, theirs in zip(tables, others["tables"], strict=True):
-        for statistic, package, outcome, difference, words in differences(table, theirs):
+        for statistic, package, outcome, difference, words in compared_figures(table, theirs):
             line = lines[statistic, package]
             line.tables.add(table.name)
             line.compared += outcome == "compared"

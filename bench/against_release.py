@@ -230,7 +230,9 @@ def numbers_seconds() -> Figures:
 
         setup_test_environment()
         cast, count = make_cast(), 300
-        items = [make.item(n, ("et", "ar")[n % 2], scenario=f"s{n // 2}", external_id=f"d{n}") for n in range(count)]
+        items = [
+            make.item_row(n, ("et", "ar")[n % 2], scenario=f"s{n // 2}", external_id=f"d{n}") for n in range(count)
+        ]
         campaign = make.campaign(cast.kassa, items=items, name="Round 1")
         scores = {
             criterion: {rater: [(n * step + n // 7) % top for n in range(count)] for rater, step in raters.items()}
@@ -240,7 +242,9 @@ def numbers_seconds() -> Figures:
             )
         }
         make.rated(campaign, scores)
-        scene.judged(campaign, {"fluency": [n % 4 for n in range(count)], "coherence": [n % 2 for n in range(count)]})
+        scene.with_verdicts(
+            campaign, {"fluency": [n % 4 for n in range(count)], "coherence": [n % 2 for n in range(count)]}
+        )
         return _numbers(campaign, Client, cast.aino)
 
 

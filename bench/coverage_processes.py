@@ -33,7 +33,7 @@ from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import alt_test, calibration, corrected_means, mcnemar
 from analytics.stats.judge.panel import Meeting
 from bench import populations
-from bench.populations import Sample
+from bench.populations import PopulationSample
 
 # --- counts that can be stored, taken up again, and set in a table with a verdict -------------------------------------
 
@@ -188,7 +188,7 @@ PANELS, FRESH_ITEMS, THESE_TOO = 300, 1000, 0.25
 CORRECTED = ("classical_mean", "ppi_mean", "ppi_plus_mean", "rogan_gladen")
 
 
-def agreed(drawn: Sample, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
+def agreed(drawn: PopulationSample, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
     """Agreement of the three raters: counts, one pair's and the mean kappa, ICC."""
     cell, how = coded_from_matrix(drawn.humans, scale=scale, clusters=drawn.cluster), Resampling(RESAMPLES)
     chosen = [f for f in from_counts.figures_for(cell) if (f.statistic, f.variant) in COUNTED]
@@ -200,7 +200,7 @@ def agreed(drawn: Sample, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimat
         yield from icc_forms(drawn, scale, rng)
 
 
-def icc_forms(drawn: Sample, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
+def icc_forms(drawn: PopulationSample, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
     """Intraclass correlations, and of continuous scores interval alpha."""
     for form in FORMS:
         yield f"icc {form}", reliability.icc(drawn.humans, form, cluster=drawn.cluster)
@@ -212,7 +212,7 @@ def icc_forms(drawn: Sample, scale: Scale, rng: Rng) -> Iterator[tuple[str, Esti
         yield "krippendorff_alpha", alpha
 
 
-def calibrated(drawn: Sample, scale: Scale, rng: Rng) -> Named:
+def calibrated(drawn: PopulationSample, scale: Scale, rng: Rng) -> Named:
     """The judge against the panel."""
     meeting = _meeting(drawn.humans, drawn, scale)
     rule = calibration.default_reference(scale)
@@ -222,7 +222,7 @@ def calibrated(drawn: Sample, scale: Scale, rng: Rng) -> Named:
     return [(f"judge {_name(e)}", e) for e in found if e.reason is None or e.statistic == "f1"]
 
 
-def corrections(drawn: Sample, scale: Scale, rng: Rng) -> Named:
+def corrections(drawn: PopulationSample, scale: Scale, rng: Rng) -> Named:
     """Means and prevalence from labels of the first tenth of the clusters and the judge's scores of all."""
     names = np.unique(drawn.cluster)
     labelled = drawn.cluster < len(names) // 10
@@ -231,7 +231,7 @@ def corrections(drawn: Sample, scale: Scale, rng: Rng) -> Named:
     return [(_name(e), e) for e in found]
 
 
-def tests(drawn: Sample, scale: Scale, rng: Rng) -> Named:
+def tests(drawn: PopulationSample, scale: Scale, rng: Rng) -> Named:
     """McNemar's test of two raters who are alike, and the alternative annotator test of a judge at the limit."""
     table = _table(drawn.humans[:, :2], drawn.humans[:, 2], drawn.cluster, scale)
     pair = mcnemar.mcnemar_report(
@@ -247,7 +247,7 @@ def tests(drawn: Sample, scale: Scale, rng: Rng) -> Named:
     yield "size of the alternative annotator test", next(r.estimate for r in rows if r.annotator == "a")
 
 
-def _meeting(humans: Floats, drawn: Sample, scale: Scale) -> Meeting:
+def _meeting(humans: Floats, drawn: PopulationSample, scale: Scale) -> Meeting:
     return Meeting(drawn.judge, humans, drawn.cluster, ("a", "b", "c")[: humans.shape[1]], scale, pd.DataFrame())
 
 
@@ -265,14 +265,14 @@ def _table(humans: Floats, judge: Floats, cluster: NDArray[np.intp], scale: Scal
     return ratings_table(frame, scales={"*": scale})
 
 
-def fresh(drawn: Sample, scale: Scale, rng: Rng) -> Named:
+def fresh(drawn: PopulationSample, scale: Scale, rng: Rng) -> Named:
     """Agreement and the judge beside the panel, by raters like these; beside it what speaks for these raters alone."""
     asked = {"sample": ""} | ({"these": ", these"} if rng.random() < THESE_TOO else {})
     for raters_as, suffix in asked.items():
         yield from ((f"{name}{suffix}", e) for name, e in _of_panel(drawn, scale, rng, raters_as, RESAMPLES))
 
 
-def _of_panel(drawn: Sample, scale: Scale, rng: Rng, raters_as: Any, resamples: int) -> Named:
+def _of_panel(drawn: PopulationSample, scale: Scale, rng: Rng, raters_as: Any, resamples: int) -> Named:
     table, by = _table(drawn.humans, drawn.judge, drawn.cluster, scale), ["criterion"]
     made = among_raters.agreement_report(
         table,
@@ -305,27 +305,29 @@ def panels_of(n_raters: int) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def alike(n_clusters: int, rng: Rng, *, flags: bool) -> Sample:
+def alike(n_clusters: int, rng: Rng, *, flags: bool) -> PopulationSample:
     """Four raters who are alike, each in a mood of their own in every dialogue of ten turns."""
     cluster = np.repeat(np.arange(n_clusters), 10)
     quality = rng.normal(size=n_clusters)[cluster] + rng.normal(size=len(cluster))
     seen = quality[:, None] + rng.normal(size=(n_clusters, 4))[cluster] + rng.normal(size=(len(cluster), 4))
     scores = (seen > 1).astype(float) if flags else np.clip(np.round(1.5 + seen), 0, 3)
-    return Sample(scores[:, :3], scores[:, 3], cluster)
+    return PopulationSample(scores[:, :3], scores[:, 3], cluster)
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageCell:
     """``draw`` one sample; ``large`` one that gives the population's figures; what is asked of both."""
 
-    draw: Callable[[Rng], Sample]
-    large: Callable[[Rng], Sample] | None
+    draw: Callable[[Rng], PopulationSample]
+    large: Callable[[Rng], PopulationSample] | None
     scale: Scale
-    asked: tuple[Callable[[Sample, Scale, Rng], Named], ...]
+    asked: tuple[Callable[[PopulationSample, Scale, Rng], Named], ...]
     known: dict[str, float] | Callable[[], dict[str, float]] = field(default_factory=dict)
 
 
-def _of(drawn_from: Callable[..., Sample], scale: Scale, *asked: Any, large: int = LARGE, **fixed: Any) -> Any:
+def _of(
+    drawn_from: Callable[..., PopulationSample], scale: Scale, *asked: Any, large: int = LARGE, **fixed: Any
+) -> Any:
     return lambda n: CoverageCell(
         lambda rng: drawn_from(n, rng, **fixed), lambda rng: drawn_from(large, rng, **fixed), scale, asked
     )
@@ -387,7 +389,7 @@ def truth(cell: CoverageCell) -> dict[str, float]:
         return {}
     large = cell.large(np.random.default_rng(99))
     found: dict[str, float] = {}
-    alone = Sample(large.humans, large.judge, np.arange(len(large.judge)))
+    alone = PopulationSample(large.humans, large.judge, np.arange(len(large.judge)))
     if agreed in cell.asked:
         coded = coded_from_matrix(alone.humans, scale=cell.scale)
         patterns = patterns_of(coded)

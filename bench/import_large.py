@@ -44,7 +44,7 @@ CRITERIA = {"fluency": 4, "coherence": 2}  # how many points
 BLANK = 97  # every so manyth rating has no score
 
 
-def write_dialogues(path: Path, size: int) -> int:
+def write_dialogues_file(path: Path, size: int) -> int:
     """A JSONL file of about ``size`` bytes; how many dialogues there are."""
     return _written(path, size, _dialogues(random.Random(1)))
 
@@ -67,7 +67,7 @@ def _text(language: str, chance: random.Random, number: int) -> str:
     return " ".join(chance.choices(PHRASES[language], k=chance.randint(1, 9))) + f" #{number}"
 
 
-def write_ratings(path: Path, size: int, items: int) -> tuple[int, int]:
+def write_ratings_file(path: Path, size: int, items: int) -> tuple[int, int]:
     """A CSV file of at most about ``size`` bytes: a reason with each, every 97th blank; how many rows and scores."""
     rows = _written(path, size, _ratings(items, random.Random(2)), b"item,rater,criterion,score,rationale\r\n")
     return rows, rows - rows // BLANK
@@ -82,7 +82,7 @@ def _ratings(items: int, chance: random.Random) -> Iterator[bytes]:
         yield f'd{number},{rater},{criterion},{score},"{why}"\r\n'.encode()
 
 
-def write_verdicts(path: Path, size: int, items: int) -> int:
+def write_verdicts_file(path: Path, size: int, items: int) -> int:
     """A JSONL file of at most about ``size`` bytes: two judges, one raw reply for both criteria; how many rows."""
     return _written(path, size, _verdicts(items, random.Random(3)))
 
@@ -159,20 +159,20 @@ class _Scene:
     def made(self, kind: str, size: int) -> tuple[Path, int]:
         if kind == "dataset":
             path = self.folder / "dialogues.jsonl"
-            return path, write_dialogues(path, size)
+            return path, write_dialogues_file(path, size)
         if kind == "ratings":
             path = self.folder / "ratings.csv"
-            rows = write_ratings(path, size, sys.maxsize)[0]
+            rows = write_ratings_file(path, size, sys.maxsize)[0]
         else:
             path = self.folder / "verdicts.jsonl"
-            rows = write_verdicts(path, size, sys.maxsize)
+            rows = write_verdicts_file(path, size, sys.maxsize)
         self._items(-(-rows // len(CRITERIA) // 2))  # of two raters or judges each
         return path, rows
 
     def _items(self, count: int) -> None:
         from tests import make
 
-        dataset = make.dataset(self.project, (make.item(number) for number in range(1, count + 1)))
+        dataset = make.dataset(self.project, (make.item_row(number) for number in range(1, count + 1)))
         self.target = {"dataset": dataset.pk, "rubric_version": self.version.pk}
 
     def opened(self, kind: str, path: Path) -> Any:
@@ -195,7 +195,8 @@ class _Scene:
         from annotation.imports import lifecycle
         from judging.imports import verdicts
 
-        (verdicts if file_import.kind == "verdicts" else lifecycle).carry_out(file_import=file_import, actor=self.lead)
+        carry_out = verdicts.carry_out_verdicts if file_import.kind == "verdicts" else lifecycle.carry_out
+        carry_out(file_import=file_import, actor=self.lead)
 
 
 def _alone(kind: str, size: str) -> str:

@@ -95,7 +95,7 @@ def _run(judge: Any, dataset: Any, version: Any, missing: list[int]) -> Callable
     from judging import runs, work_sessions
 
     def way() -> Took:
-        run = runs.start(judge=judge, dataset=dataset, rubric_version=version, repeats=REPEATS, again=True)
+        run = runs.start_judge_run(judge=judge, dataset=dataset, rubric_version=version, repeats=REPEATS, again=True)
 
         def shifts() -> None:
             while not runs.run_progress(run).finished:

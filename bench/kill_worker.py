@@ -93,7 +93,7 @@ def _run(path: Path | None) -> Any:
     from tests import make
 
     project = people.found_project(name="Kill", slug="kill", founder=User.objects.create_user("k@panelbench.test"))
-    items: Any = [make.item(number) for number in range(120)]
+    items: Any = [make.item_row(number) for number in range(120)]
     if path:
         file = (path.name, path.read_bytes())
         seen = peek(*file)
@@ -102,7 +102,7 @@ def _run(path: Path | None) -> Any:
     judge = judges.declare(
         project=project, name="Steady", provider="simulated", model="sim-steady", variant={"grouping": "single"}
     )
-    return runs.start(judge=judge, dataset=dataset, rubric_version=make.rubric(project))
+    return runs.start_judge_run(judge=judge, dataset=dataset, rubric_version=make.rubric(project))
 
 
 def _wait(found: Any) -> None:

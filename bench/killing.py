@@ -168,7 +168,7 @@ class KillWalk:
     def dataset(self, size: int) -> int:
         """Bring a dataset in past eight deaths; how many items there are."""
         path = self.folder / "dialogues.jsonl"
-        count = import_large.write_dialogues(path, size)
+        count = import_large.write_dialogues_file(path, size)
         print_progress(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} dialogues")
         self.before = self.outside.seen()
         key = self._upload_and_die(path)
@@ -247,7 +247,7 @@ class KillWalk:
     def ratings(self, size: int, items: int) -> None:
         """Bring ratings in past two deaths."""
         path = self.folder / "ratings.csv"
-        count, scores = import_large.write_ratings(path, size, items)
+        count, scores = import_large.write_ratings_file(path, size, items)
         print_progress(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} ratings, {scores:,} with a score")
         (dataset,) = self.client.datasets()
         campaign = self.client.open_campaign("Round", dataset=dataset["id"], rubric_version=self.rubric_version)["id"]
@@ -406,7 +406,7 @@ def long_ago() -> datetime:
 
 def ask_for_sweep() -> None:
     """What the clock asks for twice a minute."""
-    app.send_task("accounts.tasks.sweep", expires=30)
+    app.send_task("accounts.tasks.sweep_all", expires=30)
 
 
 def print_progress(line: str) -> None:

@@ -206,7 +206,9 @@ def _preview(file_import: Import) -> Any:
 
 
 def _carry_out(file_import: Import) -> None:
-    (verdicts if file_import.kind == Import.Kind.VERDICTS else lifecycle).carry_out(file_import=file_import)
+    is_of_verdicts = file_import.kind == Import.Kind.VERDICTS
+    carry_out = verdicts.carry_out_verdicts if is_of_verdicts else lifecycle.carry_out
+    carry_out(file_import=file_import)
 
 
 def _counts() -> Counts:

@@ -70,7 +70,7 @@ def panel(humans: Floats, judge: Floats) -> RatingsTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class PopulationSample:
     """``humans`` (N, R) and ``judge`` (N,) scores of N items, NaN where missing, and each item's ``cluster`` (N,)."""
 
     humans: Floats
@@ -91,85 +91,85 @@ def clustered_effects(n_clusters: int, sizes: Codes, rng: Rng) -> tuple[Floats, 
     return seen[:, :3], seen[:, 3], cluster
 
 
-def dialogue_sample(n_clusters: int, rng: Rng, *, size: int = 10, unequal: bool = False) -> Sample:
+def dialogue_sample(n_clusters: int, rng: Rng, *, size: int = 10, unequal: bool = False) -> PopulationSample:
     """Grades 0 to 3 of n_clusters dialogues of ``size`` turns each, or of 1 to 2 size - 1 turns."""
     sizes = rng.integers(1, 2 * size, size=n_clusters) if unequal else np.full(n_clusters, size)
     humans, judge, cluster = clustered_effects(n_clusters, sizes, rng)
     grades = [np.clip(np.round(x + shift), 0, 3) for x, shift in ((humans, 1.5), (judge, 1.9))]
-    return Sample(grades[0], grades[1], cluster)
+    return PopulationSample(grades[0], grades[1], cluster)
 
 
-def clustered_flags(n_clusters: int, rng: Rng, *, size: int = 10) -> Sample:
+def clustered_flags(n_clusters: int, rng: Rng, *, size: int = 10) -> PopulationSample:
     """A flag on every fourth turn, by dialogue."""
     humans, judge, cluster = clustered_effects(n_clusters, np.full(n_clusters, size), rng)
-    return Sample((humans > 0.85).astype(float), (judge > 0.8).astype(float), cluster)
+    return PopulationSample((humans > 0.85).astype(float), (judge > 0.8).astype(float), cluster)
 
 
-def dirichlet_multinomial(n: int, rng: Rng) -> Sample:
+def dirichlet_multinomial(n: int, rng: Rng) -> PopulationSample:
     """Every item has its own shares of four labels; three raters draw from them, the judge from sharpened ones."""
     shares = rng.dirichlet([1.2, 0.5, 0.2, 0.1], size=n)
     labels = [_drawn(shares, rng) for _ in range(3)]
     sharp = shares**2 / (shares**2).sum(axis=1, keepdims=True)
-    return Sample(np.column_stack(labels), _drawn(sharp, rng), np.arange(n))
+    return PopulationSample(np.column_stack(labels), _drawn(sharp, rng), np.arange(n))
 
 
-def ceiling(n: int, rng: Rng) -> Sample:
+def ceiling(n: int, rng: Rng) -> PopulationSample:
     """Four grades of which nine in ten are the best."""
     quality = rng.normal(size=(n, 1))
     seen = quality + 0.7 * rng.normal(size=(n, 4))
     grades = np.digitize(seen, [-2.6, -2.1, -1.56]).astype(float)
-    return Sample(grades[:, :3], grades[:, 3], np.arange(n))
+    return PopulationSample(grades[:, :3], grades[:, 3], np.arange(n))
 
 
-def heavy_tails(n: int, rng: Rng) -> Sample:
+def heavy_tails(n: int, rng: Rng) -> PopulationSample:
     """Continuous scores; quality and every error have Student's t with three degrees of freedom."""
     quality = rng.standard_t(3, size=(n, 1))
     seen = quality + 0.5 * rng.standard_t(3, size=(n, 4))
-    return Sample(seen[:, :3], 0.8 * seen[:, 3] + 0.2, np.arange(n))
+    return PopulationSample(seen[:, :3], 0.8 * seen[:, 3] + 0.2, np.arange(n))
 
 
-def skewed(n: int, rng: Rng) -> Sample:
+def skewed(n: int, rng: Rng) -> PopulationSample:
     """Continuous scores such as seconds or prices: log-normal quality and errors."""
     seen = np.exp(0.6 * rng.normal(size=(n, 1)) + 0.3 * rng.normal(size=(n, 4)))
-    return Sample(seen[:, :3], seen[:, 3], np.arange(n))
+    return PopulationSample(seen[:, :3], seen[:, 3], np.arange(n))
 
 
-def rare_flag(n: int, rng: Rng, *, share: float = 0.08) -> Sample:
+def rare_flag(n: int, rng: Rng, *, share: float = 0.08) -> PopulationSample:
     """A flag on 8 % of the items: annotators find .85 of them, the judge .75, both raise 2 % wrongly."""
     present = rng.random((n, 1)) < share
     found = np.where(present, rng.random((n, 4)) < [0.85, 0.85, 0.85, 0.75], rng.random((n, 4)) < 0.02)
-    return Sample(found[:, :3].astype(float), found[:, 3].astype(float), np.arange(n))
+    return PopulationSample(found[:, :3].astype(float), found[:, 3].astype(float), np.arange(n))
 
 
-def near_one(n: int, rng: Rng) -> Sample:
+def near_one(n: int, rng: Rng) -> PopulationSample:
     """Three raters who agree on 97 % of the pairs."""
     present = rng.random((n, 1)) < 0.3
     found = present ^ (rng.random((n, 4)) < 0.015)
-    return Sample(found[:, :3].astype(float), found[:, 3].astype(float), np.arange(n))
+    return PopulationSample(found[:, :3].astype(float), found[:, 3].astype(float), np.arange(n))
 
 
-def grades_with_gaps(n: int, rng: Rng) -> Sample:
+def grades_with_gaps(n: int, rng: Rng) -> PopulationSample:
     """Four grades by three raters of different severity, a fifth of their scores missing."""
     quality = rng.normal(0.4, 1, (n, 1))
     seen = quality + np.array([-0.2, 0.0, 0.3, 0.2]) + rng.normal(0, 0.8, (n, 4))
     grades = np.digitize(seen, [-1.0, 0.0, 1.2]).astype(float)
-    return Sample(_with_gaps(grades[:, :3], rng), grades[:, 3], np.arange(n))
+    return PopulationSample(_with_gaps(grades[:, :3], rng), grades[:, 3], np.arange(n))
 
 
-def flags_with_gaps(n: int, rng: Rng) -> Sample:
+def flags_with_gaps(n: int, rng: Rng) -> PopulationSample:
     """A flag on one item in six: found with sensitivity .7, raised wrongly on 4 %; a fifth of the scores missing."""
     present = rng.random((n, 1)) < 1 / 6
     raised = np.where(present, rng.random((n, 4)) < 0.7, rng.random((n, 4)) < 0.04).astype(float)
-    return Sample(_with_gaps(raised[:, :3], rng), raised[:, 3], np.arange(n))
+    return PopulationSample(_with_gaps(raised[:, :3], rng), raised[:, 3], np.arange(n))
 
 
-def fresh_raters(n: int, n_raters: int, rng: Rng) -> Sample:
+def fresh_raters(n: int, n_raters: int, rng: Rng) -> PopulationSample:
     """Grades by raters drawn anew each time, who differ in severity and in how far they agree with anybody."""
     quality = rng.normal(size=(n, 1))
     severity, noise = 0.5 * rng.normal(size=n_raters), 0.5 + 0.3 * rng.exponential(size=n_raters)
     seen = quality + severity + noise * rng.normal(size=(n, n_raters))
     judge = np.clip(np.round(1.9 + 0.8 * quality[:, 0] + 0.6 * rng.normal(size=n)), 0, 3)
-    return Sample(np.clip(np.round(1.5 + seen), 0, 3), judge, np.arange(n))
+    return PopulationSample(np.clip(np.round(1.5 + seen), 0, 3), judge, np.arange(n))
 
 
 def _with_gaps(scores: Floats, rng: Rng) -> Floats:

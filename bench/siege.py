@@ -208,7 +208,7 @@ class SiegeScene:
     emails: list[str]
 
 
-def make_scene(annotators: int) -> SiegeScene:
+def make_siege_scene(annotators: int) -> SiegeScene:
     """A project of two thousand items on three annotators each, and a judge's run under a cap."""
     from django.contrib.auth.hashers import make_password
 
@@ -230,7 +230,7 @@ def make_scene(annotators: int) -> SiegeScene:
         variant={"grouping": "single"},
     )
     dataset = make.dataset(made.project, JUDGED, name="Judged")
-    run = runs.start(judge=judge, dataset=dataset, rubric_version=version, budget=CAP)
+    run = runs.start_judge_run(judge=judge, dataset=dataset, rubric_version=version, budget=CAP)
     tasks.enqueue_run(run.pk)
     return SiegeScene(
         campaign=made.campaign.pk,
@@ -278,7 +278,7 @@ def _measure(kind: str, keep: Path | None) -> str:
         log.unlink(missing_ok=True)
         siege = _instance(started, kind, folder, is_disk, log, provider)
         with _django():
-            scene = make_scene(ANNOTATORS[kind])
+            scene = make_siege_scene(ANNOTATORS[kind])
             connections.close()  # they would not outlive their server
             siege.instance.start()
             started.callback(siege.instance.stop)

@@ -6,6 +6,8 @@ What counts, everywhere below:
   folders that begin with a dot. *Modules* are these without ``migrations`` and without ``bench``.
 - A module's name is its path from the first folder that has an ``__init__.py``: ``platform/accounts/mail.py`` is
   ``accounts.mail``.
+- *Shared modules* are the modules, those of ``bench``, and those of ``tests`` that pytest does not collect. The types
+  of the client are left out: they are generated and called as in the API.
 - A *public name* is a function or class at the top of a module (also below an ``if`` or ``try`` there) that begins with
   no underscore. It is a duplicate when two or more modules define it. What a module imports or assigns is not counted,
   nor is ``Command``, the name that Django asks of every management command.
@@ -32,6 +34,7 @@ from scipy.sparse.csgraph import connected_components
 
 FULL_FOLDER, LONG_FILE, LONG_FUNCTION = 25, 600, 60
 NOT_OURS = {"tests", "build", "dist", "node_modules", "__pycache__"}
+GENERATED = Path("platform/client/panelbench_client/types.py")
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 Graph = Mapping[str, set[str]]
 
@@ -61,6 +64,14 @@ def python_files(root: Path) -> Iterator[Path]:
 def modules(root: Path) -> list[Module]:
     """The modules: Python files without migrations and bench."""
     return [_module(root, path) for path in python_files(root) if not {"migrations", "bench"} & set(path.parts)]
+
+
+def shared_modules(root: Path) -> list[Module]:
+    """The modules, those of bench and those of tests that pytest does not collect, without generated ones."""
+    tests = (path.relative_to(root) for path in sorted((root / "tests").rglob("*.py")))
+    scenes = [path for path in tests if not path.name.startswith("test_")]
+    files = [path for path in python_files(root) if "migrations" not in path.parts and path != GENERATED]
+    return [_module(root, path) for path in (*files, *scenes)]
 
 
 def _module(root: Path, path: Path) -> Module:
@@ -192,13 +203,14 @@ def report(root: Path, *, names: bool) -> str:
     """Every count as a Markdown table, and below it what the counts are of."""
     files, parsed = list(python_files(root)), modules(root)
     product = [path for path in files if "bench" not in path.parts]
-    twice, counts = duplicates(parsed), folders(parsed)
+    twice, shared, counts = duplicates(parsed), duplicates(shared_modules(root)), folders(parsed)
     at_import = circles(imports(parsed, in_functions=False))
     anywhere = circles(imports(parsed, in_functions=True))
     full = {folder: count for folder, count in counts.items() if count > FULL_FOLDER}
     long = {str(module.path): module.lines for module in parsed if module.lines > LONG_FILE}
     rows = [
         ("public functions and classes defined in more than one module", len(twice)),
+        ("the same among shared modules (bench and tests too, generated types not)", len(shared)),
         ("Python files outside tests, with bench and migrations", len(files)),
         ("Python files outside tests and bench, with migrations", len(product)),
         ("Python files outside tests, bench and migrations", len(parsed)),
@@ -215,7 +227,7 @@ def report(root: Path, *, names: bool) -> str:
         *(f"- circle at import ({len(circle)}): {', '.join(circle)}" for circle in at_import),
         *(f"- circle with imports inside functions ({len(circle)}): {', '.join(circle)}" for circle in anywhere),
         *(f"- {place}: {length} lines" for place, length in {**long, **long_functions(parsed)}.items()),
-        *(f"- `{name}`: {', '.join(owners)}" for name, owners in twice.items() if names),
+        *(f"- `{name}`: {', '.join(owners)}" for name, owners in (twice | shared).items() if names),
     ]
     return "\n".join([*table, *([""] if lists else []), *lists])
 

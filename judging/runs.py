@@ -36,7 +36,7 @@ MOST_LISTED = 200
 LIVE = (JudgeRun.State.RUNNING, JudgeRun.State.PAUSED)
 
 
-def start(
+def start_judge_run(
     *,
     judge: Judge,
     dataset: Dataset,

@@ -32,7 +32,7 @@ def work(run_pk: int) -> None:
         jobs.enqueue_task(work.name, run_pk)
 
 
-def store(file_import: Import, actor: User) -> bool:
+def store_judge_import(file_import: Import, actor: User) -> bool:
     """Store an import of verdicts, or of a whole study; whether that is done, or else begun: a worker stores what is
     large."""
     if file_import.unread is not None:
@@ -42,32 +42,32 @@ def store(file_import: Import, actor: User) -> bool:
         lifecycle.start(file_import=file_import, actor=actor)
         jobs.enqueue(file_import)
         return False
-    verdicts.carry_out(file_import=file_import, actor=actor)
+    verdicts.carry_out_verdicts(file_import=file_import, actor=actor)
     return True
 
 
 @shared_task(**LONGEST)
 def check_verdicts(import_pk: int) -> None:
     """Look at a large import of verdicts, and keep what was seen."""
-    checks.carry_out(import_pk=import_pk, look=verdicts.preview_verdict_import)
+    checks.carry_out_check(import_pk=import_pk, look=verdicts.preview_verdict_import)
 
 
 @shared_task(**LONGEST)
 def store_verdicts(import_pk: int, actor_pk: int | None = None) -> None:
     """Store a started import of verdicts. A refusal is on the import itself, for its page."""
-    _finish(verdicts.finish, import_pk)
+    _finish(verdicts.finish_verdicts, import_pk)
 
 
 @shared_task(**LONGEST)
 def check_study(import_pk: int) -> None:
     """Store a whole study, keep what was seen, and roll it back."""
-    checks.carry_out(import_pk=import_pk, look=studies.study_preview_report)
+    checks.carry_out_check(import_pk=import_pk, look=studies.study_preview_report)
 
 
 @shared_task(**LONGEST)
 def store_study(import_pk: int, actor_pk: int | None = None) -> None:
     """Store a started study. A refusal is on the import itself, for its page."""
-    _finish(studies.finish, import_pk)
+    _finish(studies.finish_study, import_pk)
 
 
 def _finish(finish: Callable[..., Import], import_pk: int) -> None:
@@ -96,7 +96,7 @@ def undo_study(import_pk: int) -> None:
 
 
 @shared_task
-def sweep() -> None:
+def sweep_runs() -> None:
     """Take up again the calls that dead workers and passing troubles left behind."""
     for run_pk in calls.sweep_leases():
         enqueue_run(run_pk, expires=LULL)

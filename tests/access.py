@@ -112,7 +112,7 @@ def _walk(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, URLPat
 def furnish(cast: Cast) -> dict[str, Any]:
     """Fill Kassa with one of everything; returns what stands for each part of an address."""
     items = [
-        scene.make.item(
+        scene.make.item_row(
             number,
             generator=GENERATOR,
             scenario="scenario-nobody-may-see",
@@ -192,7 +192,7 @@ def _transfer(cast: Cast, campaign: Any) -> UUID:
     """A file that was written for Boris."""
     export = exports.checked_export(project=cast.kassa, what="ratings", subject=campaign)
     begun = transfers.prepare(export=export, actor=cast.boris)
-    transfers.carry_out(transfer_pk=begun.pk)
+    transfers.carry_out_transfer(transfer_pk=begun.pk)
     return begun.key
 
 
@@ -234,7 +234,7 @@ class Answered:
         return self.status in (401, 403, 404, 405) or self.location.startswith("/account/login/")
 
 
-def asked(client: Client, address: str) -> list[Answered]:
+def answers_to_every_method(client: Client, address: str) -> list[Answered]:
     """The address by every method, each in a transaction that is rolled back."""
     return [_ask(client, method, address) for method in ("get", "post", "put", "patch", "delete")]
 

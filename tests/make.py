@@ -34,7 +34,7 @@ def rubric(project: Project, *criteria: dict[str, Any], key: str = "quality") ->
     return rubrics.publish(version=rubrics.draft(project=project, document=parsed.document))
 
 
-def item(number: int, language: str = "et", generator: str = "atlas", **parts: Any) -> ItemRow:
+def item_row(number: int, language: str = "et", generator: str = "atlas", **parts: Any) -> ItemRow:
     """A short dialogue, told apart by its number."""
     turns = [
         {"speaker": "customer", "text": f"Tere! Minu pakk number {number} on kadunud."},
@@ -60,7 +60,7 @@ def item(number: int, language: str = "et", generator: str = "atlas", **parts: A
 
 def dataset(project: Project, items: int | Iterable[ItemRow] = 4, *, name: str = "Dialogues") -> Dataset:
     """A ready dataset of so many Estonian dialogues, or of the given items."""
-    rows = [item(number) for number in range(1, items + 1)] if isinstance(items, int) else items
+    rows = [item_row(number) for number in range(1, items + 1)] if isinstance(items, int) else items
     return storage.store(project=project, name=name, items=rows)
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests import access
-from tests.access import Route, asked
+from tests.access import Route, answers_to_every_method
 from tests.cast import Cast, make_cast
 
 ROUTES = access.routes()
@@ -81,7 +81,7 @@ def test_a_route_shows_those_who_may_reach_it_what_they_may_see(
 ) -> None:
     there = address(route, parts)
     for who in sorted(access.EVERYONE):
-        answers = asked(browser(furnished, who), there)
+        answers = answers_to_every_method(browser(furnished, who), there)
         broken = [answer for answer in answers if answer.status >= 500 and answer.status != 503]
         assert not broken, f"{who}: {broken}"
         reached = [answer.method for answer in answers if not answer.is_denied]
@@ -101,7 +101,7 @@ def test_no_route_reaches_into_another_project(
     furnished: Furnished, parts: dict[str, Any], db: None, route: Route
 ) -> None:
     there = address(route, {**parts, "project": furnished.cast.teine.slug})
-    answers = asked(browser(furnished, "zoltan"), there)
+    answers = answers_to_every_method(browser(furnished, "zoltan"), there)
     assert all(answer.is_denied for answer in answers), [(answer.method, answer.status) for answer in answers]
 
 

@@ -75,15 +75,15 @@ def test_a_process_that_fell_silent_is_gone(client: Client) -> None:
 
 def test_a_worker_and_a_beat_make_it_well(worker: subprocess.Popen[bytes], beat: None, live_server: LiveServer) -> None:
     wait_until(lambda: probe.health(f"{live_server.url}/healthz") == ALL_OK)
-    assert probe.main([f"{live_server.url}/healthz"]) == 0
+    assert probe.run_probe([f"{live_server.url}/healthz"]) == 0
 
 
 def test_the_probe_tells_parts_apart(transactional_db: None, live_server: LiveServer) -> None:
     url = f"{live_server.url}/healthz"
-    assert probe.main([url, "database", "migrations", "broker"]) == 0
-    assert probe.main([url, "worker"]) == 1
-    assert probe.main([url]) == 1
-    assert probe.main(["http://127.0.0.1:9/healthz"]) == 1
+    assert probe.run_probe([url, "database", "migrations", "broker"]) == 0
+    assert probe.run_probe([url, "worker"]) == 1
+    assert probe.run_probe([url]) == 1
+    assert probe.run_probe(["http://127.0.0.1:9/healthz"]) == 1
 
 
 @pytest.mark.skipif("not os.environ.get('REDIS_URL')", reason="no Redis to reconnect to")
@@ -150,7 +150,7 @@ def test_a_task_goes_to_the_queue_of_its_kind() -> None:
         "judging.tasks.store_verdicts": "imports",
         "annotation.tasks.store_import": "imports",
         "analytics.tasks.compute_numbers": "analytics",
-        "accounts.tasks.sweep": "default",
+        "accounts.tasks.sweep_all": "default",
     }
     assert wanted.keys() <= app.tasks.keys()
     assert {name: app.amqp.router.route({}, name)["queue"].name for name in wanted} == wanted

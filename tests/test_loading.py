@@ -53,7 +53,7 @@ def loading(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[
                     found = Dataset.objects.get(name=NAME)
                     assert (found.state, found.items.count()) == (Dataset.State.LOADING, storing.STAGE)
                     look(found)
-                yield make.item(number)
+                yield make.item_row(number)
 
         return storing.store(project=cast.kassa, name=NAME, items=rows())
 
@@ -109,7 +109,7 @@ def test_no_verb_or_command_takes_it(cast: Cast, judge: Judge, loading: Any) -> 
         with pytest.raises(Refused):
             campaigns.open_campaign(project=cast.kassa, name="x", dataset=dataset, rubric_version=version)
         with pytest.raises(Refused):
-            runs.start(judge=judge, dataset=dataset, rubric_version=version)
+            runs.start_judge_run(judge=judge, dataset=dataset, rubric_version=version)
         with pytest.raises(Refused, match="no dataset"):
             targets.dataset_of(project=cast.kassa, name=NAME)
         named = {"project": "kassa", "judge": "Steady", "dataset": NAME, "rubric": version.rubric.key}

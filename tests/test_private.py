@@ -127,7 +127,7 @@ def test_json_of_the_usual_depth_is_read(cast: Cast) -> None:
 
 @pytest.mark.django_db
 def test_nothing_tells_whether_another_project_has_something(cast: Cast) -> None:
-    item = make.item(0, "et", external_id="hidden")
+    item = make.item_row(0, "et", external_id="hidden")
     campaign = make.campaign(cast.kassa, items=[item], name="Hidden")
     dataset = Dataset.objects.get(pk=campaign.dataset_id)
     stranger = cast.client("zoltan")

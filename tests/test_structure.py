@@ -19,6 +19,10 @@ FILES = {
     "second/__init__.py": "from first.one import show\n",
     "bench/show.py": "def show(): ...\n",
     "tests/test_all.py": "def show(): ...\n",
+    "tests/__init__.py": "",
+    "tests/people/__init__.py": "",
+    "tests/scene.py": "def make(): ...\n",
+    "tests/people/scene.py": "def make(): ...\n",
     ".venv/lib.py": "def show(): ...\n",
 }
 
@@ -37,6 +41,15 @@ def test_files_and_names_are_counted_by_the_rules(tmp_path: Path) -> None:
     assert [module.name for module in modules] == ["first", "first.one", "first.three", "first.two", "second"]
     assert structure.duplicates(modules) == {"run": ["first.three", "first.two"]}
     assert structure.folders(modules) == {"platform/first": 3, "second": 0}
+
+
+def test_bench_and_the_helpers_of_tests_are_shared_modules_too(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    assert structure.duplicates(structure.shared_modules(root)) == {
+        "make": ["tests.people.scene", "tests.scene"],
+        "run": ["first.three", "first.two"],
+        "show": ["first.one", "show"],
+    }
 
 
 def test_an_import_circle_may_lie_in_functions_alone(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_one_dialogue_from_a_file_to_a_figure(
 
 def _prepared(lead: Client, folder: Path) -> Campaign:
     """Dataset by page and, as another, by command; rubric by API, published by page; campaign by API."""
-    rows = [make.item(number) for number in range(1, ITEMS + 1)]
+    rows = [make.item_row(number) for number in range(1, ITEMS + 1)]
     names = ("language", "generator", "title", "turns")
     lines = [{"id": row.external_id, **{name: getattr(row, name) for name in names}} for row in rows]
     content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode()
@@ -126,7 +126,7 @@ def _score_everything(browser: Client, campaign: Campaign, scores: tuple[int, ..
 def _judged(cast: Cast, campaign: Campaign) -> Any:
     """A judge on the same items through a real worker."""
     judge = judges.declare(project=cast.kassa, name="Steady", provider="simulated", model="sim-steady")
-    run = runs.start(judge=judge, dataset=campaign.dataset, rubric_version=campaign.rubric_version)
+    run = runs.start_judge_run(judge=judge, dataset=campaign.dataset, rubric_version=campaign.rubric_version)
     tasks.enqueue_run(run.pk)
     _until(lambda: runs.run_progress(run).finished)
     return run

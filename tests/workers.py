@@ -65,7 +65,7 @@ def waits_for_a_lock() -> bool:
         return cursor.fetchone() is not None
 
 
-def until(condition: Callable[[], Any], *, seconds: float = 90) -> None:
+def wait_for_workers(condition: Callable[[], Any], *, seconds: float = 90) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + seconds
     while not condition():

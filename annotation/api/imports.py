@@ -395,7 +395,7 @@ class ImportStorage(APIView):
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Store the import completely or not at all. A large one is stored in the background (202): poll its state."""
         current_import = _require_stored_here(get_import(request.user, project, file_import))
-        return stored(current_import, lambda: tasks.store(current_import, request.user))
+        return stored(current_import, lambda: tasks.store_here_or_later(current_import, request.user))
 
 
 class AlsoSerializer(serializers.Serializer[Any]):

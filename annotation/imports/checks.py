@@ -29,7 +29,7 @@ Look = Callable[[Import, Progress], Preview | PreviewReport]
 EDITABLE = (State.UPLOADED, State.FAILED, State.CHECKING)
 
 
-def start(*, file_import: Import) -> None:
+def start_check(*, file_import: Import) -> None:
     """Create the job of a check; the caller enqueues it."""
     file_imports = Import.objects.filter(pk=file_import.pk, state__in=EDITABLE)
     with transaction.atomic():
@@ -52,7 +52,7 @@ def asked(file_import: Import) -> str:
     return hashlib.sha256(question).hexdigest()
 
 
-def carry_out(*, import_pk: int, look: Look) -> None:
+def carry_out_check(*, import_pk: int, look: Look) -> None:
     """Check an import and store the report. Delivered twice, or late, it does nothing.
 
     A check that lost its import ends where it next tells how far it is; what it saw is not kept.
@@ -109,7 +109,7 @@ def end(held: Import, state: str, report: dict[str, Any], **changes: Any) -> boo
     with transaction.atomic():
         if checking.update(state=state, state_since=timezone.now(), report=report, **changes):
             sentence = report.get("sentence", "")
-            if jobs.fail(job, sentence) if sentence else jobs.finish(job):
+            if jobs.fail(job, sentence) if sentence else jobs.finish_job(job):
                 return True
         transaction.set_rollback(True)
     return False

@@ -132,7 +132,7 @@ def _ended(file_import: Import, sentence: str) -> bool:
     if job is None or job.lease is None:
         jobs.drop(file_import)
         return True
-    return jobs.fail(job, sentence) if sentence else jobs.finish(job)
+    return jobs.fail(job, sentence) if sentence else jobs.finish_job(job)
 
 
 def _failed(file_import: Import, report: Mapping[str, Any]) -> bool:

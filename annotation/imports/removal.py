@@ -89,7 +89,7 @@ def unsettle(*, file_import: Import, actor: User | None = None) -> None:
     stored = Import.objects.filter(pk=file_import.pk, state=State.UNDOING if job else State.STORED)
     if not stored.update(state=State.UPLOADED, state_since=timezone.now(), report={}):
         raise _not_stored()
-    if job is not None and not jobs.finish(job):
+    if job is not None and not jobs.finish_job(job):
         raise _not_stored()
     DryRun.objects.filter(file_import=file_import).delete()  # it says nothing about what is there now
     audit.record(actor=actor, project=file_import.project, verb="undo import", subject=file_import)

@@ -158,7 +158,7 @@ def abandon(*, upload: Upload) -> None:
             transaction.on_commit(lambda: upload.content.storage.delete(str(upload.content.name)))
 
 
-def sweep(*, older_than: timedelta = ABANDONED) -> int:
+def sweep_uploads(*, older_than: timedelta = ABANDONED) -> int:
     """Delete uploads that were not continued; returns how many."""
     forgotten = list(Upload.objects.filter(changed_at__lt=timezone.now() - older_than))
     for upload in forgotten:

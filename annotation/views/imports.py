@@ -207,7 +207,7 @@ def start_storing(request: HttpRequest, project: str, file_import: int) -> HttpR
     with refusals.refusals_as_messages(request):
         if current_import.kind not in STORED_HERE:
             raise Refused(_("Store this import on its own page."), code="wrong_kind")
-        tasks.store(current_import, request.user)
+        tasks.store_here_or_later(current_import, request.user)
     return redirect(current_import)
 
 

@@ -49,7 +49,7 @@ class VerdictStorage(APIView):
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Store it, all or nothing: one run for each judge. A large one is stored in the background (202)."""
         shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
-        return imports.stored(shown_import, lambda: tasks.store(shown_import, request.user))
+        return imports.stored(shown_import, lambda: tasks.store_judge_import(shown_import, request.user))
 
 
 class VerdictUndo(APIView):
@@ -135,7 +135,7 @@ class StudyStorage(APIView):
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Store all of it or nothing, in the background (202): ask for its state."""
         shown_import = _find(request, project, file_import, Import.Kind.STUDY)
-        return imports.stored(shown_import, lambda: tasks.store(shown_import, request.user))
+        return imports.stored(shown_import, lambda: tasks.store_judge_import(shown_import, request.user))
 
 
 class StudyUndo(APIView):

@@ -217,7 +217,7 @@ class Runs(generics.ListAPIView[JudgeRun]):
         serializer = RunSerializer(data=request.data)
         chosen = _chosen(request, project, serializer)
         key, again = serializer.validated_data["key"], serializer.validated_data["pays_again"]
-        run = runs.start(actor=request.user, key=key or _idempotency_key(request), again=again, **chosen)
+        run = runs.start_judge_run(actor=request.user, key=key or _idempotency_key(request), again=again, **chosen)
         tasks.enqueue_run(run.pk)
         return Response(RunDetailSerializer(run).data, status=201)
 

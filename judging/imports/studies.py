@@ -174,13 +174,13 @@ class Outcome:
 
 
 # --- storing --------------------------------------------------------------------------------------------------------
-def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
+def carry_out_study(*, file_import: Import, actor: User | None = None) -> Import:
     """Store a study, all or nothing; raises ``FileRefused`` with every problem of the part that was refused."""
     lifecycle.start(file_import=file_import, actor=actor)
-    return finish(file_import=file_import, actor=actor)
+    return finish_study(file_import=file_import, actor=actor)
 
 
-def finish(*, file_import: Import, actor: User | None = None) -> Import:
+def finish_study(*, file_import: Import, actor: User | None = None) -> Import:
     """Store a started study. Safe to repeat: what is stored once is not stored again."""
     outcomes: list[Outcome] = []
     with (
@@ -277,7 +277,7 @@ def clear_failed() -> None:
 
 # --- looking --------------------------------------------------------------------------------------------------------
 def study_preview_report(file_import: Import, tell: Tell = lambda _done, _total: None) -> PreviewReport:
-    """What `carry_out` would come to: all of it is stored, looked at and rolled back.
+    """What `carry_out_study` would store: the whole study is stored, reported and rolled back.
 
     Keys: kind, name, title, about, source, parts, left_alone, report, sentence, problems, more_problems.
     """
@@ -390,7 +390,7 @@ def _stored(file_import: Import, part: StudyPart, target: dict[str, Any], actor:
         return one
     if one.state != State.STORING:  # else a worker who died had begun it
         lifecycle.start(file_import=one, actor=actor)
-    finish_one = verdicts.finish if one.kind == Kind.VERDICTS else lifecycle.finish
+    finish_one = verdicts.finish_verdicts if one.kind == Kind.VERDICTS else lifecycle.finish
     return finish_one(file_import=one, actor=actor, keeps=keeps)
 
 

@@ -403,13 +403,13 @@ def _compared(
     return previews.preview_of(Import.Kind.VERDICTS, parsed, report, target)
 
 
-def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
+def carry_out_verdicts(*, file_import: Import, actor: User | None = None) -> Import:
     """Store an import of verdicts, all or nothing; raises `FileRefused` with every problem."""
     lifecycle.start(file_import=file_import, actor=actor)
-    return finish(file_import=file_import, actor=actor)
+    return finish_verdicts(file_import=file_import, actor=actor)
 
 
-def finish(*, file_import: Import, actor: User | None = None, keeps: bool = False) -> Import:
+def finish_verdicts(*, file_import: Import, actor: User | None = None, keeps: bool = False) -> Import:
     """Store a started import, as `lifecycle.finish` does."""
     with lifecycle.recording(file_import) as held:
         target = targets.resolve(project=file_import.project, target_fields=file_import.target)

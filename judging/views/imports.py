@@ -47,7 +47,7 @@ def _addresses(project: Project, file_import: Import) -> dict[str, str]:
 def _store(request: HttpRequest, project: Project, file_import: Import) -> HttpResponse:
     """Store what the page shows: directly, or in the background if the files are large."""
     with refusals.refusals_as_messages(request):
-        tasks.store(file_import, request.user)
+        tasks.store_judge_import(file_import, request.user)
     return redirect(PAGES[Import.Kind(file_import.kind)], project.slug, file_import.pk)
 
 

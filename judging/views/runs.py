@@ -80,7 +80,7 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
 
 def _started(request: HttpRequest, judge: Judge, form: RunForm) -> JudgeRun:
     key, again = without_nul(request.POST.get("key", "")[:100]), request.POST.get("again") == "yes"
-    run = runs.start(judge=judge, actor=request.user, key=key or None, again=again, **form.cleaned_data)
+    run = runs.start_judge_run(judge=judge, actor=request.user, key=key or None, again=again, **form.cleaned_data)
     tasks.enqueue_run(run.pk)
     return run
 

@@ -53,7 +53,7 @@ def deliver_due(*, webhook_pk: int) -> int:
     if sentence:
         jobs.fail(job, sentence)
     else:
-        jobs.finish(job, done=sent, total=sent)
+        jobs.finish_job(job, done=sent, total=sent)
     if (sent or not sentence) and _due(timezone.now()).filter(webhook=webhook_pk, webhook__off="").exists():
         webhooks.ask_to_send(webhook_pk)
     return sent

@@ -229,7 +229,7 @@ def _held(job: Job) -> models.QuerySet[Job]:
 
 
 # --- the end of it --------------------------------------------------------------------------------------------------
-def finish(job: Job, **figures: Any) -> bool:
+def finish_job(job: Job, **figures: Any) -> bool:
     """Say that a leased job is done, in the transaction that stores its result; False when the lease is lost."""
     return bool(_held(job).update(**_ended(State.FINISHED), **figures))
 
@@ -289,7 +289,7 @@ def _ended(state: str) -> dict[str, Any]:
 
 
 # --- the sweep ------------------------------------------------------------------------------------------------------
-def sweep(*, now: datetime | None = None) -> list[Job]:
+def sweep_jobs(*, now: datetime | None = None) -> list[Job]:
     """Free the jobs whose worker fell silent, and send those that wait and are due; returns which were sent.
 
     One that went silent too often takes its worker down with it, and is given up; so is one that only the dead process

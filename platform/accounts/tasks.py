@@ -17,13 +17,13 @@ def deliver(webhook_pk: int) -> None:
 
 
 @shared_task
-def sweep() -> None:
+def sweep_all() -> None:
     """Take up again what dead workers left undone, have sent what waits, and forget what is old: for all kinds of jobs.
 
     One that can't be cleared away keeps nothing else waiting.
     """
     clearing: list[Callable[[], object]] = [
-        jobs.sweep,
+        jobs.sweep_jobs,
         deliveries.sweep_deliveries,
         removal.forget_sessions,
         removal.delete_orphan_files,

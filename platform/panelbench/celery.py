@@ -25,8 +25,8 @@ ROUTES = {
 SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
 TRANSPORT = "panelbench.queues:FolderTransport"  # where there is no Redis
 REDIS_TRANSPORT = "panelbench.queues:RedisTransport"
-SWEEPS = {"judging.tasks.sweep": 10.0}  # a run whose worker died waits for this one
-SWEEPERS = ("judging.tasks.sweep", "accounts.tasks.sweep", "analytics.tasks.refresh_stale")
+SWEEPS = {"judging.tasks.sweep_runs": 10.0}  # a run whose worker died waits for this one
+SWEEPERS = ("judging.tasks.sweep_runs", "accounts.tasks.sweep_all", "analytics.tasks.refresh_stale")
 
 
 def _transport_options() -> dict[str, object]:

@@ -89,13 +89,13 @@ def _web(arguments: Sequence[str]) -> int:
 def _provider(arguments: Sequence[str]) -> int:
     from panelbench import programs
 
-    programs.provider(*arguments)
+    programs.run_provider(*arguments)
 
 
 def _stats(arguments: Sequence[str]) -> int:
     from analytics.stats.cli import commandline
 
-    return commandline.main(arguments)
+    return commandline.run_command(arguments)
 
 
 def _django(arguments: Sequence[str]) -> int:

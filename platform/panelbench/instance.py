@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace, warden: Warden, *, demo: bool) -> None:
             chosen = [
                 *programs.web_programs(listener, threads=programs.web_threads()),
                 *programs.worker_programs(options.concurrency),
-                Program(name="beat", function=programs.beat),
+                Program(name="beat", function=programs.run_beat),
                 *extra,
             ]
             Supervisor(chosen, warden=warden, say=say).run(_Announcement(options))

@@ -27,7 +27,7 @@ def health(url: str, *, timeout: float = 5) -> dict[str, str]:
         return {}
 
 
-def main(argv: Sequence[str]) -> int:
+def run_probe(argv: Sequence[str]) -> int:
     """Print the state. Returns 0 if all parts, or the named parts, are ok."""
     url, *parts = argv
     state = health(url)
@@ -50,4 +50,4 @@ def _parts(body: bytes) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_probe(sys.argv[1:]))

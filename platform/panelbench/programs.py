@@ -79,13 +79,13 @@ def worker_programs(concurrency: int) -> list[Program]:
         grace=settings.DRAIN_SECONDS + 20,
     )
     return [
-        Program(name="worker", function=worker, arguments=(concurrency,)),
+        Program(name="worker", function=run_worker, arguments=(concurrency,)),
         Program(name="imports worker", function=imports_worker),
         judging,
     ]
 
 
-def worker(concurrency: int) -> None:
+def run_worker(concurrency: int) -> None:
     """A Celery worker for numbers, exports and small tasks."""
     _worker("worker", QUEUES, concurrency)
 
@@ -107,7 +107,7 @@ def _worker(name: str, queues: str, concurrency: int) -> None:
     _celery("worker", "-Q", queues, "--concurrency", str(concurrency), *options)
 
 
-def beat() -> None:
+def run_beat() -> None:
     """Celery beat, the scheduler."""
     _celery("beat", "--pidfile=")
 
@@ -119,7 +119,7 @@ def command(name: str) -> None:
     execute_from_command_line(["panelbench", name])
 
 
-def provider(*arguments: str) -> NoReturn:
+def run_provider(*arguments: str) -> NoReturn:
     """Replace this process by the simulated provider, which is a separate program."""
     os.execv(sys.executable, [sys.executable, "-m", "panelbench.provider", *arguments])  # noqa: S606
 
@@ -127,7 +127,7 @@ def provider(*arguments: str) -> NoReturn:
 def quiet_provider(port: int) -> NoReturn:
     """The simulated provider without output, for the demo."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    provider("--port", str(port))
+    run_provider("--port", str(port))
 
 
 def _celery(*arguments: str) -> None:

@@ -20,7 +20,7 @@ from tests.accounts.certificates import certificate
 from tests.accounts.receiver import Receiver, receiver, send_due
 from tests.annotation import scene
 from tests.cast import Cast
-from tests.workers import kill, long_after, until, working
+from tests.workers import kill, long_after, wait_for_workers, working
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,7 +62,7 @@ def test_a_submission_reaches_the_program_at_once(
     address = f"/api/v1/projects/kassa/desk/at/{taken.key}/"
     said = {"answers": answers, "seconds": 5}
     assert cast.client("maarika").post(address, said, content_type="application/json").status_code == 200
-    until(lambda: bool(there.came))
+    wait_for_workers(lambda: bool(there.came))
     event = received(secret, *there.came[0])
     assert (event["type"], event["data"]["ratings"]) == ("ratings.submitted", 2)
 
@@ -72,15 +72,15 @@ def test_what_fails_comes_again_later_signed_anew_under_the_same_id(
 ) -> None:
     there.status = 500
     announced(cast, 1)
-    until(lambda: Delivery.objects.get().status == 500)
+    wait_for_workers(lambda: Delivery.objects.get().status == 500)
     announced(cast, 2)
     told = Delivery.objects.earliest("pk")
     assert timedelta(seconds=50) < told.due_at - told.made_at < timedelta(seconds=90)
     assert len(there.came) == 1, "one in trouble is not asked for every event"
     there.status = 204
     Delivery.objects.update(due_at=told.made_at)
-    tasks.sweep.delay()
-    until(lambda: Delivery.objects.filter(state="delivered").count() == 2)
+    tasks.sweep_all.delay()
+    wait_for_workers(lambda: Delivery.objects.filter(state="delivered").count() == 2)
     events = [received(secret, *each)["data"]["import_id"] for each in there.came]
     assert events == [1, 1, 2], "the oldest first"
     first, again, second = (headers["webhook-id"] for headers, _body in there.came)
@@ -103,7 +103,7 @@ def test_a_delivery_whose_worker_is_killed_is_sent_again_under_its_id(
     there.delay = 8.0
     with working(queues="default") as doomed:
         announced(cast, 1, 2)
-        until(lambda: bool(there.came) and Job.objects.get().total)  # it reports every other second
+        wait_for_workers(lambda: bool(there.came) and Job.objects.get().total)  # it reports every other second
         kill(doomed)
     there.delay = 0.0
     job = Job.objects.get()
@@ -112,12 +112,12 @@ def test_a_delivery_whose_worker_is_killed_is_sent_again_under_its_id(
     assert (listed["title"], listed["state"], listed["total"]) == ("localhost", "running", 2)
     assert cast.client("boris").get("/api/v1/projects/kassa/jobs/").json()["results"] == [], "webhooks are for leads"
     with working(queues="default"):
-        assert jobs.sweep(now=long_after()) == [job]
-        until(lambda: Delivery.objects.filter(state="delivered").count() == 1)  # the second, which is due
-        until(lambda: Job.objects.get().state == "finished")
+        assert jobs.sweep_jobs(now=long_after()) == [job]
+        wait_for_workers(lambda: Delivery.objects.filter(state="delivered").count() == 1)  # the second, which is due
+        wait_for_workers(lambda: Job.objects.get().state == "finished")
         Delivery.objects.update(due_at=timezone.now())
-        tasks.sweep.delay()
-        until(lambda: Delivery.objects.filter(state="delivered").count() == 2)
+        tasks.sweep_all.delay()
+        wait_for_workers(lambda: Delivery.objects.filter(state="delivered").count() == 2)
     assert [received(secret, *event)["data"]["import_id"] for event in there.came] == [1, 2, 1]
     assert there.came[0][0]["webhook-id"] == there.came[2][0]["webhook-id"]
     assert list(Delivery.objects.order_by("pk").values_list("tries", flat=True)) == [2, 1]

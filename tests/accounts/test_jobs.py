@@ -20,7 +20,7 @@ from annotation.models import Dataset, Import, Item
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast, person
-from tests.workers import kill, long_after, until, waits_for_a_lock, working
+from tests.workers import kill, long_after, wait_for_workers, waits_for_a_lock, working
 
 API = "/api/v1/projects/kassa/jobs/"
 DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on pakk {n}?\n" for n in range(80))
@@ -107,7 +107,7 @@ def test_a_check_that_waits_is_cancelled_and_says_by_whom(cast: Cast) -> None:
     assert (job.state, file_import.state) == ("cancelled", "failed")
     assert file_import.report["sentence"] == job.sentence == "This was cancelled by Aino."
     assert "This was cancelled by Aino." in page(cast.client("boris"))
-    checks.carry_out(import_pk=file_import.pk, look=lifecycle.preview)  # its message arrives after all
+    checks.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)  # its message arrives after all
     assert Import.objects.get().state == "failed"
     again = cast.client("aino").post(f"{API}{job.pk}/cancel/")
     assert (again.status_code, again.json()["code"]) == (409, "wrong_state")
@@ -129,10 +129,10 @@ def test_a_check_that_is_cancelled_while_it_runs_stops(cast: Cast, monkeypatch: 
     def look(held: Import, progress: checks.Progress) -> Any:
         cancelled(cast.client("boris"), Job.objects.get())
         with pytest.raises(Refused, match="cancelled"):
-            until(lambda: progress(1, 2))
+            wait_for_workers(lambda: progress(1, 2))
         return lifecycle.preview(held)
 
-    checks.carry_out(import_pk=file_import.pk, look=look)
+    checks.carry_out_check(import_pk=file_import.pk, look=look)
     assert (Import.objects.get().state, Job.objects.get().state) == ("failed", "cancelled")
 
 
@@ -145,12 +145,12 @@ def test_storing_that_is_cancelled_while_a_worker_is_at_it_leaves_nothing(cast: 
     rows = "".join(f"d{n},et,{'Kus on minu pakk? ' * 20}{n}\n" for n in range(60_000))
     with working():
         file_import = uploaded(boris, DIALOGUES.partition("\n")[0] + "\n" + rows)
-        until(lambda: Import.objects.get().state == "uploaded")
+        wait_for_workers(lambda: Import.objects.get().state == "uploaded")
         boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
-        until(lambda: Job.objects.filter(kind="store", state="running").exists())
+        wait_for_workers(lambda: Job.objects.filter(kind="store", state="running").exists())
         job = cancelled(boris, Job.objects.get(kind="store"))
         assert job.state == "cancelled"
-        until(lambda: not Dataset.objects.filter(state="loading").exists())
+        wait_for_workers(lambda: not Dataset.objects.filter(state="loading").exists())
     assert (Import.objects.get().state, Item.objects.count(), Dataset.objects.count()) == ("failed", 0, 0)
 
 
@@ -189,13 +189,13 @@ def test_an_export_whose_worker_is_killed_is_written_by_the_next_one(cast: Cast,
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE annotation_item IN ACCESS EXCLUSIVE MODE")  # so that the export waits in the middle
         with working() as killed:
-            until(waits_for_a_lock)
+            wait_for_workers(waits_for_a_lock)
             kill(killed)
     doomed = Job.objects.get()
-    assert (doomed.state, doomed.tries, jobs.sweep()) == ("running", 1, [])
+    assert (doomed.state, doomed.tries, jobs.sweep_jobs()) == ("running", 1, [])
     with working():
-        assert jobs.sweep(now=long_after()) == [doomed]
-        until(lambda: Transfer.objects.get().state == "done")
-    assert not jobs.finish(doomed), "the dead worker's lease is worth nothing"
+        assert jobs.sweep_jobs(now=long_after()) == [doomed]
+        wait_for_workers(lambda: Transfer.objects.get().state == "done")
+    assert not jobs.finish_job(doomed), "the dead worker's lease is worth nothing"
     assert (Job.objects.get().tries, Transfer.objects.get().done) == (2, 3)
     assert b"".join(boris.get(f"{there}{key}/content/").streaming_content).count(b"\n") == 4

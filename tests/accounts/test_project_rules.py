@@ -72,7 +72,7 @@ class TestArchived:
         assert JudgeRun.objects.get(pk=run.pk).state == JudgeRun.State.PAUSED
         judge = Judge.objects.get(pk=parts["judge"])
         with pytest.raises(Refused, match="archived"):
-            runs.start(judge=judge, dataset=run.dataset, rubric_version=run.rubric_version)
+            runs.start_judge_run(judge=judge, dataset=run.dataset, rubric_version=run.rubric_version)
 
     def test_only_a_lead_archives(self, cast: Cast) -> None:
         assert cast.client("boris").post(SETTINGS, {"do": "archive"}).status_code == 403

@@ -57,7 +57,7 @@ def test_a_submission_is_told_without_saying_who_or_what(cast: Cast, webhook: We
     taken = scene.taken(cast, scene.duty(cast))
     annotation = service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
     service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
-    tasks.sweep.apply()
+    tasks.sweep_all.apply()
     assert send_due(webhook) == 1
     headers, body = there.came[0]
     told = json.loads(body)
@@ -115,7 +115,7 @@ def test_an_import_that_was_given_up_is_told(cast: Cast, webhook: Webhook) -> No
     )
     lifecycle.start(file_import=opened, actor=cast.boris)
     Job.objects.update(tries=jobs.MOST_TRIES)
-    assert jobs.sweep(now=long_after()) == []
+    assert jobs.sweep_jobs(now=long_after()) == []
     assert Delivery.objects.get().payload["data"]["state"] == "failed"
 
 

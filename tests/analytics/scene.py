@@ -24,7 +24,7 @@ COHERENCE = {"mari": [1, 0, 1, 1, 0, 1] + 6 * [None], "jaan": [1, 0, 1, 0, 0, 1]
 VERDICTS = {"fluency": [1, 1, 2, 3, 2, 0, 2, 2, 1, 0, 2, 1], "coherence": 12 * [1]}
 
 
-def campaign(cast: Cast, *, name: str = "Round 1") -> Campaign:
+def rated_campaign(cast: Cast, *, name: str = "Round 1") -> Campaign:
     """Six scenarios in Estonian and in Arabic; two people each rate fluency, and coherence in Estonian only."""
     made = campaign_without_ratings(cast, name=name)
     make.rated(made, {"fluency": FLUENCY, "coherence": COHERENCE})
@@ -34,14 +34,14 @@ def campaign(cast: Cast, *, name: str = "Round 1") -> Campaign:
 def campaign_without_ratings(cast: Cast, *, name: str = "Round 1") -> Campaign:
     """The same items, which nobody has rated."""
     items = [
-        make.item(6 * number + scenario, language, scenario=f"s{scenario}", external_id=f"{language}-{scenario}")
+        make.item_row(6 * number + scenario, language, scenario=f"s{scenario}", external_id=f"{language}-{scenario}")
         for number, language in enumerate(("et", "ar"))
         for scenario in range(6)
     ]
     return make.campaign(cast.kassa, items=items, name=name)
 
 
-def judged(
+def with_verdicts(
     target: Campaign,
     scores: Mapping[str, Sequence[float | str | None]] = VERDICTS,
     *,

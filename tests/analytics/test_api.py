@@ -25,8 +25,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def campaign(cast: Cast) -> Campaign:
-    made = scene.campaign(cast)
-    scene.judged(made, {"fluency": [9, "unparsed", 2, 2.5, 2, 0, 2, 2, 1, 0, 2, 1], "coherence": 12 * [1]})
+    made = scene.rated_campaign(cast)
+    scene.with_verdicts(made, {"fluency": [9, "unparsed", 2, 2.5, 2, 0, 2, 2, 1, 0, 2, 1], "coherence": 12 * [1]})
     snapshots.snapshot(campaign=made)
     return made
 

@@ -143,7 +143,7 @@ class TestNumbers:
     def test_the_table_says_it_and_can_leave_them_out(self, cast: Cast, work: Duty) -> None:
         campaign = work.campaign
         make.rated(campaign, {"fluency": {"mari": [2, 1]}})
-        scene.judged(campaign, {"fluency": [1, 2]})
+        scene.with_verdicts(campaign, {"fluency": [1, 2]})
         aino, maarika = pseudonym(cast, cast.aino), pseudonym(cast, cast.maarika)
         everything = list(ratings.rows(campaign=campaign))
         known = {aino: False, maarika: True, "mari": None, "Kohtunik": None}
@@ -196,7 +196,7 @@ class TestNumbers:
 
     @pytest.mark.parametrize("what", ["ratings", "scores"])
     def test_exports_carry_the_mark(self, cast: Cast, work: Duty, what: str) -> None:
-        scene.judged(work.campaign, {"fluency": [1, 2]})
+        scene.with_verdicts(work.campaign, {"fluency": [1, 2]})
         answer = cast.client("boris").get(f"/api/v1/projects/kassa/exports/{what}/", {"format": "csv"})
         rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
         marks = {row["rater"]: row["blind"] for row in rows if row["rater_kind"] == "annotator"}

@@ -49,7 +49,9 @@ call_command("export", "elsewhere", "bundle", "--replies", "--out", sys.argv[2])
 @pytest.fixture
 def study(cast: Cast) -> Campaign:
     """Desk work with a revision and a desk under way, imported ratings, a judge with a paid call, a second dataset."""
-    duty = desks.duty(cast, items=[make.item(n, title=NASTY, fields={"context": NASTY}) for n in (1, 2, 3)], overlap=2)
+    duty = desks.duty(
+        cast, items=[make.item_row(n, title=NASTY, fields={"context": NASTY}) for n in (1, 2, 3)], overlap=2
+    )
     for score in (2, 3):
         taken = desks.taken(cast, duty)
         answers = {"fluency": Answer(score=score, rationale=NASTY), "coherence": Answer(score=1)}
@@ -61,7 +63,7 @@ def study(cast: Cast) -> Campaign:
     rows = [RatingRow(f"d{n}", "mari", "fluency", n, True, False, NASTY, None, None, None, "r.csv", n) for n in (1, 2)]
     opened = Import.objects.create(project=cast.kassa, kind=Import.Kind.RATINGS)
     storage.store_ratings(campaign=campaign, rows=rows, file_import=opened, identified=False)
-    run = scene.judged(campaign, {"fluency": [1, "unparsed", 7]})
+    run = scene.with_verdicts(campaign, {"fluency": [1, "unparsed", 7]})
     call = Call.objects.create(run=run, item=campaign.dataset.items.first(), state=Call.State.SETTLED)
     attempt = Attempt.objects.create(
         call=call, number=1, outcome="replied", reply={"imported": NASTY}, cost="0.00012", tokens_in=7, latency=0.5
@@ -235,7 +237,7 @@ def test_a_project_with_something_in_it_takes_no_bundle(cast: Cast, study: Campa
 
 
 def test_a_run_under_way_waits_where_it_is_loaded(cast: Cast, study: Campaign) -> None:
-    run = scene.judged(study, {"fluency": [1, 1, 1]}, name="Busy")
+    run = scene.with_verdicts(study, {"fluency": [1, 1, 1]}, name="Busy")
     Call.objects.create(run=run, item=study.dataset.items.first(), criterion=None)
     loaded(cast.teine, taken_out(cast.kassa))
     states = dict(run.__class__.objects.filter(project=cast.teine).values_list("judge__name", "state"))

@@ -19,13 +19,13 @@ from panelbench.programs import IMPORTS, JUDGING, QUEUES, worker_programs
 from tests import make
 from tests.analytics import scene
 from tests.cast import Cast
-from tests.workers import absent_broker, kill, long_after, until, working
+from tests.workers import absent_broker, kill, long_after, wait_for_workers, working
 
 
 @pytest.fixture
 def broken(cast: Cast) -> Campaign:
     """A campaign with ratings off its scale, as a release before today could store them."""
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     points = [{"value": value} for value in (0, 1)]
     Criterion.objects.filter(rubric_version=campaign.rubric_version, key="fluency").update(points=points, maximum=1)
     return campaign
@@ -72,7 +72,7 @@ def test_a_computation_that_fails_is_asked_for_later_and_later(cast: Cast, broke
 
 
 def test_one_computation_of_a_campaign_at_a_time(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     subset = Settings(raters=("mari", "jaan"))
     computation = computing.begin_computation(campaign=campaign, settings=subset)
     assert computation is not None
@@ -89,7 +89,7 @@ def test_one_computation_of_a_campaign_at_a_time(cast: Cast) -> None:
 
 
 def test_a_lead_cancels_a_computation_and_it_is_not_asked_for_at_once(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     tasks.refresh_stale()
     boris, aino = cast.client("boris"), cast.client("aino")
     cancel = f"/api/v1/projects/kassa/jobs/{Job.objects.get().pk}/cancel/"
@@ -109,11 +109,11 @@ def test_a_computation_without_a_broker_waits_for_the_sweep(
 ) -> None:
     if not settings.REDIS_URL:
         pytest.skip("needs Redis")
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     with absent_broker(), django_capture_on_commit_callbacks(execute=True):
         assert "no worker is running" in page(cast, campaign)
     assert Job.objects.get().sent_at is None
-    assert [job.kind for job in jobs.sweep()] == ["numbers"]
+    assert [job.kind for job in jobs.sweep_jobs()] == ["numbers"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -121,33 +121,33 @@ def test_a_computation_whose_worker_is_killed_says_so_and_begins_again(cast: Cas
     if not settings.REDIS_URL:
         pytest.skip("needs Redis")
     app.control.purge()
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     rows = [[number % 4 for number in range(12)] for _person in range(40)]
     make.rated(campaign, {"fluency": {f"p{number}": scores for number, scores in enumerate(rows)}})
     for number in range(12):
-        scene.judged(campaign, name=f"Judge {number}")
+        scene.with_verdicts(campaign, name=f"Judge {number}")
     page(cast, campaign)
     with working(queues="analytics") as doomed:
-        until(lambda: Job.objects.filter(state="running", done__gt=0).exists())
+        wait_for_workers(lambda: Job.objects.filter(state="running", done__gt=0).exists())
         kill(doomed)
     assert Snapshot.objects.count() == 0
-    assert jobs.sweep(now=long_after()) == []
+    assert jobs.sweep_jobs(now=long_after()) == []
     assert "The worker stopped before it had finished. Tried once" in page(cast, campaign)
     Computation.objects.update(next_at=timezone.now())
     with working(queues="analytics"):
         page(cast, campaign)
-        until(lambda: not Computation.objects.exists())
+        wait_for_workers(lambda: not Computation.objects.exists())
     assert (Snapshot.objects.count(), Job.objects.get().state) == (1, "finished")
 
 
 def test_a_closed_campaign_is_not_polled_once_its_numbers_are_fresh(cast: Cast, django_assert_num_queries: Any) -> None:
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     Campaign.objects.update(state=Campaign.State.CLOSED)
     scene.compute(campaign)
     tasks.refresh_stale()
     with django_assert_num_queries(1):
         tasks.refresh_stale()
-    scene.judged(campaign)
+    scene.with_verdicts(campaign)
     with pytest.raises(pytest.fail.Exception), django_assert_num_queries(1):
         tasks.refresh_stale()
     scene.compute(campaign)

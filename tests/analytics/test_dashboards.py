@@ -36,8 +36,8 @@ def alpha(found: Snapshot, language: str | None = "et", criterion: str = "fluenc
 
 @pytest.fixture
 def campaign(cast: Cast) -> Campaign:
-    made = scene.campaign(cast)
-    scene.judged(made)
+    made = scene.rated_campaign(cast)
+    scene.with_verdicts(made)
     return made
 
 
@@ -89,8 +89,8 @@ class TestContent:
         assert len(names) == len(set(names))
 
     def test_counts_say_what_was_left_out(self, cast: Cast) -> None:
-        made = scene.campaign(cast)
-        scene.judged(made, {"fluency": [9, "unparsed", "refused", *9 * [1]]})
+        made = scene.rated_campaign(cast)
+        scene.with_verdicts(made, {"fluency": [9, "unparsed", "refused", *9 * [1]]})
         counts = snapshots.snapshot(campaign=made).content["counts"]
         judge = next(row for row in counts if (row["judge"], row.get("language")) == ("Kohtunik", "et"))
         assert (judge["ratings"], judge["missing"]) == (3, 2)
@@ -141,7 +141,7 @@ class TestFreshness:
                 run=verdict.run, item=verdict.item, criterion=verdict.criterion, repeat=2, status="ok", score=1
             )
         elif change == "run":
-            scene.judged(campaign)
+            scene.with_verdicts(campaign)
         else:
             row = Annotation.objects.first()
             Annotation.objects.filter(pk=row.pk).update(superseded_at=row.submitted_at)

@@ -44,8 +44,8 @@ def people() -> Cast:
 
 @pytest.fixture
 def rated(people: Cast) -> Campaign:
-    campaign = scene.campaign(people)
-    scene.judged(campaign)
+    campaign = scene.rated_campaign(people)
+    scene.with_verdicts(campaign)
     return campaign
 
 

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def campaign(cast: Cast) -> Campaign:
-    made = scene.campaign(cast)
-    scene.judged(made)
+    made = scene.rated_campaign(cast)
+    scene.with_verdicts(made)
     return made
 
 
@@ -83,7 +83,7 @@ class TestQuestion:
 
     def test_a_judge_is_needed_where_one_is_asked_about(self, cast: Cast) -> None:
         with pytest.raises(Refused, match="no judge has been run"):
-            asked_question(scene.campaign(cast), [("statistic", "mae")])
+            asked_question(scene.rated_campaign(cast), [("statistic", "mae")])
 
     def test_every_statistic_that_is_offered_is_one(self) -> None:
         from analytics.stats.agreement import among_raters
@@ -108,9 +108,9 @@ class TestQuestion:
 class TestRuns:
     def test_a_run_that_asked_once_replaces_none_that_asked_three_times(self, campaign: Campaign) -> None:
         once = JudgeRun.objects.get()
-        thrice = scene.judged(campaign)
+        thrice = scene.with_verdicts(campaign)
         JudgeRun.objects.filter(pk=thrice.pk).update(repeats=3)
-        scene.judged(campaign)
+        scene.with_verdicts(campaign)
         assert [run.pk for run in ratings.newest_runs(campaign)] == [thrice.pk]
         each = asked_question(campaign, [("run", "each"), ("statistic", "accuracy"), ("rows", "judge")])
         named = {row["judge"] for row in snapshots.snapshot(campaign=campaign, settings=each).content["estimates"]}
@@ -194,7 +194,7 @@ class TestCommand:
 
 def test_attributes_are_rows_columns_and_filters(cast: Cast) -> None:
     items = [
-        make.item(n, external_id=f"i{n}", attributes={"task type": "qa" if n % 2 else "sum", "level": n % 3})
+        make.item_row(n, external_id=f"i{n}", attributes={"task type": "qa" if n % 2 else "sum", "level": n % 3})
         for n in range(12)
     ]
     made = make.campaign(cast.kassa, items=items)
@@ -217,7 +217,7 @@ class TestRules:
         )
         by_rater = {"mari": [0, 1, 2, 0], "jaan": [0, 1, 2, 1], "noor": [2, 0, 0, 2]}
         make.rated(made, {"topic": by_rater, "fluency": by_rater})
-        scene.judged(made, {"topic": [0, 1, 2, 0], "fluency": [0, 1, 2, 0]})
+        scene.with_verdicts(made, {"topic": [0, 1, 2, 0], "fluency": [0, 1, 2, 0]})
 
         def measured(query: str) -> dict[str, tuple[float, str]]:
             asked = question_of(f"statistic=accuracy&bootstrap=0&columns=&{query}")
@@ -289,7 +289,7 @@ def test_files_hold_the_stored_answer_while_a_newer_one_is_computed(
     asked = question_of("statistic=mae")
     scene.compute(campaign, asked)
     stored, _is_stale = snapshots.current_snapshot(campaign=campaign, settings=asked)
-    scene.judged(campaign)
+    scene.with_verdicts(campaign)
     assert stored is not None and snapshots.current_snapshot(campaign=campaign, settings=asked) == (stored, True)
     client, address = cast.client("boris"), f"/p/kassa/numbers/{campaign.pk}/explore"
     told = client.get(f"{address}/cells.json?{asked.query}")

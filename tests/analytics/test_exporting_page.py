@@ -22,7 +22,7 @@ EXAMPLE = re.compile(r"^```(console|python)\n(.*?)^```", re.DOTALL | re.MULTILIN
 
 def test_every_example_runs(cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
-    scene.judged(scene.campaign(cast))
+    scene.with_verdicts(scene.rated_campaign(cast))
     Project.objects.create(slug="elsewhere", name="Elsewhere")
     monkeypatch.chdir(tmp_path)
     ran = EXAMPLE.findall(PAGE)

@@ -38,8 +38,8 @@ def lines(client: Client, what: str, **query: Any) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def rated(cast: Cast) -> Campaign:
-    campaign = scene.campaign(cast)
-    scene.judged(campaign)
+    campaign = scene.rated_campaign(cast)
+    scene.with_verdicts(campaign)
     return campaign
 
 
@@ -129,7 +129,7 @@ def test_a_lead_may_have_the_names_behind_the_pseudonyms_and_the_trail_says_so(c
     rows = lines(cast.client("aino"), "ratings", names=True)
     assert {(row["rater"], row["rater_name"]) for row in rows} == {(taken.annotator.pseudonym, "Maarika"), ("mari", "")}
     assert AuditEntry.objects.get(verb="export ratings").fields == ["format=jsonl", "names"]
-    judged = scene.judged(duty.campaign, {"fluency": [1]})
+    judged = scene.with_verdicts(duty.campaign, {"fluency": [1]})
     kinds = {(row["rater"], row["rater_name"]) for row in lines(cast.client("aino"), "scores", names=True)}
     assert (judged.judge.name, None) in kinds
 

@@ -27,9 +27,9 @@ parquet = pytest.importorskip("pyarrow.parquet")
 
 @pytest.fixture
 def rated(cast: Cast) -> Campaign:
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     Dataset.objects.filter(pk=campaign.dataset_id).update(licence="CC BY 4.0")
-    scene.judged(campaign)
+    scene.with_verdicts(campaign)
     return campaign
 
 

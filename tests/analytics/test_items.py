@@ -37,15 +37,15 @@ DISAGREEING = {
 def campaign(cast: Cast) -> Campaign:
     """Five items: d1 is rated 0, 3, 3; d2 1, 1, 1; d3 2, 1; d4 3, 3, 2; d5 by the judge alone."""
     rows = [
-        make.item(1, generator="atlas", attributes={"style": "plain", "turns": 3}),
-        make.item(2, generator="atlas", attributes={"style": "ornate", "turns": 3}),
-        make.item(3, generator="birch", attributes={"style": "plain", "turns": 4}),
-        make.item(4, "ar", generator="birch"),
-        make.item(5, "ar", generator="birch"),
+        make.item_row(1, generator="atlas", attributes={"style": "plain", "turns": 3}),
+        make.item_row(2, generator="atlas", attributes={"style": "ornate", "turns": 3}),
+        make.item_row(3, generator="birch", attributes={"style": "plain", "turns": 4}),
+        make.item_row(4, "ar", generator="birch"),
+        make.item_row(5, "ar", generator="birch"),
     ]
     made = make.campaign(cast.kassa, items=rows)
     make.rated(made, DISAGREEING)
-    scene.judged(made, {"fluency": [2, 3, "unparsed", 3, 0]})
+    scene.with_verdicts(made, {"fluency": [2, 3, "unparsed", 3, 0]})
     return made
 
 
@@ -158,7 +158,7 @@ class TestList:
         made.rubric_version = version
         made.save(update_fields=["rubric_version"])
         make.rated(made, {"toxic": {"a": [1, 0, 1, 0], "b": [1, 1, 1, 0], "c": [0, 1, 1, 0]}})
-        scene.judged(made, {"toxic": [0, 1, 1, 0]})
+        scene.with_verdicts(made, {"toxic": [0, 1, 1, 0]})
         page = read(cast, made)
         assert cells(page, "d1") == ["No, Yes ×2", "0.33", "Yes", "No", "1", "3", "atlas"]
         assert cells(page, "d3") == ["Yes ×3", "0", "Yes", "Yes", "0", "3", "atlas"]
@@ -168,7 +168,7 @@ class TestList:
 
     def test_attributes_are_written_as_in_the_ratings_table(self, cast: Cast) -> None:
         given: list[object] = [3.0, ["a", "b"], True, None]
-        rows = [make.item(n, attributes={"part": value}) for n, value in enumerate(given, 1)]
+        rows = [make.item_row(n, attributes={"part": value}) for n, value in enumerate(given, 1)]
         made = make.campaign(cast.kassa, items=rows)
         make.rated(made, {"fluency": {"mari": [0, 1, 2, 3]}})
         table = ratings.table(campaign=made, runs=[])
@@ -239,7 +239,7 @@ class TestItem:
 
     def test_a_run_that_the_numbers_do_not_read_is_marked(self, cast: Cast, campaign: Campaign) -> None:
         assert "not in the numbers" not in item_page(cast, campaign, "d1")
-        scene.judged(campaign, {"fluency": [3, 3, 3, 3, 3]})
+        scene.with_verdicts(campaign, {"fluency": [3, 3, 3, 3, 3]})
         page = item_page(cast, campaign, "d1")
         assert page.count("not in the numbers") == 1
 

@@ -27,8 +27,8 @@ from tests.cast import Cast
 
 @pytest.fixture
 def rated(cast: Cast) -> Campaign:
-    campaign = scene.campaign(cast)
-    scene.judged(campaign, {"fluency": [1, "unparsed", 7, 2, 2, 0, 2, 2, 1, 0, 2, 1]})
+    campaign = scene.rated_campaign(cast)
+    scene.with_verdicts(campaign, {"fluency": [1, "unparsed", 7, 2, 2, 0, 2, 2, 1, 0, 2, 1]})
     return campaign
 
 
@@ -109,7 +109,7 @@ def answered(cast: Cast) -> bytes:
     """One person's work on points and on ranges, with a rationale, seconds, and N/A on both."""
     points, ranges = make.criterion("fluency", not_applicable=True), {**RANGE, "not_applicable": True}
     criteria = [points, {**points, "key": "tone"}, ranges, {**ranges, "key": "grace"}]
-    duty = desks.duty(cast, items=[make.item(1, fields={"context": NASTY})], overlap=1, criteria=criteria)
+    duty = desks.duty(cast, items=[make.item_row(1, fields={"context": NASTY})], overlap=1, criteria=criteria)
     taken = desks.taken(cast, duty)
     na, said = Answer(status="na"), Answer(score=2, rationale=NASTY)
     answers = {"fluency": said, "tone": na, "polish": Answer(score=62), "grace": na}

@@ -30,8 +30,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def campaign(cast: Cast) -> Campaign:
-    made = scene.campaign(cast)
-    scene.judged(made)
+    made = scene.rated_campaign(cast)
+    scene.with_verdicts(made)
     snapshots.snapshot(campaign=made)
     return made
 
@@ -121,7 +121,7 @@ class TestFigures:
         """Of 8 items the panel puts 4 in "yes"; the judge 3 of these and 1 other: precision, recall and F1 are 3/4."""
         made = nominal_campaign(cast)
         make.rated(made, {"toxic": {rater: [1, 1, 1, 1, 0, 0, 0, 0] for rater in ("mari", "jaan")}})
-        scene.judged(made, {"toxic": [1, 1, 1, 0, 1, 0, 0, 0]})
+        scene.with_verdicts(made, {"toxic": [1, 1, 1, 0, 1, 0, 0, 0]})
         snapshots.snapshot(campaign=made)
         page = read(cast.client("boris"), made)
         assert "no distances" not in page
@@ -134,7 +134,7 @@ class TestFigures:
 
     def test_a_campaign_that_only_judges_rated_shows_what_they_gave(self, cast: Cast) -> None:
         made = scene.campaign_without_ratings(cast)
-        run = scene.judged(made, {"fluency": [3, 3, 2, 1, 0, 3] + 6 * [None]})
+        run = scene.with_verdicts(made, {"fluency": [3, 3, 2, 1, 0, 3] + 6 * [None]})
         first = run.verdicts.order_by("item__ordinal").first()
         run.verdicts.create(item=first.item, criterion=first.criterion, repeat=2, status="ok", score=1)
         snapshots.snapshot(campaign=made)
@@ -146,10 +146,10 @@ class TestFigures:
         assert "Repeats of a judge" in page
 
     def test_nothing_is_said_of_the_mode_where_it_leaves_out_less_than_a_tenth(self, cast: Cast) -> None:
-        made = scene.campaign(cast)
+        made = scene.rated_campaign(cast)
         make.rated(made, {"fluency": {"kolmas": [0, 1, 2, 3, 3, 1, 3, 2, 1, 1, 1, 2]}})
         make.rated(made, {"coherence": {"kolmas": [1, 0, 1, 1, 0, 1] + 6 * [None]}})
-        scene.judged(made)
+        scene.with_verdicts(made)
         snapshots.snapshot(campaign=made)
         assert "The judge’s figures leave out" not in read(cast.client("boris"), made)
 
@@ -196,7 +196,7 @@ class TestFigures:
         assert all("for these raters" in each for each in made)
 
     def test_no_interval_is_said_with_its_reason_never_a_bare_number(self, cast: Cast) -> None:
-        made = make.campaign(cast.kassa, items=[make.item(0, "et")])
+        made = make.campaign(cast.kassa, items=[make.item_row(0, "et")])
         make.rated(made, {"fluency": {"mari": [2], "jaan": [1]}})
         snapshots.snapshot(campaign=made)
         page = read(cast.client("boris"), made)
@@ -211,7 +211,7 @@ class TestFigures:
         assert "not corrected for chance" in page
 
     def test_the_calibration_table_of_the_judge_chosen(self, cast: Cast, campaign: Campaign) -> None:
-        scene.judged(campaign, {"fluency": [9, *11 * [3]]}, name="Teine", simulated=False)
+        scene.with_verdicts(campaign, {"fluency": [9, *11 * [3]]}, name="Teine", simulated=False)
         snapshots.snapshot(campaign=campaign)
         page = read(cast.client("boris"), campaign, "?judge=Teine&part=et")
         assert "Teine against the panel" in page
@@ -231,8 +231,8 @@ class TestFigures:
         assert "Nothing is rated yet" in read(cast.client("boris"), made)
 
     def test_names_are_escaped(self, cast: Cast) -> None:
-        made = scene.campaign(cast)
-        scene.judged(made, name="<b>J</b>")
+        made = scene.rated_campaign(cast)
+        scene.with_verdicts(made, name="<b>J</b>")
         snapshots.snapshot(campaign=made)
         page = read(cast.client("boris"), made)
         assert "<b>J</b>" not in page
@@ -241,7 +241,7 @@ class TestFigures:
 
 class TestFreshness:
     def test_without_figures_it_says_that_they_are_being_computed(self, cast: Cast) -> None:
-        made = scene.campaign(cast)
+        made = scene.rated_campaign(cast)
         Heartbeat.objects.create(name="w", kind="worker", seen_at=timezone.now())
         assert "The first figures are being computed." in read(cast.client("boris"), made)
 
@@ -254,7 +254,7 @@ class TestFreshness:
     def test_opening_the_page_asks_for_what_is_missing(
         self, cast: Cast, django_capture_on_commit_callbacks: Any
     ) -> None:
-        made = scene.campaign(cast)
+        made = scene.rated_campaign(cast)
         with django_capture_on_commit_callbacks() as asked:
             read(cast.client("boris"), made)
             read(cast.client("boris"), made)
@@ -322,7 +322,7 @@ class TestChart:
         assert "Estonian" in alone.content.decode()
 
     def test_there_is_one_of_every_judge_and_criterion(self, cast: Cast, campaign: Campaign) -> None:
-        scene.judged(campaign, name="<b>&Teine</b>")
+        scene.with_verdicts(campaign, name="<b>&Teine</b>")
         newest = snapshots.snapshot(campaign=campaign)
         drawn = set(newest.charts.values_list("judge", "criterion"))
         assert drawn == {(judge, key) for judge in ("Kohtunik", "<b>&Teine</b>") for key in ("fluency", "coherence")}
@@ -403,7 +403,7 @@ def test_the_page_asks_the_same_few_questions_whatever_its_size(
     client = cast.client("boris")
     with django_assert_num_queries(13):
         read(client, campaign)
-    scene.judged(campaign, name="Teine")
+    scene.with_verdicts(campaign, name="Teine")
     make.rated(campaign, {"fluency": {f"r{number}": 12 * [1] for number in range(9)}})
     snapshots.snapshot(campaign=campaign)
     with django_assert_num_queries(13):

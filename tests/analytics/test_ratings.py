@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db
 
 
 def test_one_row_per_score_in_a_stable_order(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
-    scene.judged(campaign)
+    campaign = scene.rated_campaign(cast)
+    scene.with_verdicts(campaign)
     table = list(ratings.rows(campaign=campaign))
     assert len(table) == 24 + 12 + 24
     assert table == list(ratings.rows(campaign=campaign))
@@ -51,7 +51,7 @@ def test_the_desks_ratings_carry_panel_and_probability(cast: Cast) -> None:
 
 
 def test_a_superseded_annotation_does_not_count(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     Annotation.objects.filter(annotator__pseudonym="mari").update(superseded_at=timezone.now())
     assert {row.rater for row in ratings.rows(campaign=campaign)} == {"jaan", "noor", "hala"}
     assert [each.pseudonym for each in ratings.annotators(campaign)] == ["hala", "jaan", "noor"]
@@ -71,52 +71,55 @@ def test_not_applicable_and_stopped_have_no_score_and_say_which(cast: Cast) -> N
 
 
 def test_a_verdict_off_the_scale_keeps_its_number_and_says_so(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
-    run = scene.judged(campaign, {"fluency": [9, "unparsed", *10 * [1]]})
+    campaign = scene.rated_campaign(cast)
+    run = scene.with_verdicts(campaign, {"fluency": [9, "unparsed", *10 * [1]]})
     rows = [row for row in ratings.rows(campaign=campaign, runs=[run]) if row.rater == "Kohtunik"][:2]
     assert [(row.score, row.missing_reason) for row in rows] == [(9.0, "out_of_range"), (None, "unparsed")]
 
 
 def test_a_judge_with_an_annotators_name_is_told_apart(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
-    scene.judged(campaign, name="mari")
+    campaign = scene.rated_campaign(cast)
+    scene.with_verdicts(campaign, name="mari")
     kinds = {row.rater: row.rater_kind for row in ratings.rows(campaign=campaign)}
     assert (kinds["mari"], kinds["mari (judge)"]) == ("annotator", "judge")
 
 
 def test_only_the_raters_asked_for(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
-    scene.judged(campaign)
+    campaign = scene.rated_campaign(cast)
+    scene.with_verdicts(campaign)
     chosen = {row.rater for row in ratings.rows(campaign=campaign, raters=["mari", "noor"])}
     assert chosen == {"mari", "noor", "Kohtunik"}
 
 
 class TestNewestRuns:
     def test_the_newest_run_of_each_judge(self, cast: Cast) -> None:
-        campaign = scene.campaign(cast)
-        scene.judged(campaign)
-        newer, other = scene.judged(campaign), scene.judged(campaign, name="Teine")
+        campaign = scene.rated_campaign(cast)
+        scene.with_verdicts(campaign)
+        newer, other = scene.with_verdicts(campaign), scene.with_verdicts(campaign, name="Teine")
         assert set(ratings.newest_runs(campaign)) == {newer, other}
 
     def test_a_run_under_way_replaces_no_finished_one(self, cast: Cast) -> None:
-        campaign = scene.campaign(cast)
-        finished, under_way = scene.judged(campaign), scene.judged(campaign, {"fluency": [1, *11 * [None]]})
+        campaign = scene.rated_campaign(cast)
+        finished, under_way = (
+            scene.with_verdicts(campaign),
+            scene.with_verdicts(campaign, {"fluency": [1, *11 * [None]]}),
+        )
         call = Call.objects.create(run=under_way, item=campaign.dataset.items.first())
         assert list(ratings.newest_runs(campaign)) == [finished]
         Call.objects.filter(pk=call.pk).update(state=Call.State.SETTLED)
         assert list(ratings.newest_runs(campaign)) == [under_way]
 
     def test_a_run_cancelled_before_it_said_anything_does_not_count(self, cast: Cast) -> None:
-        campaign = scene.campaign(cast)
-        spoke = scene.judged(campaign)
-        silent = scene.judged(campaign, {})
+        campaign = scene.rated_campaign(cast)
+        spoke = scene.with_verdicts(campaign)
+        silent = scene.with_verdicts(campaign, {})
         JudgeRun.objects.filter(pk=silent.pk).update(state=JudgeRun.State.CANCELLED)
         assert list(ratings.newest_runs(campaign)) == [spoke]
 
     def test_a_run_on_other_items_does_not_count(self, cast: Cast) -> None:
-        campaign = scene.campaign(cast)
+        campaign = scene.rated_campaign(cast)
         others = make.dataset(cast.kassa, 2, name="Others")
-        scene.judged(Campaign(project=cast.kassa, dataset=others, rubric_version=campaign.rubric_version), {})
+        scene.with_verdicts(Campaign(project=cast.kassa, dataset=others, rubric_version=campaign.rubric_version), {})
         assert not ratings.newest_runs(campaign)
 
 

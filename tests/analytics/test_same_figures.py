@@ -17,7 +17,7 @@ from django.test import Client
 
 from analytics import snapshots
 from analytics.questions import Settings
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 from analytics.stats.cli.files import RatingsFile
 from analytics.stats.core.validation import ratings_table
 from annotation import campaigns
@@ -66,7 +66,7 @@ def score(rater: int, criterion: str, number: int) -> tuple[float | None, bool]:
 def rated(cast: Cast) -> Campaign:
     """Four parallel scenarios in three languages; three people and a judge rate them on four kinds of scale."""
     rows = [
-        make.item(
+        make.item_row(
             number,
             ("et", "ar", "en")[number // 4],
             scenario=f"s{number % 4}",
@@ -124,7 +124,7 @@ def of_stats(file: Path, capsys: pytest.CaptureFixture[str]) -> Found:
         for by in ("language,criterion", "criterion"):
             capsys.readouterr()
             asked = [command, str(file), *judge, "--by", by, "--statistic", ",".join(names), *seed]
-            assert main(asked) == 0, capsys.readouterr().err
+            assert run_command(asked) == 0, capsys.readouterr().err
             estimates += json.loads(capsys.readouterr().out)["estimates"]
     return found(estimates)
 
@@ -194,7 +194,7 @@ def test_every_way_out_has_the_same_columns_and_rows(
     assert {row["task_type"] for row in of_table} == {"qa", "'=sum"}
     capsys.readouterr()
     asked = ["agreement", str(tmp_path / "scores.csv"), "--by", "task_type,criterion", "--format", "json"]
-    assert main(asked) == 0
+    assert run_command(asked) == 0
     told = json.loads(capsys.readouterr().out)
     assert {row["task_type"] for row in told["estimates"]} == {"qa", "=sum"}
     assert told["provenance"]["input_sha256"] == snapshot.inputs_digest
@@ -209,7 +209,7 @@ def test_a_judge_of_categories_is_tested_by_accuracy(
     found = {}
     for measure in ([], ["--score", "accuracy"], ["--score", "rmse"]):
         capsys.readouterr()
-        assert main([*asked, *measure]) == 0
+        assert run_command([*asked, *measure]) == 0
         output = capsys.readouterr()
         rows = [row for row in json.loads(output.out)["estimates"] if row["criterion"] == "topic"]
         found[" ".join(measure)] = [(row["statistic"], row["value"]) for row in rows]
@@ -235,7 +235,7 @@ def test_what_a_file_says_of_a_criterion_twice_must_agree(
     first, *lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join([first, lines[0].replace("nominal", "ordinal"), *lines[1:]]))
     capsys.readouterr()
-    assert main(["agreement", str(file)]) == 2
+    assert run_command(["agreement", str(file)]) == 2
     assert (
         "scores.csv:3: level 'nominal' contradicts 'ordinal' given earlier for the criterion" in capsys.readouterr().err
     )
@@ -268,7 +268,7 @@ def test_one_question_asked_in_four_ways(
     file.write_bytes(b"".join(table.streaming_content))  # type: ignore[attr-defined]
     wanted = [text for name, text in parse_qsl(query) if name == "statistic"]
     options = ["--statistic", ",".join(wanted), "--seed", str(Settings().seed), "--format", "json"]
-    assert main([asked[0], str(file), *asked[1:], *options]) == 0
+    assert run_command([asked[0], str(file), *asked[1:], *options]) == 0
     stats = json.loads(capsys.readouterr().out)
 
     def by_cell(rows: Iterable[Mapping[str, Any]]) -> Found:

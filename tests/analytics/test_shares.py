@@ -155,7 +155,7 @@ def test_a_visitor_of_a_link_reaches_nothing_more_than_a_stranger(cast: Cast) ->
     for route in access.routes():
         if "nobody" not in route.allowed:
             there = address(route, parts)
-            assert all(answer.is_denied for answer in access.asked(browser, there)), there
+            assert all(answer.is_denied for answer in access.answers_to_every_method(browser, there)), there
 
 
 def test_the_study_s_own_annotators_are_turned_away(cast: Cast, link: str) -> None:

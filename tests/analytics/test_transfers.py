@@ -31,7 +31,7 @@ API = "/api/v1/projects/kassa/transfers/"
 
 @pytest.fixture
 def rated(cast: Cast) -> Campaign:
-    return scene.campaign(cast)
+    return scene.rated_campaign(cast)
 
 
 def asked(client: Client, **said: Any) -> Transfer:
@@ -44,7 +44,7 @@ def asked(client: Client, **said: Any) -> Transfer:
 def carried(transfer: Transfer) -> Transfer:
     """What a worker makes of it, to the end of its transaction."""
     with TestCase.captureOnCommitCallbacks(execute=True):
-        transfers.carry_out(transfer_pk=transfer.pk)
+        transfers.carry_out_transfer(transfer_pk=transfer.pk)
     transfer.refresh_from_db()
     return transfer
 
@@ -98,7 +98,7 @@ def test_asking_leaves_a_line_in_the_audit_trail(cast: Cast, rated: Campaign) ->
 
 
 def test_what_cannot_be_written_says_why_and_leaves_no_file(cast: Cast) -> None:
-    campaign = make.campaign(cast.kassa, items=[make.item(1, title="x" * 40_000)])
+    campaign = make.campaign(cast.kassa, items=[make.item_row(1, title="x" * 40_000)])
     failed = carried(asked(cast.client("boris"), what="items", format="xlsx", dataset=campaign.dataset.name))
     assert failed.state == "failed"
     assert "at most 32,767" in failed.sentence and not failed.content
@@ -115,7 +115,7 @@ def test_a_dead_workers_transfer_is_begun_again_and_given_up_in_the_end(cast: Ca
     for tries in (1, 2, 3):
         assert jobs.take_job(transfer, Job.Kind.EXPORT).tries == tries
         assert cast.client("boris").get(f"{API}{transfer.key}/").json()["state"] == "working"
-        assert jobs.sweep(now=timezone.now() + timedelta(minutes=3)) == ([transfer.job] if tries < 3 else [])
+        assert jobs.sweep_jobs(now=timezone.now() + timedelta(minutes=3)) == ([transfer.job] if tries < 3 else [])
     transfer.refresh_from_db()
     assert (transfer.state, "interrupted 3 times" in transfer.sentence) == ("failed", True)
 
@@ -123,7 +123,7 @@ def test_a_dead_workers_transfer_is_begun_again_and_given_up_in_the_end(cast: Ca
 def test_a_living_worker_is_left_alone(cast: Cast, rated: Campaign) -> None:
     transfer = asked(cast.client("boris"))
     assert jobs.take_job(transfer, Job.Kind.EXPORT)
-    assert jobs.sweep() == []
+    assert jobs.sweep_jobs() == []
 
 
 def test_a_file_that_has_had_its_time_is_swept(cast: Cast, rated: Campaign) -> None:
@@ -132,7 +132,7 @@ def test_a_file_that_has_had_its_time_is_swept(cast: Cast, rated: Campaign) -> N
     assert done.expires_at > timezone.now() + timedelta(days=2)
     assert path.is_file()
     Transfer.objects.filter(pk=done.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
-    tasks.sweep()
+    tasks.sweep_all()
     assert not Transfer.objects.exists() and not path.exists()
 
 

@@ -21,7 +21,7 @@ QUICK = Settings(bootstrap=50)
 
 def added(campaign: Campaign) -> Dataset:
     """Two more items."""
-    rows = [make.item(number, scenario=f"s{number}", external_id=f"et-{number}") for number in (7, 8)]
+    rows = [make.item_row(number, scenario=f"s{number}", external_id=f"et-{number}") for number in (7, 8)]
     return storage.append_items(dataset=campaign.dataset, items=rows)
 
 
@@ -49,8 +49,8 @@ def items(rows: Any, kind: str) -> list[str]:
 
 
 def test_numbers_stay_as_they_are_until_something_new_is_rated(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
-    scene.judged(campaign)
+    campaign = scene.rated_campaign(cast)
+    scene.with_verdicts(campaign)
     before, table = estimates(campaign), list(ratings.rows(campaign=campaign))
     campaign = campaigns.extend_campaign(campaign=campaign, dataset=added(campaign))
     snapshot, is_stale = snapshots.current_snapshot(campaign=campaign, settings=QUICK)
@@ -61,8 +61,8 @@ def test_numbers_stay_as_they_are_until_something_new_is_rated(cast: Cast) -> No
 
 
 def test_a_continued_run_counts_as_one_rater_over_all_items(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
-    earlier = scene.judged(campaign)
+    campaign = scene.rated_campaign(cast)
+    earlier = scene.with_verdicts(campaign)
     published = snapshots.snapshot_revision(campaign), list(ratings.rows(campaign=campaign))
     second = added(campaign)
     later = continued_on(second, earlier)
@@ -79,22 +79,24 @@ def test_a_continued_run_counts_as_one_rater_over_all_items(cast: Cast) -> None:
 
 
 def test_a_run_on_the_earlier_version_counts_until_one_on_the_later_has_finished(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
-    earlier = scene.judged(campaign)
+    campaign = scene.rated_campaign(cast)
+    earlier = scene.with_verdicts(campaign)
     campaign = campaigns.extend_campaign(campaign=campaign, dataset=added(campaign))
     assert list(ratings.newest_runs(campaign)) == [earlier]
     later = continued_on(campaign.dataset, earlier)
     call = Call.objects.create(run=later, item=campaign.dataset.items.first())
     assert list(ratings.newest_runs(campaign)) == [earlier]
     Call.objects.filter(pk=call.pk).update(state=Call.State.SETTLED)
-    again = scene.judged(Campaign(project=cast.kassa, dataset=earlier.dataset, rubric_version=earlier.rubric_version))
+    again = scene.with_verdicts(
+        Campaign(project=cast.kassa, dataset=earlier.dataset, rubric_version=earlier.rubric_version)
+    )
     assert again.pk > later.pk
     assert list(ratings.newest_runs(campaign)) == [later]
 
 
 def test_what_is_taken_out_has_every_item_and_verdict_of_the_version(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
-    earlier = scene.judged(campaign)
+    campaign = scene.rated_campaign(cast)
+    earlier = scene.with_verdicts(campaign)
     second = added(campaign)
     continued_on(second, earlier)
     campaigns.extend_campaign(campaign=campaign, dataset=second)

@@ -20,7 +20,7 @@ def test_what_make_demo_installs_has_what_the_pages_offer() -> None:
 
 
 def test_parquet_is_offered_only_where_it_can_be_had(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene.campaign(cast)
+    scene.rated_campaign(cast)
     boris = cast.client("boris")
     assert "PARQUET" in boris.get("/p/kassa/export/").content.decode()
     assert "XLSX or Parquet" in boris.get("/p/kassa/imports/new/").content.decode()
@@ -35,7 +35,7 @@ def test_parquet_is_offered_only_where_it_can_be_had(cast: Cast, monkeypatch: py
 
 
 def test_a_refused_export_keeps_what_was_chosen(cast: Cast) -> None:
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     posted = {"what": "ratings", "campaign": str(campaign), "format": "xlsx", "renumbered": "seven"}
     posted |= {"without_rationales": "on", "revisions": "on"}
     for asked in (posted, {**posted, "renumbered": "7", "look": "on"}):

@@ -26,7 +26,7 @@ def test_every_item_gets_as_many_slots_as_the_overlap_side_by_side(cast: Cast) -
 
 
 def test_the_order_depends_on_the_seed_alone_and_mixes_the_generators(cast: Cast) -> None:
-    rows = [make.item(n, generator="atlas" if n <= 20 else "birch") for n in range(1, 41)]
+    rows = [make.item_row(n, generator="atlas" if n <= 20 else "birch") for n in range(1, 41)]
     campaign = make.campaign(cast.kassa, items=rows)
     panel = panels.create(project=cast.kassa, name="Estonian", language="et")
 
@@ -44,7 +44,7 @@ def test_the_order_depends_on_the_seed_alone_and_mixes_the_generators(cast: Cast
 
 
 def test_a_panel_takes_its_language_and_the_varieties_of_it(cast: Cast) -> None:
-    rows = [make.item(n, language) for n, language in enumerate(("es", "es-MX", "et"), 1)]
+    rows = [make.item_row(n, language) for n, language in enumerate(("es", "es-MX", "et"), 1)]
     dataset = make.dataset(cast.kassa, rows)
     spanish = panels.create(project=cast.kassa, name="Spanish", language="es")
     anyone = panels.create(project=cast.kassa, name="Anyone")
@@ -60,7 +60,9 @@ def test_a_panel_takes_its_language_and_the_varieties_of_it(cast: Cast) -> None:
 
 
 def test_a_wave_brings_new_items_only_with_their_probabilities(cast: Cast) -> None:
-    dataset = make.dataset(cast.kassa, [make.item(1), make.item(2), make.item(3, "es"), make.item(4, "es")])
+    dataset = make.dataset(
+        cast.kassa, [make.item_row(1), make.item_row(2), make.item_row(3, "es"), make.item_row(4, "es")]
+    )
     campaign = campaigns.open_campaign(
         project=cast.kassa, name="Round", dataset=dataset, rubric_version=make.rubric(cast.kassa)
     )
@@ -110,7 +112,9 @@ def test_what_can_not_be_allocated_is_refused_with_a_sentence_and_changes_nothin
 
 
 def test_without_a_seed_a_random_one_is_drawn_stored_and_shown_to_leads_alone(cast: Cast) -> None:
-    rows = [make.item(n, generator="atlas" if n <= 30 else "birch") for n in range(1, 61)]  # a file sorted by generator
+    rows = [
+        make.item_row(n, generator="atlas" if n <= 30 else "birch") for n in range(1, 61)
+    ]  # a file sorted by generator
     campaign = make.campaign(cast.kassa, items=rows)
     panel = panels.create(project=cast.kassa, name="Estonian", language="et")
     panels.seat(panel=panel, user=cast.maarika)
@@ -152,7 +156,7 @@ def test_the_order_depends_on_the_places_in_the_dataset_and_not_on_primary_keys(
 
 
 def test_a_later_wave_has_an_order_of_its_own(cast: Cast) -> None:
-    rows = [make.item(n) for n in range(1, 41)]
+    rows = [make.item_row(n) for n in range(1, 41)]
     work = scene.duty(cast, items=rows[:20])
     whole = storage.append_items(dataset=work.campaign.dataset, items=rows)
     campaigns.extend_campaign(campaign=work.campaign, dataset=whole)

@@ -23,7 +23,7 @@ def names(dataset: Dataset) -> list[str]:
 
 
 def rows(*numbers: int) -> list[Any]:
-    return [make.item(number) for number in numbers]
+    return [make.item_row(number) for number in numbers]
 
 
 def test_a_version_has_the_rows_of_the_one_before_and_its_own(cast: Cast) -> None:
@@ -43,7 +43,9 @@ def test_a_version_has_the_rows_of_the_one_before_and_its_own(cast: Cast) -> Non
 def test_another_item_of_a_known_id_is_refused_by_id_and_version(cast: Cast) -> None:
     second = storage.append_items(dataset=make.dataset(cast.kassa, 1), items=rows(2))
     with pytest.raises(FileRefused) as refused:
-        storage.append_items(dataset=second, items=[make.item(3), make.item(2, title="Teine"), make.item(1, title="?")])
+        storage.append_items(
+            dataset=second, items=[make.item_row(3), make.item_row(2, title="Teine"), make.item_row(1, title="?")]
+        )
     assert [problem.found for problem in refused.value.problems] == [
         "“d2”, which is another item in Dialogues v2",
         "“d1”, which is another item in Dialogues v1",
@@ -65,7 +67,7 @@ def test_of_two_appends_at_once_one_is_stored_and_the_other_can_start_again(cast
     first = make.dataset(cast.kassa, 1)
 
     def meanwhile() -> Any:
-        yield make.item(2)
+        yield make.item_row(2)
         storage.append_items(dataset=first, items=rows(3))
 
     with pytest.raises(Refused, match="at the same time") as refused:
@@ -80,7 +82,7 @@ def test_an_append_under_way_is_seen_nowhere(cast: Cast) -> None:
     first = make.dataset(cast.kassa, 1)
 
     def looking() -> Any:
-        yield make.item(2)
+        yield make.item_row(2)
         assert names(first) == ["d1"]
         assert Dataset.objects.visible_to(cast.aino).get() == first == Dataset.objects.holding(first).get()
         assert b"v2" not in cast.client("aino").get("/p/kassa/datasets/").content
@@ -162,7 +164,7 @@ def test_items_are_added_from_the_page_of_the_dataset(cast: Cast) -> None:
 
 def test_the_pages_of_a_version_show_all_its_items_and_the_sweep_clears_an_abandoned_one(cast: Cast) -> None:
     first = make.dataset(cast.kassa, 2)
-    second = storage.append_items(dataset=first, items=[make.item(3, "es")])
+    second = storage.append_items(dataset=first, items=[make.item_row(3, "es")])
     client = cast.client("boris")
     page = client.get(f"/p/kassa/datasets/{second.pk}/").content.decode()
     assert all(f">{name}<" in page for name in ("d1", "d2", "d3"))

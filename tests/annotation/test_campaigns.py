@@ -24,7 +24,7 @@ API = "/api/v1/projects/kassa/campaigns/"
 
 
 def test_a_campaign_from_dataset_and_rubric_to_duties_by_page(cast: Cast) -> None:
-    rows = [make.item(1), make.item(2), make.item(3, "ar")]
+    rows = [make.item_row(1), make.item_row(2), make.item_row(3, "ar")]
     dataset, rubric = make.dataset(cast.kassa, rows), make.rubric(cast.kassa)
     estonian = panels.create(project=cast.kassa, name="Estonian", language="et")
     arabic = panels.create(project=cast.kassa, name="Arabic", language="ar")

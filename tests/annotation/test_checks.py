@@ -28,7 +28,7 @@ from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
 from tests.judging import made_up
-from tests.workers import absent_broker, kill, long_after, until, working
+from tests.workers import absent_broker, kill, long_after, wait_for_workers, working
 
 DIALOGUES = "id,language,question,model\n" + "".join(f"d{n},et,Kus on pakk {n}?,m{n % 2}\n" for n in range(1, 81))
 
@@ -56,13 +56,13 @@ def state(file_import: Import) -> str:
 
 def carried_out(file_import: Import) -> None:
     """What a worker does when the message reaches it."""
-    checks.carry_out(import_pk=file_import.pk, look=lifecycle.preview)
+    checks.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)
 
 
 def test_a_worker_reads_the_file_and_the_page_shows_what_it_saw(worker: subprocess.Popen[bytes], cast: Cast) -> None:
     boris = cast.client("boris")
     file_import = uploaded(boris)
-    until(lambda: "HX-Refresh" in boris.get(f"/p/kassa/imports/{file_import.pk}/progress/"))
+    wait_for_workers(lambda: "HX-Refresh" in boris.get(f"/p/kassa/imports/{file_import.pk}/progress/"))
     # Nothing is read again for the page: it shows what was seen even where the file is away.
     kept = file_import.files.get()
     with kept.content.open() as opened:
@@ -79,7 +79,7 @@ def test_a_worker_reads_the_file_and_the_page_shows_what_it_saw(worker: subproce
 
     default_storage.save(str(kept.content.name), SimpleUploadedFile("x", content))
     boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
-    until(lambda: state(file_import) == "stored")
+    wait_for_workers(lambda: state(file_import) == "stored")
     assert (Dataset.objects.get().items.count(), Import.objects.get().report["stored"]) == (80, 80)
 
 
@@ -92,15 +92,15 @@ def test_a_check_whose_worker_is_killed_is_taken_up_again(cast: Cast, settings: 
     rows = "".join(f"d{n},et,{'Kus on minu pakk? ' * 20}{n},m{n % 2}\n" for n in range(60_000))
     with working() as doomed:
         file_import = uploaded(boris, DIALOGUES.partition("\n")[0] + "\n" + rows)
-        until(lambda: Job.objects.get().lease)
+        wait_for_workers(lambda: Job.objects.get().lease)
         kill(doomed)
     assert state(file_import) == "checking" and not DryRun.objects.exists()
     assert "being checked" in page(boris, file_import)
-    assert jobs.sweep() == [], "the dead worker's lease still runs"
+    assert jobs.sweep_jobs() == [], "the dead worker's lease still runs"
     app.control.purge()
-    assert jobs.sweep(now=long_after()) == [Job.objects.get()]
+    assert jobs.sweep_jobs(now=long_after()) == [Job.objects.get()]
     with working():
-        until(lambda: state(file_import) == "uploaded")
+        wait_for_workers(lambda: state(file_import) == "uploaded")
     assert DryRun.objects.get().seen["report"]["stored"] == 60_000
 
 
@@ -110,7 +110,7 @@ def test_a_file_that_kills_every_worker_is_given_up(cast: Cast) -> None:
     for _try in range(jobs.MOST_TRIES):
         # A worker takes it and is never heard of again.
         checks._take(file_import.pk)
-        freed = jobs.sweep(now=long_after())
+        freed = jobs.sweep_jobs(now=long_after())
     assert (freed, state(file_import)) == ([], "failed")
     assert "interrupted 3 times" in page(boris, file_import)
     boris.post(f"/p/kassa/imports/{file_import.pk}/check/")
@@ -128,12 +128,12 @@ def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast, m
         seen = lifecycle.preview(held)
         mapping = {**held.mapping, "columns": {"id": "id", "language": "language", "question": "answer"}}
         lifecycle.revise(file_import=Import.objects.get(pk=held.pk), mapping=Mapping.from_dict(mapping))
-        checks.start(file_import=Import.objects.get(pk=held.pk))
+        checks.start_check(file_import=Import.objects.get(pk=held.pk))
         with pytest.raises(Refused, match="deleted while it was running"):
-            until(lambda: progress(1, 2))
+            wait_for_workers(lambda: progress(1, 2))
         return seen
 
-    checks.carry_out(import_pk=file_import.pk, look=look)
+    checks.carry_out_check(import_pk=file_import.pk, look=look)
     assert (state(file_import), DryRun.objects.count()) == ("checking", 0)
     carried_out(file_import)
     assert DryRun.objects.get().seen["rows"][0]["fields"] == {"answer": "Kus on pakk 1?"}
@@ -177,12 +177,12 @@ def test_progress_is_shown_in_per_cent(cast: Cast, monkeypatch: pytest.MonkeyPat
 
     def look(held: Import, progress: checks.Progress) -> Any:
         progress(30 * 2**20, 120 * 2**20)
-        until(lambda: Import.objects.get(pk=file_import.pk).done)
+        wait_for_workers(lambda: Import.objects.get(pk=file_import.pk).done)
         shown = boris.get(f"/p/kassa/imports/{file_import.pk}/progress/").content.decode()
         assert "25 %" in shown and 'value="25"' in shown and shown.count(filesizeformat(len(DIALOGUES))) == 2
         return lifecycle.preview(held)
 
-    checks.carry_out(import_pk=file_import.pk, look=look)
+    checks.carry_out_check(import_pk=file_import.pk, look=look)
     told = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/").json()
     assert (told["state"], told["done"], told["total"]) == ("uploaded", 30 * 2**20, 120 * 2**20)
 
@@ -206,11 +206,11 @@ def test_large_verdicts_are_checked_by_judging(worker: subprocess.Popen[bytes], 
     make.rubric(cast.kassa)
     boris = cast.client("boris")
     file_import = uploaded(boris, "item,judge,criterion,score\nd1,x,fluency,2\nd2,x,fluency,9\n", "v.csv")
-    until(lambda: state(file_import) == "uploaded")
+    wait_for_workers(lambda: state(file_import) == "uploaded")
     shown = page(boris, file_import)
     assert "The first 2 verdicts" in shown and "0, 1, 2, 3" in shown
     boris.post(f"/p/kassa/verdict-imports/{file_import.pk}/store/")
-    until(lambda: state(file_import) == "stored")
+    wait_for_workers(lambda: state(file_import) == "stored")
     assert Verdict.objects.count() == 2
 
 
@@ -218,11 +218,11 @@ def test_a_large_file_is_stored_while_its_check_still_runs(worker: subprocess.Po
     """The client opens, stores and waits without ever asking for a preview."""
     boris = cast.client("boris")
     file_import = uploaded(boris)
-    checks.start(file_import=file_import)
+    checks.start_check(file_import=file_import)
     assert jobs.take_job(file_import, Job.Kind.CHECK), "its worker has only begun"
     answer = boris.post(f"/api/v1/projects/kassa/imports/{file_import.pk}/store/")
     assert (answer.status_code, answer.json()["state"]) == (202, "storing"), answer.content.decode()
-    until(lambda: state(file_import) == "stored")
+    wait_for_workers(lambda: state(file_import) == "stored")
     assert Dataset.objects.get().items.count() == 80
 
 
@@ -238,7 +238,7 @@ def test_without_a_queue_nothing_large_is_stored_inside_a_request(cast: Cast, se
     shown = page(boris, file_import)
     is_away = bool(settings.REDIS_URL)  # the folder that is the queue without Redis can't be away
     assert "Being stored" in shown and ("The queue can't be reached." in shown) == is_away
-    assert jobs.sweep(now=None if is_away else long_after()) == [Job.objects.get(kind="store")], (
+    assert jobs.sweep_jobs(now=None if is_away else long_after()) == [Job.objects.get(kind="store")], (
         "sent by the next sweep"
     )
     tasks.store_import(file_import.pk)
@@ -254,7 +254,7 @@ def test_workbooks_and_archives_are_opened_by_workers_only(
     raw = {
         "items.xlsx": make.workbook({"Data": [["id", "language", "answer"], ["d1", "et", "Tere"]]}),
         "items.csv.gz": gzip.compress(table),
-        "items.zip": made_up.archive({"items.csv": table}),
+        "items.zip": made_up.zip_archive({"items.csv": table}),
     }[name]
     boris = cast.client("boris")
 
@@ -291,7 +291,7 @@ def test_a_workbook_is_stored_by_the_clients_flow_without_a_preview(
     opened = boris.post("/api/v1/projects/kassa/imports/", sent).json()
     answer = boris.post(f"/api/v1/projects/kassa/imports/{opened['id']}/store/")
     assert answer.status_code == 202, answer.content.decode()
-    until(lambda: Import.objects.get().state not in ("checking", "storing"))
+    wait_for_workers(lambda: Import.objects.get().state not in ("checking", "storing"))
     assert (state(Import.objects.get()), Dataset.objects.get().name) == ("stored", "Items")
     assert Item.objects.get().fields == {"answer": "Tere"}
 

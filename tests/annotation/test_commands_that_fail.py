@@ -103,7 +103,7 @@ def test_a_reader_that_goes_away(machine: Machine) -> None:
 def test_what_a_killed_command_began_is_stored_by_nobody(cast: Cast) -> None:
     file_import = opening.open_import(project=cast.kassa, kind="dataset", files=[("d.csv", ITEMS.encode())])
     lifecycle.start(file_import=file_import)
-    assert jobs.sweep(now=long_after()) == []
+    assert jobs.sweep_jobs(now=long_after()) == []
     file_import.refresh_from_db()
     assert (file_import.state, Dataset.objects.count()) == ("failed", 0)
     assert "Run it again" in file_import.report["sentence"]

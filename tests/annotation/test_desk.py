@@ -45,7 +45,7 @@ def test_scoring_item_after_item_until_nothing_is_left(cast: Cast) -> None:
 
 
 def test_the_desk_shows_the_text_and_never_its_origin(cast: Cast) -> None:
-    item = make.item(
+    item = make.item_row(
         1,
         generator="secret-generator",
         scenario="secret-scenario",
@@ -312,7 +312,7 @@ def test_who_did_their_share_goes_on_while_something_is_left(cast: Cast) -> None
 
 
 def test_the_api_serves_the_desk_as_blind_as_the_page(cast: Cast) -> None:
-    work = scene.duty(cast, items=[make.item(1, generator="secret-generator", external_id="secret")])
+    work = scene.duty(cast, items=[make.item_row(1, generator="secret-generator", external_id="secret")])
     maarika = cast.client("maarika")
     base = "/api/v1/projects/kassa/desk"
 

@@ -18,7 +18,7 @@ from tests.cast import Cast
 
 
 def added_to(duty: Duty, *numbers: int, language: str = "et") -> Dataset:
-    rows = [make.item(number, language) for number in numbers]
+    rows = [make.item_row(number, language) for number in numbers]
     return storage.append_items(dataset=duty.campaign.dataset, items=rows)
 
 
@@ -93,7 +93,7 @@ def test_there_is_no_way_back_and_none_out_of_a_closed_campaign(cast: Cast) -> N
         with pytest.raises(Refused, match=reason):
             campaigns.extend_campaign(campaign=campaign, dataset=dataset)
     campaigns.move(campaign=campaign, to=Campaign.State.CLOSED)
-    third = storage.append_items(dataset=second, items=[make.item(3)])
+    third = storage.append_items(dataset=second, items=[make.item_row(3)])
     with pytest.raises(Refused, match="closed"):
         campaigns.extend_campaign(campaign=campaign, dataset=third)
     with pytest.raises(Refused, match="closed"):
@@ -103,11 +103,13 @@ def test_there_is_no_way_back_and_none_out_of_a_closed_campaign(cast: Cast) -> N
 def test_each_duty_gets_the_new_items_of_its_languages_only(cast: Cast) -> None:
     duty = scene.duty(cast, items=1, overlap=1)
     spanish = panels.create(project=cast.kassa, name="Spanish", language="es")
-    second = storage.append_items(dataset=duty.campaign.dataset, items=[make.item(2, "es"), make.item(3, "es-MX")])
+    second = storage.append_items(
+        dataset=duty.campaign.dataset, items=[make.item_row(2, "es"), make.item_row(3, "es-MX")]
+    )
     campaign = campaigns.extend_campaign(campaign=duty.campaign, dataset=second)
     mexican = allocation.allocate(campaign=campaign, panel=spanish, overlap=2, languages=["es-MX"])
     assert drawn(mexican) == {1: ["d3"]}
-    more = [make.item(4), make.item(5, "es"), make.item(6, "es-MX")]
+    more = [make.item_row(4), make.item_row(5, "es"), make.item_row(6, "es-MX")]
     campaign = campaigns.extend_campaign(campaign=campaign, dataset=storage.append_items(dataset=second, items=more))
     assert allocation.hand_out(campaign=campaign) == 3
     assert (drawn(duty), drawn(mexican)) == ({1: ["d1"], 2: ["d4"]}, {1: ["d3"], 2: ["d6"]})

@@ -139,7 +139,7 @@ def test_the_command_asks_for_a_decision(
 
 
 def test_a_dataset_that_came_another_way_is_refused_when_it_is_allocated(cast: Cast) -> None:
-    telling = [make.item(1, generator="gpt-4o", turns=[{"speaker": "GPT-4o", "text": "Tere!"}]), make.item(2)]
+    telling = [make.item_row(1, generator="gpt-4o", turns=[{"speaker": "GPT-4o", "text": "Tere!"}]), make.item_row(2)]
     campaign = make.campaign(cast.kassa, items=telling)
     panel = panels.create(project=cast.kassa, name="Estonian", language="et")
     panels.seat(panel=panel, user=cast.maarika)
@@ -194,7 +194,7 @@ def test_a_dataset_that_came_another_way_is_refused_when_it_is_allocated(cast: C
 )  # fmt: skip
 def test_what_counts_as_a_name(items: list[tuple[str, str, str]], found: list[tuple[str, str]]) -> None:
     rows = [
-        make.item(number, generator=generator, title="", turns=[{"speaker": speaker, "text": text}])
+        make.item_row(number, generator=generator, title="", turns=[{"speaker": speaker, "text": text}])
         for number, (generator, speaker, text) in enumerate(items)
     ]
     names = [generator for generator, _speaker, _text in items]
@@ -207,7 +207,7 @@ def test_what_counts_as_a_name(items: list[tuple[str, str, str]], found: list[tu
 
 def test_many_generators_are_looked_for_each_in_its_own_items() -> None:
     turns = [{"speaker": "bird-7x", "text": "bird-8x"}]
-    rows = [make.item(number, generator=f"bird-{number}x", turns=turns) for number in range(10)]
+    rows = [make.item_row(number, generator=f"bird-{number}x", turns=turns) for number in range(10)]
 
     seen = generator_names.find_generator_names(rows, generators=[row.generator or "" for row in rows], most=5)
 

@@ -80,7 +80,7 @@ def test_the_same_import_is_stored_once_however_often_it_is_asked_for(cast: Cast
 
 def test_an_interrupted_import_leaves_nothing_that_shows_and_can_be_started_again(cast: Cast) -> None:
     def broken() -> Iterator[ItemRow]:
-        yield from (make.item(number) for number in range(1, 1_501))
+        yield from (make.item_row(number) for number in range(1, 1_501))
         raise RuntimeError("the disk is full")
 
     with pytest.raises(RuntimeError):
@@ -101,8 +101,8 @@ def test_an_import_is_held_by_one_and_taken_up_by_another_when_that_one_falls_si
             lifecycle.finish(file_import=file_import)
         assert Import.objects.get(pk=file_import.pk).state == "storing", "who does not hold it does not fail it"
         half = Dataset.objects.create(project=cast.kassa, name="d", file_import=file_import)
-        assert jobs.sweep() == [], "a young lease still runs"
-        assert jobs.sweep(now=workers.long_after()) == [dead.job]
+        assert jobs.sweep_jobs() == [], "a young lease still runs"
+        assert jobs.sweep_jobs(now=workers.long_after()) == [dead.job]
         lifecycle.finish(file_import=Import.objects.get(pk=file_import.pk))
         assert not Dataset.objects.filter(pk=half.pk).exists(), "what was staged before is cleared"
         assert (Dataset.objects.get().state, Item.objects.count()) == ("ready", 2)
@@ -116,7 +116,7 @@ def test_an_import_that_kills_whoever_stores_it_is_given_up(cast: Cast) -> None:
     for _try in range(jobs.MOST_TRIES):
         with ImportLease(Import.objects.get(pk=file_import.pk)):
             pass
-        freed = jobs.sweep(now=workers.long_after())
+        freed = jobs.sweep_jobs(now=workers.long_after())
     assert freed == []
     file_import.refresh_from_db()
     assert file_import.state == "failed" and "interrupted 3 times" in file_import.report["sentence"]
@@ -126,7 +126,7 @@ def test_an_import_that_kills_whoever_stores_it_is_given_up(cast: Cast) -> None:
 def test_a_young_import_is_not_swept(cast: Cast) -> None:
     Dataset.objects.create(project=cast.kassa, name="Loading")
     lifecycle.start(file_import=opened(cast, "dataset", ("d.jsonl", JSONL)))
-    assert (storing.sweep(), jobs.sweep()) == (0, [])
+    assert (storing.sweep(), jobs.sweep_jobs()) == (0, [])
 
 
 def test_names_beyond_their_columns_are_refused_with_their_line(cast: Cast) -> None:

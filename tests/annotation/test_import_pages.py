@@ -239,7 +239,7 @@ def test_rubrics_are_drafted_published_and_compared(cast: Cast) -> None:
 
 
 def test_items_are_filtered_and_paged(cast: Cast) -> None:
-    rows = [make.item(n, language="ar" if n % 2 else "et", generator=f"m{n % 3}") for n in range(1, 121)]
+    rows = [make.item_row(n, language="ar" if n % 2 else "et", generator=f"m{n % 3}") for n in range(1, 121)]
     stored = make.dataset(cast.kassa, rows)
     boris = cast.client("boris")
     address = f"/p/kassa/datasets/{stored.pk}/"

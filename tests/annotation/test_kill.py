@@ -16,7 +16,7 @@ from annotation.models import Campaign, Dataset, Import, Item, Rating
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
-from tests.workers import kill, long_after, until, waits_for_a_lock, working
+from tests.workers import kill, long_after, wait_for_workers, waits_for_a_lock, working
 
 ITEMS = 50_000  # more than one transaction stages
 DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on minu pakk {n}? {'Ootan. ' * 8}\n" for n in range(ITEMS))
@@ -27,7 +27,7 @@ def started(cast: Cast, kind: str, text: str, target: dict[str, object]) -> Impo
     file_import = opening.open_import(
         project=cast.kassa, kind=kind, files=[(f"{kind}.csv", text.encode())], target=target, actor=cast.boris
     )
-    assert not tasks.store(file_import, cast.boris), "it was stored at once"
+    assert not tasks.store_here_or_later(file_import, cast.boris), "it was stored at once"
     return file_import
 
 
@@ -51,7 +51,7 @@ def held(file_import: Import) -> bool:
 def left_to_the_sweep(file_import: Import) -> None:
     """The patience with the dead holder runs out, and the clock asks for the sweep."""
     assert Import.objects.get(pk=file_import.pk).state == "storing"
-    jobs.sweep(now=long_after())
+    jobs.sweep_jobs(now=long_after())
 
 
 @pytest.mark.both_databases
@@ -63,29 +63,29 @@ def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: p
     nothing = shown(boris)
     file_import = started(cast, "dataset", DIALOGUES, {"name": "Parcels"})
     with working() as doomed:
-        until(lambda: held(file_import))
+        wait_for_workers(lambda: held(file_import))
         kill(doomed)
     assert shown(boris) == nothing
     left_to_the_sweep(file_import)
     with working() as doomed:
-        until(lambda: staged() > 0)
+        wait_for_workers(lambda: staged() > 0)
         kill(doomed)
     assert 0 < staged() < ITEMS and shown(boris) == nothing
     left_to_the_sweep(file_import)
     with working() as doomed:
-        until(lambda: Import.objects.get(pk=file_import.pk).state == "stored")
+        wait_for_workers(lambda: Import.objects.get(pk=file_import.pk).state == "stored")
         dataset = Dataset.objects.get(file_import=file_import)
         assert (dataset.items.count(), Item.objects.filter(dataset__file_import=file_import).count()) == (ITEMS, ITEMS)
         assert shown(boris) != nothing
 
         target = {"dataset": dataset.pk, "rubric_version": make.rubric(cast.kassa).pk}
         ratings = started(cast, "ratings", RATINGS, target)
-        until(lambda: held(ratings))
+        wait_for_workers(lambda: held(ratings))
         kill(doomed)
     assert not Rating.objects.exists() and not Campaign.objects.filter(dataset=dataset).exists()
     left_to_the_sweep(ratings)
     with working():
-        until(lambda: Import.objects.get(pk=ratings.pk).state == "stored")
+        wait_for_workers(lambda: Import.objects.get(pk=ratings.pk).state == "stored")
     assert (Rating.objects.count(), Campaign.objects.filter(dataset=dataset).count()) == (ITEMS, 1)
     assert Import.objects.get(pk=ratings.pk).report["tries"] == 2
 
@@ -122,14 +122,14 @@ def test_an_undo_whose_worker_is_killed_is_carried_out_by_the_next_one(
     with transaction.atomic():
         assert Item.objects.select_for_update().first()  # so that the worker has to wait in the middle of it
         with working() as doomed:
-            until(waits_for_a_lock)
+            wait_for_workers(waits_for_a_lock)
             kill(doomed)
     assert (Item.objects.count(), Import.objects.get().state, Job.objects.get(kind="undo").tries) == (80, "undoing", 1)
     assert "Being undone" in import_page(cast, file_import)
     assert cast.client("boris").post(f"/api/v1/projects/kassa/imports/{file_import.pk}/undo/").status_code == 409
     with working():
-        assert [job.kind for job in jobs.sweep(now=long_after())] == ["undo"]
-        until(lambda: Import.objects.get().state == "uploaded")
+        assert [job.kind for job in jobs.sweep_jobs(now=long_after())] == ["undo"]
+        wait_for_workers(lambda: Import.objects.get().state == "uploaded")
     assert (Item.objects.count(), Dataset.objects.count()) == (0, 0)
     job = Job.objects.get(kind="undo")
     assert (job.state, job.tries) == ("finished", 2)

@@ -187,7 +187,7 @@ def test_mappings_are_nobody_elses_business(cast: Cast, who: str) -> None:
 def test_a_zip_of_several_kinds_of_files_is_no_one_import(cast: Cast) -> None:
     boris, packed = (
         cast.client("boris"),
-        made_up.archive({"items.jsonl": ITEMS.encode(), "labels.csv": LABELS.encode()}),
+        made_up.zip_archive({"items.jsonl": ITEMS.encode(), "labels.csv": LABELS.encode()}),
     )
     sent = {"files": SimpleUploadedFile("both.zip", packed)}
     unread = boris.post(f"{API}/imports/", sent).json()

@@ -312,9 +312,9 @@ def test_a_check_by_a_worker_is_what_storing_stores(
     file_import = uploaded(boris, "dataset", name="Parcels")
     content = file_import.files.get().content.path
     monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
-    checks.start(file_import=file_import)
+    checks.start_check(file_import=file_import)
     opened_files.clear()
-    checks.carry_out(import_pk=file_import.pk, look=lifecycle.preview)
+    checks.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)
     assert opened_files.count(content) == 1
     file_import.refresh_from_db()
     lifecycle.start(file_import=file_import)

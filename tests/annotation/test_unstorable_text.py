@@ -64,7 +64,7 @@ def test_a_parameter_of_a_judge_may_spell_a_nul(cast: Cast, provider: RunningPro
 
 
 def test_a_nul_in_the_key_of_a_criterion_is_an_error_of_its_field(cast: Cast) -> None:
-    campaign = make.campaign(cast.kassa, items=[make.item(1)])
+    campaign = make.campaign(cast.kassa, items=[make.item_row(1)])
     panel = panels.create(project=cast.kassa, name="Estonian", language="et")
     asked = {"panel": panel.pk, "overlap": 1, "criteria": ["flu\0ency"]}
     answer = cast.client("aino").post(f"{BASE}/campaigns/{campaign.pk}/duties/", asked, "application/json")

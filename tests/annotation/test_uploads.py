@@ -183,7 +183,7 @@ def test_an_upload_given_up_or_forgotten_leaves_nothing(cast: Cast, django_captu
     forgotten = Upload.objects.get(key=old.rstrip("/").rpartition("/")[2])
     Upload.objects.filter(pk=forgotten.pk).update(changed_at=timezone.now() - timedelta(days=1, minutes=1))
     with django_capture_on_commit_callbacks(execute=True):
-        account_tasks.sweep()
+        account_tasks.sweep_all()
     assert [boris.head(each, headers=TUS).status_code for each in (fresh, old)] == [200, 404]
     assert not Path(forgotten.content.path).exists()
 

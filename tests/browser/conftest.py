@@ -12,7 +12,7 @@ from django.db import connection
 from playwright.sync_api import BrowserContext, Page
 
 from tests.cast import Cast
-from tests.workers import until
+from tests.workers import wait_for_workers
 
 VisitAs = Callable[[str, str], Page]
 BUSY = """
@@ -42,7 +42,7 @@ def visit_as(context: BrowserContext, live_server: Any, cast: Cast) -> Iterator[
     yield opened
     for page in context.pages:
         page.close()
-    until(_answered, seconds=10)
+    wait_for_workers(_answered, seconds=10)
 
 
 def _answered() -> bool:

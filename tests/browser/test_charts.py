@@ -14,8 +14,8 @@ COLOUR = "element => getComputedStyle(element).fill"
 
 
 def test_the_chart_follows_theme_and_screen(cast: Cast, visit_as: VisitAs) -> None:
-    campaign = scene.campaign(cast)
-    scene.judged(campaign)
+    campaign = scene.rated_campaign(cast)
+    scene.with_verdicts(campaign)
     snapshots.snapshot(campaign=campaign)
     page = visit_as("boris", f"/p/kassa/numbers/{campaign.pk}/")
     label, colours = page.locator(".bias .wide text", has_text="Estonian"), []

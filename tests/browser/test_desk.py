@@ -35,7 +35,7 @@ def campaign(cast: Cast, language: str, user: User, *, items: int = 2) -> Duty:
     opened = campaigns.open_campaign(
         project=cast.kassa,
         name="Round 1",
-        dataset=make.dataset(cast.kassa, [make.item(n, language, **turns) for n in range(1, items + 1)]),
+        dataset=make.dataset(cast.kassa, [make.item_row(n, language, **turns) for n in range(1, items + 1)]),
         rubric_version=make.rubric(cast.kassa, fluency, coherence),
     )
     panel = panels.create(project=cast.kassa, name=language, language=language)

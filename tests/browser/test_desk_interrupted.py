@@ -22,7 +22,7 @@ LONG = {"turns": [{"speaker": "customer", "text": f"Turn {n}: my parcel has not 
 
 def first_item(visit_as: VisitAs, cast: Cast, *, long: bool = False) -> Page:
     more = LONG if long else {}
-    duty = scene.duty(cast, items=[make.item(n, **more) for n in (1, 2)], overlap=1)
+    duty = scene.duty(cast, items=[make.item_row(n, **more) for n in (1, 2)], overlap=1)
     page = visit_as("maarika", "/desk/")
     page.get_by_role("button", name="Start").click()
     page.wait_for_url(re.compile("/desk/at/"))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_project_goes_out_in_the_background_and_in_elsewhere(
     visit_as: VisitAs, cast: Cast, worker: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
-    scene.judged(scene.campaign(cast))
+    scene.with_verdicts(scene.rated_campaign(cast))
     empty = Project.objects.create(slug="elsewhere", name="Elsewhere")
     Membership.objects.create(project=empty, user=cast.aino, role=Role.LEAD)
     page = visit_as("aino", "/p/kassa/export/")

@@ -28,10 +28,10 @@ def is_accessible(page: Page) -> bool:
 def test_from_the_numbers_to_an_arabic_item_on_a_phone(cast: Cast, visit_as: VisitAs) -> None:
     text = "أين طردي؟ كان من المفترض أن يصل يوم الجمعة."
     turns = [{"speaker": "customer", "text": text}, {"speaker": "agent", "text": "سأتحقق من ذلك."}]
-    rows = [make.item(number, "ar", title="طرد متأخر", turns=turns) for number in (1, 2, 3, 4)]
+    rows = [make.item_row(number, "ar", title="طرد متأخر", turns=turns) for number in (1, 2, 3, 4)]
     campaign = make.campaign(cast.kassa, items=rows)
     make.rated(campaign, {"fluency": {"noor": [0, 1, 2, 3], "hala": [3, 1, 2, 2]}})
-    scene.judged(campaign, {"fluency": [3, "unparsed", 2, 1]})
+    scene.with_verdicts(campaign, {"fluency": [3, "unparsed", 2, 1]})
     snapshots.snapshot(campaign=campaign)
     page = visit_as("boris", f"/p/kassa/numbers/{campaign.pk}/")
     page.set_viewport_size({"width": 390, "height": 844})

@@ -26,11 +26,11 @@ def bench(live_server: Any, cast: Cast, project: str, scope: Scope = Scope.WRITE
 
 def carried(key: str) -> None:
     """What a worker does."""
-    transfers.carry_out(transfer_pk=Transfer.objects.get(key=key).pk)
+    transfers.carry_out_transfer(transfer_pk=Transfer.objects.get(key=key).pk)
 
 
 def test_a_large_export_is_made_in_the_background(live_server: Any, cast: Cast, tmp_path: Path) -> None:
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     with bench(live_server, cast, "kassa") as here:
         assert here.export_size("ratings", format="csv")["rows"] == 36
         asked = here.prepare_export("ratings", format="csv", campaign=campaign.pk, rationales=False)
@@ -47,7 +47,7 @@ def test_a_large_export_is_made_in_the_background(live_server: Any, cast: Cast, 
 
 
 def test_a_project_is_carried_elsewhere(live_server: Any, cast: Cast, tmp_path: Path) -> None:
-    scene.campaign(cast)
+    scene.rated_campaign(cast)
     empty = Project.objects.create(slug="elsewhere", name="Elsewhere")
     Membership.objects.create(project=empty, user=cast.aino, role=Role.LEAD)
     with bench(live_server, cast, "kassa") as here, bench(live_server, cast, "elsewhere") as there:
@@ -61,7 +61,7 @@ def test_a_project_is_carried_elsewhere(live_server: Any, cast: Cast, tmp_path: 
 
 
 def test_what_failed_says_why(live_server: Any, cast: Cast) -> None:
-    campaign = scene.campaign(cast)
+    campaign = scene.rated_campaign(cast)
     with bench(live_server, cast, "kassa") as here:
         key = here.prepare_export("ratings", campaign=campaign.pk)["key"]
         Transfer.objects.update(asked={**Transfer.objects.get().asked, "subject": 0})

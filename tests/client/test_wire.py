@@ -68,8 +68,8 @@ def test_a_study_goes_in_and_comes_out(cast: Cast, bench: Client, tmp_path: Path
 
 
 def test_a_question_is_answered_as_a_list_and_as_a_frame(cast: Cast, bench: Client, tmp_path: Path) -> None:
-    campaign = scene.campaign(cast)
-    scene.judged(campaign)
+    campaign = scene.rated_campaign(cast)
+    scene.with_verdicts(campaign)
     asked = {"rows": "judge", "columns": "criterion", "statistic": ["mae", "accuracy"], "where": ["language=et"]}
     answer = bench.fresh_estimates(campaign.pk, **asked)
     frame = bench.estimates_frame(campaign.pk, **asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from judging.prompts import CriterionBrief, ItemText, PointBrief, PromptVariant, Turn
 
 
-def points(*values: float) -> tuple[PointBrief, ...]:
+def point_briefs(*values: float) -> tuple[PointBrief, ...]:
     return tuple(PointBrief(value) for value in values)
 
 
@@ -23,13 +23,13 @@ GRAMMAR = CriterionBrief(
 EMPATHY = CriterionBrief(
     key="empathy",
     name="Empathy",
-    points=points(0, 1, 2, 3),
+    points=point_briefs(0, 1, 2, 3),
     allows_na=True,
     mark_if="the customer is upset and the agent ignores it",
     dont_mark_if="the tone is neutral and fitting",
     speaker="AGENT",
 )
-LENGTH = CriterionBrief(key="length", name="Length fit", points=points(0, 100), level="interval")
+LENGTH = CriterionBrief(key="length", name="Length fit", points=point_briefs(0, 100), level="interval")
 CHANNEL = CriterionBrief(
     key="channel", name="Channel", level="nominal", points=(PointBrief(0, "email"), PointBrief(1, "chat"))
 )

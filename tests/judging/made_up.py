@@ -42,7 +42,7 @@ def folder() -> dict[str, bytes]:
     return {"scores.csv": scores().encode(), "LICENSE": b"Do as you like.", "README.md": b"# Made up"}
 
 
-def archive(files: dict[str, bytes]) -> bytes:
+def zip_archive(files: dict[str, bytes]) -> bytes:
     """A zip of such a folder."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as out:

@@ -63,7 +63,7 @@ def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeR
             worker.join()
         assert runs.run_progress(run).finished
         assert len(told()) == 1
-        run = runs.start(judge=run.judge, dataset=run.dataset, rubric_version=run.rubric_version, again=True)
+        run = runs.start_judge_run(judge=run.judge, dataset=run.dataset, rubric_version=run.rubric_version, again=True)
 
 
 def test_a_cancelled_run_never_finishes(cast: Cast, run: JudgeRun) -> None:

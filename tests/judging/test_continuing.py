@@ -21,7 +21,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def versions(cast: Cast) -> tuple[Dataset, Dataset, RubricVersion]:
     first = make.dataset(cast.kassa, 3)
-    return first, storage.append_items(dataset=first, items=[make.item(4), make.item(5)]), make.rubric(cast.kassa)
+    return (
+        first,
+        storage.append_items(dataset=first, items=[make.item_row(4), make.item_row(5)]),
+        make.rubric(cast.kassa),
+    )
 
 
 def asked(run: JudgeRun) -> list[str]:
@@ -31,15 +35,15 @@ def asked(run: JudgeRun) -> list[str]:
 def test_a_run_on_a_later_version_asks_about_the_new_items_only(cast: Cast, provider: RunningProvider) -> None:
     first, second, version = versions(cast)
     judge = declared(cast)
-    earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
+    earlier = runs.start_judge_run(judge=judge, dataset=first, rubric_version=version)
     worked(earlier)
     forecast = runs.forecast(judge=judge, dataset=second, rubric_version=version)
     assert (forecast.calls, forecast.items, forecast.continues) == (2, 2, earlier)
-    later = runs.start(judge=judge, dataset=second, rubric_version=version)
+    later = runs.start_judge_run(judge=judge, dataset=second, rubric_version=version)
     assert (later.continues, asked(later)) == (earlier, ["d4", "d5"])
     worked(later)
-    third = storage.append_items(dataset=second, items=[make.item(6)])
-    last = runs.start(judge=judge, dataset=third, rubric_version=version)
+    third = storage.append_items(dataset=second, items=[make.item_row(6)])
+    last = runs.start_judge_run(judge=judge, dataset=third, rubric_version=version)
     assert (last.continues, asked(last)) == (later, ["d6"])
     assert set(runs.whole_run([last])) == {earlier, later, last}
     assert Verdict.objects.filter(run__in=runs.whole_run([later])).values("item").distinct().count() == 5
@@ -48,32 +52,32 @@ def test_a_run_on_a_later_version_asks_about_the_new_items_only(cast: Cast, prov
 def test_another_question_is_asked_about_every_item(cast: Cast, provider: RunningProvider) -> None:
     first, second, version = versions(cast)
     judge = declared(cast)
-    earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
+    earlier = runs.start_judge_run(judge=judge, dataset=first, rubric_version=version)
     for other, options in ((judge, {"repeats": 2}), (declared(cast, grouping="single"), {})):
-        run = runs.start(judge=other, dataset=second, rubric_version=version, **options)  # type: ignore[arg-type]
+        run = runs.start_judge_run(judge=other, dataset=second, rubric_version=version, **options)  # type: ignore[arg-type]
         assert (run.continues, len(set(asked(run)))) == (None, 5)
-    again = runs.start(judge=judge, dataset=first, rubric_version=version, again=True)
+    again = runs.start_judge_run(judge=judge, dataset=first, rubric_version=version, again=True)
     assert (again.continues, len(asked(again))) == (None, 3)
-    assert runs.start(judge=judge, dataset=second, rubric_version=version, again=True).continues == again
+    assert runs.start_judge_run(judge=judge, dataset=second, rubric_version=version, again=True).continues == again
     runs.cancel_run(run=again)
-    assert runs.start(judge=judge, dataset=second, rubric_version=version, again=True).continues == earlier
+    assert runs.start_judge_run(judge=judge, dataset=second, rubric_version=version, again=True).continues == earlier
 
 
 def test_a_run_that_goes_on_from_a_cancelled_one_is_not_gone_on_from(cast: Cast, provider: RunningProvider) -> None:
     first, second, version = versions(cast)
     judge = declared(cast)
-    earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
-    runs.start(judge=judge, dataset=second, rubric_version=version)
+    earlier = runs.start_judge_run(judge=judge, dataset=first, rubric_version=version)
+    runs.start_judge_run(judge=judge, dataset=second, rubric_version=version)
     runs.cancel_run(run=earlier)
-    third = storage.append_items(dataset=second, items=[make.item(6)])
-    last = runs.start(judge=judge, dataset=third, rubric_version=version)
+    third = storage.append_items(dataset=second, items=[make.item_row(6)])
+    last = runs.start_judge_run(judge=judge, dataset=third, rubric_version=version)
     assert (last.continues, len(asked(last))) == (None, 6)
 
 
 def test_a_run_that_would_ask_nothing_is_refused_by_page_and_api_alike(cast: Cast, provider: RunningProvider) -> None:
     first, second, version = versions(cast)
     judge = declared(cast)
-    runs.start(judge=judge, dataset=second, rubric_version=version)
+    runs.start_judge_run(judge=judge, dataset=second, rubric_version=version)
     same = Dataset.objects.create(project=cast.kassa, name="Same", version=1, extends=second, state="ready")
     same.parts.set([first, second, same])
     client, api = cast.client("boris"), "/api/v1/projects/kassa/runs/"
@@ -92,7 +96,7 @@ def test_a_run_that_would_ask_nothing_is_refused_by_page_and_api_alike(cast: Cas
 def test_a_page_says_so_before_the_run_is_paid_for(cast: Cast, provider: RunningProvider) -> None:
     first, second, version = versions(cast)
     judge = declared(cast)
-    earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
+    earlier = runs.start_judge_run(judge=judge, dataset=first, rubric_version=version)
     client, there = cast.client("boris"), f"/p/kassa/judges/{judge.pk}/runs/new/"
     chosen = {"dataset": second.pk, "rubric_version": version.pk, "repeats": 1}
     page = client.get(there, chosen).content.decode()

@@ -202,9 +202,9 @@ class TestRun:
         assert "chatcmpl-simulated" in call
 
     def test_the_log_is_filtered_searched_and_paged(self, cast: Cast, boris: Client, provider: RunningProvider) -> None:
-        items = [make.item(number, language="en" if number == 3 else "et") for number in range(1, 61)]
+        items = [make.item_row(number, language="en" if number == 3 else "et") for number in range(1, 61)]
         provider.control(next=["refusal"])
-        run = runs.start(
+        run = runs.start_judge_run(
             judge=declared(cast), dataset=make.dataset(cast.kassa, items), rubric_version=make.rubric(cast.kassa)
         )
         worked(run)

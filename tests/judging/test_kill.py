@@ -20,7 +20,7 @@ from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
 from tests.provider_server import RunningProvider
-from tests.workers import kill, until, working
+from tests.workers import kill, wait_for_workers, working
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -55,24 +55,26 @@ def test_every_verdict_once_and_no_stored_reply_paid_twice(cast: Cast, provider:
     judge = judges.declare(
         project=cast.kassa, name="Steady", provider="simulated", model="sim-steady", variant={"grouping": "single"}
     )
-    run = runs.start(judge=judge, dataset=make.dataset(cast.kassa, DIALOGUES), rubric_version=make.rubric(cast.kassa))
+    run = runs.start_judge_run(
+        judge=judge, dataset=make.dataset(cast.kassa, DIALOGUES), rubric_version=make.rubric(cast.kassa)
+    )
     leased = Call.objects.filter(run=run, state=Call.State.LEASED)
     replied = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED)
 
     with working(queues="judging", name="doomed") as doomed, working(queues="judging", name="survivor"):
-        until(lambda: Heartbeat.objects.filter(kind="worker").count() == 2)
+        wait_for_workers(lambda: Heartbeat.objects.filter(kind="worker").count() == 2)
         tasks.enqueue_run(run.pk)
-        until(lambda: calls.holders(run) == 2 and replied.count() >= 40)
+        wait_for_workers(lambda: calls.holders(run) == 2 and replied.count() >= 40)
         kill(doomed)
         assert replied.count() < DIALOGUES * CRITERIA, "it was to be killed midway"
 
-        until(lambda: calls.holders(run) == 1 and runs.run_progress(run).waiting == 0)
+        wait_for_workers(lambda: calls.holders(run) == 1 and runs.run_progress(run).waiting == 0)
         lost = set(leased.values_list("pk", flat=True))
         assert lost
         assert calls.sweep_leases() == [], "the dead worker's lease still runs"
         assert calls.sweep_leases(now=timezone.now() + calls.LEASE) == [run.pk]
         tasks.enqueue_run(run.pk)
-        until(lambda: runs.run_progress(run).finished)
+        wait_for_workers(lambda: runs.run_progress(run).finished)
 
     pairs = Counter(run.verdicts.values_list("item", "criterion"))
     assert (len(pairs), set(pairs.values())) == (DIALOGUES * CRITERIA, {1})

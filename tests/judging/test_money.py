@@ -51,7 +51,7 @@ def limited(cast: Cast, model: str = "sim-steady", tokens: int = 2000, **options
 
 def started_again(run: JudgeRun, judge: Judge | None = None, **options: Any) -> JudgeRun:
     about = {"dataset": run.dataset, "rubric_version": run.rubric_version}
-    return runs.start(judge=judge or run.judge, **about, again=True, **options)
+    return runs.start_judge_run(judge=judge or run.judge, **about, again=True, **options)
 
 
 def billed(provider: RunningProvider) -> Decimal:

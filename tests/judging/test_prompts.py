@@ -20,7 +20,7 @@ from judging.prompts import (
     response_schema,
 )
 from judging.replies import parse
-from tests.judging.briefs import CHANNEL, COMPOUND, DIALOGUE, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
+from tests.judging.briefs import CHANNEL, COMPOUND, DIALOGUE, EMPATHY, GRAMMAR, LENGTH, SINGLE, point_briefs
 
 SYSTEM = """\
 You are an experienced linguist who rates dialogues and other texts in many languages. Rate the material in the next \
@@ -131,7 +131,7 @@ def test_what_cannot_be_asked_is_refused(criteria: list[CriterionBrief], variant
 
 def test_a_scale_of_one_point_is_refused() -> None:
     with pytest.raises(ValueError, match="two different points"):
-        CriterionBrief(key="x", name="X", points=points(1, 1))
+        CriterionBrief(key="x", name="X", points=point_briefs(1, 1))
 
 
 def test_the_schema_is_strict_and_puts_the_rationale_first() -> None:

@@ -13,12 +13,12 @@ import pytest
 
 from judging.prompts import CriterionBrief, ItemText, PromptVariant, Turn, render, response_schema
 from judging.replies import Reading, parse
-from tests.judging.briefs import CHANNEL, DIALOGUE, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
+from tests.judging.briefs import CHANNEL, DIALOGUE, EMPATHY, GRAMMAR, LENGTH, SINGLE, point_briefs
 from tests.provider_server import RunningProvider, running_provider
 
 VARIANT = PromptVariant()
 CRITERIA = [GRAMMAR, EMPATHY, LENGTH, CHANNEL]
-FINE = CriterionBrief(key="fine", name="Fine", points=points(*range(11)))
+FINE = CriterionBrief(key="fine", name="Fine", points=point_briefs(*range(11)))
 
 
 @pytest.fixture(scope="module")

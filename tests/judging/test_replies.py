@@ -13,10 +13,10 @@ from annotation.models import Criterion
 from judging.prompts import CriterionBrief, PromptVariant
 from judging.replies import Reading, parse
 from judging.requests import criterion_brief
-from tests.judging.briefs import CHANNEL, COMPOUND, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
+from tests.judging.briefs import CHANNEL, COMPOUND, EMPATHY, GRAMMAR, LENGTH, SINGLE, point_briefs
 
-TO_FOUR = CriterionBrief(key="fluency", name="Fluency", points=points(0, 1, 2, 3, 4), allows_na=True)
-FROM_ONE = CriterionBrief(key="quality", name="Overall quality", points=points(1, 3, 5))
+TO_FOUR = CriterionBrief(key="fluency", name="Fluency", points=point_briefs(0, 1, 2, 3, 4), allows_na=True)
+FROM_ONE = CriterionBrief(key="quality", name="Overall quality", points=point_briefs(1, 3, 5))
 
 
 def one(text: str, criterion: CriterionBrief = TO_FOUR, **ending: str) -> Reading:
@@ -89,12 +89,12 @@ def test_points_that_the_scale_skips_are_kept_and_flagged() -> None:
 
 
 def test_a_scale_given_by_its_ends_takes_whole_steps_and_flags_what_lies_between() -> None:
-    steps = replace(FROM_ONE, points=points(1, 10), is_range=True, step=3)
+    steps = replace(FROM_ONE, points=point_briefs(1, 10), is_range=True, step=3)
     assert one('{"score": 7}', steps) == ok(7, criterion="quality")
     assert one('{"score": 8}', steps) == Reading("quality", "ok", 8, fractional=True)
     assert one('{"score": 13}', steps) == Reading("quality", "out_of_range", 13)
     assert one('{"score": 4.5}', replace(steps, step=None)) == ok(4.5, criterion="quality")
-    tenths = replace(steps, points=points(0, 1), step=0.1)
+    tenths = replace(steps, points=point_briefs(0, 1), step=0.1)
     assert one('{"score": 0.3}', tenths) == ok(0.3, criterion="quality")
     nominal = replace(steps, level="nominal")
     assert [one(f'{{"score": {score}}}', nominal).status for score in (7, 8)] == ["ok", "out_of_range"]
@@ -115,7 +115,7 @@ def test_an_interval_takes_any_number_between_its_ends_without_a_flag() -> None:
 
 
 def test_a_scale_with_half_points_reads_decimals_as_they_are() -> None:
-    halves = replace(TO_FOUR, points=points(0, 0.5, 1))
+    halves = replace(TO_FOUR, points=point_briefs(0, 0.5, 1))
     assert one('{"score": 1.0}', halves) == ok(1)
     assert one('{"score": 0.5}', halves) == ok(0.5)
 

@@ -33,7 +33,7 @@ def declared(cast: Cast, model: str = "sim-steady", parameters: dict[str, Any] |
 
 
 def started(cast: Cast, judge: Judge, items: int = 6, **options: Any) -> JudgeRun:
-    return runs.start(
+    return runs.start_judge_run(
         judge=judge, dataset=make.dataset(cast.kassa, items), rubric_version=make.rubric(cast.kassa), **options
     )
 
@@ -72,7 +72,7 @@ class TestPlanning:
         type(version).objects.filter(pk=version.pk).update(state="draft", published_at=None)
         version.refresh_from_db()
         with pytest.raises(Refused, match="published rubric"):
-            runs.start(judge=declared(cast), dataset=make.dataset(cast.kassa), rubric_version=version)
+            runs.start_judge_run(judge=declared(cast), dataset=make.dataset(cast.kassa), rubric_version=version)
 
 
 class TestWorking:

@@ -17,7 +17,7 @@ from tests import make
 from tests.cast import Cast
 from tests.conftest import database_url
 from tests.provider_server import RunningProvider
-from tests.workers import until, working
+from tests.workers import wait_for_workers, working
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -46,10 +46,10 @@ def test_a_worker_that_is_told_to_end_sends_nothing_more_and_stores_what_comes(
     asked: dict[str, Any], provider: RunningProvider
 ) -> None:
     app.control.purge()
-    run = runs.start(**asked)
+    run = runs.start_judge_run(**asked)
     with working(queues="judging") as worker:
         tasks.enqueue_run(run.pk)
-        until(lambda: provider.control()["in_flight"] == IN_FLIGHT)
+        wait_for_workers(lambda: provider.control()["in_flight"] == IN_FLIGHT)
         worker.send_signal(signal.SIGTERM)
         worker.wait(60)
     holds_what_was_paid_for(run, provider, requests=IN_FLIGHT)
@@ -64,7 +64,7 @@ def test_a_command_that_is_told_to_end_stores_what_comes_and_pauses(
     with subprocess.Popen(
         command, env={**os.environ, "DATABASE_URL": database_url()}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as here:
-        until(lambda: provider.control()["in_flight"] == IN_FLIGHT)
+        wait_for_workers(lambda: provider.control()["in_flight"] == IN_FLIGHT)
         here.send_signal(signal.SIGTERM)
         _, complaints = here.communicate(timeout=60)
     assert b"Interrupted at the command line" in complaints

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from accounts import jobs, removal
 from accounts.models import Job
-from accounts.tasks import sweep
+from accounts.tasks import sweep_all
 from annotation import tasks as tasks_of_imports
 from annotation.models import Dataset, Import, ImportFile, Rating
 from judging import tasks
@@ -27,7 +27,7 @@ from tests.cast import Cast
 from tests.judging import made_up
 from tests.judging.test_studies import COUNTS
 from tests.study_data import FOLDER
-from tests.workers import kill, long_after, until, waits_for_a_lock, working
+from tests.workers import kill, long_after, wait_for_workers, waits_for_a_lock, working
 
 API = "/api/v1/projects/kassa"
 
@@ -80,7 +80,7 @@ WHOLE = (1, made_up.RATINGS, made_up.VERDICTS, 20)
 @pytest.mark.parametrize("how", ["files", "zip"])
 def test_a_folder_is_recognised_looked_at_stored_and_taken_back(cast: Cast, how: str) -> None:
     boris = cast.client("boris")
-    files = made_up.folder() if how == "files" else {"study.zip": made_up.archive(made_up.folder())}
+    files = made_up.folder() if how == "files" else {"study.zip": made_up.zip_archive(made_up.folder())}
     file_import = opened(boris, files)
     kept = set(ImportFile.objects.values_list("content", flat=True))
     shown = page(boris, file_import)
@@ -133,14 +133,14 @@ def test_a_check_that_ends_halfway_leaves_no_files(
 ) -> None:
     settings.MEDIA_ROOT = tmp_path
     boris = cast.client("boris")
-    file_import = opened(boris, {"study.zip": made_up.archive(made_up.folder())})
+    file_import = opened(boris, {"study.zip": made_up.zip_archive(made_up.folder())})
     before = {path for path in tmp_path.rglob("*") if path.is_file() and "parsed" not in path.parts}
 
     def full(*_args: Any, **_kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(studies.verdicts, "finish", full)
+        patch.setattr(studies.verdicts, "finish_verdicts", full)
         with pytest.raises(OSError, match="No space"):
             studies.study_preview_report(file_import)
     assert {path for path in tmp_path.rglob("*") if path.is_file() and "parsed" not in path.parts} == before
@@ -155,7 +155,7 @@ def test_the_files_of_a_check_whose_worker_is_killed_are_deleted_a_day_later(cas
     def files() -> set[Path]:
         return {path for path in (Path(settings.MEDIA_ROOT) / "imports").rglob("*") if path.is_file()}
 
-    file_import = opened(boris, {"study.zip": made_up.archive(made_up.folder())})
+    file_import = opened(boris, {"study.zip": made_up.zip_archive(made_up.folder())})
     removal.delete_orphan_files(now=timezone.now() + timedelta(days=2))  # of other tests
     before = files()
     app.control.purge()
@@ -163,14 +163,14 @@ def test_the_files_of_a_check_whose_worker_is_killed_are_deleted_a_day_later(cas
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE annotation_item IN EXCLUSIVE MODE")  # so that the check waits in the middle of it
         with working() as doomed:
-            until(waits_for_a_lock)
+            wait_for_workers(waits_for_a_lock)
             kill(doomed)
     copies = files() - before
     assert copies and Job.objects.latest("pk").state == "running"
     assert removal.delete_orphan_files(now=timezone.now() + timedelta(hours=23)) == 0
     assert removal.delete_orphan_files(now=timezone.now() + timedelta(hours=25)) == len(copies)
     assert files() == before
-    jobs.sweep(now=long_after())
+    jobs.sweep_jobs(now=long_after())
     app.control.purge()
     tasks.check_study(file_import.pk)
     assert Import.objects.get(pk=file_import.pk).state == "uploaded"
@@ -186,11 +186,11 @@ def half_stored(file_import: Import, monkeypatch: pytest.MonkeyPatch) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(studies.verdicts, "finish", die)
+        patch.setattr(studies.verdicts, "finish_verdicts", die)
         # What a killed process can't do either.
         patch.setattr("annotation.imports.import_jobs.fail_import", lambda *_args, **_kwargs: None)
         with pytest.raises(Killed):
-            studies.finish(file_import=file_import)
+            studies.finish_study(file_import=file_import)
     assert counts() == (1, made_up.RATINGS, 0, 0)
 
 
@@ -201,7 +201,7 @@ def test_a_study_cancelled_after_its_worker_died_leaves_nothing(cast: Cast, monk
     file_import.refresh_from_db()
     half_stored(file_import, monkeypatch)
     assert boris.post(f"{API}/jobs/{file_import.job_id}/cancel/").status_code == 200
-    sweep()
+    sweep_all()
     file_import.refresh_from_db()
     assert file_import.state == "failed" and counts() == (0, 0, 0, 0)
     assert "cancelled" in page(boris, file_import)
@@ -216,7 +216,7 @@ def test_a_study_whose_worker_died_is_ended_by_another(cast: Cast, monkeypatch: 
     file_import.refresh_from_db()
 
     half_stored(file_import, monkeypatch)
-    assert jobs.sweep(now=long_after()) == [file_import.job]
+    assert jobs.sweep_jobs(now=long_after()) == [file_import.job]
     tasks.store_study(file_import.pk, cast.boris.pk)
     file_import.refresh_from_db()
     assert file_import.state == "stored" and counts() == WHOLE
@@ -302,7 +302,7 @@ def test_a_shared_folder_comes_in_by_page_and_api(cast: Cast, name: str, by: str
         file_import = stored(boris, opened(boris, files))
         assert "Ignored: not part" not in page(boris, file_import)
     else:
-        made = boris.post(f"{API}/imports/", {"files": uploads({f"{name}.zip": made_up.archive(files)})})
+        made = boris.post(f"{API}/imports/", {"files": uploads({f"{name}.zip": made_up.zip_archive(files)})})
         tasks_of_imports.open_packed(made.json()["id"])
         assert boris.get(f"{API}/imports/{made.json()['id']}/").json()["target"] == {"study": name}
         file_import = checked(Import.objects.get())

@@ -246,7 +246,7 @@ def test_an_import_undone_leaves_its_files_and_nothing_else(cast: Cast, rated: t
         ],
         target={"dataset": dataset.pk, "rubric_version": version.pk},
     )
-    verdicts.carry_out(file_import=file_import)
+    verdicts.carry_out_verdicts(file_import=file_import)
     report = file_import.report
     assert [report[name] for name in ("read", "stored", "collapsed", "missing")] == [3, 1, 1, 1]
     verdicts.remove_verdicts(file_import=file_import)
@@ -285,6 +285,6 @@ def test_an_exported_judge_and_its_prompt_come_back_as_the_same(
     file_import = opening.open_import(
         project=cast.kassa, kind=Import.Kind.VERDICTS, files=[("verdicts.csv", table)], target=said
     )
-    verdicts.carry_out(file_import=file_import)
+    verdicts.carry_out_verdicts(file_import=file_import)
     assert (file_import.report["collapsed"], file_import.report["stored"]) == (3, 0)
     assert Judge.objects.count() == 3

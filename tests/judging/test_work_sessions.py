@@ -29,7 +29,7 @@ from judging.requests import Question
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started, worked
 from tests.provider_server import RunningProvider
-from tests.workers import until
+from tests.workers import wait_for_workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -123,7 +123,7 @@ class TestStopping:
         provider.control(latency=0.5)
         run = started(cast, declared(cast), items=60, repeats=10)
         with at_work(run):
-            until(lambda: provider.control()["answered"] > 16)
+            wait_for_workers(lambda: provider.control()["answered"] > 16)
             runs.pause_run(run=run)
         done = runs.run_progress(run)
         assert (done.in_flight, done.failed) == (0, 0)
@@ -260,7 +260,7 @@ def _ended_when(condition: Any) -> Iterator[None]:
         raise SystemExit(1)
 
     def tell() -> None:
-        until(condition)
+        wait_for_workers(condition)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
 
     before = signal.signal(signal.SIGALRM, leave)

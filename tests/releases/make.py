@@ -27,14 +27,14 @@ from pathlib import Path
 
 import httpx
 
-from tests.releases.running import Person, environment, until, up
+from tests.releases.running import Person, environment, running_release, wait_for
 
 LEAD = "lead@demo.panelbench.test"
 DIALOGUES = 18_000  # lines of the large import: about 5 MB, which a worker stores
 LARGEST = 500_000  # bytes of the archive
 
 
-def dialogues(count: int, name: str) -> bytes:
+def many_dialogues(count: int, name: str) -> bytes:
     """So many short dialogues, much alike, so that they pack well."""
     turns = [
         {"speaker": "customer", "text": "Hello, my parcel has not arrived, and the tracking page shows nothing new."},
@@ -55,19 +55,19 @@ def fill(address: str, provider: str) -> None:
         lead.post("/p/demo/people/", role="annotator", note="A reader to come", languages="et", days="14")
         _annotate(address)
 
-        until(lambda: sum(run["settled"] for run in lead.progress("demo")) >= 40, "a part of the judges' calls")
+        wait_for(lambda: sum(run["settled"] for run in lead.progress("demo")) >= 40, "a part of the judges' calls")
         httpx.post(f"{provider}/control", json={"latency": 60}).raise_for_status()
-        lead.upload("demo", "half.jsonl", dialogues(200, "h"), only=9_000)
-        waits = lead.upload("demo", "waits.jsonl", dialogues(20, "w"))
+        lead.upload("demo", "half.jsonl", many_dialogues(200, "h"), only=9_000)
+        waits = lead.upload("demo", "waits.jsonl", many_dialogues(20, "w"))
         said = {"uploads": [waits], "kind": "dataset", "target": {"name": "Waiting to be stored"}}
         lead.api("POST", "projects/demo/intakes/", said)
-        large = lead.upload("demo", "large.jsonl", dialogues(DIALOGUES, "l"))
+        large = lead.upload("demo", "large.jsonl", many_dialogues(DIALOGUES, "l"))
         said = {"uploads": [large], "kind": "dataset", "target": {"name": "Being stored"}}
         intake = lead.api("POST", "projects/demo/intakes/", said)["id"]
         there = f"projects/demo/intakes/{intake}/"
-        until(lambda: lead.api("GET", there)["state"] == "uploaded", "the check of the large file")
+        wait_for(lambda: lead.api("GET", there)["state"] == "uploaded", "the check of the large file")
         lead.api("POST", f"{there}store/")
-        until(lambda: lead.api("GET", there)["state"] == "storing", "the import to be stored")
+        wait_for(lambda: lead.api("GET", there)["state"] == "storing", "the import to be stored")
 
 
 def _annotate(address: str) -> None:
@@ -119,7 +119,7 @@ def _main() -> None:
         base_url = provider.stdout.readline().strip()
         declared = json.dumps([{"name": "simulated", "base_url": base_url, "simulated": True}])
         variables["PANELBENCH_PROVIDERS"] = declared
-        with up(variables, "--concurrency", "4", command="demo", log=folder / "log") as address:
+        with running_release(variables, "--concurrency", "4", command="demo", log=folder / "log") as address:
             fill(address, base_url.removesuffix("/v1"))
         pack(folder / "instance", asked.archive)
     finally:

@@ -91,7 +91,7 @@ class Person:
 
 
 @contextlib.contextmanager
-def up(variables: Mapping[str, str], *arguments: str, log: Path, command: str = "up") -> Iterator[str]:
+def running_release(variables: Mapping[str, str], *arguments: str, log: Path, command: str = "up") -> Iterator[str]:
     """`panelbench up` until the block ends; then everything is killed at once, as by a power cut. Its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -103,7 +103,7 @@ def up(variables: Mapping[str, str], *arguments: str, log: Path, command: str = 
         )  # not from a checkout, whose code would come before that of PYTHONPATH
     try:
         address = f"http://127.0.0.1:{port}"
-        until(lambda: started.poll() is not None or _is_ready(address), f"{command} to be ready", log=log)
+        wait_for(lambda: started.poll() is not None or _is_ready(address), f"{command} to be ready", log=log)
         assert started.poll() is None, log.read_text(errors="replace")[-3000:]
         yield address
     finally:
@@ -132,7 +132,7 @@ def _below(pid: int) -> list[int]:
     return []
 
 
-def until(condition: Callable[[], Any], what: str, *, seconds: float = 600, log: Path | None = None) -> None:
+def wait_for(condition: Callable[[], Any], what: str, *, seconds: float = 600, log: Path | None = None) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + seconds
     while not condition():

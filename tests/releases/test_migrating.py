@@ -19,7 +19,7 @@ from tests.provider_server import running_provider
 from tests.releases import archives
 from tests.releases.databases import release_database
 from tests.releases.make import DIALOGUES, LEAD
-from tests.releases.running import Person, environment, until, up
+from tests.releases.running import Person, environment, running_release, wait_for
 
 HERE = Path(__file__).parent
 IN_JOBS = ("beat_at", "done", "lease", "total")  # of an import: `carried_to_jobs`
@@ -69,7 +69,7 @@ def test_everything_of_a_release_is_there_and_its_work_goes_on(
         panelbench("backup", str(after), variables=new)
         assert archives.differences(before, after, meant=MEANT[release]) == []
         assert carried_to_jobs(before, after)
-        with up(new, "--concurrency", "4", log=tmp_path / "log") as address:
+        with running_release(new, "--concurrency", "4", log=tmp_path / "log") as address:
             work_goes_on(address, tmp_path / "log")
 
 
@@ -91,12 +91,12 @@ def work_goes_on(address: str, log: Path) -> None:
             runs = lead.progress("demo")
             return all(run["planned"] == run["settled"] for run in runs) and len(runs) == 2
 
-        until(runs_are_done, "the judges' runs to be finished", log=log)
+        wait_for(runs_are_done, "the judges' runs to be finished", log=log)
 
         def is_stored() -> bool:
             return "Being stored" in {each["name"] for each in lead.api("GET", "projects/demo/datasets/")["results"]}
 
-        until(is_stored, "the import to be stored", log=log)
+        wait_for(is_stored, "the import to be stored", log=log)
         page = lead.api("GET", "projects/demo/datasets/")["results"]
         assert {each["name"]: each["items"] for each in page}["Being stored"] == DIALOGUES
 

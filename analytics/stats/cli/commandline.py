@@ -52,7 +52,7 @@ SUBCOMMANDS = {
 COLUMN_OPTIONS = ("item", "rater", "criterion", "score", "language", "generator", "cluster")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def run_command(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser(words).parse_args(_with_negative_points(words))
@@ -317,4 +317,4 @@ def _print(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command())

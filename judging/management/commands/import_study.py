@@ -24,7 +24,7 @@ from annotation.management.importing import discarded_on_failure
 from annotation.models import Import
 from annotation.readers import File, FormatError, KnownStudy, Mapping, Report, recognise
 from annotation.readers import known_studies as studies
-from judging.imports.studies import carry_out, study_preview_report, take_back
+from judging.imports.studies import carry_out_study, study_preview_report, take_back
 
 REFUSED, USAGE = 1, 2
 
@@ -96,7 +96,7 @@ class Command(BaseCommand):
     def _store(self, file_import: Import, as_json: bool) -> None:
         try:
             with discarded_on_failure(file_import, take_back):
-                carry_out(file_import=file_import)
+                carry_out_study(file_import=file_import)
         except FileRefused as refused:
             self._say(refused.problems.sentences())
             self._refuse("Nothing of the study was stored.", file_import)

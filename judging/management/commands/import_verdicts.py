@@ -31,7 +31,7 @@ class Command(ImportCommand):
         return verdicts.preview_verdicts(project=project, files=files, mapping=mapping, target_fields=target)
 
     def carry_out(self, file_import: Import) -> None:
-        verdicts.carry_out(file_import=file_import)
+        verdicts.carry_out_verdicts(file_import=file_import)
 
     def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
         runs = JudgeRun.objects.filter(file_import=file_import).select_related("judge")

@@ -129,7 +129,7 @@ def _started(options: dict[str, Any]) -> tuple[int, JudgeRun]:
     about["repeats"] = options["repeats"]
     runs.refuse_unfit(**about, budget=options["budget"])
     answered = runs.forecast(**about).answered
-    return answered, runs.start(**about, budget=options["budget"], again=options["again"])
+    return answered, runs.start_judge_run(**about, budget=options["budget"], again=options["again"])
 
 
 def _judge(project: Project, options: dict[str, Any]) -> Judge:

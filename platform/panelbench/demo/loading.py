@@ -187,9 +187,9 @@ def _judge(project: Project) -> None:
             continue
         about: dict[str, Any] = {"judge": judge, "dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
         if judge.simulated:
-            tasks.enqueue_run(runs.start(**about).pk)
+            tasks.enqueue_run(runs.start_judge_run(**about).pk)
         elif spending.price(judge):
-            tasks.enqueue_run(runs.start(**about, budget=REAL_BUDGET).pk)
+            tasks.enqueue_run(runs.start_judge_run(**about, budget=REAL_BUDGET).pk)
         else:
             logger.warning(
                 "The demo's judge %s is declared and not started: no price is known for %s at %s, so what it costs "

@@ -10,7 +10,7 @@ import sys
 from panelbench.provider.server import KINDS, SimulatedProvider
 
 
-def main() -> None:
+def serve_provider() -> None:
     """Serve until SIGINT or SIGTERM. The first line printed is the base URL to give to a client."""
     arguments = _arguments()
     provider = SimulatedProvider(seed=arguments.seed, latency=arguments.latency, rates=dict(arguments.fault_rate))
@@ -54,4 +54,4 @@ async def _serve(provider: SimulatedProvider, host: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve_provider()

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from analytics.stats.agreement.reliability import icc
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.scales import scale_of
 from analytics.stats.judge import calibration
 from bench.populations import met
@@ -31,7 +31,7 @@ def methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         path = tmp_path / "ratings.csv"
         path.write_text("\n".join(["item,rater,rater_kind,score", *rows]) + "\n", encoding="utf-8")
         judge = ["--judge", "gpt"] if command == "calibration" else []
-        assert main([command, str(path), *judge, "--format", "json", *options]) == 0
+        assert run_command([command, str(path), *judge, "--format", "json", *options]) == 0
         found = json.loads(capsys.readouterr().out)["estimates"]
         return {(row["statistic"], row["variant"]): row["method"] or "" for row in found if not row["raters"]}
 

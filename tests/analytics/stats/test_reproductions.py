@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 from tests.study_data import FOLDER
 
 ROOT = Path(__file__).parents[3]
@@ -107,7 +107,7 @@ def estimates(folder: Path, command: str) -> list[dict[str, Any]]:
     argv = shlex.split(command.replace("build/long", str(folder)))
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-        assert main([*argv, "--bootstrap", "0", "--format", "json"]) == 0
+        assert run_command([*argv, "--bootstrap", "0", "--format", "json"]) == 0
     found: list[dict[str, Any]] = json.loads(out.getvalue())["estimates"]
     return found
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from analytics.stats.cli.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, run_command
 from analytics.stats.core.estimates import COLUMNS
 from tests.analytics.stats.published import KRIPPENDORFF
 
@@ -37,7 +37,7 @@ COLUMNS_OF_IT = ["--item", "unit", "--rater", "coder", "--score", "value"]
 
 
 def run_json(capsys: pytest.CaptureFixture[str], *argv: str) -> Any:
-    assert main([*argv, "--format", "json"]) == 0
+    assert run_command([*argv, "--format", "json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -59,14 +59,14 @@ def test_the_same_seed_prints_the_same_bytes(published_csv: Path, capsys: pytest
     argv = ["agreement", str(published_csv), *COLUMNS_OF_IT, "--format", "json", "--seed", "4", "--bootstrap", "300"]
     printed = []
     for _ in range(2):
-        assert main(argv) == 0
+        assert run_command(argv) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
 
 
 def test_csv_has_one_header_and_a_row_per_estimate(published_csv: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["agreement", str(published_csv), *COLUMNS_OF_IT, "--format", "csv", "--statistic", "krippendorff_alpha,icc"]
-    assert main(argv) == 0
+    assert run_command(argv) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["statistic"] for row in rows] == ["krippendorff_alpha"] + ["icc"] * 6
     assert float(rows[0]["value"]) == pytest.approx(0.815388, abs=5e-7)
@@ -74,7 +74,7 @@ def test_csv_has_one_header_and_a_row_per_estimate(published_csv: Path, capsys: 
 
 def test_the_table_says_undefined_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, "item,rater,score\na,1,2\na,2,2\nb,1,2\nb,2,2\n")
-    assert main(["agreement", path, "--statistic", "fleiss_kappa", "--bootstrap", "0"]) == 0
+    assert run_command(["agreement", path, "--statistic", "fleiss_kappa", "--bootstrap", "0"]) == 0
     out = capsys.readouterr().out
     assert "undefined" in out
     assert "only one category is used" in out
@@ -131,34 +131,34 @@ def test_raters_are_chosen_by_name(published_csv: Path, capsys: pytest.CaptureFi
 def test_a_bad_file_ends_with_two_and_a_line_per_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, options: list[str], complaints: list[str]
 ) -> None:
-    assert main(["agreement", written(tmp_path, text), *options]) == 2
+    assert run_command(["agreement", written(tmp_path, text), *options]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(complaints)
     assert all(complaint in line for complaint, line in zip(complaints, lines, strict=True))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["agreement", str(tmp_path / "none.csv")]) == 2
+    assert run_command(["agreement", str(tmp_path / "none.csv")]) == 2
     assert "No such file" in capsys.readouterr().err
 
 
 def test_rows_that_stand_twice_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, "item,rater,score\na,1,2\na,1,2\na,2,2\nb,1,1\nb,2,1\n")
-    assert main(["agreement", path, "--bootstrap", "0"]) == 0
+    assert run_command(["agreement", path, "--bootstrap", "0"]) == 0
     assert "same score: 1;" in capsys.readouterr().err
 
 
 def test_csv_output_is_safe_in_a_spreadsheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, "item,rater,score,language\na,1,2,=1+1\na,2,2,=1+1\n")
-    assert main(["agreement", path, "--format", "csv", "--bootstrap", "0"]) == 0
+    assert run_command(["agreement", path, "--format", "csv", "--bootstrap", "0"]) == 0
     assert {row["language"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))} == {"'=1+1"}
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["agreement", "--help"]])
 def test_help_imports_neither_django_nor_pandas_nor_scipy(argv: list[str]) -> None:
     code = (
-        "import sys\nfrom analytics.stats.cli.commandline import main\n"
-        "try:\n    main(sys.argv[1:])\nexcept SystemExit: pass\n"
+        "import sys\nfrom analytics.stats.cli.commandline import run_command\n"
+        "try:\n    run_command(sys.argv[1:])\nexcept SystemExit: pass\n"
         "sys.stderr.write(','.join(m for m in ('django', 'pandas', 'scipy', 'numpy') if m in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True)
@@ -174,5 +174,5 @@ def test_a_rater_whose_name_holds_a_comma_is_named_in_quotes(
     rows = [f'd{item},"{name}",{item % 2}' for item in range(6) for name in names]
     file.write_text("\n".join(["item,rater,score", *rows]))
     asked = ["agreement", str(file), "--statistic", "percent_agreement", "--format", "json"]
-    assert main([*asked, "--raters", '"Tamm, Jaan",Mari']) == 0
+    assert run_command([*asked, "--raters", '"Tamm, Jaan",Mari']) == 0
     assert '"n_raters": 2' in capsys.readouterr().out

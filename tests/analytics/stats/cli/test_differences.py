@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 
 
 def write(path: Path, scores: Any, clusters: Any, raters: list[str]) -> str:
@@ -26,7 +26,7 @@ def write(path: Path, scores: Any, clusters: Any, raters: list[str]) -> str:
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
-    assert main([*argv, "--format", "json"]) == 0
+    assert run_command([*argv, "--format", "json"]) == 0
     return json.loads(capsys.readouterr().out)["estimates"]
 
 
@@ -73,5 +73,5 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path, capsys: Any) -> None:
         (("--between", "language=en,et", "--statistic", "mae"), "mae is about a judge"),
         (("--statistic", "icc", "--raters", "a,b"), "add --between"),
     ):
-        assert main(["compare", path, *options]) == 2
+        assert run_command(["compare", path, *options]) == 2
         assert said in capsys.readouterr().err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import corrected_means
 
@@ -31,7 +31,7 @@ def test_an_items_probability_is_found_on_whichever_row_states_it(
     blocks: tuple[list[str], ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path / "drawn.csv", [row for block in blocks for row in block])
-    assert main(["correct", path, "--judge", "gpt", "--scale", "0,1,2", "--format", "json"]) == 0
+    assert run_command(["correct", path, "--judge", "gpt", "--scale", "0,1,2", "--format", "json"]) == 0
     estimates = json.loads(capsys.readouterr().out)["estimates"]
     assert [e["value"] for e in estimates if e["variant"] == "active"] == [pytest.approx(1.5)]
 
@@ -46,7 +46,7 @@ def test_the_interval_has_the_confidence_that_is_asked_for() -> None:
 
 def test_one_item_was_drawn_with_one_probability(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [*JUDGED, "i1,ann,annotator,2,.5", "i1,ben,annotator,2,.25", "i1,ben,annotator,2,.2"]
-    assert main(["correct", path := written(tmp_path / "drawn.csv", rows), "--judge", "gpt"]) == 2
+    assert run_command(["correct", path := written(tmp_path / "drawn.csv", rows), "--judge", "gpt"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         f"{path}:7: inclusion_prob 0.25 contradicts 0.5 given earlier for the same item",
         f"{path}:8: inclusion_prob 0.2 contradicts 0.5 given earlier for the same item",
@@ -58,7 +58,7 @@ def test_an_item_drawn_for_two_panels_leaves_the_mean_undefined(
 ) -> None:
     rows = ["i1,gpt,judge,1,1,", "i2,gpt,judge,1,1,", "i1,ann,annotator,2,.5,crowd", "i1,ben,annotator,2,.25,experts"]
     path = written(tmp_path / "drawn.csv", rows, "item,rater,rater_kind,score,inclusion_prob,panel")
-    assert main(["correct", path, "--judge", "gpt", "--format", "json"]) == 0
+    assert run_command(["correct", path, "--judge", "gpt", "--format", "json"]) == 0
     (active,) = (e for e in json.loads(capsys.readouterr().out)["estimates"] if e["variant"] == "active")
     assert active["value"] is None
     assert "one probability" in active["reason"]

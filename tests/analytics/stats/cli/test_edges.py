@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.cli.commandline import SUBCOMMANDS, main, subcommand_named
+from analytics.stats.cli.commandline import SUBCOMMANDS, run_command, subcommand_named
 from analytics.stats.judge import calibrators, ppi
 
 Row = dict[str, Any]
@@ -122,7 +122,7 @@ def asked(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *optio
     argv = [subcommand, path, *OWN.get(subcommand, []), "--statistic", ",".join(names), *options]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        status = main([*argv, "--bootstrap", "200", "--format", "json"])
+        status = run_command([*argv, "--bootstrap", "200", "--format", "json"])
     printed = capsys.readouterr()
     assert (status, [line for line in printed.err.splitlines() if ": note: " not in line]) == (0, [])
     found: list[Row] = json.loads(printed.out)["estimates"]
@@ -162,7 +162,7 @@ def test_every_statistic_is_finite_or_says_why(
 
 
 def assert_refuses_slots(subcommand: str, path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([subcommand, path, *OWN[subcommand], "--positional"]) == 2
+    assert run_command([subcommand, path, *OWN[subcommand], "--positional"]) == 2
     assert "anonymous" in capsys.readouterr().err
 
 
@@ -376,7 +376,7 @@ def test_bounds_that_do_not_hold_the_value_are_not_given(tmp_path: Path, capsys:
     path = tmp_path / "sliders.csv"
     rows = [f"{item},h{at},{score}" for item, given in scores for at, score in enumerate(given)]
     path.write_text("\n".join(["item,rater,score", *rows]) + "\n")
-    assert main(["agreement", str(path), "--statistic", "icc", "--level", "interval", "--format", "json"]) == 0
+    assert run_command(["agreement", str(path), "--statistic", "icc", "--level", "interval", "--format", "json"]) == 0
     found = {row["variant"]: row for row in json.loads(capsys.readouterr().out)["estimates"]}
     assert found["2,1"]["value"] == pytest.approx(-0.16698, abs=1e-5)
     for form in ("2,1", "2,k"):

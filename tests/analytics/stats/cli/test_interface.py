@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from analytics.stats.cli.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, run_command
 
 HEADER = "item,rater,score\n"
 ROWS = "a,1,2\na,2,1\nb,1,0\nb,2,0\nc,1,1\nc,2,1\n"
@@ -51,7 +51,7 @@ def written(folder: Path, content: str | bytes, name: str = "ratings.csv") -> st
 
 
 def estimates(capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
-    assert main([*argv, "--format", "json"]) == 0
+    assert run_command([*argv, "--format", "json"]) == 0
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["estimates"]
     return found
 
@@ -144,7 +144,7 @@ def test_shared_options_are_taken_everywhere(
 @pytest.mark.parametrize("name", [*SUBCOMMANDS, ""])
 def test_help_ends_with_nought(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        main([name, "--help"] if name else ["--help"])
+        run_command([name, "--help"] if name else ["--help"])
     assert left.value.code == 0
     assert "usage" in capsys.readouterr().out
 
@@ -196,7 +196,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
     pd.read_csv(io.StringIO(PLAIN)).to_parquet(path)
     assert {row["value"] for row in estimates(capsys, "agreement", str(path), *QUICK)} != {None}
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert main(["agreement", str(path)]) == 2
+    assert run_command(["agreement", str(path)]) == 2
     assert capsys.readouterr().err == f"{path}:1: reading Parquet needs pyarrow: pip install 'panelbench[parquet]'\n"
 
 
@@ -235,7 +235,7 @@ def test_a_bad_file_ends_with_two_and_a_line_for_each_problem(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["agreement", path := written(tmp_path, content, name), *options]) == 2
+    assert run_command(["agreement", path := written(tmp_path, content, name), *options]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     lines = printed.err.splitlines()
@@ -251,7 +251,7 @@ def test_a_bad_option_ends_with_two_and_one_line_that_names_it(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as left:
-        main(["agreement", written(tmp_path, PLAIN), *options])
+        run_command(["agreement", written(tmp_path, PLAIN), *options])
     assert left.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert options[0] in line
@@ -302,7 +302,7 @@ def test_compare_takes_a_judges_fractions_where_it_is_told_who_is_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = ["compare", written(tmp_path, JUDGED), "--raters", "1,gpt", "--scale", "0,1,2,3"]
-    assert main(argv) == 2
+    assert run_command(argv) == 2
     assert "score '1.5' is not on the scale" in capsys.readouterr().err
     exact = next(row for row in estimates(capsys, *argv, "--judge", "gpt") if row["variant"] == "exact")
     # Against rater 2's labels 2, 0, 1: rater 1 is right thrice, the judge (2, 0, 3) twice; b = 1, c = 0: p = 1.
@@ -328,7 +328,7 @@ def test_slots_have_no_person_level_kappa(tmp_path: Path, capsys: pytest.Capture
 def test_what_compares_persons_refuses_slots(
     argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([argv[0], written(tmp_path, PLAIN), *argv[1:], "--positional"]) == 2
+    assert run_command([argv[0], written(tmp_path, PLAIN), *argv[1:], "--positional"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "anonymous" in line
 
@@ -339,12 +339,12 @@ def test_what_compares_persons_refuses_slots(
 def test_json_csv_and_table_tell_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["agreement", written(tmp_path, PLAIN), *QUICK]
     rows = estimates(capsys, *argv)
-    main([*argv, "--format", "csv"])
+    run_command([*argv, "--format", "csv"])
     spread = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [float(row["value"]) for row in spread] == [row["value"] for row in rows]
     assert list(spread[0])[: len(KEYS)] == KEYS
     assert spread[0]["scale"] == rows[0]["scale"] == "0, 1, 2 (ordinal, inferred)"
-    main(argv)
+    run_command(argv)
     _, *lines, scale = capsys.readouterr().out.splitlines()
     assert all(f"{row['value']:.4f}" in line for row, line in zip(rows, lines, strict=True))
     assert scale == f"scale: {rows[0]['scale']}"
@@ -354,9 +354,9 @@ def test_clusters_are_counted_in_every_format(tmp_path: Path, capsys: pytest.Cap
     rows = [f"{item},{rater},{item % 3},s{item // 2}" for item in range(8) for rater in ("a", "b")]
     path = written(tmp_path, "item,rater,score,cluster\n" + "\n".join(rows) + "\n")
     assert {row["n_clusters"] for row in estimates(capsys, "agreement", path, *QUICK)} == {4}
-    main(["agreement", path, *QUICK, "--format", "csv"])
+    run_command(["agreement", path, *QUICK, "--format", "csv"])
     assert {row["n_clusters"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))} == {"4"}
-    main(["agreement", path, *QUICK])
+    run_command(["agreement", path, *QUICK])
     assert "8 in 4 clusters x 2" in capsys.readouterr().out
 
 
@@ -366,7 +366,7 @@ def test_provenance_names_command_version_seed_and_the_files_digest(
     import hashlib
 
     path = written(tmp_path, PLAIN)
-    assert main(["agreement", path, "--format", "json", "--seed", "7", *QUICK]) == 0
+    assert run_command(["agreement", path, "--format", "json", "--seed", "7", *QUICK]) == 0
     said = json.loads(capsys.readouterr().out)["provenance"]
     assert said["command"].startswith(f"panelbench stats agreement {path} --format json --seed 7")
     assert said["seed"] == 7

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 
 LABELLED = 40
 
@@ -39,7 +39,7 @@ def ratings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: object) -> list[dict[str, Any]]:
-    status = main([str(word) for word in (*argv, "--format", "json", "--scale", "0,1,2,3")])
+    status = run_command([str(word) for word in (*argv, "--format", "json", "--scale", "0,1,2,3")])
     printed = capsys.readouterr()
     assert (status, printed.err) == (0, "")
     estimates: list[dict[str, Any]] = json.loads(printed.out)["estimates"]
@@ -98,7 +98,7 @@ def test_alt_test_still_finds_a_renamed_score_column(ratings: Path, capsys: pyte
 
 
 def test_alt_test_refuses_anonymous_slots(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["alt-test", str(ratings), "--judge", "gpt", "--positional"]) == 2
+    assert run_command(["alt-test", str(ratings), "--judge", "gpt", "--positional"]) == 2
     assert "anonymous" in capsys.readouterr().err
 
 
@@ -146,7 +146,7 @@ def test_correct_estimates_the_prevalence_of_a_flag(tmp_path: Path, capsys: pyte
     rows += [f"u{i},gpt,{int(i < 8)}" for i in range(20)]
     path = tmp_path / "flags.csv"
     path.write_text("\n".join(rows))
-    assert main(["correct", str(path), "--judge", "gpt", "--statistic", "rogan_gladen", "--format", "json"]) == 0
+    assert run_command(["correct", str(path), "--judge", "gpt", "--statistic", "rogan_gladen", "--format", "json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["estimates"]
     assert found["value"] == pytest.approx(0.375)
     assert found["low"] < 0.375 < found["high"]
@@ -163,14 +163,14 @@ def test_compare_flags_of_two_labels_worked_by_hand(tmp_path: Path, capsys: pyte
     path = tmp_path / "two.csv"
     pairs = [(1, 0), *[(0, 1)] * 7, (1, 1), (0, 0)]
     path.write_text("item,rater,score\n" + "".join(f"{i},a,{x}\n{i},b,{y}\n" for i, (x, y) in enumerate(pairs)))
-    assert main(["compare", str(path), "--raters", "a,b", "--format", "json"]) == 0
+    assert run_command(["compare", str(path), "--raters", "a,b", "--format", "json"]) == 0
     exact, *_ = json.loads(capsys.readouterr().out)["estimates"]
     assert exact["value"] == pytest.approx(0.0703125)
     assert "a alone 1, b alone 7" in exact["note"]
 
 
 def test_compare_needs_two_raters(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(ratings), "--raters", "a"]) == 2
+    assert run_command(["compare", str(ratings), "--raters", "a"]) == 2
     assert "name two raters" in capsys.readouterr().err
 
 
@@ -198,7 +198,7 @@ def test_plan_says_what_is_still_needed(ratings: Path, capsys: pytest.CaptureFix
 
 
 def test_plan_refuses_a_budget_below_the_floor(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", str(ratings), "--budget", "10", "--bootstrap", "0"]) == 2
+    assert run_command(["plan", str(ratings), "--budget", "10", "--bootstrap", "0"]) == 2
     assert "more than the budget" in capsys.readouterr().err
 
 
@@ -215,7 +215,7 @@ def test_surface_reads_turns_and_names_its_tools(tmp_path: Path, capsys: pytest.
             for i, t in enumerate(texts)
         )
     )
-    assert main(["surface", str(path), "--format", "json"]) == 0
+    assert run_command(["surface", str(path), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)["estimates"]
     assert {"ttr", "mattr", "self_bleu", "self_repetition", "characters", "words", "sentences", "turns"} <= {
         e["statistic"] for e in found
@@ -231,10 +231,10 @@ def test_surface_reads_turns_and_names_its_tools(tmp_path: Path, capsys: pytest.
 def test_surface_refuses_broken_turns_with_their_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "dialogues.csv"
     path.write_text('item,turns\n1,"not json"\n')
-    assert main(["surface", str(path)]) == 2
+    assert run_command(["surface", str(path)]) == 2
     assert "JSON list of {speaker, text}" in capsys.readouterr().err
 
 
 def test_a_judge_nobody_knows_is_refused(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibration", str(ratings), "--judge", "nobody"]) == 2
+    assert run_command(["calibration", str(ratings), "--judge", "nobody"]) == 2
     assert "no rater is called 'nobody'" in capsys.readouterr().err

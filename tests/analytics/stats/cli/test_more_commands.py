@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.stats.cli.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, run_command
 
 ROOT = Path(__file__).parents[4]
 STATS = ROOT / "analytics" / "stats"
@@ -51,7 +51,7 @@ def write(folder: Path, text: str, name: str = "ratings.csv") -> str:
 
 
 def rows(capsys: pytest.CaptureFixture[str], *argv: object) -> list[dict[str, Any]]:
-    status = main([*map(str, argv), "--format", "json"])
+    status = run_command([*map(str, argv), "--format", "json"])
     printed = capsys.readouterr()
     assert status == 0, printed.err
     estimates: list[dict[str, Any]] = json.loads(printed.out)["estimates"]
@@ -103,8 +103,8 @@ def test_calibration_takes_ties_adjudication_and_exclusions(tmp_path: Path, caps
     flagged = [f"{line},{str(line == broken).lower()},{str(line == critical).lower()}" for line in lines]
     marked = "\n".join([f"{header},broken,critical", *flagged])
     path = write(tmp_path, marked, "marked.csv")
-    status = main(["agreement", path, "--bootstrap", "0", "--broken-rationale", "broken", "--critical", "critical",
-                   "--raters", "a,b,c", "--format", "json", "--statistic", "percent_agreement_exact"])  # fmt: skip
+    options = "--bootstrap 0 --broken-rationale broken --critical critical --raters a,b,c --format json"
+    status = run_command(["agreement", path, *options.split(), "--statistic", "percent_agreement_exact"])
     printed = capsys.readouterr()
     # Without c's 3 on x, and without z: w and x agree, y doesn't.
     assert status == 0
@@ -355,7 +355,7 @@ def test_what_a_further_option_lacks_is_said(
 ) -> None:
     lines = PANEL.splitlines()
     path = write(tmp_path, "\n".join([f"{lines[0]},language", *(f"{line},et" for line in lines[1:])]))
-    assert main([argv[0], path, *argv[1:]]) == 2
+    assert run_command([argv[0], path, *argv[1:]]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -373,7 +373,7 @@ OWN = {
 def test_what_is_no_file_of_ratings_is_refused(
     subcommand: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([subcommand, write(tmp_path, text), *OWN[subcommand]]) == 2
+    assert run_command([subcommand, write(tmp_path, text), *OWN[subcommand]]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "Traceback" not in printed.err
@@ -401,7 +401,7 @@ def test_what_is_no_file_of_ratings_is_refused(
 def test_what_an_option_lacks_is_said(
     subcommand: str, options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([subcommand, write(tmp_path, PANEL), *options]) == 2
+    assert run_command([subcommand, write(tmp_path, PANEL), *options]) == 2
     printed = capsys.readouterr()
     assert (printed.out, message in printed.err) == ("", True)
 
@@ -425,7 +425,7 @@ def test_hardly_any_data_gives_reasons(
     subcommand: str, case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path, LANGUAGES + "\n".join(SMALL[case]) + "\n")
-    status = main([subcommand, path, *OWN[subcommand], "--bootstrap", "200", "--format", "json"])
+    status = run_command([subcommand, path, *OWN[subcommand], "--bootstrap", "200", "--format", "json"])
     printed = capsys.readouterr()
     assert "Traceback" not in printed.err
     assert status in (0, 2), printed.err
@@ -440,7 +440,7 @@ def test_hardly_any_data_gives_reasons(
 @pytest.mark.parametrize("subcommand", OWN)
 def test_help_has_an_example(subcommand: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        main([subcommand, "--help"])
+        run_command([subcommand, "--help"])
     assert left.value.code == 0
     assert f"panelbench stats {subcommand}" in " ".join(capsys.readouterr().out.split("Example:")[1].split())
 

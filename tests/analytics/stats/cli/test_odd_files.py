@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analytics.stats.cli.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, run_command
 
 HEADER = "item,rater,score\n"
 SCORES = [(2, 1, 2), (0, 0, 1), (1, 1, 1), (3, 2, 3), (0, 1, 0), (2, 2, 2)]
@@ -50,7 +50,9 @@ def written(folder: Path, content: str | bytes, name: str = "odd.csv") -> str:
 def ran(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *options: str) -> tuple[int, str, list[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        status = main([subcommand, path, *OWN.get(subcommand, []), *options, "--bootstrap", "200", "--format", "json"])
+        status = run_command(
+            [subcommand, path, *OWN.get(subcommand, []), *options, "--bootstrap", "200", "--format", "json"]
+        )
     printed = capsys.readouterr()
     return status, printed.out, printed.err.splitlines()
 
@@ -225,7 +227,7 @@ def test_a_judges_words_are_no_numbers_beyond_the_scale(
 
 @pytest.mark.parametrize("raters", ["a", "a,a", "a,b,gpt"])
 def test_nobody_is_compared_with_themselves(raters: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", written(tmp_path, csv_of()), "--raters", raters]) == 2
+    assert run_command(["compare", written(tmp_path, csv_of()), "--raters", raters]) == 2
     assert capsys.readouterr().err.endswith(":1: name two raters: --raters A,B\n")
 
 

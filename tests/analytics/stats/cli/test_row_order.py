@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 
 HEADER = ["item", "rater", "rater_kind", "criterion", "score", "language", "generator", "cluster"]
 COMMANDS = {
@@ -51,7 +51,7 @@ def test_a_shuffled_file_prints_the_same_figures(name: str, tmp_path: Path, caps
             csv.writer(file).writerows([HEADER, *order])
         subcommand, *options = COMMANDS[name]
         argv = [subcommand, str(tmp_path / "ratings.csv"), *options, "--bootstrap", "200", "--format", "json"]
-        assert main([*argv, "--scale", "0,1,2,3"]) == 0
+        assert run_command([*argv, "--scale", "0,1,2,3"]) == 0
         estimates = json.loads(capsys.readouterr().out)["estimates"]
         # S0's script reads the number of raters off the first row: that one figure goes by the file's order.
         printed.append([e for e in estimates if (e["statistic"], e["variant"]) != ("fleiss_kappa", "paper_compat")])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from analytics.stats.cli.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, run_command
 
 ITEMS, PER_CLUSTER = 96, 3
 
@@ -73,7 +73,7 @@ CASES = [(name, options) for name, several in ALL.items() for options in several
 
 
 def rows(study: Path, capsys: pytest.CaptureFixture[str], *argv: str, form: str = "json") -> list[dict[str, Any]]:
-    assert main([argv[0], str(study), *argv[1:], "--format", form]) == 0, capsys.readouterr().err
+    assert run_command([argv[0], str(study), *argv[1:], "--format", form]) == 0, capsys.readouterr().err
     printed = capsys.readouterr().out
     found: list[dict[str, Any]]
     found = json.loads(printed)["estimates"] if form == "json" else list(csv.DictReader(io.StringIO(printed)))
@@ -105,7 +105,7 @@ def test_the_table_shows_the_clusters(study: Path, capsys: pytest.CaptureFixture
                                    ("correct", ["--judge", "j"], "36 in 24 clusters x 5"),
                                    ("compare", ["--raters", "j,k", "--truth", "mode"], " clusters x 2"),
                                    ("stability", [], "72 in 24 clusters x 5")):  # fmt: skip
-        assert main([command, str(study), *options]) == 0
+        assert run_command([command, str(study), *options]) == 0
         assert size in capsys.readouterr().out, command
         assert all(row["n_clusters"] for row in rows(study, capsys, command, *options, form="csv") if row["value"])
 
@@ -173,7 +173,7 @@ NO_SAMPLE = [name for name in ALL if name not in SAMPLED and name not in ("agree
 def test_elsewhere_a_sample_of_raters_is_refused_with_the_reason(
     command: str, study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([command, str(study), *ALL[command][0], "--raters-as", "sample"]) == 2
+    assert run_command([command, str(study), *ALL[command][0], "--raters-as", "sample"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "--raters-as sample: " in printed.err and len(printed.err) > 70
@@ -185,5 +185,5 @@ def test_named_raters_a_judges_ranking_and_slots_are_no_sample(study: Path, caps
         ["stability", "--judge", "j"],
         ["correct", "--judge", "j", "--positional"],
     ):
-        assert main([argv[0], str(study), *argv[1:], "--raters-as", "sample"]) == 2
+        assert run_command([argv[0], str(study), *argv[1:], "--raters-as", "sample"]) == 2
         assert "--raters-as sample: " in capsys.readouterr().err

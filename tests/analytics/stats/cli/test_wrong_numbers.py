@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analytics.stats.agreement.reliability import FORMS, icc
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 
 Row = dict[str, Any]
 
@@ -34,7 +34,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
     """Runs a command with --format json and gives its rows; its notes are in ``.notes``."""
 
     def _run(*argv: str, seed: int = 0) -> list[Row]:
-        status = main([*argv, "--format", "json", "--seed", str(seed)])
+        status = run_command([*argv, "--format", "json", "--seed", str(seed)])
         printed = capsys.readouterr()
         assert status == 0, printed.err
         document = json.loads(printed.out)
@@ -148,10 +148,10 @@ def test_a_figure_that_no_resample_moves_has_no_interval(write: Any, run: Any) -
 def test_fewer_than_two_hundred_resamples_are_refused(write: Any, capsys: pytest.CaptureFixture[str], few: str) -> None:
     path = write(matrix_rows([[0, 1], [1, 1], [0, 0]]))
     with pytest.raises(SystemExit) as stopped:
-        main(["agreement", path, "--bootstrap", few])
+        run_command(["agreement", path, "--bootstrap", few])
     assert stopped.value.code == 2
     assert "200" in capsys.readouterr().err
-    assert main(["agreement", path, "--bootstrap", "0"]) == 0
+    assert run_command(["agreement", path, "--bootstrap", "0"]) == 0
 
 
 def nominal_study(n: int) -> list[tuple[Any, ...]]:
@@ -234,9 +234,9 @@ def test_whole_numbers_span_the_scale_and_the_scale_is_printed(
     assert values[0] == values[1]
     assert {row["scale"] for row in rows} == {"1, 2, 3, 4, 5 (ordinal, inferred)"}
     assert {row["scale"] for row in declared} == {"1, 2, 3, 4, 5 (ordinal)"}
-    assert main(["agreement", path, "--bootstrap", "0"]) == 0
+    assert run_command(["agreement", path, "--bootstrap", "0"]) == 0
     assert capsys.readouterr().out.endswith("\nscale: 1, 2, 3, 4, 5 (ordinal, inferred)\n")
-    assert main(["agreement", path, "--bootstrap", "0", "--format", "csv"]) == 0
+    assert run_command(["agreement", path, "--bootstrap", "0", "--format", "csv"]) == 0
     assert '"1, 2, 3, 4, 5 (ordinal, inferred)"' in capsys.readouterr().out
 
 
@@ -246,7 +246,7 @@ def test_each_criterion_has_the_scale_of_the_whole_file(write: Any, capsys: pyte
             for name, shift in (("fluency", 0), ("safety", 3)) for language in ("et", "fi")]  # fmt: skip
     rows.append(("i99", "a", "safety", "fi", 11))
     path = write(rows, "item,rater,criterion,language,score")
-    assert main(["agreement", path, "--bootstrap", "0", "--statistic", "gwet_ac"]) == 0
+    assert run_command(["agreement", path, "--bootstrap", "0", "--statistic", "gwet_ac"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[-2:] == [
         "scale of fluency: 1, 2, 3, 4, 5 (ordinal, inferred)",
@@ -261,7 +261,7 @@ def test_likely_codes_for_missing_are_refused_until_settled(
 ) -> None:
     """-1 and 99 became points of the scale."""
     path = write([*matrix_rows(GAPPED), ("i98", "a", code), ("i98", "b", 2), ("i99", "a", code), ("i99", "b", 1)])
-    assert main(["agreement", path, "--bootstrap", "0"]) == 2
+    assert run_command(["agreement", path, "--bootstrap", "0"]) == 2
     refused = capsys.readouterr().err
     assert f":22: score '{code}' (in 2 rows) looks like a code for a missing score" in refused
     assert "--missing" in refused
@@ -284,7 +284,7 @@ def test_labels_that_differ_only_in_case_or_spaces_are_refused_until_settled(
     write: Any, run: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(matrix_rows([("Yes", "yes"), ("no", "no"), ("Yes", "Yes"), ("not sure", "not  sure")]))
-    assert main(["agreement", path, "--bootstrap", "0"]) == 2
+    assert run_command(["agreement", path, "--bootstrap", "0"]) == 2
     refused = capsys.readouterr().err.splitlines()
     assert len(refused) == 2
     assert "'Yes' (in 3 rows) and 'yes' (in 1 rows) differ only in case or spaces" in refused[0]
@@ -313,12 +313,12 @@ def test_the_table_shows_method_error_p_and_what_is_missing(write: Any, capsys: 
     rows = [(f"i{i}", rater, kind, "" if (i, rater) == (0, "a") else int(rng.integers(0, 2)))
             for i in range(40) for rater, kind in kinds.items()]  # fmt: skip
     path = write(rows, "item,rater,rater_kind,score")
-    assert main(["agreement", path, "--bootstrap", "0", "--statistic", "cohen_kappa"]) == 0
+    assert run_command(["agreement", path, "--bootstrap", "0", "--statistic", "cohen_kappa"]) == 0
     heading, first = capsys.readouterr().out.splitlines()[:2]
     assert heading.split() == ["cell", "statistic", "value", "se", "interval", "items", "x", "raters", "missing",
                                "method"]  # fmt: skip
     assert "Fleiss-Cohen-Everitt (approximate)" in first
-    assert main(["alt-test", path, "--judge", "gpt", "--bootstrap", "0"]) == 0
+    assert run_command(["alt-test", path, "--judge", "gpt", "--bootstrap", "0"]) == 0
     assert " p " in capsys.readouterr().out.splitlines()[0]
 
 
@@ -356,7 +356,7 @@ def test_a_mode_that_leaves_out_much_has_to_be_chosen(write: Any, run: Any, caps
         return str(write(rows, "item,rater,rater_kind,score"))
 
     path = study(16)
-    assert main(["calibration", path, "--judge", "gpt", "--bootstrap", "0"]) == 2
+    assert run_command(["calibration", path, "--judge", "gpt", "--bootstrap", "0"]) == 2
     refused = capsys.readouterr().err
     assert "no mode on 16 of 40 judged items (40%)" in refused
     assert all(word in refused for word in ("--reference mode", "--reference each", "median", "mean"))

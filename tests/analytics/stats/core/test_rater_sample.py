@@ -13,7 +13,7 @@ import pytest
 from scipy.special import stdtrit
 
 from analytics.stats.agreement.among_raters import measure
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.resampling import LIKE_THESE, THESE, TOO_FEW, for_raters_like_these
 from analytics.stats.core.scales import scale_of
@@ -103,7 +103,7 @@ def test_the_commands_say_for_whom_their_figures_speak(
     command: list[str], ratings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def asked(*more: str) -> str:
-        assert main([command[0], str(ratings), *command[1:], "--scale", "0,1,2,3", *more]) == 0
+        assert run_command([command[0], str(ratings), *command[1:], "--scale", "0,1,2,3", *more]) == 0
         return capsys.readouterr().out
 
     these, sample = (
@@ -132,7 +132,7 @@ def test_agreement_on_applicability_speaks_for_raters_like_these_too(
              "--format", "json"]  # fmt: skip
     found = {}
     for whom in ("these", "sample"):
-        assert main([*asked, "--raters-as", whom]) == 0
+        assert run_command([*asked, "--raters-as", whom]) == 0
         found[whom] = json.loads(capsys.readouterr().out)["estimates"]
     assert [row["statistic"] for row in found["these"]] == [
         "applicability_agreement", "applicability_alpha", "applicability_ac"
@@ -145,5 +145,5 @@ def test_agreement_on_applicability_speaks_for_raters_like_these_too(
 
 
 def test_anonymous_slots_are_no_sample(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["agreement", str(ratings), "--positional", "--raters-as", "sample"]) == 2
+    assert run_command(["agreement", str(ratings), "--positional", "--raters-as", "sample"]) == 2
     assert "needs persons" in capsys.readouterr().err

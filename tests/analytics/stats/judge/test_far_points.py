@@ -12,7 +12,7 @@ import pytest
 from analytics.stats.agreement import coefficients, many_points
 from analytics.stats.agreement.among_raters import measure
 from analytics.stats.agreement.coefficients import krippendorff_alpha_kernel
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.scales import disagreement, scale_of
 from analytics.stats.core.tables import coded_from_matrix
 from analytics.stats.judge import association
@@ -24,7 +24,7 @@ FAR = 3e7
 
 
 def report(path: Path, capsys: pytest.CaptureFixture[str], *argv: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-    assert main([argv[0], str(path), *argv[1:], "--format", "json"]) == 0
+    assert run_command([argv[0], str(path), *argv[1:], "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["estimates"]
     return {(row["statistic"], row["variant"], *(row["raters"] or ())): row for row in rows}
 

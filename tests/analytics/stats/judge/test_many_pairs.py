@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.scales import Scale
 from analytics.stats.judge import association
 
@@ -74,11 +74,11 @@ def test_many_scores_of_a_slider_give_the_figures_of_a_few_and_their_intervals(
     frame = pd.DataFrame({"item": i, "rater": np.array(["a", "b", "c", "judge"])[r], "score": scores.ravel()})
     frame.to_csv(tmp_path / "slider.csv", index=False)
     path = str(tmp_path / "slider.csv")
-    assert main(["calibration", path, "--judge", "judge", "--format", "json"]) == 0
+    assert run_command(["calibration", path, "--judge", "judge", "--format", "json"]) == 0
     linearised = {row["statistic"]: row for row in json.loads(capsys.readouterr().out)["estimates"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(association, "MANY_PAIRS", 10**9)
-        assert main(["calibration", path, "--judge", "judge", "--format", "json", "--bootstrap", "500"]) == 0
+        assert run_command(["calibration", path, "--judge", "judge", "--format", "json", "--bootstrap", "500"]) == 0
     resampled = {row["statistic"]: row for row in json.loads(capsys.readouterr().out)["estimates"]}
     for name in ("mae", "rmse", "bias", "pearson", "spearman", "kendall_tau_b"):
         ours, theirs = linearised[name], resampled[name]

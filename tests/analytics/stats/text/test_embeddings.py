@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.cli.commandline import main
+from analytics.stats.cli.commandline import run_command
 from analytics.stats.text.surface import EmbeddingEndpoint, cached, local_embedding
 
 
@@ -95,7 +95,7 @@ def test_an_address_that_gives_no_embeddings_is_named_in_one_line(
     texts = tmp_path / "texts.csv"
     texts.write_text("item,text\n1,a\n2,abc\n")
     url = f"http://127.0.0.1:{server.server_port}/v1"
-    assert main(["surface", str(texts), "--embeddings", url, "--cache", str(tmp_path / "kept")]) == 2
+    assert run_command(["surface", str(texts), "--embeddings", url, "--cache", str(tmp_path / "kept")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert complaint in line
     if path is not None:
@@ -114,6 +114,6 @@ def test_surface_prints_the_mean_cosine(
     path = tmp_path / "texts.csv"
     path.write_text("item,language,text\n1,en,a\n2,en,abc\n")
     argv = ["surface", str(path), "--embeddings", provider[0], "--cache", str(tmp_path / "kept"), "--format", "json"]
-    assert main(argv) == 0
+    assert run_command(argv) == 0
     found = {e["statistic"]: e for e in json.loads(capsys.readouterr().out)["estimates"]}
     assert found["pairwise_cosine"]["value"] == pytest.approx(4 / np.sqrt(2 * 10))
