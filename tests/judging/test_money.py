@@ -337,7 +337,7 @@ class TestTwice:
         self, cast: Cast, priced: RunningProvider
     ) -> None:
         boris = cast.client("boris")
-        items = [make.item(1, external_id=name) for name in ("one", "its double")] + [make.item(2)]
+        items = [make.item_row(1, external_id=name) for name in ("one", "its double")] + [make.item_row(2)]
         judge = limited(cast, "sim-steady", provider="simulated")
         about: dict[str, Any] = {"judge": judge.pk, "dataset": make.dataset(cast.kassa, items).pk}
         about["rubric_version"] = make.rubric(cast.kassa).pk
