@@ -1,21 +1,26 @@
 """The answer to a question: its ratings table, what is left out of it, and an estimate for every cell.
 
-pandas and scipy are loaded by `measured_cells` alone.
+A cell that was computed once is stored by the digest of all that it depends on (docs/decisions/0027): after a
+submission only the cells that it touches are computed again. pandas and scipy are loaded by workers and commands alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from django.db import OperationalError, transaction
 from django.db.models import Max, Q
 
 from analytics import ratings
+from analytics.models import StoredCell
 from analytics.questions import (
     AGREEMENT,
     CALIBRATION,
@@ -27,6 +32,7 @@ from analytics.questions import (
     TIMES,
     WITHIN_PANEL,
     NumbersQuestion,
+    Settings,
     chosen_runs,
 )
 from annotation.models import Annotation, Campaign, Rating
@@ -34,12 +40,16 @@ from annotation.writers.tables import Column, Table
 from judging.models import JudgeRun
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import RatingsTable
 
+logger = logging.getLogger(__name__)
+
 Progress = Callable[[int, int], None]
-Report = Callable[["RatingsTable"], "list[CellEstimate]"]
 VARIANTS = {
     "fleiss_kappa": {"nominal": "unequal", "ordinal": "unequal", "interval": "unequal"},
     "gwet_ac": {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"},
@@ -62,18 +72,20 @@ def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence
     )
     if set(TIMES) & set(question.dimensions):
         found = _with_times(found, campaign)
+    wanted = _wanted_values(found, question)
+    return replace(found, rows=(row for row in found.rows if _is_wanted(row, wanted))) if wanted else found
+
+
+def _wanted_values(found: Table, question: NumbersQuestion) -> dict[int, set[str]]:
+    """By the place of a column, the values that its filters let through."""
     wanted: dict[int, set[str]] = {}
     for column, value in question.where:
         wanted.setdefault(found.names.index(column), set()).add(value)
-    if not wanted:
-        return found
-    return replace(
-        found, rows=(row for row in found.rows if all(_cell(row[place]) in them for place, them in wanted.items()))
-    )
+    return wanted
 
 
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value)
+def _is_wanted(row: Sequence[Any], wanted: Mapping[int, set[str]]) -> bool:
+    return all(("" if row[place] is None else str(row[place])) in values for place, values in wanted.items())
 
 
 def _with_times(found: Table, campaign: Campaign) -> Table:
@@ -111,9 +123,17 @@ def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, 
     here = Rating.objects.filter(
         chosen, annotation__campaign=campaign, annotation__superseded_at=None, status=Rating.Status.SCORED
     )
+    not_blind = here.filter(annotation__blind=False)
+    too_fast = here.exclude(_slow_enough(question)) if question.min_seconds else here.none()
+    if not question.where:
+        return {"not_blind": not_blind.count(), "too_fast": too_fast.count()}
+    found = ratings.table(campaign=campaign, runs=[], more=Q(pk__in=not_blind) | Q(pk__in=too_fast))
+    wanted = _wanted_values(found, question)
+    blind, seconds = (found.names.index(name) for name in ("blind", "seconds"))
+    rows = [row for row in found.rows if _is_wanted(row, wanted)]
     return {
-        "not_blind": here.filter(annotation__blind=False).count(),
-        "too_fast": here.exclude(_slow_enough(question)).count() if question.min_seconds else 0,
+        "not_blind": sum(row[blind] is False for row in rows),
+        "too_fast": sum(row[seconds] is not None and row[seconds] < question.min_seconds for row in rows),
     }
 
 
@@ -131,9 +151,223 @@ def counted_table(found: Table) -> dict[str, int]:
     }
 
 
+# --- cells that are computed once ------------------------------------------------------------------------------------
+Rows = list[dict[str, Any]]
+NEEDED = (
+    *("item", "item_key", "rater", "rater_kind", "rater_identified", "panel", "criterion", "cluster", "language"),
+    *("generator", "score", "code", "applicable", "missing", "out_of_range", "missing_reason", "repeat"),
+    *("first_repeat", "inclusion_prob"),
+)
+"""The columns of a validated ratings table that figures depend on, beside those that cut it into cells."""
+
+
+class CellStore:
+    """The cells that were computed under some settings of a campaign, by digest; nothing is kept without a campaign."""
+
+    def __init__(self, campaign: Campaign | None, settings_digest: str, version: str) -> None:
+        self.campaign, self.settings_digest, self.version = campaign, settings_digest, version
+        self.used: set[str] = set()
+        self.computed = 0
+
+    def digest(self, *parts: bytes) -> str:
+        """The digest of these inputs, of the version of the code, and of nothing else."""
+        return hashlib.sha256(b"\0".join([self.version.encode(), *parts])).hexdigest()
+
+    def contents(self, digests: Sequence[str], compute: Callable[[int], Any]) -> list[Any]:
+        """The content of each digest: what is stored, or else what ``compute(place)`` gives, which is stored now."""
+        known = self._stored(digests)
+        missing = {digest: place for place, digest in enumerate(digests) if digest not in known}
+        new = {digest: compute(place) for digest, place in missing.items()}
+        self._keep(new)
+        self.used |= set(digests)
+        self.computed += len(new)
+        return [known[digest] if digest in known else new[digest] for digest in digests]
+
+    def forget_others(self) -> None:
+        """Delete the cells of these settings that were not asked for since: their inputs have changed."""
+        if self.campaign is not None:
+            here = StoredCell.objects.filter(campaign=self.campaign, settings_digest=self.settings_digest)
+            old = [pk for pk, digest in here.values_list("pk", "digest") if digest not in self.used]
+            for place in range(0, len(old), AT_ONCE):
+                StoredCell.objects.filter(pk__in=old[place : place + AT_ONCE]).delete()
+
+    def _stored(self, digests: Sequence[str]) -> dict[str, Any]:
+        if self.campaign is None:
+            return {}
+        here = StoredCell.objects.filter(campaign=self.campaign, settings_digest=self.settings_digest)
+        parts = (digests[place : place + AT_ONCE] for place in range(0, len(digests), AT_ONCE))
+        return dict(row for part in parts for row in here.filter(digest__in=part).values_list("digest", "content"))
+
+    def _keep(self, new: Mapping[str, Any]) -> None:
+        """What another worker stored meanwhile is the same. A busy database only costs the next computation time."""
+        if self.campaign is None or not new:
+            return
+        about = {"campaign": self.campaign, "settings_digest": self.settings_digest}
+        rows = [StoredCell(**about, digest=digest, content=content) for digest, content in new.items()]
+        try:
+            with transaction.atomic():
+                StoredCell.objects.bulk_create(rows, batch_size=AT_ONCE, ignore_conflicts=True)
+        except OperationalError:
+            logger.warning("the database is busy: %s cells of campaign %s are not kept", len(rows), self.campaign.pk)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellReport:
+    """A report that computes every cell from that cell's rows alone.
+
+    ``by``: the columns that cut the table; ``is_whole``: it is computed as one cell all the same. ``judge``: whose
+    verdicts it reads beside the panel's ratings: None for no judge, ``ALL_JUDGES`` for all. ``criteria`` and ``panel``:
+    the only ones it is about. ``options``: what the rows depend on beside the table. ``in_file_order``: the order of
+    the rows counts. ``more``: columns that figures depend on beside ``NEEDED``.
+    """
+
+    name: str
+    compute: Callable[[RatingsTable], Iterable[CellEstimate]]
+    options: Mapping[str, Any]
+    by: tuple[str, ...]
+    pool: bool = False
+    judge: str | None = None
+    criteria: Sequence[str] | None = None
+    panel: str | None = None
+    in_file_order: bool = False
+    is_whole: bool = False
+    more: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that cut the table, as `stats.core.tables.cells` does."""
+        if self.is_whole:
+            return ()
+        columns = [column for column in self.by if not (self.pool and column == "criterion")]
+        return (*columns,) if self.pool or "criterion" in columns else (*columns, "criterion")
+
+
+ALL_JUDGES = "*"
+AT_ONCE = 500
+"""Stored cells in one statement."""
+
+
+class CutTable:
+    """A validated ratings table that reports are computed from cell by cell; what is stored is not computed again."""
+
+    def __init__(self, table: RatingsTable, store: CellStore) -> None:
+        import numpy as np
+        import pandas as pd
+
+        self.table, self.store = table, store
+        self.kinds, self.raters = table.frame["rater_kind"].to_numpy(), table.frame["rater"].to_numpy()
+        self.hashes: dict[str, NDArray[np.uint64]] = {}
+        self.cuts: dict[tuple[str, ...], NDArray[np.intp]] = {}
+        codes, self.criterion_names = pd.factorize(table.frame["criterion"])
+        self.criterion = np.asarray(codes, dtype=np.intp)
+        self.is_judge = self.kinds == "judge"
+        self.places = table.frame["row"].to_numpy()
+
+    def rows(self, report: CellReport, plain: Callable[[CellEstimate], dict[str, Any] | None]) -> Rows:
+        """The rows of every cell in the order of the cells; those that ``plain`` gives None for are left out."""
+        cut = self._cells(report)
+        about = json.dumps([report.name, report.options, report.by, report.judge, report.panel, report.pool])
+        digests = [self._digest(report, about, places) for places in cut]
+
+        def compute(number: int) -> Rows:
+            part = self._part(report, cut[number])
+            return [row for estimate in report.compute(part) if (row := plain(estimate)) is not None]
+
+        return [row for rows in self.store.contents(digests, compute) for row in rows]
+
+    def _cells(self, report: CellReport) -> list[NDArray[np.intp]]:
+        """The places of the rows of each cell, cells in the order of their keys."""
+        import numpy as np
+
+        keep = ~self.is_judge
+        if report.panel is not None:
+            keep &= (self.table.frame["panel"] == report.panel).to_numpy()
+        if report.judge is not None:
+            keep |= self.is_judge if report.judge == ALL_JUDGES else self.is_judge & (self.raters == report.judge)
+        if report.criteria is not None:
+            keep &= self.table.frame["criterion"].isin(list(report.criteria)).to_numpy()
+        places = np.flatnonzero(keep)
+        if not report.columns:
+            return [places] if len(places) else []
+        numbers = self._numbers(report.columns)[places]
+        order = np.argsort(numbers, kind="stable")
+        ends = np.flatnonzero(np.diff(numbers[order])) + 1
+        return [part for part in np.split(places[order], ends) if len(part)]
+
+    def _numbers(self, columns: tuple[str, ...]) -> NDArray[np.intp]:
+        """(M,) the number of each row's cell."""
+        import numpy as np
+
+        if columns not in self.cuts:
+            cut = self.table.frame.groupby(list(columns), sort=True, observed=True, dropna=False)
+            self.cuts[columns] = np.asarray(cut.ngroup(), dtype=np.intp)
+        return self.cuts[columns]
+
+    def _digest(self, report: CellReport, about: str, places: NDArray[np.intp]) -> str:
+        import numpy as np
+
+        criteria = [self.criterion_names[code] for code in np.unique(self.criterion[places])]
+        scales = repr([(name, self.table.scales.get(name)) for name in criteria])
+        more = [self._hashed(name)[places].tobytes() for name in self._beside(report)]
+        order = self.places[places].argsort().tobytes() if report.in_file_order else b""
+        return self.store.digest(about.encode(), scales.encode(), self._row_hashes[places].tobytes(), *more, order)
+
+    @cached_property
+    def _row_hashes(self) -> NDArray[np.uint64]:
+        """(M, 2) 128 bits for the needed columns of every row."""
+        import numpy as np
+
+        lanes = []
+        for factor in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F):
+            lane = np.full(len(self.table.frame), factor, dtype=np.uint64)
+            for name in self._needed:
+                lane = (lane ^ self._hashed(name)) * np.uint64(factor)
+                lane ^= lane >> np.uint64(29)
+            lanes.append(lane)
+        return np.stack(lanes, axis=1)
+
+    @property
+    def _needed(self) -> list[str]:
+        return [name for name in NEEDED if name in self.table.frame]
+
+    def _beside(self, report: CellReport) -> list[str]:
+        """The columns that a report reads beside the needed ones."""
+        columns = dict.fromkeys((*report.by, *report.more))
+        return [name for name in columns if name not in NEEDED and name in self.table.frame]
+
+    def _hashed(self, name: str) -> NDArray[np.uint64]:
+        """(M,) a number of 64 bits for every value of a column. Items are known by their names, not by their number."""
+        import numpy as np
+        import pandas as pd
+        from pandas.util import hash_array
+
+        if name not in self.hashes:
+            column = self.table.frame[name]
+            if name == "item_key":
+                self.hashes[name] = np.zeros(len(column), dtype=np.uint64)
+            elif column.dtype.kind == "f":
+                self.hashes[name] = column.to_numpy(dtype=np.float64).view(np.uint64)
+            elif column.dtype.kind in "biu":
+                self.hashes[name] = column.to_numpy().astype(np.uint64)
+            else:
+                codes, values = pd.factorize(column)
+                texts = np.array([*(f"{type(value).__name__} {value}" for value in values), ""], dtype=object)
+                self.hashes[name] = hash_array(texts)[codes]
+        return self.hashes[name]
+
+    def _part(self, report: CellReport, places: NDArray[np.intp]) -> RatingsTable:
+        """The rows of a cell as a table of their own: nothing in it depends on other cells."""
+        import numpy as np
+
+        frame = self.table.frame.iloc[places][[*self._needed, *self._beside(report)]].reset_index(drop=True)
+        order = self.places[places].argsort().argsort() if report.in_file_order else np.arange(len(places))
+        items = np.unique(frame["item_key"].to_numpy(), return_inverse=True)[1]
+        return replace(self.table, frame=frame.assign(row=order, item_key=items))
+
+
 # --- estimates -------------------------------------------------------------------------------------------------------
 def measured_cells(
-    found: Table, question: NumbersQuestion, *, scales: Mapping[str, Scale], progress: Progress
+    found: Table, question: NumbersQuestion, *, scales: Mapping[str, Scale], store: CellStore, progress: Progress
 ) -> dict[str, Any]:
     """Estimates of every cell as rows (`CellEstimate.as_row`), and the notes on the table.
 
@@ -142,17 +376,24 @@ def measured_cells(
     from analytics.stats.core.validation import ratings_table
 
     table = ratings_table(ratings.frame(found), scales=_levelled(scales, question.level))
-    reports = list(_reports(table, question))
+    cut, reports = CutTable(table, store), list(_reports(table, question))
     rows: dict[str, dict[str, Any]] = {}  # what does not depend on the judge is in the report of each
     for done, (family, report) in enumerate(reports):
         progress(done, len(reports))
-        for row in report(table):
-            asked = family + row.estimate.statistic
-            if asked in question.statistics and _is_variant(row, question):
-                plain = {**row.as_row(), "asked": asked}
-                rows[json.dumps(plain)] = plain
+        for row in cut.rows(report, partial(_plain, question, family, report.panel)):
+            rows[json.dumps(row)] = row
     progress(len(reports), len(reports))
     return {"estimates": list(rows.values()), "notes": list(table.notes)}
+
+
+def _plain(question: NumbersQuestion, family: str, panel: str | None, row: CellEstimate) -> dict[str, Any] | None:
+    """A row that is asked for as plain values."""
+    asked = family + row.estimate.statistic
+    if asked not in question.statistics or not _is_variant(row, question):
+        return None
+    if panel is not None:
+        row = replace(row, cell={**row.cell, "panel": panel})
+    return {**row.as_row(), "asked": asked}
 
 
 def _levelled(scales: Mapping[str, Scale], level: str) -> dict[str, Scale]:
@@ -164,46 +405,49 @@ def _is_variant(row: CellEstimate, question: NumbersQuestion) -> bool:
     estimate = row.estimate
     if question.variants:
         return estimate.variant in question.variants
-    usual = VARIANTS.get(estimate.statistic)
-    return usual is None or estimate.variant is None or estimate.variant == usual.get(estimate.level or "")
+    return is_usual(estimate.statistic, estimate.variant, estimate.level or "")
 
 
-def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[str, Report]]:
+def is_usual(statistic: str, variant: str | None, level: str) -> bool:
+    """Whether a variant is the one that is shown: others are neither computed nor stored."""
+    usual = VARIANTS.get(statistic)
+    return usual is None or variant is None or variant == usual.get(level)
+
+
+def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[str, CellReport]]:
     """A report for every family of statistics, judge and panel that is asked for, after the family's prefix."""
+    judges = sorted(table.frame.loc[_is_judge(table), "rater"].unique())
+    by = tuple(name for name in question.dimensions if name not in ("judge", "panel", "languages"))
+    panels = sorted(table.frame["panel"].dropna().unique()) if "panel" in question.dimensions else [None]
+    for panel in panels:
+        if wanted := question.wanted(AGREEMENT):
+            yield "", replace(agreement_cells(question, by, wanted), panel=panel)
+        for family, report in _within_panel(table, question, by):
+            yield family, replace(report, panel=panel)
+        for judge in judges:
+            for family, report in _of_judge(table, question, judge, by):
+                yield family, replace(report, panel=panel)
+        for ranked in (None, *judges) if question.wanted(STABILITY) else ():
+            yield "stability.", replace(_of_rankings(question, ranked, by), panel=panel)
+
+
+def options_of(settings: Settings, **more: Any) -> dict[str, Any]:
+    """How intervals are made, for every report."""
+    return {"bootstrap": settings.bootstrap, "confidence": settings.confidence, "seed": settings.seed, **more}
+
+
+def agreement_cells(settings: Settings, by: tuple[str, ...], statistics: Sequence[str]) -> CellReport:
+    """Agreement among the annotators of every cell."""
     from analytics.stats.agreement import among_raters
 
-    how: dict[str, Any] = {"bootstrap": question.bootstrap, "confidence": question.confidence, "seed": question.seed}
-    how |= {"by": tuple(_by(question)), "pool": question.pool}
-    judges = sorted(table.frame.loc[_is_judge(table), "rater"].unique())
-    for part in _parts(table, question):
-        if wanted := question.wanted(AGREEMENT):
-            yield "", partial(_reported, among_raters.agreement_report, part, {**how, "statistics": wanted})
-        for family, report, options in _within_panel(table, question, how):
-            yield family, partial(_reported, report, part, options)
-        for judge in judges:
-            for family, report, options in _of_judge(table, question, judge, how):
-                yield family, partial(_reported, report, part, options)
-        for report, options in _of_rankings(question, judges, how):
-            yield "stability.", partial(_reported, report, part, options)
-
-
-def _by(question: NumbersQuestion) -> Iterator[str]:
-    """The columns of the table that cut it into cells."""
-    return (name for name in question.dimensions if name not in ("judge", "panel", "languages"))
-
-
-def _parts(table: RatingsTable, question: NumbersQuestion) -> list[str | None]:
-    """None for the whole table, or the panels one by one."""
-    return sorted(table.frame["panel"].dropna().unique()) if "panel" in question.dimensions else [None]
-
-
-def _reported(report: Any, panel: str | None, options: dict[str, Any], table: RatingsTable) -> list[CellEstimate]:
-    """The rows of a report on the whole table, or on one panel's ratings with those of all judges, who sit on none."""
-    if panel is None:
-        found: list[CellEstimate] = report(table, **options)
-        return found
-    rows = replace(table, frame=table.frame[_is_judge(table) | (table.frame["panel"] == panel)])
-    return [replace(row, cell={**row.cell, "panel": str(panel)}) for row in report(rows, **options)]
+    is_asked = isinstance(settings, NumbersQuestion)
+    variants, pool = (settings.variants, settings.pool) if is_asked else ((), False)  # type: ignore[attr-defined]
+    how = options_of(settings, statistics=tuple(statistics), pool=pool)
+    compute = partial(among_raters.agreement_report, by=by, keeps=None if variants else is_usual, **how)
+    return CellReport(
+        name="agreement", compute=compute, options={**how, "variants": variants}, by=by, pool=pool,
+        in_file_order=bool(variants),
+    )  # fmt: skip
 
 
 def _is_judge(table: RatingsTable) -> Any:
@@ -211,33 +455,36 @@ def _is_judge(table: RatingsTable) -> Any:
 
 
 def _within_panel(
-    table: RatingsTable, question: NumbersQuestion, how: dict[str, Any]
-) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """The family's prefix, a report and its options, on who and what makes a panel agree."""
+    table: RatingsTable, question: NumbersQuestion, by: tuple[str, ...]
+) -> Iterator[tuple[str, CellReport]]:
+    """The family's prefix and a report, on who and what makes a panel agree."""
     from analytics.stats.agreement import within_panel
     from analytics.stats.judge.panel import agreement_class_report
 
-    asked, by, pool = set(question.wanted(WITHIN_PANEL)), how["by"], {"by": how["by"], "pool": question.pool}
+    asked, pool = set(question.wanted(WITHIN_PANEL)), {"pool": question.pool}
     confidence = {"confidence": question.confidence}
+    report = partial(_report, question, by)
     if asked & {"class_share", "score_share"}:
-        yield "", agreement_class_report, {"by": by}
+        yield "", report(agreement_class_report, {}, judge=ALL_JUDGES)
     if "commonest_share" in asked:
-        yield "", within_panel.commonest_report, pool
+        yield "", report(within_panel.commonest_report, pool)
     if asked & set(within_panel.RATIONALES):
-        yield "", within_panel.rationale_length_report, {"by": by, **confidence}
-    if asked & set(within_panel.LABELS):
-        yield "", within_panel.spread_report, pool
+        lengths = report(within_panel.rationale_length_report, confidence, judge=ALL_JUDGES)
+        yield "", replace(lengths, more=("rationale_length",))
+    if asked & set(within_panel.LABELS):  # numbers the items of all cells together
+        yield "", replace(report(within_panel.spread_report, pool), is_whole=True, in_file_order=True)
     if statistics := question.wanted(LEFT_OUT):
-        yield "left_out.", within_panel.left_out_report, {**pool, **confidence, "statistics": statistics}
+        yield "left_out.", report(within_panel.left_out_report, {**pool, **confidence, "statistics": statistics})
     if statistics := question.wanted(PAIRS):
-        yield "pairs.", within_panel.pair_report, {**how, "statistics": statistics}
-    for report, options in _of_means(table, question, asked, by):
-        yield "", report, options
+        options = options_of(question, pool=question.pool, statistics=statistics)
+        yield "pairs.", report(within_panel.pair_report, options)
+    for of_means in _of_means(table, question, asked, by):
+        yield "", of_means
 
 
 def _of_means(
-    table: RatingsTable, question: NumbersQuestion, asked: set[str], by: Sequence[str]
-) -> Iterator[tuple[Any, dict[str, Any]]]:
+    table: RatingsTable, question: NumbersQuestion, asked: set[str], by: tuple[str, ...]
+) -> Iterator[CellReport]:
     """Two criteria, or two panels, on the same items; means of criteria that have them."""
     from analytics.stats.agreement import within_panel
     from analytics.stats.judge import differences
@@ -245,15 +492,30 @@ def _of_means(
     drawn = {"resamples": question.bootstrap, "seed": question.seed}
     ordered = [key for key in sorted(table.frame["criterion"].unique()) if _has_means(table.scales[key])]
     if "criteria_spearman" in asked:
-        of_means = {"by": [name for name in by if name != "criterion"], **drawn}
-        yield partial(_on_criteria, differences.between_criteria, ordered), of_means
+        across = tuple(name for name in by if name != "criterion")
+        yield replace(_report(question, across, differences.between_criteria, drawn), criteria=ordered, is_whole=True)
     panels = sorted(table.annotators().frame["panel"].dropna().unique()) if "panel" in table.frame else []
     for first, second in combinations(panels, 2):
-        both = {"by": [name for name in by if name != "panel"], "first": first, "second": second}
+        both = {"first": str(first), "second": str(second)}
         if asked & {"panel_difference", "panel_spearman"}:
-            yield partial(_on_criteria, differences.between_panels, ordered), {**both, **drawn}
+            report = _report(question, by, differences.between_panels, {**both, **drawn})
+            yield replace(report, criteria=ordered)
         if "panel_same_mode" in asked:
-            yield within_panel.same_mode_report, {**both, "confidence": question.confidence}
+            yield _report(question, by, within_panel.same_mode_report, {**both, "confidence": question.confidence})
+
+
+def _report(
+    question: NumbersQuestion,
+    by: tuple[str, ...],
+    report: Callable[..., Iterable[CellEstimate]],
+    options: Mapping[str, Any],
+    judge: str | None = None,
+) -> CellReport:
+    """A report of these options, whose rows are then those that the question asks for."""
+    name = getattr(report, "__name__", "report")
+    about = {**options, "by": by, "statistics asked": question.statistics, "variants": question.variants}
+    compute = partial(report, by=by, **options)
+    return CellReport(name=name, compute=compute, options=about, by=by, pool=question.pool, judge=judge)
 
 
 def _has_means(scale: Scale) -> bool:
@@ -262,23 +524,39 @@ def _has_means(scale: Scale) -> bool:
 
 
 def _of_judge(
-    table: RatingsTable, question: NumbersQuestion, judge: str, how: dict[str, Any]
-) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """The family's prefix, a report and its options, on one judge beside the panel, and on its languages as raters."""
+    table: RatingsTable, question: NumbersQuestion, judge: str, by: tuple[str, ...]
+) -> Iterator[tuple[str, CellReport]]:
+    """The family's prefix and a report, on one judge beside the panel, and on its languages as raters."""
     from analytics.stats.judge import calibration, consistency
 
     wanted = question.wanted(CALIBRATION)
     beside = [name for name in wanted if name in (*calibration.BESIDE, *calibration.ON_REQUEST)]
-    how = {**how, "judge": judge}
+    how = options_of(question, judge=judge, pool=question.pool)
     if figures := [name for name in wanted if name not in beside]:
         for criteria, rule, ties in _rules(table, question):
-            report = partial(_on_criteria, calibration.calibration_report, criteria)
-            yield "", report, {**how, "reference": rule, "ties": ties, "statistics": figures}
+            yield "", replace(calibration_cells(question, by, judge, figures, (rule, ties)), criteria=criteria)
     if beside:
-        yield "", calibration.beside_humans, {**how, "statistics": beside}
+        yield "", _report(question, by, calibration.beside_humans, {**how, "statistics": beside}, judge=judge)
     if languages := question.wanted(CONSISTENCY):
-        by = tuple(name for name in how["by"] if name != "language")
-        yield "consistency.", consistency.consistency_report, {**how, "by": by, "statistics": languages}
+        across = tuple(name for name in by if name != "language")
+        report = _report(
+            question, across, consistency.consistency_report, {**how, "statistics": languages}, judge=judge
+        )
+        yield "consistency.", replace(report, is_whole=True)  # are items or scenarios parallel: one decision
+
+
+def calibration_cells(
+    settings: Settings, by: tuple[str, ...], judge: str, statistics: Sequence[str], rule: tuple[str | None, str]
+) -> CellReport:
+    """One judge against the panel in every cell; ``rule`` as in `questions.RULES`."""
+    from analytics.stats.judge import calibration
+
+    is_asked = isinstance(settings, NumbersQuestion)
+    variants, pool = (settings.variants, settings.pool) if is_asked else ((), False)  # type: ignore[attr-defined]
+    how = options_of(settings, statistics=tuple(statistics), pool=pool, judge=judge, reference=rule[0], ties=rule[1])
+    compute = partial(calibration.calibration_report, by=by, keeps=None if variants else is_usual, **how)
+    options = {**how, "variants": variants}
+    return CellReport(name="calibration", compute=compute, options=options, by=by, pool=pool, judge=judge)
 
 
 def _rules(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[list[str], str | None, str]]:
@@ -298,23 +576,10 @@ def _rules(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[lis
         yield ordered, rule, ties
 
 
-def _on_criteria(report: Any, criteria: Sequence[str], table: RatingsTable, **options: Any) -> list[CellEstimate]:
-    """The rows of a report on some criteria alone."""
-    found: list[CellEstimate] = report(table.only(criterion=criteria), **options)
-    return found
-
-
-def _of_rankings(
-    question: NumbersQuestion, judges: Sequence[str], how: dict[str, Any]
-) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """The rankings of generators by the panel and by each judge."""
+def _of_rankings(question: NumbersQuestion, judge: str | None, by: tuple[str, ...]) -> CellReport:
+    """The rankings of generators by the panel, or by a judge."""
     from analytics.stats.ranking import stability
 
-    if wanted := question.wanted(STABILITY):
-        by = tuple(name for name in how["by"] if name not in ("language", "generator"))
-        for judge in (None, *judges):
-            yield partial(_rankings, stability.stability_report, wanted), {**how, "by": by, "judge": judge}
-
-
-def _rankings(report: Any, wanted: Sequence[str], table: RatingsTable, **options: Any) -> list[CellEstimate]:
-    return [row for row in report(table, paper_compat=False, **options) if row.estimate.statistic in wanted]
+    across = tuple(name for name in by if name not in ("language", "generator"))
+    how = options_of(question, judge=judge, pool=question.pool, paper_compat=False)
+    return _report(question, across, stability.stability_report, how, judge=judge)

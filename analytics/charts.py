@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import vl_convert
@@ -25,27 +25,34 @@ UNUSED = re.compile(r' (?:class|role|aria-[a-z]+|pointer-events|xmlns:xlink|font
 EMPTY = re.compile(r'<path(?: [a-z]+="[^"]*")*? d=""[^>]*/>|<path d="M0,0h0v0h0Z"/>')
 
 
-def bias(content: Mapping[str, Any]) -> list[dict[str, str]]:
+def bias(
+    content: Mapping[str, Any], drawn: Callable[[Sequence[Spec]], list[str]] | None = None
+) -> list[dict[str, str]]:
     """Judge minus panel by language, for every judge and criterion of a snapshot that have such a figure.
 
     Each row has judge, criterion and one SVG for each of `WIDTHS`, with placeholders (`stands_for`) for
     the words: names of languages by their place in `languages`, the title of the axis, the word for an approximate
-    interval.
+    interval. `drawn` gives the SVG of each spec.
     """
     figures, tags = Figures(content["estimates"]), list(content["languages"])
     criteria = sorted({row["criterion"] for row in content["counts"]})
     names = {tag: stands_for(str(place)) for place, tag in enumerate(tags)}
     spelt = [name for tag in tags for name in (languages.english_name(tag), languages.endonym(tag))]
     longest = max(map(len, spelt), default=0)
-    drawn = []
+    charts: list[tuple[str, str, list[Spec]]] = []
     for judge in (row["name"] for row in content["judges"]):
         for criterion in criteria:
             found = figures.among("bias", [criterion], tags, judge)
             rows = [Labelled(names[figure.language or ""], figure) for figure in found if figure.is_defined]
             if rows:
-                sizes = {width: svg(forest(rows, width=width, longest_name=longest)) for width in WIDTHS}
-                drawn.append({"judge": judge, "criterion": criterion, **sizes})
-    return drawn
+                sizes = [forest(rows, width=width, longest_name=longest) for width in WIDTHS]
+                charts.append((judge, criterion, sizes))
+    specs = [spec for _judge, _criterion, sizes in charts for spec in sizes]
+    svgs = iter(drawn(specs) if drawn else map(svg, specs))
+    return [
+        {"judge": judge, "criterion": criterion, **{width: next(svgs) for width in WIDTHS}}
+        for judge, criterion, _sizes in charts
+    ]
 
 
 def forest(rows: Sequence[Labelled], *, longest_name: int, width: str = "wide") -> Spec:

@@ -54,6 +54,23 @@ class Chart(models.Model):
         ]
 
 
+class StoredCell(models.Model):
+    """The figures of one cell, or one chart, by the digest of everything that they are computed from.
+
+    The next computation under the same settings takes them from here. Deleting them loses time, no figure.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="+")
+    settings_digest = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)
+    content = models.JSONField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["campaign", "settings_digest", "digest"], name="stored_cell_once")
+        ]
+
+
 class Computation(HasJob):
     """The numbers of a campaign under some settings (``asked``), which are to be computed; deleted once they are.
 

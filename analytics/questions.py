@@ -369,7 +369,7 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
     names = ratings.judge_names(campaign, runs)
     return QuestionChoices(
         criteria=tuple(campaign.rubric_version.criteria.order_by("position").values_list("key", flat=True)),
-        attributes=ratings.ItemAttributes(campaign.dataset).values(),
+        attributes=ratings.attribute_choices(campaign.dataset).values,
         languages=languages,
         generators=generators,
         judges=tuple(sorted({names[run.pk] for run in runs})),

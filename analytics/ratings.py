@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from django.core.cache import caches
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
@@ -85,6 +86,7 @@ TAKEN = frozenset(
 """Names that no attribute's column may have: `attribute_score` holds the attribute `score`."""
 ATTRIBUTE = "attribute_"
 MOST_VALUES = 200
+KEPT_SECONDS = 86_400
 
 
 def table(
@@ -251,6 +253,24 @@ class ItemAttributes:
                 name = f"{ATTRIBUTE}{name}"
             names.add(name)
             yield name
+
+
+class AttributeChoices(NamedTuple):
+    """What a form offers of a dataset's attributes: `keys`, the columns that hold them, and `values` by column."""
+
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    values: dict[str, tuple[str, ...]]
+
+
+def attribute_choices(dataset: Dataset) -> AttributeChoices:
+    """The attributes of a dataset's items. The items of a version never change: they are read once and kept."""
+    name = f"attributes:{dataset.pk}:{dataset.created_at.timestamp()}"
+    if (kept := caches["content"].get(name)) is None:
+        found = ItemAttributes(dataset)
+        kept = AttributeChoices(found.keys, found.names, found.values())
+        caches["content"].set(name, kept, KEPT_SECONDS)
+    return cast("AttributeChoices", kept)
 
 
 def attribute_text(value: Any) -> str | None:

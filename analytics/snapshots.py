@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from time import perf_counter
+from functools import partial
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 from django import conf
 from django.core.cache import caches
-from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db import OperationalError, transaction
+from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Cast, Coalesce, Concat
 
 from analytics import cells, ratings
+from analytics.cells import ALL_JUDGES, CellReport, CellStore, CutTable
 from analytics.models import Chart, Snapshot
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
 from annotation import campaigns
-from annotation.models import Campaign, Item
+from annotation.models import Annotation, Campaign, Item
 from annotation.writers import files
 from judging import runs
-from judging.models import Call, JudgeRun
+from judging.models import Call, JudgeRun, Verdict
 from judging.runs import whole_run
 
 if TYPE_CHECKING:
@@ -31,8 +36,10 @@ if TYPE_CHECKING:
     from analytics.stats.core.tables import RatingsTable
 
 
+logger = logging.getLogger(__name__)
+
 Progress = Callable[[int, int], None]
-LAYOUT = 9
+LAYOUT = 10
 """Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
 change.
 """
@@ -41,23 +48,46 @@ KEPT = 50
 
 KEPT_ANSWERS = 200
 """Answers to questions kept of a campaign."""
+PAUSES = (1, 5)
+"""Seconds between tries to store figures in a busy database, which itself waits for the other writer."""
 
 
 def _unheard(_done: int, _total: int) -> None:
     """Progress that nobody asked for."""
 
 
-def snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTINGS, progress: Progress = _unheard) -> Snapshot:
+def snapshot(
+    *,
+    campaign: Campaign,
+    settings: Settings = DEFAULT_SETTINGS,
+    progress: Progress = _unheard,
+    must_store: bool = True,
+) -> Snapshot:
     """The snapshot of the campaign as it stands: the stored one, or else computed and stored now.
 
-    ``progress(done, total)`` is called after each report (one of the raters and one of each judge, by language and over
-    all), and may raise to stop. The revision is read before the rows: what arrives in between makes the snapshot stale,
-    never falsely fresh.
+    ``progress(done, total)`` is called before and after each report, and may raise to stop. The revision is read before
+    the rows: what arrives in between makes the snapshot stale, never falsely fresh. Without ``must_store`` a snapshot
+    that a busy database does not store is given all the same.
     """
     key = {"campaign": campaign, "revision": snapshot_revision(campaign, settings), **_identity(settings)}
     stored = Snapshot.objects.filter(**key).first()
     computed = _answered if isinstance(settings, NumbersQuestion) else _computed
-    return stored or _store(key, *computed(campaign, settings, progress))  # type: ignore[arg-type]
+    if stored is not None:
+        return stored
+    fields, drawn = computed(campaign, settings, progress)  # type: ignore[arg-type]
+    for pause in PAUSES if must_store else ():
+        try:
+            return _store(key, fields, drawn)
+        except OperationalError:  # SQLite has one writer
+            logger.warning("the database is busy: figures of campaign %s are stored later", campaign.pk)
+            sleep(pause)
+    try:
+        return _store(key, fields, drawn)
+    except OperationalError:
+        if must_store:
+            raise
+        logger.warning("the database is busy: figures of campaign %s are not stored", campaign.pk)
+        return Snapshot(**key, **fields)
 
 
 def current_snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTINGS) -> tuple[Snapshot | None, bool]:
@@ -66,41 +96,48 @@ def current_snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTING
     return newest, newest is None or newest.revision != snapshot_revision(campaign, settings)
 
 
+def is_stale(campaign: Campaign) -> bool:
+    """Whether something has changed since the newest snapshot over all raters; its content is not read."""
+    revisions = Snapshot.objects.filter(campaign=campaign, **_identity(DEFAULT_SETTINGS)).values_list("revision")
+    return revisions.first() != (snapshot_revision(campaign),)
+
+
 def to_be_polled() -> list[Campaign]:
-    """Campaigns whose numbers may have gone stale: all but those of archived projects, and the closed ones that
-    `settle_computation` has noted."""
-    campaigns = list(Campaign.objects.filter(project__archived_at=None).annotate(**_judged()))
-    open_ones = [campaign for campaign in campaigns if campaign.state != Campaign.State.CLOSED]
-    caches["content"].delete_many([_newest_run_cache_key(campaign) for campaign in open_ones])
-    polled_runs = caches["content"].get_many([_newest_run_cache_key(campaign) for campaign in campaigns])
+    """The open campaigns of projects in use that have changed since `settle_computation` noted them; one statement.
 
-    def may_be_stale(campaign: Campaign) -> bool:
-        newest_polled = polled_runs.get(_newest_run_cache_key(campaign), "")
-        return campaign.is_judged or newest_polled != campaign.newest_run  # type: ignore[attr-defined,no-any-return]
-
-    return [campaign for campaign in campaigns if may_be_stale(campaign)]
+    A closed campaign is never polled: who reads its numbers asks for them where a judge was run since.
+    """
+    found = Campaign.objects.filter(project__archived_at=None).exclude(state=Campaign.State.CLOSED)
+    open_ones = list(found.select_related("dataset").annotate(mark=Concat(*_marks())))
+    noted = caches["content"].get_many([_settled(campaign) for campaign in open_ones])
+    return [campaign for campaign in open_ones if noted.get(_settled(campaign)) != campaign.mark]
 
 
 def settle_computation(campaign: Campaign) -> None:
-    """Note that a campaign from `to_be_polled` has fresh numbers: once it is closed, it is polled again only when a
-    judge is run on its rubric.
-    """
-    if campaign.state == Campaign.State.CLOSED and not campaign.is_judged:  # type: ignore[attr-defined]
-        caches["content"].set(_newest_run_cache_key(campaign), campaign.newest_run, None)  # type: ignore[attr-defined]
+    """Note that a campaign from `to_be_polled` has fresh numbers, as it was when it was read."""
+    caches["content"].set(_settled(campaign), campaign.mark, None)  # type: ignore[attr-defined]
 
 
-def _judged() -> dict[str, Any]:
-    """The newest judge run on the rubric of a campaign, and whether any still has calls to make."""
-    here = JudgeRun.objects.filter(project=OuterRef("project"), rubric_version=OuterRef("rubric_version"))
-    asking = Call.objects.filter(
-        run__project=OuterRef("project"),
-        run__rubric_version=OuterRef("rubric_version"),
-        state__in=[Call.State.WAITING, Call.State.LEASED],
-    )
-    return {"newest_run": Subquery(here.order_by("-pk").values("pk")[:1]), "is_judged": Exists(asking)}
+def _marks() -> Iterator[Expression]:
+    """What changes whenever `snapshot_revision` may: annotations, verdicts, judge runs, and calls still to be made."""
+    of_rubric = {"project": OuterRef("project"), "rubric_version": OuterRef("rubric_version")}
+    of_runs = {f"run__{name}": value for name, value in of_rubric.items()}
+    asking = Q(state__in=[Call.State.WAITING, Call.State.LEASED])
+    cancelled = Count("pk", filter=Q(state=JudgeRun.State.CANCELLED))
+    for rows, by, counts in (
+        (Annotation.objects.filter(campaign=OuterRef("pk")), "campaign", (Count("superseded_at"),)),
+        (Verdict.objects.filter(**of_runs), "run__rubric_version", ()),
+        (JudgeRun.objects.filter(**of_rubric), "rubric_version", (cancelled,)),
+        (Call.objects.filter(asking, **of_runs), "run__rubric_version", ()),
+    ):
+        texts = (Cast(each, CharField()) for each in (Count("pk"), Max("pk"), *counts))
+        spaced = [part for text in texts for part in (text, Value(":"))]
+        marked = rows.order_by().values(by).annotate(mark=Concat(*spaced)).values("mark")
+        yield Coalesce(Subquery(marked), Value("0"), output_field=CharField())
+        yield Value(" ")
 
 
-def _newest_run_cache_key(campaign: Campaign) -> str:
+def _settled(campaign: Campaign) -> str:
     return f"numbers-settled:{campaign.pk}:{code_version()}"
 
 
@@ -148,17 +185,13 @@ def _computed(
     chosen = list(ratings.newest_runs(campaign))
     found = ratings.table(campaign=campaign, runs=chosen, raters=settings.raters, blind_only=settings.blind_only)
     table = replace(found, rows=list(found.rows))
+    store = CellStore(campaign, settings.digest, code_version())
     content = measured_content(
-        ratings.frame(table),
-        scales=ratings.scales(campaign),
-        bootstrap=settings.bootstrap,
-        confidence=settings.confidence,
-        seed=settings.seed,
-        reference=settings.reference,
-        progress=progress,
+        ratings.frame(table), settings, scales=ratings.scales(campaign), store=store, progress=progress
     )
     content |= {"settings": asdict(settings), **_described(campaign, chosen, settings)}
-    drawn = charts.bias(content)
+    drawn = charts.bias(content, drawn=partial(_drawn, store))
+    store.forget_others()
     fields = {
         "content": content,
         "inputs_digest": _digest(files.pieces(table, "csv")),
@@ -176,7 +209,9 @@ def _answered(
     chosen = chosen_runs(campaign, question)
     found = cells.question_table(campaign, question, chosen)
     table = replace(found, rows=list(found.rows))
-    content = cells.measured_cells(table, question, scales=ratings.scales(campaign), progress=progress)
+    store = CellStore(campaign, question.digest, code_version())
+    content = cells.measured_cells(table, question, scales=ratings.scales(campaign), store=store, progress=progress)
+    store.forget_others()
     content |= {
         "question": question.as_json,
         "query": question.query,
@@ -191,6 +226,14 @@ def _answered(
         "seconds": perf_counter() - started,
     }
     return fields, []
+
+
+def _drawn(store: CellStore, specs: Sequence[dict[str, Any]]) -> list[str]:
+    """The charts as SVG; one that was drawn before is taken from the store."""
+    from analytics import charts
+
+    digests = [store.digest(b"chart", json.dumps(spec).encode()) for spec in specs]
+    return store.contents(digests, lambda place: charts.svg(specs[place]))
 
 
 def _judges(campaign: Campaign, chosen: list[JudgeRun]) -> list[dict[str, Any]]:
@@ -237,12 +280,6 @@ CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
 LABELS = ("cohen_kappa", "accuracy", "f1", "precision", "recall")
 """A judge against the panel on a nominal criterion; the last three for each point of the scale."""
 
-# The one variant of a statistic that is kept, by the criterion's level of measurement.
-VARIANTS = {
-    "fleiss_kappa": {"nominal": "unequal", "ordinal": "unequal", "interval": "unequal"},
-    "gwet_ac": {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"},
-    "cohen_kappa": {"nominal": "unweighted", "ordinal": "quadratic", "interval": "quadratic"},
-}
 REPEATS = ("repeat_sd", "flip_rate")
 ALL_LANGUAGES = ("criterion",)
 EACH_LANGUAGE = ("language", "criterion")
@@ -250,29 +287,35 @@ EACH_LANGUAGE = ("language", "criterion")
 
 def measured_content(
     frame: pd.DataFrame,
+    settings: Settings,
     *,
     scales: Mapping[str, Scale],
-    bootstrap: int,
-    confidence: float,
-    seed: int,
-    reference: str = "",
+    store: CellStore | None = None,
     progress: Progress = _unheard,
 ) -> dict[str, Any]:
     """Languages, counts and estimates of a ratings table: by criterion and language, and over all languages together.
 
-    Criteria are never pooled. `reference`: one of `RULES`. An estimate is its row without what is None.
+    Criteria are never pooled. An estimate is its row without what is None. Cells that are in the `store` are not
+    computed.
     """
     from analytics.stats.core.validation import ratings_table
 
     table = ratings_table(frame, scales=scales)
-    how = {"bootstrap": bootstrap, "confidence": confidence, "seed": seed}
     languages = sorted(table.frame["language"].dropna().unique())
-    estimates = list(_estimates(table, languages, how, reference, progress))
+    cut, reports = CutTable(table, store or CellStore(None, "", code_version())), []
+    for by in _groupings(languages):
+        reports += list(_reports(table, settings, by))
+    reports.append(_means(settings))
+    rows: list[dict[str, Any]] = []
+    for done, report in enumerate(reports):
+        progress(done, len(reports))
+        rows += cut.rows(report, _plain)
+    progress(len(reports), len(reports))
     return {
         "languages": languages,
         "rated": rated_counts(table),
         "counts": [row for by in _groupings(languages) for row in counts_of(table, by)],
-        "estimates": [_plain(each) for each in estimates if _is_kept(each)],
+        "estimates": rows,
     }
 
 
@@ -293,62 +336,56 @@ def _groupings(languages: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return (EACH_LANGUAGE, ALL_LANGUAGES) if len(languages) > 1 else (EACH_LANGUAGE,)
 
 
-def _estimates(
-    table: RatingsTable, languages: Sequence[str], how: dict[str, Any], reference: str, progress: Progress
-) -> Iterator[CellEstimate]:
-    from analytics.stats.agreement import among_raters
-    from analytics.stats.judge import corrected_means
+def _reports(table: RatingsTable, settings: Settings, by: tuple[str, ...]) -> Iterator[CellReport]:
+    """What is computed of every cell: agreement, each judge beside the panel, and what needs no comparison."""
+    from analytics.stats.judge import calibration, panel, soundness
 
-    judges = sorted(table.frame.loc[table.frame["rater_kind"] == "judge", "rater"].unique())
-    groupings = _groupings(languages)
-    done, total = 0, len(groupings) * (1 + len(judges))
-    for by in groupings:
-        yield from among_raters.agreement_report(table, by=by, statistics=AGREEMENT, **how)
-        progress(done := done + 1, total)
-        for judge in judges:
-            yield from _calibration(table, judge, reference, {"by": by, **how})
-            progress(done := done + 1, total)
-        yield from _descriptions(table, judges, by)
-    yield from corrected_means.means_report(table, confidence=how["confidence"])
-
-
-def _descriptions(table: RatingsTable, judges: Sequence[str], by: Sequence[str]) -> Iterator[CellEstimate]:
-    """What needs no comparison: the share of each point, classes of agreement, and how far a judge's repeats differ."""
-    from analytics.stats.judge import panel, soundness
-
-    yield from panel.score_share_report(table, by=by)
-    classes = panel.agreement_class_report(table.annotators(), by=by)
-    yield from (row for row in classes if row.estimate.statistic == "class_share" and row.estimate.is_defined)
     frame = table.frame
+    judges = sorted(frame.loc[frame["rater_kind"] == "judge", "rater"].unique())
+    yield cells.agreement_cells(settings, by, AGREEMENT)
+    nominal = [key for key in sorted(frame["criterion"].unique()) if table.scales[key].level == "nominal"]
+    ordered = [key for key in sorted(frame["criterion"].unique()) if key not in nominal]
+    for judge in judges:
+        for criteria, statistics in ((nominal, LABELS), (ordered, CALIBRATION)):
+            rule = RULES["mode" if statistics is LABELS and settings.reference in NEEDS_ORDER else settings.reference]
+            names = (*statistics, *calibration.COUNTS)
+            yield replace(cells.calibration_cells(settings, by, judge, names, rule), criteria=criteria)
+    shares = partial(panel.score_share_report, by=by)
+    yield CellReport(name="score_share", compute=shares, options={}, by=by, judge=ALL_JUDGES)
+    yield CellReport(name="class_share", compute=partial(_class_shares, by=by), options={}, by=by)
     for judge in judges:
         if (frame["repeat"] != frame["first_repeat"])[(frame["rater"] == judge).to_numpy()].any():
-            audits = soundness.audit_report(table.only(rater=[judge]), judge=judge, by=by)
-            yield from (row for row in audits if row.estimate.statistic in REPEATS)
+            audits = partial(_repeats, soundness.audit_report, by=by, judge=judge)
+            yield CellReport(name="repeats", compute=audits, options={}, by=by, judge=judge)
 
 
-def _calibration(table: RatingsTable, judge: str, reference: str, how: dict[str, Any]) -> Iterator[CellEstimate]:
-    """One judge against the panel: labels where a criterion is nominal, else distances and ranks."""
-    from analytics.stats.judge import calibration
+def _class_shares(table: RatingsTable, by: Sequence[str]) -> Iterator[CellEstimate]:
+    from analytics.stats.judge import panel
 
-    nominal = [key for key in table.frame["criterion"].unique() if table.scales[key].level == "nominal"]
-    for part, statistics in (
-        (table.only(criterion=nominal), LABELS),
-        (table.only(criterion=[key for key in table.scales if key not in nominal]), CALIBRATION),
-    ):
-        rule, ties = RULES["mode" if statistics is LABELS and reference in NEEDS_ORDER else reference]
-        yield from calibration.calibration_report(
-            part, judge=judge, reference=rule, ties=ties, statistics=(*statistics, *calibration.COUNTS), **how
-        )
+    classes = panel.agreement_class_report(table.annotators(), by=by)
+    return (row for row in classes if row.estimate.statistic == "class_share" and row.estimate.is_defined)
 
 
-def _is_kept(each: CellEstimate) -> bool:
-    estimate = each.estimate
-    variants = VARIANTS.get(estimate.statistic)
-    return variants is None or estimate.variant == variants.get(estimate.level or "")
+def _repeats(report: Any, table: RatingsTable, *, judge: str, by: Sequence[str]) -> Iterator[CellEstimate]:
+    audits = report(table.only(rater=[judge]), judge=judge, by=by)
+    return (row for row in audits if row.estimate.statistic in REPEATS)
 
 
-def _plain(each: CellEstimate) -> dict[str, Any]:
-    return {name: value for name, value in each.as_row().items() if value is not None}
+def _means(settings: Settings) -> CellReport:
+    """Mean scores of each generator."""
+    from analytics.stats.judge import corrected_means
+
+    by, confidence = ("generator", "criterion"), settings.confidence
+    compute = partial(corrected_means.means_report, by=by, confidence=confidence)
+    return CellReport(name="means", compute=compute, options={"confidence": confidence}, by=by, judge=ALL_JUDGES)
+
+
+def _plain(row: CellEstimate) -> dict[str, Any] | None:
+    """A row that the page shows, without what is None."""
+    estimate = row.estimate
+    if not cells.is_usual(estimate.statistic, estimate.variant, estimate.level or ""):
+        return None
+    return {name: value for name, value in row.as_row().items() if value is not None}
 
 
 def counts_of(table: RatingsTable, by: Sequence[str]) -> list[dict[str, Any]]:

@@ -26,10 +26,9 @@ def compute_numbers(computation_pk: int) -> None:
 
 @shared_task
 def refresh_stale() -> None:
-    """Ask for new numbers wherever something was rated since the newest ones; closed campaigns are asked about once."""
+    """Ask for new numbers wherever something was rated or judged since the newest ones; never for closed campaigns."""
     for campaign in snapshots.to_be_polled():
-        _newest, is_stale = snapshots.current_snapshot(campaign=campaign)
-        if is_stale:
+        if snapshots.is_stale(campaign):
             ask_to_compute(campaign=campaign)
         else:
             snapshots.settle_computation(campaign)

@@ -24,7 +24,7 @@ from analytics.figures import SMALL, Figure
 from analytics.items import ATTRIBUTE, REFERENCES
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion, QuestionChoices
-from analytics.ratings import ItemAttributes
+from analytics.ratings import attribute_choices
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign
@@ -215,7 +215,7 @@ class AnswerPage:
         spoken = get_language() or "en"
         criteria = campaign.rubric_version.criteria.all()
         self.criteria = {each.key: str(each.says("name", spoken) or each.key) for each in criteria}
-        attributes = ItemAttributes(campaign.dataset)
+        attributes = attribute_choices(campaign.dataset)
         self.keys = dict(zip(attributes.names, attributes.keys, strict=True))
 
     @cached_property
@@ -358,14 +358,18 @@ class QuestionForm:
 
     @property
     def filters(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-        """A choice for each column with few values: the parameter's value, its name, whether it is chosen."""
-        values = {"criterion": self.choices.criteria, "language": self.choices.languages}
-        values |= {"generator": self.choices.generators, **self.choices.attributes}
+        """Choices for each column with few values: the parameter's value, its name, whether it is chosen."""
         return [
             (column_name(column), [self._filter(column, value) for value in there])
-            for column, there in values.items()
-            if len(there) > 1
+            for column, there in self._filtered.items()
         ]
+
+    @cached_property
+    def _filtered(self) -> dict[str, tuple[str, ...]]:
+        """The columns that the form has filters for, with their values."""
+        values = {"criterion": self.choices.criteria, "language": self.choices.languages}
+        values |= {"generator": self.choices.generators, **self.choices.attributes}
+        return {column: there for column, there in values.items() if len(there) > 1}
 
     def _filter(self, column: str, value: str) -> tuple[str, str, bool]:
         name = _language(value) if column == "language" else value
@@ -380,10 +384,14 @@ class QuestionForm:
 
     @property
     def kept(self) -> list[tuple[str, str]]:
-        """What the form has no field for, kept as it is: further filters of a column, variants, numbers."""
+        """What the form has no field for, kept as it is: filters of other columns, variants, numbers."""
         fields = {"rows", "columns", "statistic", "judge", "run", "raters", "panel", "reference", "ties", "blind"}
-        fields |= {"pool", "min_seconds", "where"}
-        return [pair for pair in questions.pairs_of(self.question) if pair[0] not in fields]
+        fields |= {"pool", "min_seconds"}
+        return [
+            (name, text)
+            for name, text in questions.pairs_of(self.question)
+            if name not in fields and not (name == "where" and text.partition("=")[0] in self._filtered)
+        ]
 
     @property
     def runs(self) -> list[tuple[str, str, bool]]:

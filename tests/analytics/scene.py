@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.test import Client
+
 from analytics import tasks
 from analytics.models import Computation
 from analytics.questions import Settings
@@ -71,6 +73,15 @@ def _verdict(score: float | str, maximum: float) -> dict[str, Any]:
     if isinstance(score, str):
         return {"status": score, "score": None}
     return {"status": "out_of_range" if score > maximum else "ok", "score": score}
+
+
+def answered(client: Client, target: Campaign, address: str) -> Any:
+    """The response to an address, once more where it asked a worker for figures and these are computed."""
+    response = client.get(address)
+    waiting = Computation.objects.filter(campaign=target, job__state="waiting")
+    for computation in waiting:
+        tasks.compute_numbers(computation.pk)
+    return client.get(address) if waiting else response
 
 
 def compute(target: Campaign, settings: Settings | None = None) -> None:

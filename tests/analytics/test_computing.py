@@ -9,11 +9,13 @@ import pytest
 from django.utils import timezone
 
 from accounts import jobs
-from accounts.models import Job
-from analytics import computing, tasks
+from accounts.models import Job, Project
+from analytics import computing, snapshots, tasks
 from analytics.models import Computation, Snapshot
 from analytics.questions import Settings
-from annotation.models import Campaign, Criterion
+from annotation import campaigns
+from annotation.models import Annotation, Campaign, Criterion
+from judging.models import JudgeRun
 from panelbench.celery import app
 from panelbench.programs import IMPORTS, JUDGING, QUEUES, worker_programs
 from tests import make
@@ -83,7 +85,7 @@ def test_one_computation_of_a_campaign_at_a_time(cast: Cast) -> None:
     tasks.compute_numbers(computation.pk)  # delivered twice
     assert (Snapshot.objects.count(), Computation.objects.count()) == (1, 0)
     job = Job.objects.get()
-    assert (job.state, job.done, job.total) == ("finished", 1, 1)  # one report: a language, no judge
+    assert (job.state, job.done, job.total) == ("finished", 4, 4)  # one language, no judge
     scene.compute(campaign)
     assert Snapshot.objects.count() == 2
 
@@ -140,18 +142,47 @@ def test_a_computation_whose_worker_is_killed_says_so_and_begins_again(cast: Cas
     assert (Snapshot.objects.count(), Job.objects.get().state) == (1, "finished")
 
 
-def test_a_closed_campaign_is_not_polled_once_its_numbers_are_fresh(cast: Cast, django_assert_num_queries: Any) -> None:
-    campaign = scene.rated_campaign(cast)
-    Campaign.objects.update(state=Campaign.State.CLOSED)
-    scene.compute(campaign)
+def test_one_statement_finds_what_has_changed(cast: Cast, django_assert_num_queries: Any) -> None:
+    first, second = scene.rated_campaign(cast), make.campaign(cast.teine, items=12)
+    make.rated(second, {"fluency": scene.FLUENCY})
+    about = {"dataset": first.dataset, "rubric_version": first.rubric_version}
+    closed = campaigns.open_campaign(project=cast.kassa, name="Closed", **about)
+    Campaign.objects.filter(pk=closed.pk).update(state=Campaign.State.CLOSED)
+    scene.compute(first)
+    scene.compute(second)
     tasks.refresh_stale()
     with django_assert_num_queries(1):
         tasks.refresh_stale()
-    scene.with_verdicts(campaign)
-    with pytest.raises(pytest.fail.Exception), django_assert_num_queries(1):
+    assert not waiting()
+    run = scene.with_verdicts(first)
+    tasks.refresh_stale()
+    assert waiting() == [first.pk]
+    scene.compute(first)
+    tasks.refresh_stale()
+    changes = (
+        lambda: make.rated(second, {"fluency": {"uus": [3, *11 * [None]]}}),
+        lambda: Annotation.objects.filter(annotator__pseudonym="uus").update(superseded_at=timezone.now()),
+        lambda: scene.with_verdicts(second),
+        lambda: JudgeRun.objects.exclude(pk=run.pk).update(state=JudgeRun.State.CANCELLED),
+    )
+    for change in changes:
+        change()
+        assert [campaign.pk for campaign in snapshots.to_be_polled()] == [second.pk]
+        scene.compute(second)
         tasks.refresh_stale()
-    scene.compute(campaign)
-    assert Snapshot.objects.count() == 2
+        assert not snapshots.to_be_polled()
+
+
+def test_a_closed_campaign_is_never_polled_and_its_page_asks_for_new_numbers(cast: Cast) -> None:
+    campaign = scene.rated_campaign(cast)
+    Campaign.objects.update(state=Campaign.State.CLOSED)
+    scene.with_verdicts(campaign)
+    assert snapshots.to_be_polled() == []
+    page(cast, campaign)
+    assert waiting() == [campaign.pk]
+    Campaign.objects.update(state=Campaign.State.OPEN)
+    Project.objects.update(archived_at=timezone.now())
+    assert snapshots.to_be_polled() == []
 
 
 @pytest.mark.parametrize(

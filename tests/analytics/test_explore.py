@@ -8,6 +8,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -38,7 +39,8 @@ def campaign(cast: Cast) -> Campaign:
 
 
 def read(client: Client, campaign: Campaign, query: str = "", *, status: int = 200) -> str:
-    answer = client.get(f"/p/kassa/numbers/{campaign.pk}/explore/?{query}")
+    """The page's text, once a worker has computed what it asked for."""
+    answer = scene.answered(client, campaign, f"/p/kassa/numbers/{campaign.pk}/explore/?{query}")
     assert answer.status_code == status
     return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", answer.content.decode()).split()))
 
@@ -134,9 +136,17 @@ class TestPage:
         page = read(cast.client("boris"), campaign, "rows=colour", status=422)
         assert "“colour” is not a valid choice for “rows”" in page and "Compute" in page
 
+    def test_the_form_keeps_every_filter(self, cast: Cast, campaign: Campaign) -> None:
+        query = "where=language%3Det&where=language%3Dar&where=criterion%3Dfluency&where=scenario%3Ds1&confidence=0.9"
+        page = read_raw(cast.client("boris"), campaign, query)
+        fields = re.findall(r'<input[^>]*name="(where|confidence)" value="([^"]*)"( checked)?>', page)
+        sent = {(name, value) for name, value, checked in fields if checked or value in ("scenario=s1", "0.9")}
+        assert question_of(urlencode(sorted(sent))).query == question_of(query).query
+
     def test_a_cell_leads_to_its_items(self, cast: Cast, campaign: Campaign) -> None:
         client = cast.client("boris")
-        answer = client.get(f"/p/kassa/numbers/{campaign.pk}/explore/?statistic=mae&where=generator%3Datlas")
+        query = "statistic=mae&where=generator%3Datlas"
+        answer = scene.answered(client, campaign, f"/p/kassa/numbers/{campaign.pk}/explore/?{query}")
         address = html.unescape(re.findall(r'href="(/p/kassa/numbers/\d+/items/\?[^"]*)"', answer.content.decode())[0])
         assert "criterion=" in address and "language=" in address and "generator=atlas" in address
         assert client.get(address).status_code == 200
@@ -151,13 +161,12 @@ class TestPage:
             assert "not rated" in read(client, campaign, query) or query
         assert b"/explore/" in page or not snapshots.newest([campaign])
 
-    def test_a_large_one_is_computed_by_a_worker(
-        self, cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(answers, "AT_ONCE", 10)
+    def test_a_worker_computes_however_small_it_is(self, cast: Cast, campaign: Campaign) -> None:
         client, query = cast.client("boris"), "statistic=mae&judge=Kohtunik"
         Heartbeat.objects.create(name="w", kind="worker", seen_at=timezone.now())
-        assert "These figures are being computed." in read(client, campaign, query)
+        address = f"/p/kassa/numbers/{campaign.pk}/explore/?{query}"
+        assert "These figures are being computed." in client.get(address).content.decode()
+        assert not snapshots.Snapshot.objects.exists()
         assert client.get(f"/p/kassa/numbers/{campaign.pk}/explore/cells.csv?{query}").status_code == 503
         assert client.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/?{query}").json()["stale"] is True
         scene.compute(campaign, question_of(query))
@@ -168,6 +177,9 @@ class TestPage:
         from annotation.models import Annotation
 
         Annotation.objects.filter(annotator__pseudonym="mari").update(seconds=2, blind=False)
+        page = read(cast.client("boris"), campaign, "min_seconds=5&where=criterion%3Dcoherence")
+        assert "6 ratings left out: item rated in less than 5 s" in page
+        assert "6 ratings counted although their raters could see verdicts" in page
         page = read(cast.client("boris"), campaign, "min_seconds=5")
         assert "12 ratings left out: item rated in less than 5 s" in page
         assert "12 ratings counted although their raters could see verdicts" in page
@@ -236,7 +248,7 @@ class TestRules:
 class TestApi:
     def test_a_nul_in_a_filter_is_left_out(self, cast: Cast, campaign: Campaign) -> None:
         address = f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/?where=item=a%00b"
-        told = cast.client("boris").get(address)
+        told = scene.answered(cast.client("boris"), campaign, address)
         assert told.status_code == 200 and told.json()["answer"]["query"] == "where=item%3Dab"
 
     def test_the_ratings_behind_any_rule_can_be_downloaded(self, cast: Cast, campaign: Campaign) -> None:
@@ -256,7 +268,8 @@ def test_intervals_beside_the_panel_have_the_confidence_that_is_asked_for(campai
 def test_statistics_of_two_families_have_headings_of_their_own(cast: Cast, campaign: Campaign) -> None:
     names = ("fleiss_kappa", "consistency.fleiss_kappa", "kendall_tau_b", "stability.kendall_tau_b")
     query = "&".join(["columns=", *(f"statistic={name}" for name in names)])
-    told = cast.client("boris").get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/?{query}").json()
+    address = f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/?{query}"
+    told = scene.answered(cast.client("boris"), campaign, address).json()
     assert {row["asked"] for row in told["answer"]["estimates"]} == set(names)
     page = cast.client("boris").get(f"/p/kassa/numbers/{campaign.pk}/explore/?{query}").content.decode()
     headings = [html.unescape(title) for title in re.findall(r'<h2 id="matrix-\d+">([^<]*)</h2>', page)]
@@ -279,13 +292,10 @@ def test_a_cell_leads_to_the_items_by_its_rule_and_panels(cast: Cast, campaign: 
 
 
 def read_raw(client: Client, campaign: Campaign, query: str) -> str:
-    return client.get(f"/p/kassa/numbers/{campaign.pk}/explore/?{query}").content.decode()
+    return scene.answered(client, campaign, f"/p/kassa/numbers/{campaign.pk}/explore/?{query}").content.decode()
 
 
-def test_files_hold_the_stored_answer_while_a_newer_one_is_computed(
-    cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answers, "AT_ONCE", 10)
+def test_files_hold_the_stored_answer_while_a_newer_one_is_computed(cast: Cast, campaign: Campaign) -> None:
     asked = question_of("statistic=mae")
     scene.compute(campaign, asked)
     stored, _is_stale = snapshots.current_snapshot(campaign=campaign, settings=asked)

@@ -26,6 +26,7 @@ from annotation.models import Campaign, Import
 from annotation.readers.ratings import RatingRow
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make
+from tests.analytics import scene
 from tests.cast import Cast
 
 ITEMS = 12
@@ -256,7 +257,7 @@ def test_one_question_asked_in_four_ways(
 ) -> None:
     """The page's CSV, the API, the command, and `panelbench stats` on the table of the question."""
     client = cast.client("aino")
-    page = client.get(f"/p/kassa/numbers/{rated.pk}/explore/cells.csv?{query}")
+    page = scene.answered(client, rated, f"/p/kassa/numbers/{rated.pk}/explore/cells.csv?{query}")
     lines = csv.DictReader(io.StringIO(b"".join(page.streaming_content).decode()))  # type: ignore[attr-defined]
     answer = client.get(f"/api/v1/projects/kassa/campaigns/{rated.pk}/estimates/?{query}").json()["answer"]
     capsys.readouterr()

@@ -11,7 +11,7 @@ import numpy as np
 from analytics.stats.agreement import from_counts, pairwise, reliability
 from analytics.stats.agreement.from_counts import Resampling
 from analytics.stats.core import resampling
-from analytics.stats.core.estimates import CellEstimate, Estimate, Shape
+from analytics.stats.core.estimates import CellEstimate, Estimate, Keeps, Shape
 from analytics.stats.core.resampling import RatersAs, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
@@ -57,6 +57,7 @@ class _Request:
     seed: int
     leave_one_out: bool
     raters_as: RatersAs = "these"
+    keeps: Keeps | None = None
 
     def wants(self, statistic: str) -> bool:
         return self.statistics is None or statistic in self.statistics
@@ -81,6 +82,7 @@ def agreement_report(
     interval: str = "default",
     leave_one_out: bool = False,
     raters_as: RatersAs = "these",
+    keeps: Keeps | None = None,
 ) -> list[CellEstimate]:
     """Every agreement statistic of every cell, in the order of ``STATISTICS``.
 
@@ -92,11 +94,11 @@ def agreement_report(
     the panel with each annotator left out (``annotator`` names the one left out). ``raters_as`` "sample" makes
     intervals for raters like these (``resampling``); those of one pair and of ICC(3,.) stay with these raters. Each
     cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on
-    which other cells are asked for.
+    which other cells are asked for. ``keeps``: variants of figures of counts that it refuses are not computed.
     """
     how = Resampling(bootstrap, interval, confidence)
     names = None if statistics is None else frozenset(statistics)
-    request = _Request(names, positional, how, seed, leave_one_out, raters_as)
+    request = _Request(names, positional, how, seed, leave_one_out, raters_as, keeps)
     chosen = table.annotators() if raters is None else table.only(rater=raters)
     return [estimate for cell in cells(chosen, by=by, pool=pool) for estimate in _of_cell(cell, request)]
 
@@ -175,6 +177,9 @@ def _clusters(scores: Coded) -> Callable[[Estimate, tuple[str, ...] | None], int
 
 def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generator]) -> Iterator[pairwise.Row]:
     counted = from_counts.figures_for(cell, request.statistics)
+    if request.keeps:
+        level = cell.scale.level
+        counted = [figure for figure in counted if request.keeps(figure.statistic, figure.variant, level)]
     for estimate in (
         from_counts.estimates_from_counts(cell, counted, rng=streams[0], how=request.how) if counted else ()
     ):

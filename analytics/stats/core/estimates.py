@@ -7,7 +7,7 @@ tests, corrected together (METHODS 0).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
@@ -274,6 +274,8 @@ def t_interval(
 
 Shape = Literal["share", "coefficient", "positive", "free"]
 """What a figure can be: a mean of answers in [0, 1]; at most 1, with 0 for chance; above 0; anything."""
+Keeps = Callable[[str, str | None, str], bool]
+"""Whether a reader wants a variant of a statistic on a level of measurement."""
 
 
 def jackknife_interval(

@@ -25,6 +25,7 @@ from analytics.stats.core.estimates import (
     Doubt,
     Estimate,
     Interval,
+    Keeps,
     approximate,
     doubted,
     few_off_point,
@@ -83,6 +84,7 @@ def calibration_report(
     seed: int = 0,
     ties: Ties = "exclude",
     raters_as: RatersAs = "these",
+    keeps: Keeps | None = None,
 ) -> list[CellEstimate]:
     """Every calibration figure of one judge in every cell of the table.
 
@@ -98,6 +100,7 @@ def calibration_report(
         of the confusion matrix, variant "reference label ~ judge label") only when it is named.
     bootstrap : resamples of clusters; 0 gives values without intervals.
     raters_as : "sample" makes intervals for raters like these (``resampling``), not for these raters alone.
+    keeps : variants that it refuses are not computed.
 
     Returns
     -------
@@ -115,8 +118,9 @@ def calibration_report(
             settle = None
         shown = rule if ties == "exclude" or rule not in ("mode", "adjudicated_first") else f"{rule}, ties: {ties}"
         estimates = calibrate(
-            meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed
-        )
+            meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed,
+            keeps=keeps,
+        )  # fmt: skip
         if raters_as == "these":
             estimates = [e if e.statistic in COUNTS else resampling.for_these(e) for e in estimates]
         else:
@@ -176,9 +180,12 @@ def calibrate(
     bootstrap: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
+    keeps: Keeps | None = None,
 ) -> list[Estimate]:
     """The figures of one meeting of judge and panel."""
     chosen = association.figures(meeting.scale, statistics)
+    if keeps:
+        chosen = [figure for figure in chosen if keeps(figure.statistic, figure.variant, meeting.scale.level)]
     faced = face(meeting, rule)
     if association.is_many(faced.part, faced.judge, faced.reference):
         doubts = _doubts(faced, meeting.scale)

@@ -1,0 +1,209 @@
+"""Cells that are computed once: whatever changes, the figures are those of a computation that knows no stored cell."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+
+from analytics import answers, cells, ratings, snapshots
+from analytics.models import Snapshot, StoredCell
+from analytics.questions import Settings, question_of
+from annotation.models import Annotation, Campaign, Criterion, Item
+from judging.models import Verdict
+from tests import make
+from tests.analytics import scene
+from tests.cast import Cast
+
+FEW = "bootstrap=200&"
+QUESTIONS = [
+    Settings(bootstrap=200),
+    Settings(bootstrap=200, reference="median", blind_only=True),
+    question_of(FEW + "statistic=krippendorff_alpha&statistic=mae&statistic=cohen_kappa&reference=each"),
+    question_of(FEW + "pool=on&rows=language&columns=judge&statistic=gwet_ac&statistic=spearman&statistic=accuracy"),
+    question_of(FEW + "columns=languages&statistic=stability.kendall_tau_b&statistic=consistency.language_shift"),
+    question_of(FEW + "rows=task&columns=&statistic=bias&statistic=ceiling_mae&statistic=class_share&min_seconds=5"),
+    question_of(FEW + "statistic=fleiss_kappa&variant=paper_compat&variant=complete&where=language%3Det"),
+    question_of(FEW + "statistic=mae&reference=dawid_skene&ties=lower&columns="),
+    question_of(FEW + "statistic=left_out.gwet_ac&statistic=rationale_length&statistic=label_share&columns="),
+    question_of(FEW + "statistic=criteria_spearman&statistic=commonest_share&columns=week&rows=language"),
+]
+
+
+@pytest.fixture
+def campaign(cast: Cast) -> Campaign:
+    made = scene.rated_campaign(cast)
+    on_scale(made, 4)
+    Item.objects.filter(ordinal__lt=6).update(attributes={"task": "qa"}, generator="borealis")
+    scene.with_verdicts(made)
+    scene.with_verdicts(made, {"fluency": [2, 1, 0, 3, 2, 0, 1, 2, 1, 0, 2, 9]}, name="Teine")
+    return made
+
+
+def figures(campaign: Campaign, settings: Settings) -> Any:
+    """What is stored for the campaign as it stands, computed with the cells that are stored."""
+    Snapshot.objects.all().delete()
+    content = snapshots.snapshot(campaign=campaign, settings=settings).content
+    return json.loads(json.dumps(content, sort_keys=True))
+
+
+def rated_anew(campaign: Campaign, rng: random.Random) -> None:
+    scores: list[float | None] = [None] * 12
+    scores[rng.randrange(12)] = float(rng.randrange(4))
+    make.rated(campaign, {"fluency": {f"p{rng.random()}": scores}})
+
+
+def superseded(_campaign: Campaign, rng: random.Random) -> None:
+    row = rng.choice(list(Annotation.objects.filter(superseded_at=None)))
+    Annotation.objects.filter(pk=row.pk).update(superseded_at=row.submitted_at)
+
+
+def timed(_campaign: Campaign, rng: random.Random) -> None:
+    row = rng.choice(list(Annotation.objects.filter(superseded_at=None)))
+    Annotation.objects.filter(pk=row.pk).update(seconds=rng.choice((2, 30)), blind=rng.random() < 0.5)
+
+
+def judged_anew(campaign: Campaign, rng: random.Random) -> None:
+    scene.with_verdicts(campaign, {"fluency": [rng.randrange(4) for _item in range(12)]})
+
+
+def repeated(_campaign: Campaign, rng: random.Random) -> None:
+    one = rng.choice(list(Verdict.objects.filter(repeat=1)))
+    again = {"run": one.run, "item": one.item, "criterion": one.criterion, "repeat": 2}
+    Verdict.objects.get_or_create(**again, defaults={"status": "ok", "score": 1})
+
+
+def sorted_anew(_campaign: Campaign, rng: random.Random) -> None:
+    Item.objects.filter(ordinal=rng.randrange(1, 13)).update(attributes={"task": rng.choice(("qa", "sum"))})
+
+
+def rescaled(campaign: Campaign, rng: random.Random) -> None:
+    on_scale(campaign, rng.choice((4, 5)))
+
+
+def on_scale(campaign: Campaign, points: int) -> None:
+    """One scale for all criteria, so that they can be pooled."""
+    criteria = Criterion.objects.filter(rubric_version=campaign.rubric_version)
+    criteria.update(points=[{"value": value} for value in range(points)], maximum=points - 1)
+
+
+CHANGES: tuple[Callable[[Campaign, random.Random], None], ...] = (
+    rated_anew, superseded, timed, judged_anew, repeated, sorted_anew, rescaled
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_stored_cells_give_the_figures_of_a_full_computation(campaign: Campaign, seed: int) -> None:
+    rng = random.Random(seed)
+    for settings in QUESTIONS:
+        figures(campaign, settings)
+    for change in CHANGES[seed::2]:
+        change(campaign, rng)
+        current = Campaign.objects.get(pk=campaign.pk)
+        for settings in QUESTIONS:
+            incremental = figures(current, settings)
+            StoredCell.objects.filter(settings_digest=settings.digest).delete()
+            assert incremental == figures(current, settings), (change, settings)
+
+
+def test_one_submission_computes_the_cells_it_touches(campaign: Campaign) -> None:
+    settings = Settings(bootstrap=200)
+    first = figures(campaign, settings)
+    before = set(StoredCell.objects.values_list("digest", flat=True))
+    assert figures(campaign, settings) == first
+    make.rated(campaign, {"coherence": {"uus": [1, *11 * [None]]}})
+    second = figures(campaign, settings)
+    after = set(StoredCell.objects.values_list("digest", flat=True))
+    assert len(before & after) >= len(before) // 2 > len(after - before)
+    changed = [
+        key for key in ("fluency", "coherence")
+        if [row for row in first["estimates"] if row["criterion"] == key]
+        != [row for row in second["estimates"] if row["criterion"] == key]
+    ]  # fmt: skip
+    assert changed == ["coherence"]
+
+
+def test_half_of_the_cells_or_cells_of_older_code_change_nothing(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(bootstrap=200)
+    first = figures(campaign, settings)
+    half = list(StoredCell.objects.values_list("pk", flat=True))[::2]
+    StoredCell.objects.filter(pk__in=half).delete()  # a worker was killed
+    assert figures(campaign, settings) == first
+    monkeypatch.setattr(snapshots, "LAYOUT", snapshots.LAYOUT + 1)
+    StoredCell.objects.update(content=[{"statistic": "of older code"}])
+    assert figures(campaign, settings) == first
+
+
+def test_cells_one_by_one_are_the_cells_of_a_report_on_the_whole_table(campaign: Campaign) -> None:
+    from analytics.stats.agreement import among_raters
+    from analytics.stats.core.validation import ratings_table
+    from analytics.stats.judge import calibration
+
+    table = ratings_table(ratings.load(campaign=campaign), scales=ratings.scales(campaign))
+    cut = cells.CutTable(table, cells.CellStore(None, "", ""))
+    settings, by = Settings(bootstrap=200), ("language", "criterion")
+    how = {"by": by, "bootstrap": 200, "seed": settings.seed}
+
+    def usual(rows: list[Any]) -> list[dict[str, Any]]:
+        kept = [row for row in rows if cells.is_usual(row.estimate.statistic, row.estimate.variant, row.estimate.level)]
+        return [row.as_row() for row in kept]
+
+    names = ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")
+    whole = usual(among_raters.agreement_report(table, statistics=names, **how))
+    assert cut.rows(cells.agreement_cells(settings, by, names), lambda row: row.as_row()) == whole
+    statistics = ("mae", "cohen_kappa", "spearman", "out_of_range")
+    for judge in ("Kohtunik", "Teine"):
+        whole = usual(calibration.calibration_report(table, judge=judge, statistics=statistics, **how))
+        both = table.frame[table.frame["rater_kind"].eq("annotator") | table.frame["rater"].eq(judge)]
+        there = {*zip(both["language"], both["criterion"], strict=True)}
+        whole = [row for row in whole if (row["language"], row["criterion"]) in there]
+        report = cells.calibration_cells(settings, by, judge, statistics, (None, "exclude"))
+        assert cut.rows(report, lambda row: row.as_row()) == whole
+
+
+def test_a_busy_database_costs_a_command_no_answer(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    monkeypatch.setattr(snapshots, "PAUSES", (0,))
+
+    def busy(execute: Any, sql: str, *more: Any) -> Any:
+        if sql.startswith("INSERT") and ("analytics_snapshot" in sql or "analytics_storedcell" in sql):
+            tried.append(sql)
+            raise OperationalError("database is locked")
+        return execute(sql, *more)
+
+    asked = replace(question_of("statistic=mae"), bootstrap=200)
+    with connection.execute_wrapper(busy):
+        answer = answers.answer_now(campaign, asked)
+        assert answer.pk is None and answer.content["estimates"]
+        assert not Snapshot.objects.exists()
+        with pytest.raises(OperationalError):
+            snapshots.snapshot(campaign=campaign, settings=asked)
+    assert sum("analytics_snapshot" in sql for sql in tried) == 3
+    assert snapshots.snapshot(campaign=campaign, settings=asked).pk
+
+
+def test_attributes_are_read_once(cast: Cast, campaign: Campaign, django_assert_max_num_queries: Any) -> None:
+    ratings.attribute_choices(campaign.dataset)
+    with django_assert_max_num_queries(0):
+        assert ratings.attribute_choices(campaign.dataset).values == {"task": ("qa",)}
+
+
+def test_files_of_answers_are_written_without_pandas() -> None:
+    look = (
+        "import django, sys; django.setup(); import panelbench.urls\n"
+        "from analytics import answers\n"
+        "from analytics.models import Snapshot\n"
+        "list(answers.answer_csv(Snapshot(content={'estimates': [{'statistic': 'mae', 'value': 1.0}]})))\n"
+        "print({'pandas', 'scipy'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
