@@ -25,8 +25,6 @@ from judging.models import Judge, Verdict
 from panelbench.celery import app
 from tests.cast import Cast
 from tests.judging import made_up
-from tests.judging.test_studies import COUNTS
-from tests.study_data import FOLDER
 from tests.workers import kill, long_after, wait_for_workers, waits_for_a_lock, working
 
 API = "/api/v1/projects/kassa"
@@ -289,31 +287,3 @@ def test_a_ready_mapping_is_picked_by_name_for_any_upload(cast: Cast) -> None:
     assert file_import.mapping["columns"]["post"] == "context"
     for wrong in ("ready-multipico-dev.9", "ready-hanna.3", "ready-"):
         assert boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"mapping_of": wrong}).status_code == 404
-
-
-@pytest.mark.parametrize("by", ["page", "api"])
-@pytest.mark.study_data
-@pytest.mark.parametrize("name", COUNTS)
-def test_a_shared_folder_comes_in_by_page_and_api(cast: Cast, name: str, by: str) -> None:
-    boris = cast.client("boris")
-    place = FOLDER / name
-    files = {path.name: path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
-    if by == "page":
-        file_import = stored(boris, opened(boris, files))
-        assert "Ignored: not part" not in page(boris, file_import)
-    else:
-        made = boris.post(f"{API}/imports/", {"files": uploads({f"{name}.zip": made_up.zip_archive(files)})})
-        tasks_of_imports.open_packed(made.json()["id"])
-        assert boris.get(f"{API}/imports/{made.json()['id']}/").json()["target"] == {"study": name}
-        file_import = checked(Import.objects.get())
-        at = f"{API}/study-imports/{file_import.pk}"
-        assert boris.get(f"{at}/preview/").json()["sentence"] == ""
-        assert boris.post(f"{at}/store/").status_code == 202
-        tasks.store_study(file_import.pk, cast.boris.pk)
-        file_import.refresh_from_db()
-    assert file_import.state == "stored", file_import.report
-    told = file_import.report["parts"]
-    assert [f"{each['kind']} {each['made']}" for each in told] == [made for made, _counts in COUNTS[name]]
-    for each, (made, expected) in zip(told, COUNTS[name], strict=True):
-        assert {key: each["report"][key] for key in expected} == expected, made
-        assert each["report"]["refused"] == 0
