@@ -3,7 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+# Processes of `make test` on two cores: while one waits for a worker or a timeout, the other two go on.
+PROCESSES ?= 3
 SLOW := browser releases analytics/stats/cli
+# pytest would read every module of tests/ to find those that are marked.
+BOTH = $(shell grep -rlE --include='test_*.py' 'mark\.(walk|both_databases)' tests)
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade
 
 .PHONY: help demo up test test-quick check audit format locale lock bench clean
@@ -34,8 +38,8 @@ test: export PANELBENCH_TEST_INSTALL := 1
 test: export PANELBENCH_TEST_SERIES := $(VENV)/test-runs
 test: $(VENV)/dev.stamp
 	@rm -f $(PANELBENCH_TEST_SERIES)
-	$(PYTEST) --embedded -m "walk or both_databases" $(ARGS)
-	$(PYTEST) -n 2 $(ARGS)
+	$(PYTEST) --embedded -n 2 -m "walk or both_databases" $(or $(ARGS),$(BOTH))
+	$(PYTEST) -n $(PROCESSES) $(ARGS)
 
 # Tables come from the models here, not from sixty migrations; `make test` migrates. What is always slow isn't read.
 test-quick: $(VENV)/dev.stamp
