@@ -7,10 +7,8 @@ from tempfile import TemporaryFile
 from typing import IO, BinaryIO, NamedTuple
 
 from annotation.writers.columnar import write_columns
-from annotation.writers.comma_separated import comma_separated
-from annotation.writers.json_lines import json_lines
 from annotation.writers.sheets import write_sheets
-from annotation.writers.tables import Table
+from annotation.writers.tables import Table, comma_separated, json_lines
 
 PIECE = 256 * 1024
 
