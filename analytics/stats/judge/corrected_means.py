@@ -32,6 +32,7 @@ OF_PANELS: dict[str, Shape] = {
 """What raters as a sample move, and the values it takes."""
 MEANS = ("classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "mean")
 """Means of scores: they lie within the scale."""
+DIFFERENCES = ("ppi_plus_difference", "language_shift", "panel_difference")
 MOST_CATEGORIES = 50
 """An ordinal model has a parameter for each value the labels take: more of them cost minutes and tell nothing."""
 ENOUGH_FOR_GAINS = 100
@@ -72,8 +73,7 @@ def correction_report(
         rows = of_report(
             rows, lambda kept: correction_report(kept, statistics=chosen, **how), table, OF_PANELS, raters=raters
         )
-        scales = {tuple(cell_key(cell).items()): cell.scale for cell in cells(table, by=by, pool=pool)}
-        return [replace(row, estimate=cut_mean(row.estimate, scales[tuple(row.cell.items())])) for row in rows]
+        return cut_means(rows, table, by=by, pool=pool)
     report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
@@ -109,12 +109,21 @@ def correct(
     return [cut_mean(estimate, meeting.scale) for estimate in chosen]
 
 
+def cut_means(
+    rows: Sequence[CellEstimate], table: RatingsTable, *, by: Sequence[str], pool: bool = False
+) -> list[CellEstimate]:
+    """The rows of a report by these columns, intervals of means and of their differences within what scales allow."""
+    scales = {tuple(cell_key(cell).items()): cell.scale for cell in cells(table, by=by, pool=pool)}
+    keys = [tuple((column, value or None) for column, value in row.cell.items()) for row in rows]
+    return [replace(row, estimate=cut_mean(row.estimate, scales.get(key))) for row, key in zip(rows, keys, strict=True)]
+
+
 def cut_mean(estimate: Estimate, scale: Scale | None) -> Estimate:
     """The interval of a mean of scores, or of a difference of two, within what a declared scale allows."""
     if scale is None or not scale.declared or not scale.q:
         return estimate
     lowest, highest = float(scale.values[0]), float(scale.values[-1])
-    if estimate.statistic in ("ppi_plus_difference", "language_shift"):
+    if estimate.statistic in DIFFERENCES:
         return estimate.cut(lowest - highest, highest - lowest)
     return estimate.cut(lowest, highest) if estimate.statistic in MEANS else estimate
 

@@ -108,11 +108,12 @@ def between_panels(
     """
     if raters_as == "sample":
         shapes: dict[str, Shape] = {"panel_difference": _FREE, "panel_spearman": _COEFFICIENT}
-        return of_report(
+        found = of_report(
             between_panels(table, first, second, by=by, resamples=resamples, seed=seed),
             lambda kept: between_panels(kept, first, second, by=by, resamples=0),
             table, shapes, sides=("panel", (first, second)),
         )  # fmt: skip
+        return corrected_means.cut_means(found, table, by=by)
     rows = []
     for cell in cells(table.annotators(), by=by):
         means = cell.frame.groupby(["item_key", "panel"])["score"].mean().unstack().reindex(columns=[first, second])
@@ -123,7 +124,7 @@ def between_panels(
                 statistic, f"{first} ~ {second}", kernel, both.to_numpy(dtype=np.float64), clusters, resamples, seed
             ).with_(n_raters=int(cell.frame["rater"][cell.frame["panel"].isin([first, second]).to_numpy()].nunique()))
             rows.append(CellEstimate(estimate=estimate, cell=cell.key))
-    return rows
+    return corrected_means.cut_means(rows, table, by=by)
 
 
 def _difference(x: Floats, y: Floats, w: Floats) -> Floats:
@@ -182,6 +183,12 @@ MOST_GROUPS = 60
 OF_JUDGES = (*association.STATISTICS, *corrected_means.STATISTICS)
 OF_PANELS = tuple(name for name in among_raters.STATISTICS if name not in OF_JUDGES)
 STATISTICS = tuple(dict.fromkeys((*among_raters.STATISTICS, *OF_JUDGES)))
+SHARES = (
+    *("accuracy", "accuracy_adjacent", "f1", "f1_weighted", "precision", "recall", "rogan_gladen"),
+    *("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact", "percent_agreement_adjacent"),
+)
+IN_SCORES = (*association.IN_SCORES, *corrected_means.MEANS)
+"""Figures whose differences cannot leave an interval: shares, and figures in the unit of the scores."""
 _HOLM = "; Holm p "
 _UNDEFINED = "it is undefined on one side, or without some of the clusters"
 
@@ -226,7 +233,7 @@ def difference_report(table: RatingsTable, question: DifferenceQuestion) -> list
         for g in range(len(parts))
     ]
     rows = [_difference_of_sides(key, question, of_sides, without, parts) for key in of_sides[0] if key in of_sides[1]]
-    return _with_holm(rows)
+    return _with_holm([_cut(row, table) for row in rows])
 
 
 def _for_raters_like_these(
@@ -236,7 +243,19 @@ def _for_raters_like_these(
     shapes: dict[str, Shape] = dict.fromkeys(q.statistics, "free")
     plain = [_plain(row) for row in rows]
     compared = None if q.column == "judge" else (q.column, q.values)
-    return of_report(plain, lambda kept: _bare(kept, q), table, shapes, raters=q.raters, sides=compared)
+    found = of_report(plain, lambda kept: _bare(kept, q), table, shapes, raters=q.raters, sides=compared)
+    return [_cut(row, table) for row in found]
+
+
+def _cut(row: CellEstimate, table: RatingsTable) -> CellEstimate:
+    """The same, its interval no wider than the two figures can lie apart."""
+    e, scale = row.estimate, table.scales.get(row.cell.get("criterion") or "")
+    if e.statistic in SHARES:
+        return replace(row, estimate=e.cut(-1.0, 1.0))
+    if scale is None or not scale.declared or not scale.is_numeric or e.statistic not in IN_SCORES:
+        return row
+    width = float(np.ptp(scale.values)) * (2 if e.statistic == "bias" else 1)
+    return replace(row, estimate=e.cut(-width, width))
 
 
 def _plain(row: CellEstimate) -> CellEstimate:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, holm, percentile
 from analytics.stats.core.resampling import THESE, THIS_JUDGE, RatersAs, of_report
 from analytics.stats.core.tables import Cell, RatingsTable, cells
+from analytics.stats.judge import corrected_means
 from analytics.stats.judge.panel import cell_key, numbers
 from analytics.stats.ranking import concordance
 from analytics.stats.ranking.concordance import Scores
@@ -61,7 +62,11 @@ def stability_report(
     if raters_as == "sample":
         settings: dict[str, Any] = {"by": by, "pool": pool, "seed": seed, "paper_compat": paper_compat}
         plain = stability_report(table, bootstrap=bootstrap, confidence=confidence, **settings)
-        return of_report(plain, lambda kept: stability_report(kept, bootstrap=0, **settings), table, {"mean": "free"})
+        of_means = of_report(
+            plain, lambda kept: stability_report(kept, bootstrap=0, **settings), table, {"mean": "free"}
+        )
+        across = [column for column in by if column not in ("language", "generator")]
+        return corrected_means.cut_means(of_means, table, by=across, pool=pool)
     report: list[CellEstimate] = []
     for cell in cells(table, by=[column for column in by if column not in ("language", "generator")], pool=pool):
         rows = ranking_rows(cell, judge)

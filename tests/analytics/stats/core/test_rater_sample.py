@@ -9,6 +9,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import stdtrit
 
@@ -17,6 +18,9 @@ from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.resampling import LIKE_THESE, THESE, TOO_FEW, for_raters_like_these
 from analytics.stats.core.scales import scale_of
+from analytics.stats.core.validation import ratings_table
+from analytics.stats.judge.differences import DifferenceQuestion, difference_report
+from analytics.stats.ranking.stability import stability_report
 from bench.populations import fresh_raters
 
 GRADES = scale_of(range(4))
@@ -147,3 +151,25 @@ def test_agreement_on_applicability_speaks_for_raters_like_these_too(
 def test_anonymous_slots_are_no_sample(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["agreement", str(ratings), "--positional", "--raters-as", "sample"]) == 2
     assert "needs persons" in capsys.readouterr().err
+
+
+def test_intervals_end_where_figures_and_their_differences_can(tmp_path: Path) -> None:
+    """Three people who differ much, on two generators and in two languages: their spread reaches beyond the scale."""
+    rng = np.random.default_rng(3)
+    rows = [
+        {"item": f"{tag}{i}", "cluster": f"s{i // 2}", "language": tag, "generator": maker, "rater": name,
+         "criterion": "tone", "score": float(np.clip(round(base + rng.normal(0, 0.8)), 0, 3))}
+        for tag in ("et", "ar") for i, maker in ((i, "ab"[i % 2]) for i in range(12))
+        for name, base in (("x", 0.2), ("y", 1.5), ("z", 2.9))
+    ]  # fmt: skip
+    judged = [{**row, "rater": "gpt", "score": 3.0} for row in rows if row["rater"] == "x"]
+    table = ratings_table(pd.DataFrame([*rows, *judged]), scales={"tone": scale_of(range(4))}, judges=["gpt"])
+    means = stability_report(table, by=("criterion",), paper_compat=False, raters_as="sample")
+    bounds = [(row.estimate.low, row.estimate.high) for row in means if row.estimate.statistic == "mean"]
+    assert bounds and all(low is None or (low >= 0 and high is not None and high <= 3) for low, high in bounds)
+    assert any("cut at the ends of the scale" in (row.estimate.method or "") for row in means)
+    names = ("mae", "bias", "accuracy")
+    asked = DifferenceQuestion("language", ("et", "ar"), names, judge="gpt", by=("criterion",), raters_as="sample")
+    for row in difference_report(table, asked):
+        most = {"mae": 3, "bias": 6, "accuracy": 1}[row.estimate.statistic]
+        assert row.estimate.low is None or (row.estimate.low >= -most and (row.estimate.high or 0) <= most)
