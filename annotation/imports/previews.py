@@ -40,6 +40,7 @@ from annotation.readers import (
     case_folded,
     content_digest,
     excerpt,
+    is_with_decimal_comma,
     kind_of_problem,
     note_on_rater_addresses,
     parse_rubric,
@@ -282,7 +283,7 @@ def preview_report(preview: Preview, target: Target | None) -> PreviewReport:
     shown = {
         "kind": str(preview.kind),
         "mapping": preview.mapping.as_dict(),
-        "columns": [_column(column, preview.mapping.values, criteria) for column in preview.columns],
+        "columns": [_column(column, preview.mapping, criteria) for column in preview.columns],
         "rows": _few([_row(row) for row in preview.rows]),
         "report": preview.report.as_dict(),
         "criteria": preview.criteria,
@@ -333,9 +334,7 @@ def _few(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
-def _column(
-    facts: ColumnFacts, values: abc.Mapping[str, abc.Mapping[str, str]], criteria: abc.Mapping[str, Criterion]
-) -> PreviewReport:
+def _column(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Criterion]) -> PreviewReport:
     return {
         "name": facts.name,
         "target": facts.target,
@@ -345,26 +344,26 @@ def _column(
         "is_many": facts.is_many,
         "examples": facts.examples,
         "most": [{"value": value, "count": count} for value, count in facts.most],
-        "off_scale": _off_scale(facts, values, criteria),
-        "unread": _unread(facts, values, criteria),
+        "off_scale": _off_scale(facts, mapping, criteria),
+        "unread": _unread(facts, mapping, criteria),
     }
 
 
-def _unread(
-    facts: ColumnFacts, values: abc.Mapping[str, abc.Mapping[str, str]], criteria: abc.Mapping[str, Criterion]
-) -> list[dict[str, Any]]:
+def _unread(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Criterion]) -> list[dict[str, Any]]:
     """The values of a column of languages or scores that mean nothing by themselves: how often each occurs, what the
     mapping says that it means, and what it may mean."""
     field, _dot, key = facts.target.partition(".")
     if field not in ("language", "score"):
         return []
-    meanings = {**values.get(field, {}), **values.get(facts.target, {})}
+    meanings = {**mapping.values.get(field, {}), **mapping.values.get(facts.target, {})}
     labels = _labels([criteria[key]] if key in criteria else criteria.values())
     unread_values = []
     for value, count in facts.counts.most_common():
         try:
-            (as_language if field == "language" else as_answer)(value)
+            as_language(value) if field == "language" else as_answer(value, decimal_comma=mapping.decimal_comma)
         except InvalidValue:
+            if field == "score" and is_with_decimal_comma(value):  # one setting for all of them
+                continue
             likely = labels.get(
                 case_folded(value), value.rstrip("% ") if field == "score" and value.endswith("%") else ""
             )
@@ -382,23 +381,21 @@ def _labels(criteria: Iterable[Criterion]) -> dict[str, str]:
     return {label: next(iter(meant)) for label, meant in called.items() if len(meant) == 1}
 
 
-def _off_scale(
-    facts: ColumnFacts, values: abc.Mapping[str, abc.Mapping[str, str]], criteria: abc.Mapping[str, Criterion]
-) -> int | None:
+def _off_scale(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Criterion]) -> int | None:
     """How many cells of a score column are not on the scale of its criterion (in a long file: on no scale)."""
     field, _dot, key = facts.target.partition(".")
     if field != "score" or not criteria:
         return None
     scales = [criteria[key]] if key in criteria else list(criteria.values())
-    meant = {**values.get("score", {}), **values.get(facts.target, {})}
-    is_off = _misses(scales)
+    meant = {**mapping.values.get("score", {}), **mapping.values.get(facts.target, {})}
+    is_off = _misses(scales, mapping.decimal_comma)
     return sum(count for value, count in facts.counts.items() if is_off(meant.get(value, value)))
 
 
-def _misses(scales: Iterable[Criterion]) -> Callable[[str], bool]:
+def _misses(scales: Iterable[Criterion], decimal_comma: bool) -> Callable[[str], bool]:
     def misses(text: str) -> bool:
         with suppress(InvalidValue):
-            score = as_answer(text).score
+            score = as_answer(text, decimal_comma=decimal_comma).score
             return score is not None and not any(scale.is_on_scale(score) for scale in scales)
         return True
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         sheet_names,
         with_cached_head,
     )
-    from annotation.readers.rows import as_language, as_written, case_folded, set_bounds
+    from annotation.readers.rows import as_language, as_written, case_folded, is_with_decimal_comma, set_bounds
     from annotation.readers.rubric import (
         CriterionDocument,
         RubricDocument,
@@ -131,6 +131,7 @@ __all__ = [
     "is_not_data",
     "is_on_scale",
     "is_unnamed",
+    "is_with_decimal_comma",
     "kind_of_problem",
     "kinds_of_files",
     "known_studies",
@@ -234,7 +235,7 @@ _MODULES = {
         "sheet_names",
         "with_cached_head",
     ),
-    "rows": ("as_language", "as_written", "case_folded", "set_bounds"),
+    "rows": ("as_language", "as_written", "case_folded", "is_with_decimal_comma", "set_bounds"),
     "rubric": (
         "CriterionDocument",
         "RubricDocument",

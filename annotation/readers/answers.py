@@ -221,18 +221,18 @@ MISSING = AnswerValue(None, missing=True)
 NOT_APPLICABLE = AnswerValue(None, applicable=False)
 
 
-def as_answer(value: Any) -> AnswerValue:
+def as_answer(value: Any, *, decimal_comma: bool = False) -> AnswerValue:
     """Blank and null are missing; the literal N/A is not applicable; everything else must be a number."""
     if is_blank(value):
         return MISSING
     if isinstance(value, str) and value.strip().upper() == "N/A":
         return NOT_APPLICABLE
-    return AnswerValue(as_number(value, "score"))
+    return AnswerValue(as_number(value, "score", decimal_comma=decimal_comma))
 
 
-def optional_number(value: Any, field: str) -> float | None:
+def optional_number(value: Any, field: str, *, decimal_comma: bool = False) -> float | None:
     """A number, or nothing."""
-    return None if is_blank(value) else as_number(value, field)
+    return None if is_blank(value) else as_number(value, field, decimal_comma=decimal_comma)
 
 
 class AnswerRow(Protocol):

@@ -1,10 +1,11 @@
-"""Files that hold files: gzip and zip, opened as streams, bounded, and refused where anything in them is doubtful."""
+"""Files that contain files: gzip, zip and tar, opened as streams, bounded, and refused where anything is doubtful."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections import Counter
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from shutil import copyfileobj
 from tempfile import SpooledTemporaryFile
-from typing import IO, BinaryIO, NamedTuple, cast
+from typing import IO, BinaryIO, NamedTuple, TypeVar, cast
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from annotation.readers.encoding import open_stream
@@ -20,16 +21,21 @@ from annotation.readers.problems import FormatError, Problem, Problems, excerpt,
 from annotation.readers.rows import BOUNDS
 
 File = tuple[str, bytes | BinaryIO]
-ARCHIVES = (".tar.gz", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".lz4", ".br", ".z")
+TAPES = (".tar", ".tar.gz", ".tgz")
+ARCHIVES = (".bz2", ".xz", ".zst", ".7z", ".rar", ".lz4", ".br", ".z")
 _SEEKING = (".xlsx", ".parquet")  # read from their end, so a stream that only goes forward does not do
 _PROSE = (".md", ".pdf", ".rst", ".docx", ".html", ".bib", ".cff", ".py", ".sh", ".ipynb")
 _PROSE_NAMES = ("readme", "licence", "license", "citation", "copying", "changelog", "notice", "source")
 _ENCRYPTED = 0x1
 _IN_MEMORY = 16 * 2**20
 _DIRECTORY_FILES, _DIRECTORY_SIZE = 4, 5  # of what `zipfile._EndRecData` gives
+_TAR_BLOCK, _LONGEST_TAR_NAME = 512, 64 * 2**10  # bytes
+# Headers that are about the next one: long names, and pax.
+_TAR_EXTRAS = (b"L", b"K", tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 _LONGEST_ENTRY = 1_000  # bytes of a file's entry in an archive's directory, on average
-# What Python's gzip and zipfile raise over broken bytes, as far as it is not documented too.
-FAULTS = (BadZipFile, EOFError, OSError, zlib.error, struct.error, ValueError, OverflowError, RuntimeError)
+# What Python's gzip, zipfile and tarfile raise over broken bytes, as far as it is not documented too.
+_BROKEN = (BadZipFile, tarfile.TarError, zlib.error, struct.error)
+FAULTS = (*_BROKEN, EOFError, OSError, ValueError, OverflowError, RuntimeError)
 
 
 class UnpackBounds(NamedTuple):
@@ -43,7 +49,7 @@ class UnpackBounds(NamedTuple):
 
 
 def unpacked_files(files: Iterable[File], problems: Problems, bounds: UnpackBounds = UnpackBounds()) -> Iterator[File]:  # noqa: B008
-    """The files, each gzip or zip replaced by what is in it, under names such as ``study.zip/labels.csv``.
+    """The files, each gzip, zip or tar replaced by what is in it, under names such as ``study.zip/labels.csv``.
 
     A stream can be read until the next one is asked for. Never raises: what cannot be opened is a problem, and a fault
     further inside is raised as ``FormatError`` by the reading of the stream, where every reader expects it.
@@ -62,7 +68,7 @@ def is_compressed(name: str) -> bool:
 
 def is_container(name: str) -> bool:
     """Whether a file of that name holds files."""
-    return name.lower().endswith((".gz", ".zip", *ARCHIVES))
+    return name.lower().endswith((".gz", ".zip", *TAPES, *ARCHIVES))
 
 
 def _opened(name: str, raw: bytes | BinaryIO, problems: Problems, bounds: UnpackBounds) -> Iterator[File]:
@@ -71,7 +77,9 @@ def _opened(name: str, raw: bytes | BinaryIO, problems: Problems, bounds: Unpack
         text = f"an archive of the kind {next(end for end in ARCHIVES if lower.endswith(end))}"
         expected = "its files themselves, each as it is or compressed with gzip, or all in one .zip"
         raise FormatError(Problem(name, None, None, text, expected, "archive"))
-    if lower.endswith(".gz"):
+    if lower.endswith(TAPES):
+        yield from _untarred(name, open_stream(raw), problems, bounds)
+    elif lower.endswith(".gz"):
         yield from _gunzipped(name, open_stream(raw), bounds)
     elif lower.endswith(".zip"):
         yield from _unzipped(name, open_stream(raw), problems, bounds)
@@ -108,7 +116,12 @@ def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBou
     except FAULTS as error:
         raise FormatError(_broken(name, error)) from None
     with archive:
-        for entry in _wanted(name, archive, problems, bounds):
+        entries = {entry: entry.filename for entry in archive.infolist() if not entry.is_dir()}
+        wanted = _wanted(name, entries, problems, bounds)
+        if locked := [entry.filename for entry in wanted if entry.flag_bits & _ENCRYPTED]:
+            shown = f"{name}/{visible(locked[0])}"
+            raise FormatError(Problem(shown, None, None, "a password", "files without one", "encrypted"))
+        for entry in wanted:
             shown = f"{name}/{visible(entry.filename)}"
             try:
                 stream = archive.open(entry)
@@ -118,24 +131,80 @@ def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBou
                 yield from _readable(shown, cast(BinaryIO, UnpackedStream(shown, stream, meter)))
 
 
-def _wanted(name: str, archive: ZipFile, problems: Problems, bounds: UnpackBounds) -> list[ZipInfo]:
-    """The members to be read; files that are not data are left out and reported."""
-    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    if len(entries) > bounds.members:
-        raise FormatError(Problem(name, None, None, f"{len(entries):,} files", f"at most {bounds.members:,}", "size"))
-    left_out = [entry for entry in entries if is_not_data(entry.filename)]
-    wanted = [entry for entry in entries if entry not in left_out]
+Entry = TypeVar("Entry", ZipInfo, tarfile.TarInfo)
+
+
+def _wanted(name: str, paths: dict[Entry, str], problems: Problems, bounds: UnpackBounds) -> list[Entry]:
+    """The members to be read, of those with their paths; files that are not data are left out and reported."""
+    if len(paths) > bounds.members:
+        raise FormatError(Problem(name, None, None, f"{len(paths):,} files", f"at most {bounds.members:,}", "size"))
+    left_out = [path for path in paths.values() if is_not_data(path)]
+    wanted = {entry: path for entry, path in paths.items() if not is_not_data(path)}
     if left_out:
-        names = ", ".join(visible(entry.filename) for entry in left_out[:5]) + (", …" if len(left_out) > 5 else "")
+        names = ", ".join(map(visible, left_out[:5])) + (", …" if len(left_out) > 5 else "")
         problems.note(name, f"{len(left_out)} of its files are not data and were left out: {names}.")
-    for entry in wanted:
-        _require_readable(name, entry)
-    if repeated := [path for path, count in Counter(entry.filename for entry in wanted).items() if count > 1]:
+    for path in wanted.values():
+        if is_container(path):
+            raise FormatError(_nested(name, path))
+    if repeated := [path for path, count in Counter(wanted.values()).items() if count > 1]:
         text = f"two files of the name {excerpt(repeated[0])}"
         raise FormatError(Problem(name, None, None, text, "a name of its own for each file", "duplicate_name"))
     if not wanted:
         raise FormatError(Problem(name, None, None, "no data file in it", "at least one", "empty"))
-    return wanted
+    return list(wanted)
+
+
+def _untarred(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBounds) -> Iterator[File]:
+    """The members of a tar archive; a compressed one is unpacked to a temporary file first, within the bounds."""
+    size = _size(packed)
+    with SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
+        tape = packed
+        if not name.lower().endswith(".tar"):
+            tape = cast(BinaryIO, spool)
+            with gzip.GzipFile(fileobj=packed) as stream:
+                unpacked = UnpackedStream(name, stream, UnpackedBytes(name, size, bounds))
+                copyfileobj(unpacked, tape, 2**20)
+        meter = UnpackedBytes(name, size, bounds)
+        try:
+            count = _tar_files(name, tape, bounds)
+            archive = tarfile.open(fileobj=tape, mode="r:")  # noqa: SIM115  # closed with its file
+            entries = {entry: entry.name.removeprefix("./") for entry in archive.getmembers() if not entry.isdir()}
+        except FormatError:
+            raise
+        except FAULTS as error:
+            raise FormatError(_broken(name, error)) from None
+        if len(entries) != count:
+            raise FormatError(_broken(name, tarfile.ReadError("a header that can't be read")))
+        for entry in _wanted(name, entries, problems, bounds):
+            shown = f"{name}/{visible(entries[entry])}"
+            member = archive.extractfile(entry) if entry.isreg() and not entry.issparse() else None
+            if member is None:
+                raise FormatError(Problem(shown, None, None, "a link or a special file", "plain files", "archive"))
+            with member:
+                yield from _readable(shown, cast(BinaryIO, UnpackedStream(shown, member, meter)))
+
+
+def _tar_files(name: str, tape: BinaryIO, bounds: UnpackBounds) -> int:
+    """How many members a tar archive has, without folders. Raises ``FormatError`` for one that is cut or too large, and
+    `FAULTS` for a broken header; Python's tarfile ends at such places without an error, and reads names of any length.
+    """
+    tape.seek(0)
+    count = 0
+    while (block := tape.read(_TAR_BLOCK)) != bytes(_TAR_BLOCK):
+        if len(block) < _TAR_BLOCK:
+            raise EOFError
+        entry = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+        is_about_next = entry.type in _TAR_EXTRAS
+        if is_about_next and entry.size > _LONGEST_TAR_NAME:
+            raise FormatError(Problem(name, None, None, "a name that is too long", "shorter names", "size"))
+        count += not is_about_next and not entry.isdir()
+        if count > bounds.members:
+            most = f"{bounds.members:,}"
+            raise FormatError(Problem(name, None, None, f"more than {most} files", f"at most {most}", "size"))
+        if not entry.islnk() and not entry.issym():
+            tape.seek(-(-entry.size // _TAR_BLOCK) * _TAR_BLOCK, io.SEEK_CUR)
+    tape.seek(0)
+    return count
 
 
 def is_not_data(path: str) -> bool:
@@ -145,14 +214,6 @@ def is_not_data(path: str) -> bool:
         return True
     dotted, last = any(part.startswith(".") and part != ".." for part in parts), parts[-1]
     return dotted or last.endswith(_PROSE) or last.partition(".")[0] in _PROSE_NAMES
-
-
-def _require_readable(name: str, entry: ZipInfo) -> None:
-    shown = f"{name}/{visible(entry.filename)}"
-    if entry.flag_bits & _ENCRYPTED:
-        raise FormatError(Problem(shown, None, None, "a password", "files without one", "encrypted"))
-    if is_container(entry.filename):
-        raise FormatError(_nested(name, entry.filename))
 
 
 def _readable(name: str, stream: BinaryIO) -> Iterator[File]:

@@ -47,6 +47,7 @@ from annotation.readers.rows import (
     without_value_at,
 )
 from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool
+from annotation.readers.texts import TextDoubts, TextReplacement
 
 Turn = dict[str, str]
 SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")
@@ -350,6 +351,7 @@ class _ItemReader:
         self._headings = ColumnUsage()
         self._ledger: KeyedRows[ItemRow] = KeyedRows(_restored, _family)
         self._duplicates = 0
+        self._replacement, self._doubts = TextReplacement(mapping.replace), TextDoubts()
 
     def read_file(self, name: str, rows: Iterator[FileRow]) -> None:
         """Read the rows of one file to their end, or to the first when its file lacks what is needed."""
@@ -374,6 +376,7 @@ class _ItemReader:
         """The items with their ids settled, and what became of all that was read."""
         report, entered = self.report, self._ledger.entered
         self.problems.notes += self._headings.notes("Columns kept as attributes of the items")
+        self.problems.notes += [*self._replacement.notes("texts"), *self._doubts.notes()]
         self.problems.left_out = self._headings.left_out(keeps=True)
         items = self._ledger.settle(self._decide, _numbered)
         report.taken, report.refused = len(items), self.problems.refused
@@ -395,11 +398,18 @@ class _ItemReader:
             line=row.line,
             file=name,
         )
+        if self._replacement:
+            item = self._replaced(item)
         self._require_content(item, mapping)
         self.report.embedded_ratings += sum(
             len(value) for field, value in values.items() if field.startswith("ratings.") and isinstance(value, list)
         )
         return item
+
+    def _replaced(self, item: ItemRow) -> ItemRow:
+        turns = [{**turn, "text": self._replacement(turn["text"])} for turn in item.turns]
+        fields = {name: self._replacement.inside(value) for name, value in item.fields.items()}
+        return replace(item, title=self._replacement(item.title), turns=turns, fields=fields)
 
     def _require_content(self, item: ItemRow, mapping: Mapping) -> None:
         if item.turns or not all(is_blank(text) for text in item.fields.values()):
@@ -412,6 +422,7 @@ class _ItemReader:
             self.report.empty_at.append(_place(item))
 
     def _enter(self, item: ItemRow, column: str) -> None:
+        self._doubts.see(_texts_of(item), _place(item))
         content = _content_bytes(item)
         digest, derived = sha256(content).hexdigest(), not item.external_id
         # An id from the content begins with a word, so that no spreadsheet takes it for a number.
@@ -489,6 +500,14 @@ def _lacking(name: str, plan: ColumnPlan, mapping: Mapping, first: FileRow) -> P
         given |= {*mapping.columns.values()}
     missing = [field for field in ("language",) if field not in given]
     return missing_field_problem(name, missing, mapping, first.fields)
+
+
+def _texts_of(item: ItemRow) -> Iterator[str]:
+    """The texts that annotators and judges read."""
+    yield item.title
+    yield from (turn["text"] for turn in item.turns)
+    for value in item.fields.values():
+        yield from value if isinstance(value, list) else [value]
 
 
 def _place(item: ItemRow) -> str:

@@ -18,6 +18,7 @@ from annotation.readers.encoding import codec_called
 from annotation.readers.problems import FormatError, Problem, Problems, excerpt, shortened_list
 from annotation.readers.rows import FileRow, match_file_name, matches_any
 from annotation.readers.steps import ShapeStep, steps_of
+from annotation.readers.texts import replaced_pattern
 
 MOST_ROWS = 10_000  # above which no header is looked for
 FORMAT_NAMES = ("json", "jsonl", "csv", "tsv", "xlsx", "parquet")
@@ -42,7 +43,8 @@ class Mapping:
     ``header_row``: the row, from 1 as an editor or spreadsheet counts, that holds the names of the columns; what stands
     above it is skipped. ``header``: these are the columns; together with ``header_row`` they replace its names.
     ``short_rows``: rows may lack their last cells, which are then blank. ``trust_ids``: ids that look as if a
-    spreadsheet had rounded them (``7e1``) are what they should be.
+    spreadsheet had rounded them (``7e1``) are what they should be. ``decimal_comma``: numbers are written as ``3,5``.
+    ``replace``: text -> what replaces it in the texts of items and in rationales (`texts.replaced_pattern`).
     ``encoding``: the one a text file is in, UTF-8 by default. ``sheet``: the one of a workbook that holds the rows.
     """
 
@@ -68,6 +70,8 @@ class Mapping:
     header_row: int | None = None
     short_rows: bool = False
     trust_ids: bool = False
+    decimal_comma: bool = False
+    replace: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_yaml(cls, name: str, text: str | bytes) -> Mapping:
@@ -178,6 +182,15 @@ def _section(node: Node) -> Mapping:
     return section
 
 
+def _replacements(node: Node) -> dict[str, str]:
+    for text in (replacements := words_of(node)):
+        try:
+            replaced_pattern(text)
+        except ValueError as error:
+            raise FormatError(node.problem(str(error), "replace", excerpt(text))) from None
+    return replacements
+
+
 def _format_name(node: Node) -> str:
     if node.text not in FORMAT_NAMES:
         raise FormatError(node.problem(f"one of {', '.join(FORMAT_NAMES)}", "format"))
@@ -215,6 +228,8 @@ _READERS: dict[str, Callable[[Node], Any]] = {
     "header_row": _row_number,
     "short_rows": switch_of,
     "trust_ids": switch_of,
+    "decimal_comma": switch_of,
+    "replace": _replacements,
     "columns": words_of,
     "constants": words_of,
     "values": _value_maps,

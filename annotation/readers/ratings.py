@@ -26,6 +26,7 @@ from annotation.readers.problems import InvalidValue, Problems, Progress, excerp
 from annotation.readers.reading import FileProgress
 from annotation.readers.rows import as_key, as_language, as_number, as_text, is_blank
 from annotation.readers.spool import PlainRow, Spool
+from annotation.readers.texts import TextReplacement
 
 CriterionKey = Callable[[str], str]
 Row = TypeVar("Row", bound=AnswerRow)
@@ -68,7 +69,8 @@ class _AnswerBuilder:
     def __init__(self, mapping: Mapping, criterion_key: CriterionKey | None) -> None:
         self.mapping = mapping
         self._as_key = partial(as_key, is_trusted=mapping.trust_ids)
-        self._score = cached_conversion(as_answer)
+        self._score = cached_conversion(partial(as_answer, decimal_comma=mapping.decimal_comma))
+        self._replacement = TextReplacement(mapping.replace)
         self._criterion_key = criterion_key
         self._keys = {
             "item": cached_conversion(partial(self._as_key, field="item")),
@@ -86,7 +88,14 @@ class _AnswerBuilder:
         blank = [None] * len(answers["line"])
         keys = [convert.convert_all(answers.get(name, blank)) for name, convert in self._keys.items()]
         places = (repeat(file), answers["line"], answers["column"])
-        return list(zip(*keys, *given, answers["rationale"], *self._beside(answers, places), strict=False))
+        rationales = answers["rationale"]
+        if self._replacement:
+            rationales = [self._replacement.inside(rationale) for rationale in rationales]
+        return list(zip(*keys, *given, rationales, *self._beside(answers, places), strict=False))
+
+    def notes(self) -> list[str]:
+        """Sentences for the report."""
+        return self._replacement.notes("rationales")
 
     def _beside(self, answers: ValuesByField, places: tuple[Iterable[Any], ...]) -> Sequence[Iterable[Any]]:
         """The columns after the rationale, with the file, line and column of each answer among them."""
@@ -103,6 +112,7 @@ def _parsed(
 ) -> ParsedAnswers[Row]:
     reader = AnswerReader(builder.mapping, builder, restore, key)
     rows = reader.read_files(FileProgress(files, progress, facts))
+    reader.problems.notes += builder.notes()
     return ParsedAnswers(
         rows=rows,
         read=reader.read,
@@ -160,7 +170,8 @@ class _RatingBuilder(_AnswerBuilder):
     def __init__(self, mapping: Mapping, criterion_key: CriterionKey | None) -> None:
         super().__init__(mapping, criterion_key)
         self._number = {
-            name: cached_conversion(partial(optional_number, field=name)) for name in ("seconds", "scale_max")
+            name: cached_conversion(partial(optional_number, field=name, decimal_comma=mapping.decimal_comma))
+            for name in ("seconds", "scale_max")
         }
         self._language = cached_conversion(lambda value: None if is_blank(value) else as_language(value))
 

@@ -179,6 +179,8 @@ _MANGLED = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?[Ee][+-]?[0-9]+")
 # What it makes of an identifier such as 3-1: 1-Mar, Mar-01.
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _DATED = re.compile(rf"[0-9]{{1,2}}-(?:{_MONTH})|(?:{_MONTH})-[0-9]{{2}}")
+_COMMA_NUMBER = re.compile(r"[+-]?[0-9]{1,300},[0-9]+")
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:\.[0-9]{3})+")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]*)?")
 
 
@@ -357,11 +359,24 @@ def as_text(value: Any, field: str) -> str:
     raise InvalidValue(excerpt(value), f"text for {field}", "shape", field=field)
 
 
-def as_number(value: Any, field: str) -> float:
-    """A number written out in digits with a point: no exponent, no decimal comma, no NaN."""
+def is_with_decimal_comma(text: str) -> bool:
+    """Whether a text is a number such as ``3,5``."""
+    return _COMMA_NUMBER.fullmatch(text.strip()) is not None
+
+
+def as_number(value: Any, field: str, *, decimal_comma: bool = False) -> float:
+    """A number written out in digits with a point, or as ``3,5`` with ``decimal_comma``: no exponent, no NaN."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
+    if isinstance(value, str) and is_with_decimal_comma(value):
+        if decimal_comma:
+            return float(value.strip().replace(",", "."))
+        expected = f"a number for {field} with a decimal point; or decimal_comma: on in the mapping"
+        raise InvalidValue(excerpt(value), expected, "not_a_number", field=field)
     if isinstance(value, str) and _NUMBER.fullmatch(text := value.strip()):
+        if decimal_comma and _THOUSANDS.fullmatch(text):
+            expected = f"a number for {field} without a separator of thousands, as decimal_comma is on"
+            raise InvalidValue(excerpt(value), expected, "not_a_number", field=field)
         return float(text)
     hint = f"a number for {field}; a word can be given a value in the mapping, as in values: {{{field}: {{Yes: 1}}}}"
     raise InvalidValue(excerpt(value), hint, "not_a_number", field=field)

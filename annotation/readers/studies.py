@@ -41,18 +41,18 @@ class ScaleFacts:
     maximum: float = float("-inf")
     fractional: bool = False
 
-    def see(self, value: Any) -> None:
+    def see(self, value: Any, *, decimal_comma: bool = False) -> None:
         """Count one answer."""
         if is_blank(value):
             self.blank += 1
         elif isinstance(value, str) and value.strip().upper() == "N/A":
             self.not_applicable += 1
         else:
-            self._see_answer(value)
+            self._see_answer(value, decimal_comma)
 
-    def _see_answer(self, value: Any) -> None:
+    def _see_answer(self, value: Any, decimal_comma: bool) -> None:
         try:
-            score = as_number(value, "score")
+            score = as_number(value, "score", decimal_comma=decimal_comma)
         except InvalidValue:
             _count(self.words, as_written(value))
             return
@@ -95,7 +95,7 @@ def observed_scales(files: Iterable[File], mapping: Mapping) -> dict[str, ScaleF
     facts: dict[str, ScaleFacts] = {}
     for criterion, value in _answers(files, mapping):
         name = as_written(criterion)
-        facts.setdefault(name, ScaleFacts(name)).see(value)
+        facts.setdefault(name, ScaleFacts(name)).see(value, decimal_comma=mapping.decimal_comma)
     return facts
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
@@ -21,13 +22,15 @@ from annotation.readers.mapping import (
     unnamed_columns_read,
     unnamed_in_mapping,
 )
-from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
+from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt, in_record
 from annotation.readers.rows import (
     BOUNDS,
     FileRow,
     as_written,
     case_folded,
     is_blank,
+    located_row,
+    matches_any,
     too_long_error,
     too_many_columns_error,
 )
@@ -35,6 +38,7 @@ from annotation.readers.workbooks import Sheet, TextCollector, Workbook, local_n
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 _INTEGER = re.compile(r"-?[0-9]{1,15}")
+SHEET_COLUMN = "(sheet)"
 EXACT = 10**15  # Excel keeps fifteen digits; a longer number has lost its last ones
 
 
@@ -53,20 +57,34 @@ class _Line(NamedTuple):
 
 
 def read_workbook(name: str, stream: BinaryIO, layout: Mapping, problems: Problems) -> Iterator[FileRow]:
-    """Yield the rows of the sheet that the mapping names, or of the only one that holds any, with their row numbers
-    there.
+    """Yield the rows of the sheet that the mapping names, or of the only one with rows, with their row numbers there.
 
-    Missing cells are ``None``. A cell that cannot be taken refuses its row. Raises ``FormatError``.
+    A name with ``*``, which no sheet can have, is a pattern: the sheets with such names are read one after the other,
+    each with its own header; the column `SHEET_COLUMN` has the name of the sheet. Missing cells are ``None``. A cell
+    that cannot be read refuses its row. Raises ``FormatError``.
     """
+    sheet, are_several = layout.sheet, is_sheet_pattern(layout.sheet)
     with closing(Workbook(name, stream)) as workbook:
-        reader = _SheetReader(workbook, _chosen(workbook, layout.sheet), layout.header_row or 1)
-        table = _Table(name, workbook, layout, problems)
-        yield from table.rows(reader.lines())
-        if not table.columns:
-            sheet = layout.sheet
-            text = "no rows in any sheet" if sheet is None else f"no rows in the sheet {excerpt(sheet)}"
+        is_filled = False
+        for chosen in _chosen(workbook, sheet):
+            reader = _SheetReader(workbook, chosen, layout.header_row or 1)
+            table = _Table(name, workbook, layout, problems, f"[{chosen.name}]" if are_several else "")
+            try:
+                for row in table.rows(reader.lines()):
+                    yield row.with_fields({SHEET_COLUMN: chosen.name, **row.fields}) if are_several else row
+            except FormatError as error:
+                place = in_record(table.path, error.problem.column)
+                raise FormatError(replace(error.problem, column=place)) from None
+            is_filled |= bool(table.columns)
+            reader.tell(problems)
+        if not is_filled:
+            text = "no rows in any sheet" if sheet in (None, "*") else f"no rows in the sheet {excerpt(sheet)}"
             raise FormatError(Problem(name, None, None, text, "a row with the names of the columns", "empty"))
-        reader.tell(problems)
+
+
+def is_sheet_pattern(sheet: str | None) -> bool:
+    """Whether the ``sheet`` of a mapping stands for several sheets."""
+    return sheet is not None and "*" in sheet
 
 
 def workbook_sheet_names(name: str, stream: BinaryIO) -> list[str]:
@@ -80,23 +98,30 @@ def first_sheet_rows(name: str, stream: BinaryIO, sheet: str | None, most: int) 
     rows: list[tuple[int, list[str]]] = []
     with closing(Workbook(name, stream)) as workbook:
         table = _Table(name, workbook, Mapping(), Problems())
-        lines = _SheetReader(workbook, _chosen(workbook, sheet)).lines()
+        lines = _SheetReader(workbook, _chosen(workbook, sheet)[0]).lines()
         with suppress(FormatError):  # such as merged cells, which are reported when the rows are read
             rows.extend((line.number, table.texts(line)) for line in islice(lines, most))
     return rows
 
 
-def _chosen(workbook: Workbook, sheet: str | None) -> Sheet:
-    """The sheet that is asked for, or the only sheet with rows."""
+def _chosen(workbook: Workbook, sheet: str | None) -> list[Sheet]:
+    """The sheet that the mapping names, those with rows that fit its pattern, or the only sheet with rows; at least
+    one."""
     if sheet is None:
         holding = [candidate for candidate in workbook.sheets if _SheetReader(workbook, candidate).holds_rows()]
         if len(holding) <= 1 and workbook.sheets:
-            return (holding or workbook.sheets)[0]
+            return (holding or workbook.sheets)[:1]
         text = f"rows in the sheets {_named(holding)}" if holding else "no sheet"
-        raise FormatError(Problem(workbook.name, None, None, text, "sheet: NAME in the mapping", "sheet"))
+        expected = 'sheet: NAME in the mapping, or sheet: "*" for all of them'
+        raise FormatError(Problem(workbook.name, None, None, text, expected, "sheet"))
+    if is_sheet_pattern(sheet):
+        fitting = [candidate for candidate in workbook.sheets if matches_any(candidate.name, (sheet,))]
+        holding = [candidate for candidate in fitting if _SheetReader(workbook, candidate).holds_rows()]
+        if fitting:
+            return holding or fitting[:1]
     for candidate in workbook.sheets:
         if candidate.name == sheet:
-            return candidate
+            return [candidate]
     expected = f"one of {_named(workbook.sheets)}"
     raise FormatError(Problem(workbook.name, None, None, f"no sheet {excerpt(sheet)}", expected, "sheet"))
 
@@ -214,8 +239,9 @@ class _SheetReader:
 class _Table:
     """Gives cells the names of their columns."""
 
-    def __init__(self, name: str, workbook: Workbook, layout: Mapping, problems: Problems) -> None:
+    def __init__(self, name: str, workbook: Workbook, layout: Mapping, problems: Problems, path: str = "") -> None:
         self.columns = dict(enumerate(layout.header, start=1))
+        self.path = path  # of each row, where several sheets are read
         self._layout, self._unnamed = layout, unnamed_in_mapping(layout)
         self._name, self._workbook, self._problems = name, workbook, problems
         self._moments = workbook.moments()
@@ -241,7 +267,7 @@ class _Table:
                 try:
                     yield self._row(line.number, filled)
                 except InvalidValue as fault:
-                    self._problems.refuse(fault.at(self._name, line.number))
+                    self._problems.refuse(fault.at(self._name, line.number, path=self.path))
 
     def _is_header(self, number: int, filled: dict[int, Any]) -> bool:
         titles = {place: as_written(value) for place, value in filled.items() if not is_blank(value)}
@@ -281,7 +307,7 @@ class _Table:
                 if length > BOUNDS.cell:
                     raise too_long_error(self._name, line.number, "a row", "record_size")
         except InvalidValue as fault:
-            self._problems.refuse(fault.at(self._name, line.number))
+            self._problems.refuse(fault.at(self._name, line.number, path=self.path))
             return {}
         filled = {column: value for column, value in values.items() if value is not None}
         return {} if all(is_blank(value) for value in filled.values()) else filled
@@ -293,7 +319,7 @@ class _Table:
                 raise InvalidValue(text, "a name in the header for each column", "too_many_cells")
         fields = {title: filled.get(column) for column, title in self.columns.items()}
         require_storable(fields)
-        return FileRow(number, fields)
+        return located_row(number, fields, self.path)
 
     def _value(self, cell: _Cell, number: int) -> Any:
         """What a cell holds. Raises ``InvalidValue`` naming the cell."""

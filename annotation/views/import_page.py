@@ -27,11 +27,13 @@ from annotation.readers import (
     ENCODINGS,
     FORMULA_STARTS,
     NAMED_FIELDS,
+    FormatError,
     Mapping,
     Report,
     StudyImport,
     codec_called,
     is_unnamed,
+    is_with_decimal_comma,
 )
 from annotation.readers import TURNS_COLUMN as TURNS
 from annotation.readers import Mapping as ColumnMapping
@@ -129,7 +131,8 @@ CONSTANTS = {
     "ratings": ("rater", "criterion"),
     "verdicts": ("judge", "criterion", "generator"),
 }
-SWITCHES = ("short_rows", "trust_ids")
+SWITCHES = ("short_rows", "trust_ids", "decimal_comma")
+LINE_BREAK = "\\n"  # how a form shows a line break in a text that replaces another
 PER_CRITERION = {"ratings": ("score", "rationale", "ratings"), "verdicts": ("score", "rationale")}
 FIELD_LABELS = {
     "id": gettext_lazy("Item id"),
@@ -275,6 +278,7 @@ def _unstored(user: User, project: Project, file_import: Import, seen: PreviewRe
         "kinds_of_problems": seen.get("kinds_of_problems", []),
         "unread": _unread(seen),
         "speakers": [*mapping.speakers.items(), ("", ""), ("", "")] if "turns" in mapping.columns.values() else [],
+        "replacements": _replacements(mapping),
         "layout": _layout(file_import, mapping, seen),
         "items": [_item(row) for row in seen["rows"]] if file_import.kind == Import.Kind.DATASET else [],
         "lacks_target": _lacks_target(file_import),
@@ -357,14 +361,16 @@ def _unseen(seen: PreviewReport, mapping: ColumnMapping) -> list[PreviewReport]:
 
 def _layout(file_import: Import, mapping: ColumnMapping, seen: PreviewReport) -> dict[str, Any]:
     """The questions about the layout of the files, such as the sheet of a workbook, or the encoding if not UTF-8."""
-    amiss = {problem["code"] for problem in seen["problems"]}
+    problems = [*seen["problems"], *seen.get("kinds_of_problems", [])]
+    amiss = {problem["code"] for problem in problems}
+    commas = {problem["code"] for problem in problems if is_with_decimal_comma(problem["found"].strip("“”"))}
     is_workbook = any(".xlsx" in file.name.lower() for file in file_import.files.all())
     encoding = mapping.encoding and codec_called(mapping.encoding)
     choices = dict(ENCODINGS) if encoding or "encoding" in amiss else {}
     sheets = seen.get("sheets", [])
     return {
         "sheet": (mapping.sheet or "") if is_workbook or "sheet" in amiss else None,
-        "sheets": [*sheets, *([mapping.sheet] if mapping.sheet and mapping.sheet not in sheets else [])],
+        "sheets": [*sheets, *([mapping.sheet] if mapping.sheet and mapping.sheet not in (*sheets, "*") else [])],
         "encodings": {encoding: mapping.encoding, **choices} if encoding else choices,
         "encoding": encoding,
         "first_lines": seen.get("first_lines", []),
@@ -374,7 +380,14 @@ def _layout(file_import: Import, mapping: ColumnMapping, seen: PreviewReport) ->
         "asks_short_rows": mapping.short_rows or "too_few_cells" in amiss,
         "trust_ids": mapping.trust_ids,
         "asks_trust_ids": mapping.trust_ids or "mangled_id" in amiss,
+        "decimal_comma": mapping.decimal_comma,
+        "asks_decimal_comma": mapping.decimal_comma or "not_a_number" in commas,
     }
+
+
+def _replacements(mapping: ColumnMapping) -> list[tuple[str, str]]:
+    """The texts to replace and their replacements, with an empty pair for one more."""
+    return [*((part, words.replace("\n", LINE_BREAK)) for part, words in mapping.replace.items()), ("", "")]
 
 
 def _constants(kind: str, mapping: ColumnMapping) -> list[ConstantShown]:
@@ -419,6 +432,7 @@ def mapping_from_form(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
         constants=_read_constants(form, before),
         values=_read_values(form, before),
         speakers=_read_speakers(form, before),
+        replace=_read_replacements(form, before),
         **_read_layout(form),
     )
 
@@ -463,6 +477,19 @@ def _read_speakers(form: QueryDict, before: ColumnMapping) -> dict[str, str]:
     pairs = zip(form.getlist("speaker_prefix"), form.getlist("speaker"), strict=False)
     prefixes = {prefix.strip().removesuffix(":").strip(): speaker.strip() for prefix, speaker in pairs}
     return {prefix: speaker or prefix.lower() for prefix, speaker in prefixes.items() if prefix}
+
+
+def _read_replacements(form: QueryDict, before: ColumnMapping) -> dict[str, str]:
+    """Texts to replace, with their spaces. Raises ``Refused`` for one that cannot be replaced."""
+    if "replaced_text" not in form:
+        return before.replace
+    pairs = zip(form.getlist("replaced_text"), form.getlist("replacement"), strict=False)
+    replacements = {part: words.replace(LINE_BREAK, "\n") for part, words in pairs if part}
+    try:
+        return ColumnMapping.from_dict({"replace": replacements}).replace
+    except FormatError as error:
+        sentence = _("%(text)s can't be replaced. A * must be inside the text, and only once, as in <span*>.")
+        raise Refused(sentence % {"text": error.problem.found}, code="invalid") from None
 
 
 def read_target(form: QueryDict, file_import: Import) -> dict[str, Any]:

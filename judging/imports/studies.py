@@ -48,7 +48,7 @@ from judging.imports import verdicts
 from judging.models import JudgeRun
 
 # --- files -----------------------------------------------------------------------------------------------------------
-ARCHIVE = ".zip"
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 CONSTANT_FIELDS = (
     "language",
     "generator",
@@ -117,7 +117,7 @@ def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
     """The files of an import, open, by the parts of a study. Raises ``Refused``."""
     with ExitStack() as stack:
         kept = stack.enter_context(opened_files(file_import.files.order_by("pk")))
-        loose = [kept_file for kept_file in kept if not kept_file.file[0].lower().endswith(ARCHIVE)]
+        loose = [kept_file for kept_file in kept if not kept_file.file[0].lower().endswith(ARCHIVES)]
         packed = [kept_file.file for kept_file in kept if kept_file not in loose]
         unpacked = [file for archive in packed for file in _unpacked(archive, stack)]
         files = [*(kept_file.file for kept_file in loose), *unpacked]
