@@ -99,8 +99,10 @@ def test_the_only_sheet_with_rows_is_read_and_of_several_one_has_to_be_named() -
     taken, problems = rows(saved(workbook))
     assert taken == []
     assert problems.sentences() == [
-        "a.xlsx: found rows in the sheets “Ratings”, “Notes”; "
-        'expected sheet: NAME in the mapping, or sheet: "*" for all of them.'
+        (
+            "a.xlsx: found rows in the sheets “Ratings”, “Notes”; "
+            'expected sheet: NAME in the mapping, or sheet: "*" for all of them.'
+        )
     ]
     assert rows(saved(workbook), sheet="Ratings")[0] == [(2, {"id": 1})]
     assert "one of “Sheet”, “Ratings”, “Notes”" in str(rows(saved(workbook), sheet="Rating")[1].shown[0])
