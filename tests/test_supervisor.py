@@ -172,3 +172,45 @@ def test_a_killed_supervisor_leaves_no_orphan(supervise: Callable[..., Running])
     pids = supervisor.pids("steady") + supervisor.pids("deaf") + supervisor.pids("deaf-child")
     supervisor.stop(signal.SIGKILL)
     wait_until(lambda: not any(map(alive, pids)), seconds=GRACE + 5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_signal_to_every_process_at_once_ends_all_in_order(supervise: Callable[..., Running]) -> None:
+    """As systemd sends it with `KillMode=control-group`: to the supervisor, its programs and its warden."""
+    supervisor = supervise("steady")
+    program = supervisor.pids("steady")[0]
+    (warden,) = set(children(supervisor.process.pid)) - {program}
+    for pid in (program, warden, supervisor.process.pid):
+        os.kill(pid, signal.SIGTERM)
+    assert supervisor.process.wait(15) == 0
+    assert not any(map(alive, (program, warden)))
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
+def test_a_worker_ends_when_its_pool_gets_the_signal_too(tmp_path: Path, number: int) -> None:
+    """SIGQUIT goes to the worker alone, which then ends its pool by SIGTERM."""
+    keep = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging"]
+    worker = subprocess.Popen(
+        [*command, "--concurrency", "2", "-l", "ERROR"],
+        env=keep | {"PANELBENCH_DATA_DIR": str(tmp_path), "DEBUG": "on"},
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: len(children(worker.pid)) == 2, seconds=60)
+        time.sleep(2)  # the pool waits for its first task
+        pool = children(worker.pid)
+        for pid in pool if number == signal.SIGTERM else []:
+            os.kill(pid, signal.SIGTERM)
+        os.kill(worker.pid, number)
+        worker.wait(15)
+        assert not any(map(alive, pool))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()

@@ -5,9 +5,11 @@ that a worker can serve one queue only (`celery -A panelbench worker -Q judging`
 """
 
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
-from celery import Celery
+from celery import Celery, signals
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
@@ -75,3 +77,16 @@ app.conf.update(
 )
 app.autodiscover_tasks()
 app.steps["consumer"].add("panelbench.pulses:WorkerPulse")
+
+
+# --- the end of a worker --------------------------------------------------------------------------------------------
+# systemd and others may send SIGTERM to every process of a service at once. With the queue in a folder, the children of
+# a worker share one pipe and its lock. A child that dies of the signal keeps the lock, and its worker waits for it
+# until it is killed. So a child ignores the signal: it finishes its task and ends when its worker says so. With Redis
+# each child has a pipe of its own, and Celery sends the signal itself to cancel a task when the connection is lost.
+def _ignore_sigterm(**_child: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+if not settings.REDIS_URL:
+    signals.worker_process_init.connect(_ignore_sigterm)

@@ -192,6 +192,7 @@ def _watch(reading: int) -> None:
     graces: dict[int, float] = {}
     try:
         os.setsid()  # Ctrl-C in the terminal is for the supervisor
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent to every process at once; the closed pipe ends the warden
         with open(reading) as orders:
             for order in orders:
                 group, grace = map(int, order[1:].split())
