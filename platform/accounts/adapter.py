@@ -10,7 +10,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from accounts import audit, invitations, jobs, tasks, tokens
+from accounts import audit, invitations, mail, tokens
 from accounts.models import User
 from accounts.refusals import Refused
 
@@ -46,12 +46,11 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):
         super().send_notification_mail(template_prefix, user, context, email or user.email)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Render the mail now; a worker sends it. If the queue is down, the account's change is kept and the error
-        logged."""
+        """Render the mail now; a worker sends it, or without a broker this request."""
         site = get_current_site(self.request)
         written = {"request": self.request, "email": email, "current_site": site, **context}
         message = self.render_mail(template_prefix, email, written)
-        jobs.enqueue_task(tasks.send_mail.name, message.subject, message.body, message.to)
+        mail.queue_text(subject=message.subject, body=message.body, to=message.to)
 
 
 class InvitationOnlySocialAdapter(DefaultSocialAccountAdapter):

@@ -133,12 +133,20 @@ def _send(job: Job) -> None:
         waiting.update(sent_at=None, due_at=now)
 
 
-def enqueue_task(task: str, *arguments: Any, expires: float | None = None) -> None:
+def enqueue_task(
+    task: str, *arguments: Any, expires: float | None = None, without_broker: Callable[[], object] | None = None
+) -> None:
     """Send a message that is no job, once the transaction is committed: a wake-up for rows that wait, or a mail.
 
-    Without a broker it is dropped and logged. The next sweep sends rows that wait; a mail is lost.
+    Without a broker it is dropped and logged: the next sweep sends rows that wait. What no row keeps, such as a mail,
+    gives ``without_broker``, which is then called in its place.
     """
-    transaction.on_commit(partial(_queued, task, arguments, expires=expires))
+
+    def send() -> None:
+        if not _queued(task, arguments, expires=expires) and without_broker is not None:
+            without_broker()
+
+    transaction.on_commit(send)
 
 
 def _queued(task: str, arguments: tuple[Any, ...], *, expires: float | None) -> bool:

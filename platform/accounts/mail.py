@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -9,9 +11,16 @@ from allauth.account.adapter import get_adapter
 from allauth.account.forms import default_token_generator
 from allauth.account.utils import filter_users_by_email, user_pk_to_url_str
 from django.conf import settings
-from django.core.mail import send_mail
+from django.core.mail import get_connection, send_mail
 from django.urls import reverse
 from django.utils import translation
+
+from accounts import jobs
+
+
+logger = logging.getLogger(__name__)
+
+IN_REQUEST = 5.0  # seconds that a web request waits for the mail server
 
 
 class Site(NamedTuple):
@@ -21,9 +30,26 @@ class Site(NamedTuple):
     domain: str
 
 
-def mail_text(*, subject: str, body: str, to: list[str]) -> None:
-    """Send a mail that is already rendered."""
-    send_mail(subject, body, settings.DEFAULT_FROM_EMAIL, to)
+def mail_text(*, subject: str, body: str, to: list[str], timeout: float | None = None) -> None:
+    """Send a mail that is already rendered, with the mail server's ``timeout`` in seconds."""
+    server = get_connection(timeout=timeout) if timeout else None
+    send_mail(subject, body, settings.DEFAULT_FROM_EMAIL, to, connection=server)
+
+
+def queue_text(*, subject: str, body: str, to: list[str]) -> None:
+    """Let a worker send a rendered mail, once the transaction is committed; without a broker it is sent at once.
+
+    A mail server that then refuses the mail or is away is logged: the change of the account is kept.
+    """
+    at_once = partial(_mail_at_once, subject=subject, body=body, to=to)
+    jobs.enqueue_task("accounts.tasks.send_mail", subject, body, to, without_broker=at_once)
+
+
+def _mail_at_once(*, subject: str, body: str, to: list[str]) -> None:
+    try:
+        mail_text(subject=subject, body=body, to=to, timeout=IN_REQUEST)
+    except OSError:  # smtplib's errors are OSErrors
+        logger.exception("neither the message broker nor the mail server is available; a mail is lost: %s", subject)
 
 
 def mail_password_reset(*, email: str, root: str, language: str) -> None:

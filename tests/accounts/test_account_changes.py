@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from io import StringIO
+from typing import Any
 
 import pytest
 import time_machine
@@ -24,6 +25,7 @@ from accounts import tokens
 from accounts.models import AuditEntry, Scope, User
 from panelbench.celery import app
 from tests.cast import PASSWORD, Cast
+from tests.workers import absent_broker
 
 NEW = "another long enough one"
 
@@ -164,6 +166,27 @@ def test_a_reset_does_the_same_whether_or_not_the_address_is_registered(cast: Ca
 
     assert asked(cast.maarika.email) == asked("nobody@panelbench.test")
     assert not mail.outbox
+
+
+def test_mails_do_not_get_lost_without_a_broker(
+    cast: Cast, settings: Any, django_capture_on_commit_callbacks: Callable[..., Any]
+) -> None:
+    """What is changed is mailed by the request itself. Where that is impossible too, the change is kept."""
+    if not settings.REDIS_URL:
+        pytest.skip("needs Redis")
+    browser = signed_in(cast)
+    with absent_broker(), django_capture_on_commit_callbacks(execute=True):
+        change_password(browser)
+    changed = ([cast.maarika.email], "[Panelbench] Password Changed")
+    assert [(sent.to, sent.subject) for sent in mail.outbox] == [changed]
+    with absent_broker():
+        page = Client().post("/account/password/reset/", {"email": cast.boris.email}).content.decode()
+    assert "Mails can’t be sent at the moment." in page or "Mails can&#x27;t be sent at the moment." in page
+    settings.EMAIL_BACKEND, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", 1
+    boris = signed_in(cast, "boris")
+    with absent_broker(), django_capture_on_commit_callbacks(execute=True):
+        change_password(boris)
+    assert signed_in(cast, "boris", NEW).get("/me/").status_code == 200
 
 
 class TestPasswords:
