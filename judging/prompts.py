@@ -13,7 +13,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from annotation.readers import is_on_scale
@@ -237,11 +237,17 @@ def render(*, item: ItemText, criteria: Sequence[CriterionBrief], variant: Promp
     a key twice, or more than one criterion in a single call.
     """
     check(criteria, variant)
-    frame = FRAMES[variant.instruction_language]
-    return [
-        {"role": "system", "content": _instructions(criteria, variant, frame)},
-        {"role": "user", "content": f"{fence(item)}\n\n{frame.closing}"},
-    ]
+    return [system_message(criteria, variant), user_message(item, variant)]
+
+
+def system_message(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> Message:
+    """The rubric: the same for every item. The criteria have passed ``check``."""
+    return {"role": "system", "content": _instructions(criteria, variant, FRAMES[variant.instruction_language])}
+
+
+def user_message(item: ItemText, variant: PromptVariant) -> Message:
+    """The fenced item."""
+    return {"role": "user", "content": f"{fence(item)}\n\n{FRAMES[variant.instruction_language].closing}"}
 
 
 def check(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> None:
@@ -261,8 +267,9 @@ def material_key(item: ItemText) -> str:
     """What all marks of an item carry: ten characters of a digest of the whole item, so that the same item is asked
     about in the same bytes and no part of it can hold its own key (50 bits).
     """
-    written = json.dumps(astuple(item), ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return base64.b32encode(hashlib.sha256(written).digest())[:10].decode().lower()
+    turns = [(turn.speaker, turn.text, turn.name) for turn in item.turns]
+    whole = json.dumps((turns, item.fields, item.language, item.title), ensure_ascii=False)
+    return base64.b32encode(hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest())[:10].decode().lower()
 
 
 def fence(item: ItemText) -> str:

@@ -21,7 +21,18 @@ from annotation.layouts import lay_out
 from annotation.models import Criterion, Item, RubricVersion
 from judging import digests, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
-from judging.prompts import CriterionBrief, ItemText, Message, PointBrief, PromptVariant, Turn, render, response_schema
+from judging.prompts import (
+    CriterionBrief,
+    ItemText,
+    Message,
+    PointBrief,
+    PromptVariant,
+    Turn,
+    render,
+    response_schema,
+    system_message,
+    user_message,
+)
 
 # --- items and criteria as a prompt takes them ------------------------------------------------------------------------
 
@@ -103,7 +114,7 @@ class QuestionWriter:
     def __init__(self, run: JudgeRun) -> None:
         self.run = run
         self.variant: PromptVariant = judges.variant_of(run.judge.variant)
-        self._schemas: dict[int | None, dict[str, Any]] = {}
+        self._same_for_every_item: dict[int | None, tuple[dict[str, Any], Message]] = {}
 
     @cached_property
     def _criteria(self) -> dict[int, CriterionBrief]:
@@ -122,13 +133,14 @@ class QuestionWriter:
     def write(self, call: Call) -> Question:
         """The question of one call, its item and the item's dataset at hand."""
         criteria = [self._criteria[call.criterion_id]] if call.criterion_id else list(self._criteria.values())
-        if call.criterion_id not in self._schemas:
-            self._schemas[call.criterion_id] = response_schema(criteria, self.variant)
-        messages = render(item=item_text(call.item), criteria=criteria, variant=self.variant)
+        if call.criterion_id not in self._same_for_every_item:
+            fixed = response_schema(criteria, self.variant), system_message(criteria, self.variant)
+            self._same_for_every_item[call.criterion_id] = fixed
+        schema, instructions = self._same_for_every_item[call.criterion_id]
         sent: dict[str, Any] = {
-            "schema": self._schemas[call.criterion_id],
+            "schema": schema,
             "parameters": self._parameters(call),
-            "messages": messages,
+            "messages": [instructions, user_message(item_text(call.item), self.variant)],
         }
         judge = self.run.judge
         worst = spending.worst_case(judge, **sent)
