@@ -79,7 +79,7 @@ class JudgeForm(forms.Form):
         ),
     )
 
-    timeout = _pace("timeout", _("Seconds for a reply"), _("A reply that takes longer is given up and may still cost."))
+    timeout = _pace("timeout", _("Seconds for a reply"), _("A slower reply is cancelled and may still cost."))
     tries = _pace("tries", _("Tries of a call"), _("How often a call without a reply is sent before it has failed."))
     concurrency = _pace("concurrency", _("Calls at the same time"), _("At most; fewer if the provider is overloaded."))
 

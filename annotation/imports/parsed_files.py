@@ -9,6 +9,7 @@ nothing of such files is stored. They are deleted with their import, as soon as 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
 import shutil
@@ -66,6 +67,11 @@ UNUSED_FOR = timedelta(days=7)  # after which a result of an import that nobody 
 ITEM_PARTS = len(ItemRow.__slots__)  # of a row; what follows only reading needs
 WORDS_OF_A_SENTENCE = 4
 RATING_COLUMN = re.compile(r"(?i)^(?:annotator|rater|reviewer|worker|coder|severity)(?:_?(?:id|name|level))?$")
+OUTPUT_COLUMN = re.compile(
+    r"(?i)^((?:model_?)?(?:output|response|answer|completion|reply|generation|conversation|candidate|translation|hypothesis"
+    r"|summary|sentence|text)[_ .-]?)(a|b|1|2)$"
+)
+CHOSEN, REJECTED = "chosen", "rejected"  # the two outputs of a preference dataset
 CHECKSUM = 32  # bytes at the start of a kept result: the SHA-256 of all that follows
 
 
@@ -204,7 +210,32 @@ def _doubts(columns: Sequence[ColumnFacts]) -> list[str]:
             f"Columns that look like ratings become attributes of the items: {shortened_list(rated)}. "
             "Import this file as ratings too, or leave these columns out."
         )
-    return notes
+    return [*notes, *_outputs_side_by_side([column.name for column in kept], columns)]
+
+
+def _outputs_side_by_side(kept: Sequence[str], columns: Sequence[ColumnFacts]) -> list[str]:
+    """A note on two columns that look like two outputs for one input, with the ways to compare or to rate them."""
+    stems: dict[str, list[str]] = {}
+    for name in kept:
+        if match := OUTPUT_COLUMN.match(name):
+            stems.setdefault(match[1], []).append(name)
+    pairs = {stem: names for stem, names in stems.items() if len(names) == 2}
+    lower = {name.lower(): name for name in kept}
+    if not pairs and CHOSEN in lower and REJECTED in lower:
+        pairs = {"": [lower[CHOSEN], lower[REJECTED]]}
+    if not pairs:
+        return []
+    stem, (first, second) = next(iter(pairs.items()))
+    sentence = (
+        f"The columns {first} and {second} look like two outputs for one input, and become attributes of the items. "
+        "To compare them, use them as Passage A and Passage B (passage_a and passage_b in a mapping)."
+    )
+    key = next((column.name for column in columns if column.target == "id"), "")
+    steps = [{"melt": {f"{stem}{{generator}}": "answer"}}]
+    if key:
+        steps.append({"compose": {key: f"{{{key}}}-{{generator}}"}})
+    offer = f" To rate each of them as an item, add to the mapping: {json.dumps({'shape': steps}, ensure_ascii=False)}"
+    return [sentence + (offer if stem and (not key or key.isidentifier()) else "")]
 
 
 # --- ratings and verdicts -------------------------------------------------------------------------------------------

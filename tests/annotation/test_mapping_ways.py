@@ -188,3 +188,30 @@ def test_columns_that_seem_mapped_wrongly_are_named_by_page_api_and_command(cast
     sound = uploaded(boris, file("sound.csv", QUESTIONS))
     notes = boris.get(f"/api/v1/projects/kassa/imports/{sound.pk}/preview/").json()["report"]["notes"]
     assert not any("sentences" in note or "look like" in note for note in notes)
+
+
+PAIRS = "id,language,prompt,output_1,output_2\nq1,et,Küsimus?,Vastus üks.,Vastus kaks.\nq2,et,Miks?,Sest nii.,Ei tea.\n"
+
+
+def test_two_outputs_side_by_side_are_offered_as_a_pair_or_as_items(cast: Cast, tmp_path: Path) -> None:
+    boris = cast.client("boris")
+    file_import = uploaded(boris, file("pairs.csv", PAIRS), kind="dataset")
+    address = f"/p/kassa/imports/{file_import.pk}/"
+    notes = boris.get(f"/api/v1/projects/kassa{address.removeprefix('/p/kassa')}preview/").json()["report"]["notes"]
+    (note,) = [note for note in notes if "look like two outputs" in note]
+    (tmp_path / "pairs.csv").write_text(PAIRS, encoding="utf-8")
+    assert note in "\n".join(run("import_dataset", tmp_path / "pairs.csv", "--dry-run").lines)
+    assert "The columns output_1 and output_2 look like two outputs" in page(boris, address)
+    # As a pair, chosen in the table of the page.
+    form = {"kind": "dataset", "name": "", "column": ["output_1", "output_2"], "field": ["passage_a", "passage_b"]}
+    boris.post(f"{address}map/", form)
+    assert "look like two outputs" not in page(boris, address)
+    boris.post(f"{address}store/")
+    pair = Item.objects.get(external_id="q1").fields
+    assert pair == {"question": "Küsimus?", "passage_a": "Vastus üks.", "passage_b": "Vastus kaks."}
+    removal.undo(file_import=Import.objects.get(pk=file_import.pk))
+    # As items, by the mapping that the note gives.
+    offered = Mapping.from_yaml("mapping.yaml", note.partition("add to the mapping: ")[2])
+    by_command(tmp_path, "pairs.csv", PAIRS.encode(), offered)
+    items = {item.external_id: (item.generator, item.fields) for item in Item.objects.all()}
+    assert items["q1-2"] == ("2", {"question": "Küsimus?", "answer": "Vastus kaks."}) and len(items) == 4

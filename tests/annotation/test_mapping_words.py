@@ -66,7 +66,8 @@ def test_texts_to_replace_are_given_on_the_page(cast: Cast) -> None:
     boris = cast.client("boris")
     file_import = uploaded(boris, file("t.csv", MARKED_UP))
     address = f"/p/kassa/imports/{file_import.pk}/"
-    assert 'name="replaced_text" value=""' in page(boris, address)
+    shown = page(boris, address)
+    assert 'name="replaced_text" value=""' in shown and "such as &lt;br&gt; or &lt;span*&gt;: * stands" in shown
     form = {"kind": "dataset", "name": "", "replaced_text": ["<br>", "<*>", ""], "replacement": ["\\n", "", "ignored"]}
     boris.post(f"{address}map/", form)
     assert Import.objects.get().mapping["replace"] == {"<br>": "\n", "<*>": ""}
