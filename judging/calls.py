@@ -32,8 +32,9 @@ from django.utils import timezone
 from annotation import bulk
 from judging import client, judges, runs, spending
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.probabilities import weighed
 from judging.prompts import PromptVariant
-from judging.replies import Reading, parse
+from judging.replies import Reading, Status, parse
 from judging.requests import Question, QuestionWriter
 
 LEASE = timedelta(seconds=30)
@@ -55,7 +56,7 @@ SETTLED = (
 )
 VERDICT = (
     *("run_id", "item_id", "criterion_id", "repeat", "attempt_id"),
-    *("status", "score", "applicable", "fractional", "coerced", "rationale"),
+    *("status", "score", "applicable", "fractional", "coerced", "rationale", "expected", "confidence"),
 )
 
 
@@ -94,7 +95,7 @@ def take_calls(
             return TakenCalls(lease=token)
         due = Q(not_before=None) | Q(not_before__lte=now)
         waiting = run.calls.filter(due, state=Call.State.WAITING).order_by("pk")
-        rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item__dataset")
+        rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item__dataset", "repairs")
         writer = writer or QuestionWriter(run)
         written = _written(writer, rows[: max(limit, REUSE) if writer.can_reuse else limit])
         reused = _reuse_replies(run, writer, written, now) if writer.can_reuse else frozenset()
@@ -109,12 +110,12 @@ def _reuse_replies(
 ) -> frozenset[int]:
     """Settle the calls whose request has had a reply in another run of the judge; returns them."""
     untried = {question.call.pk: question for question in questions}
-    for call in Attempt.objects.filter(call__in=[*untried]).values_list("call", flat=True):
+    for call in Attempt.objects.filter(call__in=[*untried], call__repairs=None).values_list("call", flat=True):
         untried.pop(call, None)
     keys = {question.reply_key for question in untried.values()}
     replied = Attempt.objects.filter(reply_key__in=keys, outcome=Attempt.Outcome.REPLIED)
-    read = Verdict.objects.filter(attempt=OuterRef("pk")).exclude(status=Verdict.Status.ERROR)
-    known = replied.filter(Exists(read), call__run__judge=run.judge_id).select_related("call").defer("request")
+    known = replied.filter(call__state=Call.State.SETTLED, call__run__judge=run.judge_id).exclude(reply={})
+    known = known.select_related("call").defer("request")
     known = known.order_by("pk")
     sources = {source.reply_key: source for source in known}
     own = {(source.reply_key, source.call.item_id): source for source in known}  # before that of an item of equal text
@@ -126,8 +127,7 @@ def _reuse_replies(
     for outcome, pk in zip(outcomes, bulk.reserve_keys(Attempt, len(outcomes)), strict=True):
         outcome.attempt.pk = pk
     bulk.insert(Attempt, ATTEMPT, [_attempt_row(outcome.question, outcome.attempt) for outcome in outcomes])
-    _insert_verdicts(outcomes, kept=())
-    _move(outcomes, state=Call.State.SETTLED, not_before=None, tried=0)
+    _settle(outcomes, asked_again=[outcome.call.pk for outcome in outcomes if outcome.call.repairs_id])
     if outcomes:
         runs.announce_finish(run.pk)
     return frozenset(outcome.call.pk for outcome in outcomes)
@@ -138,7 +138,7 @@ def _reused_outcome(question: Question, source: Attempt, variant: PromptVariant,
     answer = client.stored_answer(source.reply)
     attempt = Attempt(
         call=question.call,
-        number=1,
+        number=2 if question.call.repairs_id else 1,
         outcome=Attempt.Outcome.REUSED,
         reply=source.reply,
         served_model=source.served_model,
@@ -148,7 +148,8 @@ def _reused_outcome(question: Question, source: Attempt, variant: PromptVariant,
         at=now,
     )
     readings = _readings(question, answer, variant)
-    return CallOutcome(question=question, lease=uuid4(), attempt=attempt, readings=readings)
+    repair = _is_worth_repairing(question, readings, answer, variant)
+    return CallOutcome(question=question, lease=uuid4(), attempt=attempt, readings=readings, repair=repair)
 
 
 def _written(writer: QuestionWriter, calls: Iterable[Call]) -> list[Question]:
@@ -264,7 +265,10 @@ def _free(held: QuerySet[Call]) -> int:
         again = Call.objects.filter(pk__in=[key for key in keys if key not in tired])
         again.filter(pk__in=lost).update(tries=F("tries") + 1)
         again.update(state=Call.State.WAITING, **free)
-        Call.objects.filter(pk__in=tired).update(state=Call.State.FAILED, tries=F("tries") + 1, **free)
+        given_up = Call.objects.filter(pk__in=tired)
+        replied = given_up.exclude(repairs=None)
+        replied.update(state=Call.State.SETTLED, tries=F("tries") + 1, **free)
+        given_up.filter(repairs=None).update(state=Call.State.FAILED, tries=F("tries") + 1, **free)
         for run_pk in {call.run_id for call in leased if call.pk in tired}:
             runs.announce_finish(run_pk)
     return len(leased)
@@ -277,7 +281,8 @@ def _free(held: QuerySet[Call]) -> int:
 class CallOutcome:
     """What one request came to: the attempt as settled, and the readings of its reply or when to try again.
 
-    Neither: the provider will answer nobody now, and the call waits as if it had not been tried.
+    Neither: the provider will answer nobody now, and the call waits as if it had not been tried. ``repair``: the reply
+    can't be read, and the call waits to ask once more.
     """
 
     question: Question
@@ -286,6 +291,7 @@ class CallOutcome:
     readings: Sequence[Reading] = ()
     retry_at: datetime | None = None
     dropped: Sequence[str] = ()
+    repair: bool = False
 
     @property
     def call(self) -> Call:
@@ -311,18 +317,37 @@ def answered_outcome(
         latency=answer.latency,
     )
     readings = _readings(question, answer, variant)
-    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=readings, dropped=answer.dropped)
+    return CallOutcome(
+        question=question,
+        lease=lease,
+        attempt=attempt,
+        readings=readings,
+        dropped=answer.dropped,
+        repair=_is_worth_repairing(question, readings, answer, variant),
+    )
+
+
+def _is_worth_repairing(
+    question: Question, readings: Sequence[Reading], answer: client.ProviderAnswer, variant: PromptVariant
+) -> bool:
+    """Whether the model is shown its reply and asked once more: it said something, and a criterion is unreadable."""
+    unread = any(reading.status == "unparsed" for reading in readings)
+    return variant.repair and unread and question.call.repairs_id is None and bool(answer.readable.strip())
 
 
 def _readings(question: Question, answer: client.ProviderAnswer, variant: PromptVariant) -> list[Reading]:
-    return parse(
+    readings = parse(
         answer.readable,
         criteria=question.criteria,
         variant=variant,
         finish_reason=answer.finish_reason,
         refusal=answer.refusal,
-        material=question.messages[-1]["content"],
+        material=question.messages[1]["content"],
     )
+    readings = weighed(readings, reply=answer.raw, criteria=question.criteria)
+    if question.call.repairs_id is None:
+        return readings
+    return [replace(reading, coerced=",".join(filter(None, (reading.coerced, "repaired")))) for reading in readings]
 
 
 def unavailable_outcome(question: Question, unavailable: client.ProviderUnavailable, *, lease: UUID) -> CallOutcome:
@@ -347,7 +372,8 @@ def refused_outcome(question: Question, no: client.ProviderRefused, *, lease: UU
     Where it will answer none, the call waits for the run to be resumed.
     """
     attempt = _finished_attempt(question, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(question))
-    readings = [Reading(criterion=criterion.key, status="refused") for criterion in question.criteria]
+    status: Status = "unparsed" if question.call.repairs_id else "refused"
+    readings = [Reading(criterion=criterion.key, status=status) for criterion in question.criteria]
     return CallOutcome(question=question, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
 
 
@@ -396,8 +422,7 @@ def settle_call(*, outcomes: Sequence[CallOutcome]) -> int:
             for outcome in settled
             if outcome.question.attempt.number > 1 or open_calls[outcome.call.pk] != outcome.lease
         ]
-        _insert_verdicts(settled, kept=_kept_verdicts(asked_again))
-        _move(settled, state=Call.State.SETTLED, not_before=None)
+        _settle(settled, asked_again=asked_again, tried=1)
         _try_again(again)
         for run_pk in {outcome.call.run_id for outcome in (*settled, *again)}:
             runs.announce_finish(run_pk)
@@ -443,6 +468,17 @@ def _settled_row(attempt: Attempt) -> tuple[Any, ...]:
     return *(plain[name] if name in plain else getattr(attempt, name) for name in SETTLED), attempt.pk
 
 
+def _settle(outcomes: Sequence[CallOutcome], *, asked_again: Sequence[int], tried: int = 0) -> None:
+    """Store the readings of the replies; their calls are settled, or wait to ask once more."""
+    _insert_verdicts(outcomes, kept=_kept_verdicts(asked_again))
+    repaired = [outcome for outcome in outcomes if outcome.repair]
+    read = [outcome for outcome in outcomes if not outcome.repair]
+    _move(read, state=Call.State.SETTLED, not_before=None, tried=tried)
+    _move(repaired, state=Call.State.WAITING, not_before=None, tried=tried)
+    for outcome in repaired:
+        Call.objects.filter(pk=outcome.call.pk).update(repairs=outcome.attempt.pk)
+
+
 def _insert_verdicts(outcomes: Sequence[CallOutcome], *, kept: Collection[tuple[int, str]]) -> None:
     versions = JudgeRun.objects.filter(pk__in={outcome.call.run_id for outcome in outcomes})
     pairs = versions.values_list("pk", "rubric_version__criteria__key", "rubric_version__criteria")
@@ -468,7 +504,8 @@ def _kept_verdicts(asked_again: Sequence[int]) -> set[tuple[int, str]]:
 def _verdict_row(outcome: CallOutcome, reading: Reading, criterion_pk: int) -> tuple[Any, ...]:
     call, coerced = outcome.call, (reading.coerced or "")[:80]
     identity = call.run_id, call.item_id, criterion_pk, call.repeat, outcome.attempt.pk
-    return *identity, reading.status, reading.score, reading.applicable, reading.fractional, coerced, reading.rationale
+    read = reading.status, reading.score, reading.applicable, reading.fractional, coerced, reading.rationale
+    return *identity, *read, reading.expected, reading.confidence
 
 
 def _move(outcomes: Sequence[CallOutcome], *, state: str, not_before: datetime | None, tried: int = 1) -> None:
@@ -489,7 +526,8 @@ def _try_again(outcomes: Sequence[CallOutcome]) -> None:
             continue
         tired = outcome.call.tries + 1 >= judges.pace(outcome.call.run.judge).tries
         tired = tired or counted.get(outcome.call.pk, 0) >= MOST_UNREADABLE
-        _move([outcome], state=Call.State.FAILED if tired else Call.State.WAITING, not_before=outcome.retry_at)
+        given_up = Call.State.SETTLED if outcome.call.repairs_id else Call.State.FAILED  # it has had a reply
+        _move([outcome], state=given_up if tired else Call.State.WAITING, not_before=outcome.retry_at)
 
 
 # --- leases of workers that died --------------------------------------------------------------------------------------

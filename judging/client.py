@@ -25,7 +25,7 @@ import orjson
 
 from accounts.inputs import storable, storable_value
 from judging.prompts import Message
-from judging.replies import CUT_OFF
+from judging.replies import CUT_OFF, tool_arguments
 
 if TYPE_CHECKING:
     import httpx2
@@ -33,11 +33,15 @@ if TYPE_CHECKING:
 
 TOKEN_LIMITS: Final = ("max_tokens", "max_completion_tokens")
 """The two names of the limit on a reply's tokens. It is renamed where a model wants the other, and never dropped."""
-RESERVED: Final = frozenset({"model", "messages", "stream", "stream_options", "n", "response_format"})
+RESERVED: Final = frozenset(
+    {"model", "messages", "stream", "stream_options", "n", "response_format", "tools", "tool_choice"}
+)
 """Parameters that are set here, and none of a judge."""
 _RETRYABLE: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-_FORMATS: Final = ("json_schema", "json_object", "none")
+FORMATS: Final = ("json_schema", "json_object", "tool_call", "none")
+"""The forms in which a reply is asked for, the strictest first; `none` leaves it to the words of the prompt."""
+_TOOL: Final = "verdicts"
 _MANY_BRACKETS: Final = 300
 _RENAMED: Final = {TOKEN_LIMITS[0]: TOKEN_LIMITS[1], TOKEN_LIMITS[1]: TOKEN_LIMITS[0]}
 LARGEST_BODY: Final = 8 * 2**20  # bytes of a reply that are read; of one that is packed, fewer: they unpack
@@ -144,8 +148,11 @@ class ProviderAnswer:
 
 
 @asynccontextmanager
-async def connect(endpoint: Endpoint) -> AsyncIterator[Connection]:
-    """A connection made in the running loop and closed there. Raises ``Refused`` (fatal) when its key is not set."""
+async def connect(endpoint: Endpoint, *, refused: Mapping[str, list[str]] | None = None) -> AsyncIterator[Connection]:
+    """A connection made in the running loop and closed there. Raises ``Refused`` (fatal) when its key is not set.
+
+    ``refused`` is what models are known to refuse; what they refuse now is added to its lists.
+    """
     import openai
 
     key = _key(endpoint)
@@ -163,7 +170,7 @@ async def connect(endpoint: Endpoint) -> AsyncIterator[Connection]:
         },
     )
     async with client:
-        yield Connection(endpoint, client)
+        yield Connection(endpoint, client, refused=dict(refused or {}))
 
 
 def _key(endpoint: Endpoint) -> str:
@@ -194,8 +201,8 @@ async def ask(
     """Put one question and return the reply, whatever it says.
 
     A format or parameter that the model refuses by name is left out and the question put again (json_schema, then
-    json_object, then no format): such refusals cost nothing. Raises ``Unavailable`` or ``Refused``; nothing else.
-    ``ValueError`` is for a caller's mistake: a reserved parameter.
+    json_object, then a tool call, then no format): such refusals cost nothing. Raises ``Unavailable`` or ``Refused``;
+    nothing else. ``ValueError`` is for a caller's mistake: a reserved parameter.
     """
     if reserved := RESERVED & parameters.keys():
         raise ValueError(f"not a parameter of a judge: {', '.join(sorted(reserved))}")
@@ -247,15 +254,24 @@ def _body(
     kept |= {_RENAMED[name]: parameters[name] for name in dropped if _RENAMED.get(name, name) not in {name, *refused}}
     body: dict[str, Any] = {"model": model, "messages": list(messages), **kept}
     if schema is not None:
-        chosen = next(form for form in _FORMATS if form == "none" or form not in refused)
-        dropped += _FORMATS[: _FORMATS.index(chosen)]
+        chosen = reply_form(refused)
+        dropped += FORMATS[: FORMATS.index(chosen)]
         body |= _response_format(chosen, schema)
     return body, tuple(dropped)
+
+
+def reply_form(refused: Sequence[str]) -> str:
+    """The strictest form of a reply that a model has not refused."""
+    return next(form for form in FORMATS if form == "none" or form not in refused)
 
 
 def _response_format(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "none":
         return {}
+    if kind == "tool_call":
+        function = {"name": _TOOL, "description": "The verdicts on the material.", "parameters": dict(schema)}
+        chosen = {"type": "function", "function": {"name": _TOOL}}
+        return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
     if kind == "json_object":
         return {"response_format": {"type": kind}}
     return {"response_format": {"type": kind, kind: {"name": "verdicts", "strict": True, "schema": dict(schema)}}}
@@ -396,6 +412,8 @@ def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | Non
         )
         if named:
             return str(reply_format["type"])
+    if "tools" in body and re.search(r"tool|function", f"{words.get('param')} {message}"):
+        return "tool_call"
     names = [name for name in body if name not in RESERVED]
     if words.get("param") in names:
         return str(words["param"])
@@ -474,6 +492,8 @@ def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message = _object(choice.get("message"))
     message_parts = {name: _text(message.get(name))[:LONGEST_TEXT] for name in _SAID if message.get(name)}
+    if not message_parts.get("content") and (arguments := tool_arguments(message)):
+        message_parts["content"] = arguments[:LONGEST_TEXT]
     ended = _text(choice.get("finish_reason"))[:80] or None
     kept = {name: _text(reply.get(name))[:200] for name in ("id", "model", "system_fingerprint") if reply.get(name)}
     usage = {name: _count(count) for name, count in list(_object(reply.get("usage")).items())[:40]}
@@ -498,7 +518,7 @@ def _answer(
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message, usage = _object(choice.get("message")), _object(reply.get("usage"))
     return ProviderAnswer(
-        text=_text(message.get("content")),
+        text=text if (text := _text(message.get("content"))).strip() else tool_arguments(message) or text,
         finish_reason=_text(choice.get("finish_reason")) or None,
         refusal=_text(message.get("refusal")) or None,
         reasoning=_text(message.get("reasoning_content") or message.get("reasoning")),

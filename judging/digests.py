@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final
 
 from judging.prompts import (
@@ -15,6 +14,7 @@ from judging.prompts import (
     PromptVariant,
     Turn,
     render,
+    repair_turn,
     response_schema,
 )
 
@@ -52,7 +52,8 @@ def template_digest(variant: PromptVariant) -> str:
     criteria = _SPECIMEN_CRITERIA if variant.grouping == "compound" else _SPECIMEN_CRITERIA[:1]
     shown = [render(item=_SPECIMEN_ITEM, criteria=[criterion], variant=variant) for criterion in _SPECIMEN_CRITERIA]
     together = render(item=_SPECIMEN_ITEM, criteria=criteria, variant=variant)
-    return digest([shown, together, response_schema(criteria, variant)])
+    shape = [shown, together, response_schema(criteria, variant)]
+    return digest([*shape, repair_turn([], "", variant)] if variant.repair else shape)
 
 
 def judge_digest(*, endpoint: str, model: str, variant: PromptVariant, parameters: Mapping[str, Any]) -> str:
@@ -61,7 +62,7 @@ def judge_digest(*, endpoint: str, model: str, variant: PromptVariant, parameter
         {
             "endpoint": endpoint,
             "model": model,
-            "variant": asdict(variant),
+            "variant": variant.factors,
             "template": template_digest(variant),
             "parameters": dict(parameters),
         }

@@ -185,7 +185,7 @@ BUNDLE_MEMBERS = (
         model=Call,
         rows=lambda project: Call.objects.filter(run__project=project),
         refers={"run": "runs", "item": "items", "criterion": "criteria"},
-        leaves=("lease", "leased_until", "not_before"),
+        leaves=("lease", "leased_until", "not_before", "repairs"),
         on_write=_unleased,
     ),
     Member(
@@ -202,5 +202,6 @@ BUNDLE_MEMBERS = (
         model=Verdict,
         rows=lambda project: Verdict.objects.filter(run__project=project),
         refers={"run": "runs", "item": "items", "criterion": "criteria", "attempt": "attempts"},
+        leaves=("expected", "confidence"),
     ),
 )

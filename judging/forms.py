@@ -79,6 +79,11 @@ class JudgeForm(forms.Form):
         ),
     )
 
+    repair = forms.BooleanField(
+        label=_("Ask once more when a reply can't be read"),
+        required=False,
+        help_text=_("The model sees its reply and is asked for the same verdict in the right form. This costs a call."),
+    )
     timeout = _pace("timeout", _("Seconds for a reply"), _("A slower reply is cancelled and may still cost."))
     tries = _pace("tries", _("Tries of a call"), _("How often a call without a reply is sent before it has failed."))
     concurrency = _pace("concurrency", _("Calls at the same time"), _("At most; fewer if the provider is overloaded."))
@@ -99,7 +104,7 @@ class JudgeForm(forms.Form):
         """What `judges.declare` takes."""
         plain = {name: self.cleaned_data[name] for name in ("name", "provider", "model", "parameters")}
         variant = {name: self.cleaned_data[name] for name in ("grouping", "anchor_detail", "instruction_language")}
-        variant["explanation"] = self.cleaned_data["explanation"] == "yes"
+        variant |= {"explanation": self.cleaned_data["explanation"] == "yes", "repair": self.cleaned_data["repair"]}
         return {**plain, "variant": variant, **{name: self.cleaned_data[name] for name in judges.PACES}}
 
 

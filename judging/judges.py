@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import audit
@@ -16,7 +18,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from judging import digests, spending
 from judging.client import RESERVED, Endpoint
-from judging.models import Judge
+from judging.models import Judge, ModelCapability
 from judging.prompts import INSTRUCTION_LANGUAGES, PromptVariant
 
 FACTORS = {
@@ -24,6 +26,7 @@ FACTORS = {
     "anchor_detail": ("name", "anchors", "reasons"),
     "explanation": (True, False),
     "instruction_language": tuple(sorted(INSTRUCTION_LANGUAGES)),
+    "repair": (True, False),
 }
 
 # The default, the least and the most of each. A worker's task may take as long as the longest reply (judging.tasks).
@@ -65,7 +68,7 @@ def declare(
                 provider=provider,
                 model=model,
                 parameters=sent,
-                variant=asdict(prompt),
+                variant=prompt.factors,
                 simulated=settings.PROVIDERS[provider].simulated,
                 digest=digest,
                 created_by=actor,
@@ -131,6 +134,28 @@ def endpoint(judge: Judge) -> Endpoint:
         tokens_per_minute=provider.tokens_per_minute,
         simulated=provider.simulated,
     )
+
+
+LEARNT_FOR = timedelta(days=30)  # then what a model refused is tried again
+
+
+def refused_by_model(judge: Judge) -> list[str]:
+    """What the judge's model has refused by name lately: formats of a reply, and parameters."""
+    return refused_by_models().get((judge.provider, judge.model), [])
+
+
+def refused_by_models() -> dict[tuple[str, str], list[str]]:
+    """The same of every model, by provider and model."""
+    lately = ModelCapability.objects.filter(learnt_at__gt=timezone.now() - LEARNT_FOR)
+    return {(known.provider, known.model): list(known.refused) for known in lately}
+
+
+def learn(judge: Judge, refused: Sequence[str]) -> None:
+    """Keep what the judge's model has refused, for every judge that asks it."""
+    if refused and list(refused) != refused_by_model(judge):
+        about: dict[str, Any] = {"provider": judge.provider, "model": judge.model}
+        learnt = {"refused": list(refused), "learnt_at": timezone.now()}
+        ModelCapability.objects.update_or_create(**about, defaults=learnt)
 
 
 @dataclass(frozen=True, slots=True)

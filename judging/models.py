@@ -77,6 +77,22 @@ class Judge(models.Model):
         return self.name
 
 
+class ModelCapability(models.Model):
+    """What a provider's model has refused by name, so that it is not sent again: formats of a reply, parameters.
+
+    Learnt from its errors, once for all projects; after a while it is tried anew (judging/judges.py).
+    """
+
+    provider = models.CharField(max_length=80)
+    model = models.CharField(max_length=160)
+    refused = models.JSONField(default=list)
+    learnt_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering: ClassVar = ["provider", "model"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["provider", "model"], name="capability_once")]
+
+
 class JudgeRunQuerySet(models.QuerySet["JudgeRun"]):
     def visible_to(self, user: User) -> JudgeRunQuerySet:
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
@@ -130,7 +146,8 @@ class Call(models.Model):
     """One question to be put to the judge: an item, a repeat, and a criterion (or all of them, in a compound prompt).
 
     Rows are made when the run starts. A worker leases a call by compare-and-set, and only the holder of the lease may
-    settle it; the reply that settled it is an attempt. A lease that ran out is taken up again by the sweeper.
+    settle it; the reply that settled it is an attempt. A lease that ran out is taken up again by the sweeper. A call
+    that `repairs` an attempt waits to ask once more, for that reply could not be read.
     """
 
     class State(models.TextChoices):
@@ -148,6 +165,7 @@ class Call(models.Model):
     leased_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField(null=True)
     tries = models.PositiveSmallIntegerField(default=0)
+    repairs = models.ForeignKey("Attempt", null=True, on_delete=models.PROTECT, related_name="+")
 
     class Meta:
         constraints: ClassVar = [
@@ -225,7 +243,11 @@ class Attempt(models.Model):
 
 
 class Verdict(models.Model):
-    """A judge's score on one criterion, or the reason there is none. A number off the scale is kept, for no mean."""
+    """A judge's score on one criterion, or the reason there is none. A number off the scale is kept, for no mean.
+
+    Where the reply has the probabilities of its tokens, `expected` is the mean of the scale's points by them, and
+    `confidence` the probability of the score that was given.
+    """
 
     class Status(models.TextChoices):
         OK = "ok", _("Read")
@@ -245,6 +267,8 @@ class Verdict(models.Model):
     fractional = models.BooleanField(default=False)
     coerced = models.CharField(max_length=80, blank=True)
     rationale = models.TextField(blank=True)
+    expected = models.FloatField(null=True)
+    confidence = models.FloatField(null=True)
     attempt = models.ForeignKey(Attempt, null=True, on_delete=models.PROTECT, related_name="verdicts")
 
     class Meta:

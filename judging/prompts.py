@@ -13,7 +13,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from annotation.readers import is_on_scale
@@ -24,6 +24,7 @@ AnchorDetail = Literal["name", "anchors", "reasons"]
 Message = dict[str, str]
 
 NOT_APPLICABLE: Final = "N/A"
+LONGEST_SHOWN_REPLY: Final = 4_000  # characters of an unreadable reply that its model is shown
 MOST_CHOICES: Final = 21  # scores of a stepped scale that are spelled out
 
 MARK_WORDS: Final = ("BEGIN", "END", "TURN", "FIELD")
@@ -76,6 +77,7 @@ class Frame:
     rationale_first: str
     rationale: str
     closing: str
+    repair: str
 
 
 FRAMES: Final[dict[str, Frame]] = {
@@ -104,6 +106,10 @@ FRAMES: Final[dict[str, Frame]] = {
         rationale_first="Write each rationale before its score, in English, and let the score follow from it.",
         rationale="one or two short sentences",
         closing="Rate the material above by the rubric and reply with the JSON object only.",
+        repair=(
+            "Your reply could not be read. Give the same verdict again as one JSON object in the form described above, "
+            "with no other text."
+        ),
     ),
     "et": Frame(
         role=(
@@ -130,6 +136,10 @@ FRAMES: Final[dict[str, Frame]] = {
         rationale_first="Kirjuta iga põhjendus enne skoori, eesti keeles, ja lase skooril põhjendusest tuleneda.",
         rationale="üks või kaks lühikest lauset",
         closing="Hinda ülaltoodud materjali hindamisjuhendi järgi ja vasta ainult JSON-objektiga.",
+        repair=(
+            "Sinu vastust ei olnud võimalik lugeda. Anna sama hinnang uuesti ühe JSON-objektina ülal kirjeldatud "
+            "kujul, ilma muu tekstita."
+        ),
     ),
 }
 INSTRUCTION_LANGUAGES: Final = frozenset(FRAMES)
@@ -222,12 +232,26 @@ class ItemText:
 
 @dataclass(frozen=True, slots=True)
 class PromptVariant:
-    """The independent factors of a prompt (S4 3.3, S1 5.3, S0 3.5)."""
+    """The independent factors of a prompt (S4 3.3, S1 5.3, S0 3.5). With `repair`, a reply that can't be read is
+    shown to the model, which is asked once more."""
 
     grouping: Grouping = "compound"
     anchor_detail: AnchorDetail = "anchors"
     explanation: bool = True
     instruction_language: str = "en"
+    repair: bool = False
+
+    @property
+    def factors(self) -> dict[str, Any]:
+        """The factors as they are stored and digested: one that came later is left out at its default, so that judges
+        from before it stay what they are."""
+        return {name: level for name, level in asdict(self).items() if name != "repair" or level}
+
+
+def repair_turn(messages: Sequence[Message], reply: str, variant: PromptVariant) -> list[Message]:
+    """The messages that ask once more, after a reply that could not be read."""
+    asked = {"role": "user", "content": FRAMES[variant.instruction_language].repair}
+    return [*messages, {"role": "assistant", "content": reply[:LONGEST_SHOWN_REPLY] or "-"}, asked]
 
 
 def render(*, item: ItemText, criteria: Sequence[CriterionBrief], variant: PromptVariant) -> list[Message]:

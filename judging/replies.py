@@ -31,8 +31,8 @@ _NA_SPELLINGS: Final = frozenset({"n/a", "na", "n.a.", "n.a", "not applicable"})
 # Braces that open nothing readable are given up on after this many, so that no reply costs quadratic time.
 _FAILED_STARTS: Final = 200
 
-_NUMBER: Final = r"[-+]?\d{1,12}(?:\.\d{1,12})?"
-_AS_TEXT: Final = re.compile(rf"({_NUMBER})(?:\s*(?:/|out of)\s*({_NUMBER}))?", re.IGNORECASE)
+NUMBER: Final = r"[-+]?\d{1,12}(?:\.\d{1,12})?"
+_AS_TEXT: Final = re.compile(rf"({NUMBER})(?:\s*(?:/|out of)\s*({NUMBER}))?", re.IGNORECASE)
 _THINKING: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAGS: Final = (
     re.compile(r"\[RESULT\](.*?)(?:\[END\]|\[|\n|\Z)", re.DOTALL),
@@ -43,7 +43,7 @@ _RATIONALE_OPENS: Final = re.compile(r"\[FEEDBACK\]|<(?:justification|explanatio
 _RATIONALE_CLOSES: Final = re.compile(r"\[RESULT\]|</(?:justification|explanation|rationale|feedback)>", re.IGNORECASE)
 # "Score: 3", "**Score**: 3/4". What follows must end the number: no range, percentage, list or decimal comma.
 _LINE_VALUE: Final = (
-    rf"\s*[:=][\s*_\"'`(\[]{{0,4}}?(n/a\b|{_NUMBER}(?:\s*(?:/|out of)\s*{_NUMBER})?)"
+    rf"\s*[:=][\s*_\"'`(\[]{{0,4}}?(n/a\b|{NUMBER}(?:\s*(?:/|out of)\s*{NUMBER})?)"
     r"(?![\w%|/])(?![.,]\d)(?!\s*(?:[%|/]|[-\u2013\u2014~]\s*\d|(?:to|or|out|/)\b))"
 )
 _SCORED_LINE: Final = re.compile(rf"\w{_LINE_VALUE}|\[RESULT\]|</(?:answer|score|rating|grade)>", re.IGNORECASE)
@@ -63,7 +63,8 @@ class Reading:
     ``score`` is a number for ``ok`` (unless ``applicable`` is false) and for ``out_of_range``, else ``None``.
     ``fractional`` marks an ordinal score between two points. ``coerced`` names, comma-separated, what had to be bent
     to read it: where it stood (mended, prose, broken, tagged, wrapped, key, field, flat) and how it was written (text,
-    decimal, ratio, label, spelling).
+    decimal, ratio, label, spelling); ``repaired`` when the model was asked once more. ``expected`` and ``confidence``
+    come from the probabilities of the score's token, see ``weighed``.
     """
 
     criterion: str
@@ -73,6 +74,8 @@ class Reading:
     rationale: str = ""
     coerced: str | None = None
     fractional: bool = False
+    expected: float | None = None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +162,28 @@ def _agreed(criterion: CriterionBrief, readings: list[Reading]) -> Reading:
 def reply_text(reply: Mapping[str, Any]) -> str:
     """The text of a stored reply (a chat completion), for people to read.
 
-    Its content, else its refusal, else its reasoning; without any, the finish reason in parentheses. A reply of
-    another shape is shown as JSON; without a reply the text is empty.
+    Its content, else what it calls a tool with, else its refusal, else its reasoning; without any, the finish reason in
+    parentheses. A reply of another shape is shown as JSON; without a reply the text is empty.
     """
     try:
         choice = reply["choices"][0]
         texts = [choice["message"].get(part) for part in ("content", "refusal", "reasoning_content", "reasoning")]
+        texts.insert(1, tool_arguments(choice["message"]))
         finish_reason = f"({choice.get('finish_reason')})"
     except (LookupError, TypeError, AttributeError):
         return json.dumps(reply, ensure_ascii=False, indent=2) if reply else ""
     return next((text for text in texts if isinstance(text, str) and text.strip()), finish_reason)
+
+
+def tool_arguments(message: Mapping[str, Any]) -> str:
+    """What the first tool that a message calls is called with, as text; empty without any."""
+    try:
+        arguments = message["tool_calls"][0]["function"]["arguments"]
+    except (LookupError, TypeError):
+        return ""
+    if isinstance(arguments, dict):
+        return json.dumps(arguments, ensure_ascii=False)
+    return arguments if isinstance(arguments, str) else ""
 
 
 # --- From an offer to a reading -------------------------------------------------------------------------------------
@@ -374,7 +389,7 @@ _AFTER_KEY: Final = re.compile(r"\s{0,40}:")
 _AFTER_NUMBER: Final = re.compile(rf"\s{{0,40}}(?:,?\s{{0,40}}[}}\]]|,\s{{0,40}}\Z|,?{_NEXT_KEY})")
 _AFTER_STRING: Final = re.compile(rf"{_AFTER_NUMBER.pattern}|\s{{0,40}}\Z")
 _BARE_KEY: Final = re.compile(r"[^\W\d]\w{0,80}")
-_BARE_VALUE: Final = re.compile(rf"{_NUMBER}|[A-Za-z]{{4,5}}")
+_BARE_VALUE: Final = re.compile(rf"{NUMBER}|[A-Za-z]{{4,5}}")
 _BACKSLASHES: Final = re.compile(r"\\{0,64}$")
 _LITERALS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "'": "'", "\\": "\\", "/": "/"}

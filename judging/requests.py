@@ -29,10 +29,12 @@ from judging.prompts import (
     PromptVariant,
     Turn,
     render,
+    repair_turn,
     response_schema,
     system_message,
     user_message,
 )
+from judging.replies import reply_text
 
 # --- items and criteria as a prompt takes them ------------------------------------------------------------------------
 
@@ -137,10 +139,13 @@ class QuestionWriter:
             fixed = response_schema(criteria, self.variant), system_message(criteria, self.variant)
             self._same_for_every_item[call.criterion_id] = fixed
         schema, instructions = self._same_for_every_item[call.criterion_id]
+        messages = [instructions, user_message(item_text(call.item), self.variant)]
+        if call.repairs is not None:
+            messages = repair_turn(messages, storable(reply_text(call.repairs.reply)), self.variant)
         sent: dict[str, Any] = {
             "schema": schema,
             "parameters": self._parameters(call),
-            "messages": [instructions, user_message(item_text(call.item), self.variant)],
+            "messages": messages,
         }
         judge = self.run.judge
         worst = spending.worst_case(judge, **sent)

@@ -319,7 +319,7 @@ def rerun_failed(*, run: JudgeRun, statuses: Sequence[str] = RERUN[:1], actor: U
     with transaction.atomic():
         open_run = JudgeRun.objects.select_for_update(no_key=True).filter(pk=run.pk, state__in=LIVE).exists()
         again = Call.objects.filter(wanted, run=run)
-        count = again.update(state=Call.State.WAITING, tries=0, not_before=None) if open_run else 0
+        count = again.update(state=Call.State.WAITING, tries=0, not_before=None, repairs=None) if open_run else 0
         if not count:
             raise Refused(_("No call of this run can be repeated."), code="nothing_failed")
         audit.record(actor=actor, project=run.project, verb="rerun calls", subject=run, fields=sorted(statuses))

@@ -106,6 +106,7 @@ class WorkSession:
     marker: asyncio.Task[None] | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
     refusals: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     stopped: bool = False
     makes_way: bool = False
     spent: str = ""
@@ -193,6 +194,7 @@ def work_on_run(run_pk: int) -> bool:
             pace=judges.pace(run.judge),
             database=database,
             marking=marking,
+            refused=judges.refused_by_model(run.judge),
         )
         try:
             return _worked_apart(session)
@@ -229,7 +231,7 @@ def _await_the_rest(worked: Future[bool], give_up: Callable[[], object]) -> None
 async def _work(session: WorkSession) -> bool:
     try:
         async with (
-            client.connect(session.endpoint) as line,
+            client.connect(session.endpoint, refused={session.run.judge.model: session.refused}) as line,
             limits.budget(session.endpoint, settings.REDIS_URL or None, settings.DATA_DIR / "limits") as budget,
             asyncio.TaskGroup() as group,
         ):
@@ -249,6 +251,7 @@ async def _work(session: WorkSession) -> bool:
         await _hand_in(session)
         await session.query(lambda: calls.release_calls(lease=session.lease))
         await session.query(lambda: runs.keep_width(run=session.run, width=session.limiter.width))
+        await session.query(lambda: judges.learn(session.run.judge, session.refused))
         if session.trouble:
             await session.query(lambda: runs.pause_run(run=session.run, reason=session.trouble))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
@@ -42,6 +43,9 @@ class VariantSerializer(StrictSerializer):
     anchor_detail = serializers.ChoiceField(choices=judges.FACTORS["anchor_detail"], required=False)
     explanation = serializers.BooleanField(required=False)
     instruction_language = serializers.ChoiceField(choices=judges.FACTORS["instruction_language"], required=False)
+    repair = serializers.BooleanField(
+        required=False, help_text="Show the model a reply that can't be read, and ask once more."
+    )
 
 
 def _pace(name: str, help_text: str) -> serializers.IntegerField:
@@ -61,9 +65,19 @@ class DeclaredJudgeSerializer(StrictSerializer):
     timeout = _pace("timeout", "Seconds that one reply may take; the provider's default, or 90, by default.")
     tries = _pace("tries", "How often a call is tried; the provider's default, or 8, by default.")
     concurrency = _pace("concurrency", "Calls of a run in flight at most; the provider's default, or 64, by default.")
+    refused = serializers.SerializerMethodField(
+        help_text="What its model has refused by name: json_schema, json_object, tool_call, or a parameter."
+    )
     simulated = serializers.BooleanField(read_only=True)
     digest = serializers.CharField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
+
+    def get_refused(self, judge: Judge) -> list[str]:
+        return self._refused.get((judge.provider, judge.model), [])
+
+    @cached_property
+    def _refused(self) -> dict[tuple[str, str], list[str]]:
+        return judges.refused_by_models()
 
 
 class MessageSerializer(serializers.Serializer[Any]):

@@ -139,6 +139,8 @@ class VerdictSerializer(serializers.Serializer[Verdict]):
     applicable = serializers.BooleanField()
     fractional = serializers.BooleanField()
     coerced = serializers.CharField()
+    expected = serializers.FloatField(allow_null=True, help_text="The mean of the points by the model's probabilities.")
+    confidence = serializers.FloatField(allow_null=True, help_text="The model's probability of the score that it gave.")
     rationale = serializers.CharField()
 
 

@@ -27,7 +27,8 @@ def variant_chips(variant: Mapping[str, Any]) -> list[str]:
     chips.append(str(dict(DETAILS).get(variant.get("anchor_detail", "anchors"), "")))
     chips.append(_("With rationale") if variant.get("explanation", True) else _("Only the score"))
     instructions = languages.endonym(variant.get("instruction_language", "en"))
-    return [*chips, _("Instructions: %s") % instructions]
+    chips.append(_("Instructions: %s") % instructions)
+    return [*chips, _("Asks once more")] if variant.get("repair") else chips
 
 
 @register.filter

@@ -11,6 +11,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import access
@@ -19,8 +20,16 @@ from accounts.refusals import Refused
 from annotation.models import Item
 from annotation.views.campaigns import show_refusal
 from judging import judges, requests, runs, spending
+from judging.client import reply_form
 from judging.forms import JudgeForm, PreviewForm
 from judging.models import Attempt, Judge
+
+REPLY_FORMS = {
+    "json_schema": _lazy("JSON by a schema"),
+    "json_object": _lazy("a JSON object"),
+    "tool_call": _lazy("a tool call"),
+    "none": _lazy("text"),
+}
 
 
 def find_judge(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Judge]]:
@@ -70,12 +79,15 @@ def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     """What makes this judge, its runs, and the exact messages it would send about an item."""
     current_project, judges_of_project = find_judge(request, project)
     shown = get_object_or_404(judges_of_project, pk=judge)
+    refused = judges.refused_by_model(shown)
     context = {
         "title": shown.name,
         "simulated": shown.simulated,
         "project": current_project,
         "judge": shown,
         "pace": judges.pace(shown),
+        "reply_form": REPLY_FORMS[reply_form(refused)],
+        "refused": refused,
         "runs": runs.list_runs(shown.runs.all()),
         **_preview(request, current_project, shown),
     }

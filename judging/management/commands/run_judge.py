@@ -116,6 +116,8 @@ def _add_judge(group: Any) -> None:
     for name, (default, least, most) in judges.PACES.items():
         meaning = f"{PACES[name]}, {least} to {most} (the provider's, or {default})"
         group.add_argument(f"--{name}", type=int, metavar="N", help=meaning)
+    again = "show the model a reply that can't be read, and ask once more"
+    group.add_argument("--repair", action="store_const", const=True, help=again)
     group.add_argument("--no-explanation", action="store_const", const=False, dest="explanation")
 
 

@@ -311,6 +311,7 @@ class DeclaredJudge(TypedDict):
     timeout: NotRequired[int | None]
     tries: NotRequired[int | None]
     concurrency: NotRequired[int | None]
+    refused: list[str]
     simulated: bool
     digest: str
     created_at: Moment
@@ -977,6 +978,7 @@ class Variant(TypedDict):
     anchor_detail: NotRequired[AnchorDetailEnum]
     explanation: NotRequired[bool]
     instruction_language: NotRequired[InstructionLanguageEnum]
+    repair: NotRequired[bool]
 
 
 class Verdict(TypedDict):
@@ -992,6 +994,8 @@ class Verdict(TypedDict):
     applicable: bool
     fractional: bool
     coerced: str
+    expected: float | None
+    confidence: float | None
     rationale: str
 
 

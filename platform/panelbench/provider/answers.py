@@ -93,6 +93,8 @@ def read_score_request(body: Mapping[str, Any]) -> ScoreRequest:
     material = _MATERIAL.search(words)
     language = _INSTRUCTION_LANGUAGE.search(words)
     schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
+    if tools := body.get("tools"):
+        schema = tools[0]["function"]["parameters"]
     scales, compound, explanation = _from_schema(schema) if schema else _from_words(words)
     return ScoreRequest(
         scales=scales,

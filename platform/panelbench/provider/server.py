@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import math
+import re
 import struct
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
@@ -91,6 +92,7 @@ _ERRORS: Final = {
     "forbidden": (403, "forbidden", "This project may not use the model."),
     "no_schema": (400, "unsupported_value", "Invalid parameter: 'response_format' of type 'json_schema'."),
     "no_format": (400, "unsupported_value", "'response_format' is not supported with this model."),
+    "no_structure": (400, "unsupported_value", "This server supports neither response_format nor tools."),
     "no_temperature": (400, "unsupported_value", "Unsupported value: 'temperature' does not support 0 here."),
     "no_max_tokens": (
         400,
@@ -112,6 +114,8 @@ def applies(kind: str, body: dict[str, object]) -> bool:
     if kind == "no_schema":
         reply_format = body.get("response_format")
         return isinstance(reply_format, dict) and reply_format.get("type") == "json_schema"
+    if kind == "no_structure":
+        return "response_format" in body or "tools" in body
     return _PARAMETERS.get(kind, "model") in body
 
 
@@ -335,7 +339,12 @@ def _chat_completion(body: Mapping[str, Any], model: str, completion: Completion
     if limit and hidden + _tokens(content) > limit:
         hidden = min(hidden, limit)
         content, ending = content.encode()[: 4 * (limit - hidden)].decode(errors="ignore"), "length"
-    message = {"role": "assistant", "content": content, "refusal": completion.refusal}
+    message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": completion.refusal}
+    logged = _logged_tokens(content) if body.get("logprobs") else None
+    if (tools := body.get("tools")) and content and ending == "stop":
+        function = {"name": tools[0]["function"]["name"], "arguments": content}
+        called = [{"id": "call_simulated", "type": "function", "function": function}]
+        message, ending, logged = {**message, "content": None, "tool_calls": called}, "tool_calls", None
     if completion.reasoning is not None:
         message["reasoning_content"] = completion.reasoning
     return {
@@ -344,9 +353,21 @@ def _chat_completion(body: Mapping[str, Any], model: str, completion: Completion
         "created": _CREATED,
         "model": f"{model}-{_SERVED}",
         "system_fingerprint": "simulated",
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": ending}],
+        "choices": [{"index": 0, "message": message, "logprobs": logged, "finish_reason": ending}],
         "usage": _usage(body, content + (completion.reasoning or ""), hidden),
     }
+
+
+def _logged_tokens(content: str) -> dict[str, Any]:
+    """The tokens with their probabilities: a number n is n with .6, n - 1 with .3 and n + 1 with .1."""
+    tokens = []
+    for token in re.findall(r"\d+|\D{1,4}", content):
+        shares = {token: 1.0}
+        if token.isdigit():
+            shares = {token: 0.6, str(int(token) - 1): 0.3, str(int(token) + 1): 0.1}
+        ranked = [{"token": other, "logprob": math.log(share)} for other, share in shares.items()]
+        tokens.append({**ranked[0], "top_logprobs": ranked})
+    return {"content": tokens}
 
 
 def _usage(body: Mapping[str, Any], text: str, hidden: int) -> dict[str, int]:
