@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -95,13 +95,16 @@ def _with_times(found: Table, campaign: Campaign) -> Table:
     """
     here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
     last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
-    times = {
-        item: ("{:04}-W{:02}".format(*moment.astimezone(UTC).isocalendar()), str(place // 100 * 100 + 1))
-        for place, (item, moment) in enumerate(last)
-    }
+    times = {item: (iso_week(moment), str(place // 100 * 100 + 1)) for place, (item, moment) in enumerate(last)}
     item_at = found.names.index("item")
     rows = ((*row, *times.get(row[item_at], (None, None))) for row in found.rows)
     return replace(found, columns=(*found.columns, *(Column(name, "text") for name in TIMES)), rows=rows)
+
+
+def iso_week(moment: datetime) -> str:
+    """2026-W47, in UTC."""
+    year, week, _day = moment.astimezone(UTC).isocalendar()
+    return f"{year:04}-W{week:02}"
 
 
 def _of_panels(question: NumbersQuestion) -> Q:

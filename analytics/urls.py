@@ -7,7 +7,7 @@ from analytics.api import items as item_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
-from analytics.views import explore, exports, items, numbers, projects, shares
+from analytics.views import agreement, explore, exports, items, numbers, projects, shares
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -28,6 +28,12 @@ pages = [
         explore.explore_file,
         {"kind": "json"},
         name="numbers_cells_json",
+    ),
+    path("p/<slug:project>/numbers/<int:campaign>/agreement/", agreement.agreement_page, name="numbers_agreement"),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/agreement/<slug:part>/",
+        agreement.agreement_part,
+        name="numbers_agreement_part",
     ),
     path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),
     path("p/<slug:project>/numbers/<int:campaign>/items.csv", items.items_file, name="numbers_items_file"),
@@ -57,6 +63,11 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/ratings.csv",
         routes.RatingsTableDownload.as_view(),
         name="api_ratings_table",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/soft-labels.<str:kind>",
+        routes.SoftLabelsDownload.as_view(),
+        name="api_soft_labels",
     ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/items/",

@@ -154,6 +154,8 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "rubric": version.rubric.key,
         "number": version.number,
         "what": "ratings",
+        "part": "pairs",
+        "kind": "csv",
         "transfer": _transfer(cast, campaign),
         "job": Job.objects.latest("pk").pk,
         "snapshot": _snapshot(campaign).pk,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from django.http import FileResponse
+from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404
 from django.utils.text import slugify
 from drf_spectacular.types import OpenApiTypes
@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import User
-from analytics import answers, cells, questions, snapshots, tasks
+from analytics import agreement, answers, cells, questions, snapshots, tasks
 from analytics.models import Snapshot
 from analytics.numbers import RULE_NAMES
 from analytics.views.exports import download
@@ -275,3 +275,27 @@ class RatingsTableDownload(APIView):
             table = cells.question_table(current, question)
             kind = files.FORMATS["csv"].media_type
             return download(files.pieces(table, "csv"), name=f"{name}-ratings.csv", media_type=kind)
+
+
+class SoftLabelsDownload(APIView):
+    content_negotiation_class = WhateverIsAccepted
+
+    @extend_schema(
+        parameters=[OpenApiParameter("kind", {"type": "string", "enum": ["csv", "json"]}, "path"), *QUESTION],
+        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.OBJECT},
+    )
+    def get(self, request: Request, project: str, campaign: int, kind: str) -> FileResponse:
+        """The distribution of the annotators' scores of every item and criterion that a question is about.
+
+        CSV: a row for every score that was given, with its count and share. JSON: `labels`, with `shares` by score.
+        """
+        if kind not in ("csv", "json"):
+            raise Http404
+        current = _campaign(request.user, project, campaign)
+        question = questions.asked_question(current, _pairs(request))
+        name = f"{slugify(current.name) or current.pk}-soft-labels.{kind}"
+        with consistent():
+            table = agreement.soft_labels(current, question)
+            if kind == "json":
+                return download(agreement.soft_labels_json(table), name=name, media_type="application/json")
+            return download(files.pieces(table, "csv"), name=name, media_type=files.FORMATS["csv"].media_type)

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.text import slugify
-from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import get_language, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -30,7 +30,6 @@ from analytics.views.items import shown_campaign
 from annotation.models import Campaign
 
 MOST_MATRICES = 24
-FEW_CLUSTERS = 10
 STATISTIC_NAMES = {
     "krippendorff_alpha": gettext_lazy("Krippendorff’s α"),
     "fleiss_kappa": gettext_lazy("Fleiss’ κ"),
@@ -178,19 +177,15 @@ class ShownCell:
         figure = self.figure
         if figure is None or not figure.is_defined:
             return ""
-        if figure.is_small:
-            return _("fewer than %d items") % SMALL
         clusters = figure.n_clusters
-        return _("only %d clusters") % clusters if clusters is not None and clusters < FEW_CLUSTERS else ""
+        if clusters is not None and clusters < min(figure.n_items, SMALL):
+            return ngettext("only %d cluster", "only %d clusters", clusters) % clusters
+        return _("fewer than %d items") % SMALL if figure.is_small else ""
 
     @property
     def counts(self) -> str:
-        """What it rests on: items, clusters, raters, ratings."""
-        if self.figure is None:
-            return ""
-        clusters = self.figure.n_clusters
-        said = "" if clusters is None or clusters != self.figure.n_items else _("%d clusters") % clusters
-        return ", ".join(part for part in (self.figure.basis, said) if part)
+        """What it rests on: items, raters, ratings, clusters."""
+        return self.figure.basis if self.figure else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +207,7 @@ class AnswerPage:
 
     def __init__(self, campaign: Campaign, snapshot: Snapshot, question: NumbersQuestion) -> None:
         self.campaign, self.content, self.question = campaign, snapshot.content, question
-        spoken = get_language() or "en"
-        criteria = campaign.rubric_version.criteria.all()
-        self.criteria = {each.key: str(each.says("name", spoken) or each.key) for each in criteria}
+        self.criteria = criterion_names(campaign)
         attributes = attribute_choices(campaign.dataset)
         self.keys = dict(zip(attributes.names, attributes.keys, strict=True))
 
@@ -251,14 +244,16 @@ class AnswerPage:
     def _about(self, row: Mapping[str, Any]) -> Iterator[str]:
         """What a row is about beside its row and its column."""
         for name in ABOUT:
-            if name not in self.question.dimensions and (value := _plain(row.get(name))):
+            if name not in self.question.dimensions and (value := plain_value(row.get(name))):
                 yield self.name(name, value) if name != "judge" else value
 
     def _matrix(self, key: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> Matrix:
         statistic, variant, *about = key
-        names = {name: _ordered(self.values(name), rows, name) for name in self.question.dimensions}
+        names = {name: in_order(self.values(name), rows, name) for name in self.question.dimensions}
         down, across = names[self.question.rows], names.get(self.question.columns, [""])
-        found = {(_plain(row.get(self.question.rows)), _plain(row.get(self.question.columns))): row for row in rows}
+        found = {
+            (plain_value(row.get(self.question.rows)), plain_value(row.get(self.question.columns))): row for row in rows
+        }
         title = str(STATISTIC_NAMES[statistic])
         shown = tuple(
             (self.name(self.question.rows, value), tuple(self._cell(value, column, found) for column in across))
@@ -270,13 +265,13 @@ class AnswerPage:
     def _cell(self, down: str, across: str, found: Mapping[tuple[str, str], Mapping[str, Any]]) -> ShownCell:
         names = self.name(self.question.rows, down), self.name(self.question.columns, across)
         row = found.get((down, across))
-        return ShownCell(*names, Figure.of(row), self._items(row)) if row else ShownCell(*names)
+        return ShownCell(*names, Figure.of(row), self.items_address(row)) if row else ShownCell(*names)
 
-    def _items(self, row: Mapping[str, Any]) -> str:
+    def items_address(self, row: Mapping[str, Any]) -> str:
         """The address of the items behind a cell; nothing where their list cannot be cut to it."""
         question = self.question
         wanted = dict(question.where)
-        wanted |= {name: value for name in (*ABOUT, *self.keys) if (value := _plain(row.get(name)))}
+        wanted |= {name: value for name in (*ABOUT, *self.keys) if (value := plain_value(row.get(name)))}
         several = len({name for name, _value in question.where}) < len(question.where)
         if (
             several
@@ -311,19 +306,26 @@ class AnswerPage:
         return value or _("all")
 
 
+def criterion_names(campaign: Campaign) -> dict[str, str]:
+    """By key, each criterion's name in the reader's language, in the rubric's order."""
+    spoken = get_language() or "en"
+    criteria = campaign.rubric_version.criteria.all()
+    return {each.key: str(each.says("name", spoken) or each.key) for each in criteria}
+
+
 def _language(tag: str) -> str:
     return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
 
 
-def _plain(value: Any) -> str:
+def plain_value(value: Any) -> str:
     return " ~ ".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
 
 
-def _ordered(known: Sequence[str], rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+def in_order(known: Sequence[str], rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
     """The values of a column that occur: in their known order, then numbers by size, then text."""
     place = {value: number for number, value in enumerate(known)}
     return sorted(
-        {_plain(row.get(name)) for row in rows}, key=lambda value: (place.get(value, len(place)), *_size(value))
+        {plain_value(row.get(name)) for row in rows}, key=lambda value: (place.get(value, len(place)), *_size(value))
     )
 
 

@@ -288,7 +288,7 @@ def test_a_cell_leads_to_the_items_by_its_rule_and_panels(cast: Cast, campaign: 
     asked = question_of("statistic=accuracy&panel=Tartu")
     row = {"criterion": "fluency", "language": "et", "reference": "mode", "judge": None}
     answer = snapshots.snapshot(campaign=campaign, settings=question_of("statistic=accuracy"))
-    assert "panel=Tartu" in AnswerPage(campaign, answer, asked)._items(row)
+    assert "panel=Tartu" in AnswerPage(campaign, answer, asked).items_address(row)
 
 
 def read_raw(client: Client, campaign: Campaign, query: str) -> str:

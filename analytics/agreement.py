@@ -1,0 +1,188 @@
+"""What the Agreement page asks: one question for each of its sections, its warnings, and soft labels as files.
+
+A section is a question like any other (`questions`): its address, its cells as CSV and JSON, the API and `panelbench
+numbers` give the same figures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+
+from django.utils.translation import gettext as _
+
+from accounts.refusals import Refused
+from analytics import ratings
+from analytics.cells import iso_week, question_table
+from analytics.questions import LEFT_OUT, NumbersQuestion
+from annotation.models import Campaign, RubricVersion
+from annotation.writers.tables import Column, Kind, Table, number
+
+COEFFICIENTS = (
+    "krippendorff_alpha",
+    "fleiss_kappa",
+    "gwet_ac",
+    "brennan_prediger",
+    "conger_kappa",
+    "percent_agreement",
+)
+BESIDE = ("percent_agreement", "gwet_ac", "commonest_share")
+"""What every cell of the matrix shows beside its coefficient, or is warned by."""
+MUCH_AGREEMENT, LOW_COEFFICIENT, DOMINANT = 0.8, 0.6, 0.8
+"""The prevalence warning (docs/methods/agreement.md): much percent agreement, a low coefficient, one dominant score."""
+LARGE_PANEL = 24
+"""Annotators from which the matrix of pairs has small cells without counts."""
+ENOUGH = 0.8
+"""Reliability of the mean of several raters that the page reads as enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementPart:
+    """A section of the page: its statistics, its rows and columns, and whether it is about one criterion at a time.
+
+    No statistics: those of `part_question`.
+    """
+
+    name: str
+    statistics: tuple[str, ...] = ()
+    rows: str = "criterion"
+    columns: str = ""
+    one_criterion: bool = False
+
+
+PARTS = {
+    part.name: part
+    for part in (
+        AgreementPart("matrix"),
+        AgreementPart("annotators", one_criterion=True),
+        AgreementPart("pairs", ("pairs.cohen_kappa", "pairs.percent_agreement"), one_criterion=True),
+        AgreementPart("classes", ("class_share",), columns="language"),
+        AgreementPart("raters", ("panel_reliability",)),
+        AgreementPart("panels", ("panel_difference", "panel_spearman", "panel_same_mode")),
+        AgreementPart("criteria", ("criteria_spearman",)),
+        AgreementPart("applicability", ("applicability_agreement", "applicability_ac"), columns="language"),
+        AgreementPart("rationales", ("rationale_share", "rationale_length")),
+        AgreementPart("time", columns="week"),
+        AgreementPart("items", ("label_spread", "label_share")),
+    )
+}
+
+
+def coefficient_of(question: NumbersQuestion) -> str:
+    """The one coefficient that a page is about; refused where its address names another statistic, or several."""
+    if len(question.statistics) != 1 or question.statistics[0] not in COEFFICIENTS:
+        sentence = _("This page shows one coefficient. Choose one of: %s.") % ", ".join(COEFFICIENTS)
+        raise Refused(sentence, code="unknown_choice", fields={"statistic": sentence})
+    return question.statistics[0]
+
+
+def part_question(
+    part: AgreementPart, question: NumbersQuestion, criteria: Sequence[str], n_raters: int = 0
+) -> NumbersQuestion:
+    """The question of a section, from that of the page: the same filters, raters, panels, exclusions and intervals.
+
+    A section about one criterion takes the first of `criteria` where the question does not name one. Pairs of more than
+    `LARGE_PANEL` annotators come without their percent agreement.
+    """
+    coefficient = coefficient_of(question)
+    rows, columns, statistics = part.rows, part.columns, part.statistics
+    if part.name == "matrix":
+        rows, columns, statistics = question.rows, question.columns, (coefficient, *BESIDE)
+    elif part.name == "annotators":
+        left_out = f"left_out.{coefficient}"
+        left_out = left_out if left_out in LEFT_OUT else "left_out.krippendorff_alpha"
+        statistics = (left_out, f"{left_out}_change")
+    elif part.name == "pairs" and (len(question.raters) or n_raters) > LARGE_PANEL:
+        statistics = statistics[:1]
+    elif part.name == "time":
+        statistics = (coefficient, "percent_agreement")
+        columns = "hundred" if "hundred" in question.dimensions else columns
+    where = question.where
+    if part.one_criterion and criteria and (chosen := chosen_criterion(question, criteria)):
+        where = (*((name, value) for name, value in where if name != "criterion"), ("criterion", chosen))
+    return replace(
+        question,
+        rows=rows,
+        columns=columns,
+        statistics=tuple(dict.fromkeys(statistics)),
+        where=tuple(sorted(where)),
+        pool=question.pool and part.name == "matrix",
+        judges=(),
+        runs=(),
+        reference="",
+        ties="exclude",
+    )
+
+
+def chosen_criterion(question: NumbersQuestion, criteria: Sequence[str]) -> str:
+    """The first criterion that a question's filters leave."""
+    named = [value for name, value in question.where if name == "criterion"]
+    return next((key for key in criteria if not named or key in named), "")
+
+
+def is_dominated(coefficient: float | None, percent: float | None, commonest: float | None) -> bool:
+    """Whether a low coefficient may come from one score that takes nearly all ratings (the kappa paradox)."""
+    if coefficient is None or percent is None or commonest is None:
+        return False
+    return coefficient < LOW_COEFFICIENT and percent >= MUCH_AGREEMENT and commonest >= DOMINANT
+
+
+def published_versions(campaign: Campaign) -> dict[str, int]:
+    """By ISO week (as in the column `week`) the newest version of the campaign's rubric that was published in it."""
+    versions = RubricVersion.objects.filter(rubric=campaign.rubric_version.rubric_id).exclude(published_at=None)
+    found = versions.order_by("number").values_list("published_at", "number")
+    return {iso_week(moment): number for moment, number in found if moment is not None}
+
+
+# --- soft labels -----------------------------------------------------------------------------------------------------
+_KINDS: dict[str, Kind] = {
+    "criterion": "word",
+    "score": "number",
+    "count": "integer",
+    "n": "integer",
+    "share": "number",
+}
+SOFT_COLUMNS = tuple(
+    Column(name, _KINDS.get(name, "text"))
+    for name in ("item", "language", "generator", "criterion", "score", "score_label", "count", "n", "share")
+)
+
+
+def soft_labels(campaign: Campaign, question: NumbersQuestion) -> Table:
+    """One row for each score that annotators gave an item on a criterion: how many did, and the share of all scores.
+
+    Of the ratings that a question is about. N/A and missing scores do not count. Read as it is asked for.
+    """
+    found = question_table(campaign, question)
+    rows = (ratings.Row(*row[: len(ratings.COLUMNS)]) for row in found.rows)
+    given = (row for row in rows if row.rater_kind == "annotator" and row.score is not None and row.applicable)
+    return Table(f"{campaign.name} soft labels", SOFT_COLUMNS, _labelled(given))
+
+
+def _labelled(given: Iterator[ratings.Row]) -> Iterator[tuple[object, ...]]:
+    """Rows come in the order of the items, then of the criteria."""
+    for (_item, _criterion), together in groupby(given, key=attrgetter("item", "criterion")):
+        scores = list(together)
+        counts = Counter(row.score for row in scores)
+        labels = {row.score: row.score_label for row in scores}
+        first = scores[0]
+        for score, count in sorted(counts.items(), key=lambda pair: pair[0] or 0.0):
+            about = (first.item, first.language, first.generator, first.criterion)
+            yield (*about, score, labels[score], count, len(scores), count / len(scores))
+
+
+def soft_labels_json(table: Table) -> Generator[bytes]:
+    """`{"labels": [{item, language, generator, criterion, n, shares}]}`, piece by piece; `shares` by score."""
+    yield b'{"labels": ['
+    between = b"\n"
+    for (item, language, generator, criterion), together in groupby(table.rows, key=lambda row: row[:4]):
+        rows = list(together)
+        label = {"item": item, "language": language, "generator": generator, "criterion": criterion, "n": rows[0][7]}
+        shares = {number(row[4]): row[8] for row in rows}
+        yield between + json.dumps({**label, "shares": shares}, ensure_ascii=False).encode()
+        between = b",\n"
+    yield b"\n]}\n"
