@@ -17,7 +17,6 @@ from django.utils import translation
 
 from accounts import jobs
 
-
 logger = logging.getLogger(__name__)
 
 IN_REQUEST = 5.0  # seconds that a web request waits for the mail server
