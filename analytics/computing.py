@@ -22,9 +22,10 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job
 from accounts.refusals import Refused
-from analytics import snapshots
+from analytics import decisions, snapshots
 from analytics.models import Computation
 from analytics.questions import NumbersQuestion, Settings, question_of
+from analytics.thresholds import GateSettings
 from annotation.models import Campaign
 
 logger = logging.getLogger(__name__)
@@ -87,7 +88,9 @@ def carry_out_computation(*, computation_pk: int) -> None:
     try:
         with JobHeartbeat(job) as heartbeat:
             settings = _settings(computation.asked)
-            snapshots.snapshot(campaign=computation.campaign, settings=settings, progress=heartbeat.tell)
+            stored = snapshots.snapshot(campaign=computation.campaign, settings=settings, progress=heartbeat.tell)
+            if isinstance(settings, GateSettings):
+                decisions.record_changes(stored)
     except Refused as refused:  # cancelled, or in the hands of another worker: then this changes nothing
         _fail(computation, Computation.Reason.FAULT, refused.sentence)
     except Exception as error:
@@ -134,17 +137,23 @@ def _asked(settings: Settings) -> dict[str, Any]:
     """What a computation keeps of its settings: a question by its query string."""
     if isinstance(settings, NumbersQuestion):
         return {"question": settings.query}
+    if isinstance(settings, GateSettings):
+        return {"thresholds": settings.thresholds}
     return {"raters": list(settings.raters), "blind_only": settings.blind_only, "reference": settings.reference}
 
 
 def _settings(asked: dict[str, Any]) -> Settings:
     if "question" in asked:
         return question_of(asked["question"])
+    if "thresholds" in asked:
+        return GateSettings(thresholds=asked["thresholds"])
     return Settings(**{**asked, "raters": tuple(asked["raters"])})
 
 
 # --- what jobs have to know -----------------------------------------------------------------------------------------
 def _address(computation: Computation) -> str:
+    if "thresholds" in computation.asked:
+        return reverse("judge_decisions", args=[computation.campaign.project.slug, computation.campaign_id])
     if "question" in computation.asked:
         page = reverse("numbers_explore", args=[computation.campaign.project.slug, computation.campaign_id])
         return f"{page}?{computation.asked['question']}"

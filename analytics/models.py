@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, HasJob, Job, Project, Role, User
 from annotation.models import Campaign
+from judging.models import Judge
 
 
 class Snapshot(models.Model):
@@ -105,6 +106,98 @@ class Computation(HasJob):
     def sentence(self) -> str:
         """Why the last try failed."""
         return str(Computation.Reason(self.reason).label) % {"detail": self.detail}
+
+
+class GateThresholds(models.Model):
+    """What a project declares for the use of judges; a row for each version, the newest counts and none is changed.
+
+    Shares are of 1, `bias_margin` is one of the scale's width. `audits`: those that JUDGE ALONE needs besides repeats.
+    `figures_since`: since when a judge's figures could be read in the project when this was declared, None where it
+    had none.
+    """
+
+    class Preset(models.TextChoices):
+        EXPERTS = "experts", _("Experts")
+        SKILLED = "skilled", _("Skilled annotators")
+        CROWD = "crowd", _("Crowd")
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    number = models.PositiveSmallIntegerField()
+    preset = models.CharField(_("who the annotators are"), max_length=8, choices=Preset)
+    epsilon = models.FloatField()
+    bias_margin = models.FloatField()
+    flip_rate = models.FloatField()
+    fewest_items = models.PositiveIntegerField()
+    alpha_ceiling = models.FloatField()
+    ac_ceiling = models.FloatField()
+    omega = models.FloatField()
+    readable = models.FloatField()
+    tau_b = models.FloatField()
+    tau_b_low = models.FloatField()
+    audits = models.JSONField(default=list)
+    figures_since = models.DateTimeField(null=True)
+    declared_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    declared_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-number"]
+        verbose_name_plural = "gate thresholds"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "number"], name="thresholds_number_unique"),
+            models.CheckConstraint(
+                condition=models.Q(preset__in=["experts", "skilled", "crowd"]), name="thresholds_preset_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"v{self.number}"
+
+
+class GateDecision(models.Model):
+    """What a judge may be used for in one criterion and language, since `at`: a row for each change.
+
+    `former` is the decision before, empty for the first. `facts`: the figures that it rests on, as in
+    `decisions.facts_of`.
+    """
+
+    class Use(models.TextChoices):
+        STALE = "stale", _("Stale")
+        INSUFFICIENT = "insufficient", _("Insufficient")
+        RUBRIC_PROBLEM = "rubric_problem", _("Rubric problem")
+        JUDGE_ALONE = "judge_alone", _("Judge alone")
+        JUDGE_WITH_CORRECTION = "judge_with_correction", _("With correction")
+        RANKING_ONLY = "ranking_only", _("Ranking only")
+        HUMANS_ONLY = "humans_only", _("Humans only")
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="+")
+    criterion = models.CharField(max_length=60)
+    language = models.CharField(max_length=35)
+    decision = models.CharField(max_length=21, choices=Use)
+    former = models.CharField(max_length=21, choices=Use, blank=True)
+    thresholds = models.ForeignKey(GateThresholds, on_delete=models.PROTECT, related_name="+")
+    facts = models.JSONField(default=dict)
+    at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        indexes: ClassVar = [models.Index(fields=["campaign", "judge", "-id"], name="gate_decision_history")]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(
+                    decision__in=[
+                        "stale",
+                        "insufficient",
+                        "rubric_problem",
+                        "judge_alone",
+                        "judge_with_correction",
+                        "ranking_only",
+                        "humans_only",
+                    ]
+                ),
+                name="gate_decision_known",
+            )
+        ]
 
 
 class ShareQuerySet(models.QuerySet["Share"]):

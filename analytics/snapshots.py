@@ -17,12 +17,13 @@ from django.db import OperationalError, transaction
 from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from analytics import cells, ratings
+from analytics import cells, evidence, ratings
 from analytics.cells import ALL_JUDGES, CellReport, CellStore, CutTable
-from analytics.models import Chart, Snapshot
+from analytics.models import Chart, GateThresholds, Snapshot
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
+from analytics.thresholds import GateSettings
 from annotation import campaigns
-from annotation.models import Annotation, Campaign, Item
+from annotation.models import Annotation, Campaign, Item, RubricVersion
 from annotation.writers import files
 from judging import runs
 from judging.models import Call, JudgeRun, Verdict
@@ -71,10 +72,10 @@ def snapshot(
     """
     key = {"campaign": campaign, "revision": snapshot_revision(campaign, settings), **_identity(settings)}
     stored = Snapshot.objects.filter(**key).first()
-    computed = _answered if isinstance(settings, NumbersQuestion) else _computed
+    computed = next((compute for kind, compute in _COMPUTED.items() if isinstance(settings, kind)), _computed)
     if stored is not None:
         return stored
-    fields, drawn = computed(campaign, settings, progress)  # type: ignore[arg-type]
+    fields, drawn = computed(campaign, settings, progress)
     for pause in PAUSES if must_store else ():
         try:
             return _store(key, fields, drawn)
@@ -119,7 +120,10 @@ def settle_computation(campaign: Campaign) -> None:
 
 
 def _marks() -> Iterator[Expression]:
-    """What changes whenever `snapshot_revision` may: annotations, verdicts, judge runs, and calls still to be made."""
+    """What changes whenever `snapshot_revision` may: annotations, verdicts, judge runs, and calls still to be made.
+
+    Then what makes decisions about judges stale: published versions of the rubric, and thresholds.
+    """
     of_rubric = {"project": OuterRef("project"), "rubric_version": OuterRef("rubric_version")}
     of_runs = {f"run__{name}": value for name, value in of_rubric.items()}
     asking = Q(state__in=[Call.State.WAITING, Call.State.LEASED])
@@ -129,6 +133,8 @@ def _marks() -> Iterator[Expression]:
         (Verdict.objects.filter(**of_runs), "run__rubric_version", ()),
         (JudgeRun.objects.filter(**of_rubric), "rubric_version", (cancelled,)),
         (Call.objects.filter(asking, **of_runs), "run__rubric_version", ()),
+        (RubricVersion.objects.published().filter(rubric=OuterRef("rubric_version__rubric")), "rubric", ()),
+        (GateThresholds.objects.filter(project=OuterRef("project")), "project", ()),
     ):
         texts = (Cast(each, CharField()) for each in (Count("pk"), Max("pk"), *counts))
         spaced = [part for text in texts for part in (text, Value(":"))]
@@ -158,9 +164,11 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     asks = isinstance(settings, NumbersQuestion)
     found = whole_run(chosen_runs(campaign, settings) if asks else ratings.newest_runs(campaign))  # type: ignore[arg-type]
     chosen = f"{campaign.dataset_id}:{','.join(map(str, sorted(run.pk for run in found)))}"
-    return (
-        f"{campaigns.revision(campaign)} {runs.run_revision(found)} {hashlib.sha256(chosen.encode()).hexdigest()[:12]}"
-    )
+    digest = hashlib.sha256(chosen.encode()).hexdigest()[:12]
+    revision = f"{campaigns.revision(campaign)} {runs.run_revision(found)} {digest}"
+    if isinstance(settings, GateSettings):  # a decision depends on what changed since the judge was run, too
+        return f"{revision} {evidence.changes_digest(campaign, list(ratings.newest_runs(campaign)))}"
+    return revision
 
 
 def code_version() -> str:
@@ -234,6 +242,32 @@ def _drawn(store: CellStore, specs: Sequence[dict[str, Any]]) -> list[str]:
 
     digests = [store.digest(b"chart", json.dumps(spec).encode()) for spec in specs]
     return store.contents(digests, lambda place: charts.svg(specs[place]))
+
+
+def _decided(
+    campaign: Campaign, settings: GateSettings, progress: Progress
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The fields of a snapshot of decisions about judges."""
+    started = perf_counter()
+    chosen = list(ratings.newest_runs(campaign))
+    found = ratings.table(campaign=campaign, runs=chosen, blind_only=settings.blind_only)
+    table = replace(found, rows=list(found.rows))
+    content = evidence.decided_cells(campaign, table, chosen, settings, progress)
+    content |= {"counts": cells.counted_table(table), "judges": _judges(campaign, chosen)}
+    fields = {
+        "content": content | {"not_blind": ratings.not_blind(campaign)},
+        "inputs_digest": _digest(files.pieces(table, "csv")),
+        "seed": settings.seed,
+        "seconds": perf_counter() - started,
+    }
+    return fields, []
+
+
+_COMPUTED: dict[type[Settings], Callable[..., tuple[dict[str, Any], list[dict[str, str]]]]] = {
+    NumbersQuestion: _answered,
+    GateSettings: _decided,
+}
+"""What computes the fields of a snapshot by the kind of its settings; those of the page of numbers by default."""
 
 
 def _judges(campaign: Campaign, chosen: list[JudgeRun]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from celery import shared_task
 from django.db import OperationalError
 
 from accounts import jobs
-from analytics import computing, snapshots, transfers
+from analytics import computing, decisions, snapshots, transfers
 from analytics.questions import Settings
 from annotation.models import Campaign
 
@@ -26,10 +26,15 @@ def compute_numbers(computation_pk: int) -> None:
 
 @shared_task
 def refresh_stale() -> None:
-    """Ask for new numbers wherever something was rated or judged since the newest ones; never for closed campaigns."""
+    """Ask for new numbers, then for new decisions about judges, wherever something changed since the newest ones.
+
+    Never for closed campaigns.
+    """
     for campaign in snapshots.to_be_polled():
         if snapshots.is_stale(campaign):
             ask_to_compute(campaign=campaign)
+        elif (asked := decisions.to_be_decided(campaign)) is not None:
+            ask_to_compute(campaign=campaign, settings=asked)
         else:
             snapshots.settle_computation(campaign)
 

@@ -2,12 +2,13 @@
 
 from django.urls import path
 
+from analytics.api import decisions as decision_routes
 from analytics.api import exports as export_routes
 from analytics.api import items as item_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
-from analytics.views import agreement, explore, exports, items, numbers, projects, shares
+from analytics.views import agreement, decisions, explore, exports, items, numbers, projects, shares
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -35,6 +36,8 @@ pages = [
         agreement.agreement_part,
         name="numbers_agreement_part",
     ),
+    path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
+    path("p/<slug:project>/settings/thresholds/", decisions.thresholds_page, name="thresholds"),
     path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),
     path("p/<slug:project>/numbers/<int:campaign>/items.csv", items.items_file, name="numbers_items_file"),
     path("p/<slug:project>/numbers/<int:campaign>/items/<int:item>/", items.item_scores_page, name="numbers_item"),
@@ -79,6 +82,17 @@ api = [
         item_routes.CampaignItem.as_view(),
         name="api_campaign_item",
     ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/decisions/",
+        decision_routes.Decisions.as_view(),
+        name="api_decisions",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/decisions/history/",
+        decision_routes.DecisionHistory.as_view(),
+        name="api_decision_history",
+    ),
+    path("projects/<slug:project>/thresholds/", decision_routes.DeclaredThresholds.as_view(), name="api_thresholds"),
     path("projects/<slug:project>/shares/", share_routes.Shares.as_view(), name="api_shares"),
     path("projects/<slug:project>/shares/<int:link>/", share_routes.ShareDetail.as_view(), name="api_share"),
     path("projects/<slug:project>/exports/<slug:what>/", export_routes.Exports.as_view(), name="api_export"),

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import computing, figures, items, ratings, snapshots, tasks
+from analytics import computing, decisions, figures, items, ratings, snapshots, tasks
 from analytics.figures import Figures, listed, spread
 from analytics.models import Snapshot
 from analytics.numbers import RULE_NAMES, TIES_LEFT_OUT, NumbersPage, chosen_option
@@ -139,6 +139,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
         return HttpResponse(status=204)
     page = NumbersPage(campaign=found, snapshot=snapshot, query=request.GET) if snapshot else None
     context = {"project": found.project, "campaign": found, "raters": raters, "refusal": refusal, "page": page}
+    context["judge_summaries"] = decisions.judge_summaries(found) if page and page.judges else None
     told = {
         "snapshot": snapshot,
         "is_stale": is_stale,

@@ -401,12 +401,12 @@ def test_the_page_asks_the_same_few_questions_whatever_its_size(
     cast: Cast, campaign: Campaign, django_assert_num_queries: Any
 ) -> None:
     client = cast.client("boris")
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(14):
         read(client, campaign)
     scene.with_verdicts(campaign, name="Teine")
     make.rated(campaign, {"fluency": {f"r{number}": 12 * [1] for number in range(9)}})
     snapshots.snapshot(campaign=campaign)
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(14):
         read(client, campaign)
 
 

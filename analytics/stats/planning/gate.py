@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters
-from analytics.stats.core.estimates import CellEstimate, Estimate, percentile
+from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, percentile
 from analytics.stats.core.resampling import number_of, resampled_sums
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import alt_test, calibration, corrected_means, soundness
@@ -448,8 +448,9 @@ def _items_for_alt_test(meeting: Meeting, thresholds: Thresholds) -> int | None:
 def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:
     """``ranking_tau_b``: Kendall's tau-b of the generators' means by the judge and by the panel, on the same items.
 
-    Clusters are resampled. Level: interval. Undefined below two generators or where one side ties them all. Source:
-    METHODS 7; Kendall 1945, doi:10.1093/biomet/33.3.239.
+    Clusters are resampled; where all resamples of 30 clusters or more agree, the interval is that one value. Level:
+    interval. Undefined below two generators or where one side ties them all. Source: METHODS 7; Kendall 1945,
+    doi:10.1093/biomet/33.3.239.
     """
     panel = soundness.panel_means(meeting.humans)
     generator = meeting.rows["generator"].fillna("").astype(str).to_numpy()
@@ -476,6 +477,9 @@ def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0)
     if not bootstrap or len(clusters) < 2:
         return estimate.with_(interval_reason="an interval needs resampling and two clusters")
     draws = _taus(resampled_sums(np.hstack(sums), resamples=bootstrap, rng=np.random.default_rng(seed)), g)
+    if len(clusters) >= alt_test.FEW_ITEMS and bool(np.all(np.abs(draws - value) < 1e-9)):
+        method = approximate("percentile", "every resample ranks them alike")
+        return estimate.with_(seed=seed, low=value, high=value, confidence=0.95, method=method)
     return estimate.with_(seed=seed, **percentile(draws).as_changes())
 
 

@@ -19,6 +19,7 @@ class Event(models.TextChoices):
     RATINGS = "ratings.submitted", _("Ratings submitted")
     RUN = "run.finished", _("Judge run finished")
     IMPORT = "import.finished", _("Import finished")
+    DECISION = "decision.changed", _("Decision about a judge changed")
     TEST = "test", _("Test")
 
 

@@ -33,6 +33,7 @@ from panelbench_client.connection import (
     Unavailable,
     Unreachable,
 )
+from panelbench_client.decisions import DecisionMethods
 from panelbench_client.files import ExportMethods, ImportMethods
 from panelbench_client.resources import (
     CampaignMethods,
@@ -77,6 +78,7 @@ class Client(
     ImportMethods,
     JudgeMethods,
     NumberMethods,
+    DecisionMethods,
     NoticeMethods,
 ):
     """Everything a researcher does in one project. Close it, or use it as a context manager."""

@@ -15,8 +15,23 @@ AnswerStatusEnum: TypeAlias = Literal["scored", "na", "stopped"]
 BlankEnum: TypeAlias = Literal[""]
 CallState: TypeAlias = Literal["waiting", "leased", "settled", "failed"]
 CampaignState: TypeAlias = Literal["open", "paused", "closed"]
+ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_run"]
+DecisionEnum: TypeAlias = Literal[
+    "stale",
+    "insufficient",
+    "rubric_problem",
+    "judge_alone",
+    "judge_with_correction",
+    "ranking_only",
+    "humans_only",
+]
 DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "given_up"]
-EventsEnum: TypeAlias = Literal["ratings.submitted", "run.finished", "import.finished"]
+EventsEnum: TypeAlias = Literal[
+    "ratings.submitted",
+    "run.finished",
+    "import.finished",
+    "decision.changed",
+]
 FormatEnum: TypeAlias = Literal["csv", "json", "jsonl", "parquet", "xlsx", "xml", "yaml", "zip"]
 GeneratorNamesEnum: TypeAlias = Literal["mask", "keep"]
 GroupingEnum: TypeAlias = Literal["single", "compound"]
@@ -36,6 +51,7 @@ OutcomeEnum: TypeAlias = Literal[
     "refused",
     "reused",
 ]
+PresetEnum: TypeAlias = Literal["experts", "skilled", "crowd"]
 ReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "minimum", "each"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
 RubricState: TypeAlias = Literal["draft", "published"]
@@ -216,6 +232,15 @@ class Column(TypedDict):
     off_scale: int | None
 
 
+class Condition(TypedDict):
+    """One condition of the gate: `state` is holds, fails or not_run."""
+
+    name: str
+    state: ConditionStateEnum
+    sentence: str
+    figures: list[GateFigure]
+
+
 class Count(TypedDict):
     """What one cell holds, of the panel (`judge` is empty) or of one judge; `reasons`: why scores are missing."""
 
@@ -297,6 +322,46 @@ class DatasetTurn(TypedDict):
     speaker: str
     name: NotRequired[str]
     text: str
+
+
+class Decision(TypedDict):
+    """One decision with its strongest reasons and what would change it. `otherwise`: what a stale one would be."""
+
+    judge: str
+    judge_id: int
+    run: int
+    criterion: str
+    language: str
+    decision: DecisionEnum
+    otherwise: NotRequired[str | None]
+    n_items: int
+    n_clusters: int
+    n_raters: int
+    reasons: list[str]
+    would_change_it: list[Remedy]
+    conditions: list[Condition]
+
+
+class DecisionChange(TypedDict):
+    """When a decision became what it is, from what, and why."""
+
+    at: Moment
+    judge: str
+    criterion: str
+    language: str
+    decision: DecisionEnum
+    former: str
+    thresholds: int
+    why: str
+
+
+class Decisions(TypedDict):
+    """The newest decisions, none until thresholds are declared; stale ones are being computed anew."""
+
+    stale: bool
+    thresholds: Thresholds | None
+    computed_at: Moment | None
+    decisions: list[Decision]
 
 
 class DeclaredJudge(TypedDict):
@@ -447,6 +512,22 @@ class Forecast(TypedDict):
 class Frequent(TypedDict):
     value: str
     count: int
+
+
+class GateFigure(TypedDict):
+    """One figure of a condition, with its interval and counts; `approximate`: its interval covers only about so."""
+
+    statistic: str
+    variant: str | None
+    value: float | None
+    low: float | None
+    high: float | None
+    method: NotRequired[str]
+    approximate: bool
+    n_items: int
+    n_clusters: int | None
+    n_raters: int
+    reason: NotRequired[str]
 
 
 class HandedOut(TypedDict):
@@ -702,6 +783,14 @@ class Range(TypedDict):
     step: float | None
 
 
+class Remedy(TypedDict):
+    """What would change a decision: `group` is labels, people, rubric or judge."""
+
+    group: str
+    sentence: str
+    more_items: int | None
+
+
 class Rerun(TypedDict):
     """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
 
@@ -928,6 +1017,29 @@ class Target(TypedDict):
     study: NotRequired[str]
     constants: NotRequired[dict[str, str]]
     generator_names: NotRequired[GeneratorNamesEnum]
+
+
+class Thresholds(TypedDict):
+    """One version of the thresholds. `figures_since`: since when a judge's figures could be read when it was
+    declared; null where they were declared before any figure.
+    """
+
+    number: int
+    preset: PresetEnum
+    epsilon: NotRequired[float]
+    bias_margin: NotRequired[float]
+    flip_rate: NotRequired[float]
+    fewest_items: NotRequired[int]
+    alpha_ceiling: NotRequired[float]
+    ac_ceiling: NotRequired[float]
+    omega: NotRequired[float]
+    readable: NotRequired[float]
+    tau_b: NotRequired[float]
+    tau_b_low: NotRequired[float]
+    audits: NotRequired[list[str]]
+    figures_since: Moment | None
+    declared_by: str | None
+    declared_at: Moment
 
 
 class Transfer(TypedDict):

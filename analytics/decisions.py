@@ -1,0 +1,238 @@
+"""What judges may be used for in a campaign: the decisions as they stand, since when, and why they changed.
+
+Page, API, command, client and webhook all read `current_decisions`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts import webhooks
+from accounts.models import Event, Job
+from accounts.refusals import Refused
+from analytics import snapshots
+from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
+from analytics.reasons import CellDecision
+from analytics.thresholds import GateSettings, current_thresholds
+from annotation.models import Campaign
+
+Use = GateDecision.Use
+ORDER = (
+    Use.JUDGE_ALONE, Use.JUDGE_WITH_CORRECTION, Use.RANKING_ONLY, Use.HUMANS_ONLY, Use.INSUFFICIENT, Use.RUBRIC_PROBLEM,
+    Use.STALE,
+)  # fmt: skip
+"""From the widest use to none, then why there is none yet."""
+MOST_ANNOUNCED = 100
+"""Changes that one webhook event names; `count` has all of them."""
+
+
+@dataclass(frozen=True)
+class CampaignDecisions:
+    """Every decision of a campaign. `snapshot` and `cells` are None and empty until they are computed."""
+
+    thresholds: GateThresholds
+    snapshot: Snapshot | None
+    is_stale: bool
+    cells: tuple[CellDecision, ...]
+
+    @property
+    def judges(self) -> list[str]:
+        return list(dict.fromkeys(cell.row["judge"] for cell in self.cells))
+
+    def of_judge(self, judge: str) -> list[CellDecision]:
+        return [cell for cell in self.cells if cell.row["judge"] == judge]
+
+    def summary(self, judge: str) -> list[tuple[GateDecision.Use, int]]:
+        """How many criteria and languages have each decision, from the widest use."""
+        counted = Counter(cell.use for cell in self.of_judge(judge))
+        return [(use, counted[use]) for use in ORDER if counted[use]]
+
+
+def current_decisions(campaign: Campaign) -> CampaignDecisions | None:
+    """The newest decisions that are stored, and whether they have to be computed again; None without thresholds."""
+    thresholds = current_thresholds(campaign.project)
+    if thresholds is None:
+        return None
+    snapshot, is_stale = snapshots.current_snapshot(campaign=campaign, settings=settings_of(thresholds))
+    return _decisions(thresholds, snapshot, is_stale)
+
+
+def judge_summaries(campaign: Campaign) -> list[tuple[str, list[tuple[GateDecision.Use, int]]]] | None:
+    """Of every judge how many criteria and languages have each decision, as last kept; None without thresholds."""
+    if current_thresholds(campaign.project) is None:
+        return None
+    kept = GateDecision.objects.filter(campaign=campaign).select_related("judge").order_by("pk")
+    latest = {(row.judge.name, row.criterion, row.language): Use(row.decision) for row in kept}
+    names = sorted({judge for judge, _criterion, _language in latest})
+    counted = {name: Counter(use for key, use in latest.items() if key[0] == name) for name in names}
+    return [(name, [(use, counted[name][use]) for use in ORDER if counted[name][use]]) for name in names]
+
+
+def decide_now(campaign: Campaign) -> CampaignDecisions:
+    """The decisions as things stand, computed now where they are not stored; refused without thresholds, and where the
+    ratings can't be used.
+    """
+    from analytics.stats.core.tables import TableError
+
+    thresholds = current_thresholds(campaign.project)
+    if thresholds is None:
+        raise Refused(
+            _("No thresholds are declared. A lead declares them in the project’s settings first."), code="no_thresholds"
+        )
+    try:
+        snapshot = snapshots.snapshot(campaign=campaign, settings=settings_of(thresholds))
+    except TableError as error:
+        raise Refused(str(error), code="unusable_ratings") from None
+    record_changes(snapshot)
+    return _decisions(thresholds, snapshot, is_stale=False)
+
+
+def settings_of(thresholds: GateThresholds) -> GateSettings:
+    return GateSettings(thresholds=thresholds.pk)
+
+
+def _decisions(thresholds: GateThresholds, snapshot: Snapshot | None, is_stale: bool) -> CampaignDecisions:
+    rows = snapshot.content["decisions"] if snapshot else []
+    return CampaignDecisions(thresholds, snapshot, is_stale, tuple(CellDecision(row, thresholds) for row in rows))
+
+
+def to_be_decided(campaign: Campaign) -> GateSettings | None:
+    """Under what a campaign's decisions have to be computed anew; None where nothing changed or none are asked for."""
+    thresholds = current_thresholds(campaign.project)
+    if thresholds is None:
+        return None
+    settings = settings_of(thresholds)
+    return settings if snapshots.current_snapshot(campaign=campaign, settings=settings)[1] else None
+
+
+def open_decision_job(campaign: Campaign, thresholds: GateThresholds) -> Job | None:
+    """The job that is computing the decisions, with how far it is."""
+    waiting = Computation.objects.filter(campaign=campaign, job__state__in=Job.OPEN).select_related("job")
+    computation = waiting.filter(settings_digest=settings_of(thresholds).digest).first()
+    return computation.job if computation else None
+
+
+# --- history ---------------------------------------------------------------------------------------------------------
+def record_changes(snapshot: Snapshot) -> list[GateDecision]:
+    """Keep the decisions that differ from those before, and announce them; the same snapshot again changes nothing."""
+    thresholds = GateThresholds.objects.get(pk=snapshot.content["gate"]["thresholds"])
+    with transaction.atomic():
+        campaign = Campaign.objects.select_for_update(no_key=True).get(pk=snapshot.campaign_id)
+        former = latest_decisions(campaign)
+        changed = [
+            GateDecision(
+                campaign=campaign,
+                judge_id=row["judge_id"],
+                criterion=row["criterion"],
+                language=row["language"],
+                decision=row["decision"],
+                former=before.decision if before else "",
+                thresholds=thresholds,
+                facts=facts_of(row),
+            )
+            for row in snapshot.content["decisions"]
+            if (before := former.get(_cell_key(row))) is None or before.decision != row["decision"]
+        ]
+        GateDecision.objects.bulk_create(changed)
+        if changed:
+            webhooks.announce(
+                project=campaign.project_id,
+                event=Event.DECISION,
+                subject=campaign.pk,
+                payload=_payload(campaign, changed),
+            )
+    return changed
+
+
+def latest_decisions(campaign: Campaign) -> dict[tuple[int, str, str], GateDecision]:
+    """The newest kept decision by judge, criterion and language."""
+    kept = GateDecision.objects.filter(campaign=campaign).order_by("pk")
+    return {(row.judge_id, row.criterion, row.language): row for row in kept}
+
+
+def _cell_key(row: Mapping[str, Any]) -> tuple[int, str, str]:
+    return row["judge_id"], row["criterion"], row["language"]
+
+
+def facts_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of a decision, to say later why the next one differs: items, raters, run, what failed, changes."""
+    failed = [each["name"] for each in row["findings"] if each["measured"] and not each["holds"]]
+    return {
+        "n_items": row["n_items"],
+        "n_raters": row["n_raters"],
+        "run": row["run"],
+        "failed": failed,
+        "changes": [change["code"] for change in row["changes"]],
+    }
+
+
+def _payload(campaign: Campaign, changed: list[GateDecision]) -> dict[str, Any]:
+    changes = [
+        {
+            "judge": each.judge_id,
+            "criterion": each.criterion,
+            "language": each.language,
+            "decision": each.decision,
+            "former": each.former or None,
+        }
+        for each in changed[:MOST_ANNOUNCED]
+    ]
+    return {"campaign": campaign.pk, "count": len(changed), "changes": changes}
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionChange:
+    """One entry of the history: what it was, what it became, and why in words."""
+
+    kept: GateDecision
+    why: str
+
+    @property
+    def use(self) -> GateDecision.Use:
+        return Use(self.kept.decision)
+
+    @property
+    def former(self) -> str:
+        return str(Use(self.kept.former).label) if self.kept.former else ""
+
+
+def decision_history(campaign: Campaign, judge: int | None = None) -> list[DecisionChange]:
+    """The changes of a campaign's decisions, newest first, each with why."""
+    rows: QuerySet[GateDecision] = GateDecision.objects.filter(campaign=campaign).select_related("thresholds", "judge")
+    return list(_explained(rows if judge is None else rows.filter(judge=judge)))
+
+
+def _explained(rows: Iterable[GateDecision]) -> list[DecisionChange]:
+    before: dict[tuple[int, str, str], GateDecision] = {}
+    changes = []
+    for row in sorted(rows, key=lambda each: each.pk):
+        key = (row.judge_id, row.criterion, row.language)
+        changes.append(DecisionChange(row, _why_changed(row, before.get(key))))
+        before[key] = row
+    return changes[::-1]
+
+
+def _why_changed(row: GateDecision, former: GateDecision | None) -> str:
+    if former is None:
+        return _("First decision.")
+    old, new = former.facts, row.facts
+    reasons = []
+    if row.thresholds_id != former.thresholds_id:
+        reasons.append(_("The thresholds changed."))
+    if new["changes"] != old["changes"]:
+        reasons.append(
+            _("Judge, prompt, rubric or model changed.") if new["changes"] else _("What was stale is measured again.")
+        )
+    if new["run"] != old["run"]:
+        reasons.append(_("Another run of the judge counts."))
+    if new["n_items"] != old["n_items"]:
+        counts = {"before": old["n_items"], "now": new["n_items"]}
+        reasons.append(_("Items with two raters: %(before)d before, %(now)d now.") % counts)
+    return " ".join(reasons) or _("Ratings or verdicts changed.")

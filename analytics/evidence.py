@@ -1,0 +1,179 @@
+"""What decisions about judges rest on: the figures of every judge, criterion and language, and what has changed since.
+
+pandas and scipy are loaded by `decided_cells` alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from accounts.refusals import Refused
+from analytics import ratings
+from analytics.models import GateThresholds
+from analytics.thresholds import LIMITS, GateSettings
+from annotation.models import Campaign, Dataset, Item, RubricVersion
+from annotation.writers.tables import Table
+from judging import digests
+from judging.judges import variant_of
+from judging.models import Attempt, JudgeRun, Verdict
+from judging.runs import whole_run
+
+if TYPE_CHECKING:
+    from analytics.stats.core.estimates import Estimate
+    from analytics.stats.planning.gate import GatedCell, GateFinding, Thresholds
+
+LENGTH = "characters_of_item"
+FIGURE = (
+    "statistic", "variant", "level", "value", "low", "high", "confidence", "method", "n_items", "n_clusters",
+    "n_raters", "n_ratings", "reason", "interval_reason",
+)  # fmt: skip
+"""What is kept of an estimate."""
+
+
+# --- what has changed since the judge was run ------------------------------------------------------------------------
+def judge_changes(campaign: Campaign, run: JudgeRun) -> list[dict[str, str]]:
+    """Why figures of a run no longer speak for the judge: `code` is rubric, prompt, served or mixed, with what it was
+    `before` and is `now`.
+    """
+    changes = []
+    newest = _newest_rubric(campaign)
+    if newest > campaign.rubric_version.number:
+        changes.append({"code": "rubric", "before": str(campaign.rubric_version.number), "now": str(newest)})
+    if _has_other_prompt(run):
+        changes.append({"code": "prompt", "before": "", "now": ""})
+    served = _served_models(run)
+    last = _last_served(run)
+    if len(served) > 1:
+        changes.append({"code": "mixed", "before": ", ".join(served), "now": ""})
+    elif served and last and last not in served:
+        changes.append({"code": "served", "before": served[0], "now": last})
+    return changes
+
+
+def changes_digest(campaign: Campaign, runs: Sequence[JudgeRun]) -> str:
+    """Changes whenever `judge_changes` of one of the runs may."""
+    facts = [_newest_rubric(campaign), *([run.pk, _has_other_prompt(run), _last_served(run)] for run in runs)]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
+
+
+def _newest_rubric(campaign: Campaign) -> int:
+    published = RubricVersion.objects.published().filter(rubric=campaign.rubric_version.rubric_id)
+    return max(published.values_list("number", flat=True), default=0)
+
+
+def _has_other_prompt(run: JudgeRun) -> bool:
+    """Whether the wording of our prompt templates has changed since the judge was declared. Imported ones have none."""
+    judge = run.judge
+    if not judge.provider:
+        return False
+    try:
+        variant = variant_of(judge.variant)
+    except Refused:
+        return True
+    ours = {"endpoint": judge.provider, "model": judge.model, "variant": variant, "parameters": judge.parameters}
+    return digests.judge_digest(**ours) != judge.digest
+
+
+def _served_models(run: JudgeRun) -> list[str]:
+    """The models that gave the verdicts of a run, as the endpoint calls them."""
+    replied = Attempt.objects.filter(call__run__in=whole_run([run]))
+    return sorted(set(replied.exclude(served_model="").order_by().values_list("served_model", flat=True).distinct()))
+
+
+def _last_served(run: JudgeRun) -> str:
+    """The model that gave the judge's newest verdict, in whatever run."""
+    verdicts = Verdict.objects.filter(run__judge=run.judge_id, attempt__isnull=False).order_by("-pk")
+    return verdicts.values_list("attempt__served_model", flat=True).first() or ""
+
+
+# --- decisions from a ratings table ----------------------------------------------------------------------------------
+def decided_cells(
+    campaign: Campaign,
+    found: Table,
+    runs: Sequence[JudgeRun],
+    settings: GateSettings,
+    progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """The decision of every judge in every criterion and language as plain values, with the figures it rests on."""
+    from analytics.stats.core.validation import ratings_table
+    from analytics.stats.planning.gate import gated_cells
+
+    declared = GateThresholds.objects.get(pk=settings.thresholds)
+    thresholds = _as_declared(declared)
+    frame = ratings.frame(found)
+    lengths = item_lengths(campaign.dataset)
+    table = ratings_table(
+        frame.assign(**{LENGTH: frame["item"].map(lengths).astype(float)}), scales=ratings.scales(campaign)
+    )
+    names = ratings.rater_names(campaign, runs)
+    known = set(table.frame["rater"].unique())
+    decided: list[dict[str, Any]] = []
+    for done, run in enumerate(runs):
+        progress(done, len(runs))
+        changes = judge_changes(campaign, run)
+        about = {"judge": names[run.pk], "judge_id": run.judge_id, "run": run.pk}
+        if names[run.pk] not in known:
+            continue
+        gated = gated_cells(
+            table, thresholds, judge=names[run.pk], length=LENGTH, bootstrap=settings.bootstrap, seed=settings.seed,
+            stale_because=", ".join(change["code"] for change in changes) or None,
+        )  # fmt: skip
+        decided += [{**about, **_plain_cell(each, thresholds), "changes": changes} for each in gated]
+    progress(len(runs), len(runs))
+    return {"gate": {"thresholds": declared.pk, "number": declared.number}, "decisions": decided}
+
+
+def item_lengths(dataset: Dataset) -> dict[str, int]:
+    """By item, the characters of its turns and fields."""
+    texts = Item.objects.of(dataset).values_list("external_id", "turns", "fields")
+    return {
+        item: sum(len(turn.get("text") or "") for turn in turns)
+        + sum(len(str(text)) for text in (fields or {}).values())
+        for item, turns, fields in texts.iterator()
+    }
+
+
+def _as_declared(declared: GateThresholds) -> Thresholds:
+    from analytics.stats.planning.gate import Thresholds
+
+    values = {name: getattr(declared, name) for name in LIMITS}
+    return Thresholds(version=f"{declared.preset}-{declared.number}", audits=tuple(declared.audits), **values)
+
+
+def _plain_cell(gated: GatedCell, thresholds: Thresholds) -> dict[str, Any]:
+    """One decision. `otherwise`: what it would be had nothing changed since."""
+    from analytics.stats.planning.gate import decide
+
+    evidence, verdict = gated.evidence, gated.verdict
+    otherwise = decide(replace(evidence, stale_because=None), thresholds).decision
+    return {
+        "criterion": gated.cell["criterion"],
+        "language": gated.cell["language"] or "",
+        "decision": str(verdict.decision),
+        **({"otherwise": str(otherwise)} if evidence.stale_because else {}),
+        **gated.counts,
+        "n_single": evidence.n_single,
+        "n_unrated": evidence.n_unrated,
+        "margin": thresholds.bias_margin * evidence.scale_width,
+        "findings": [_plain_finding(finding) for finding in (*verdict.findings, *verdict.others)],
+    }
+
+
+def _plain_finding(finding: GateFinding) -> dict[str, Any]:
+    return {
+        "name": finding.name,
+        "holds": finding.holds,
+        "measured": finding.measured,
+        "gap": finding.gap,
+        "more": finding.more_labels,
+        "figures": [_plain_figure(estimate) for estimate in finding.estimates],
+    }
+
+
+def _plain_figure(estimate: Estimate) -> dict[str, Any]:
+    values = {name: getattr(estimate, name) for name in FIGURE}
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,346 @@
+"""Decisions about judges in words: the reasons for each, strongest first, and what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from analytics.figures import Figure
+from analytics.models import GateDecision, GateThresholds
+
+MOST_REASONS = 3
+Use = GateDecision.Use
+MEANINGS = {
+    Use.JUDGE_ALONE: gettext_lazy("Use its scores as they are."),
+    Use.JUDGE_WITH_CORRECTION: gettext_lazy(
+        "Use its scores together with a sample of human ratings that corrects them."
+    ),
+    Use.RANKING_ONLY: gettext_lazy("Use it to rank generators, not for scores."),
+    Use.HUMANS_ONLY: gettext_lazy("Do not use it here: ask people."),
+    Use.INSUFFICIENT: gettext_lazy("There are too few items with ratings to decide."),
+    Use.RUBRIC_PROBLEM: gettext_lazy("The raters do not agree, so nothing can be compared with them."),
+    Use.STALE: gettext_lazy("Something changed since it was measured."),
+}
+FINDING_NAMES = {
+    "stale": gettext_lazy("Unchanged since it was measured"),
+    "insufficient": gettext_lazy("Enough items"),
+    "rubric_problem": gettext_lazy("The raters agree"),
+    "alt_test": gettext_lazy("Alternative annotator test"),
+    "bias": gettext_lazy("Bias within the margin"),
+    "readable": gettext_lazy("Replies can be read"),
+    "flip_rate": gettext_lazy("The same score when asked again"),
+    "verbosity": gettext_lazy("Length does not move it"),
+    "self_preference": gettext_lazy("No preference for its own family"),
+    "perturbation": gettext_lazy("Changed texts change its scores"),
+    "ppi_gain": gettext_lazy("Correction pays"),
+    "tau_b": gettext_lazy("The same ranking of generators"),
+}
+PROBLEMS = frozenset({"stale", "insufficient", "rubric_problem"})
+"""Findings that are bad where they hold."""
+ALONE = ("alt_test", "bias", "readable", "flip_rate", "verbosity", "self_preference", "perturbation")
+AUDITED = frozenset({"alt_test", "flip_rate", "verbosity", "self_preference", "perturbation"})
+"""What somebody runs; the other conditions are figures that are known or not."""
+GRANTS = {Use.JUDGE_ALONE: ALONE[:2], Use.JUDGE_WITH_CORRECTION: ("ppi_gain",), Use.RANKING_ONLY: ("tau_b",)}
+"""The findings that a use rests on."""
+GROUPS = {
+    "labels": gettext_lazy("Labels"),
+    "people": gettext_lazy("People"),
+    "rubric": gettext_lazy("Rubric work"),
+    "judge": gettext_lazy("Judge"),
+}
+"""What a remedy costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What would change a decision: its key in `GROUPS`, in words, and how many more items where that is known."""
+
+    group: str
+    sentence: str
+    more_items: int | None = None
+
+    @property
+    def group_name(self) -> str:
+        return str(GROUPS[self.group])
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One finding as a row: `state` is holds, fails or not_run."""
+
+    name: str
+    state: str
+    sentence: str
+    figures: tuple[Figure, ...]
+
+    @property
+    def state_name(self) -> str:
+        if self.state == "not_run":
+            return _("not run") if self.name in AUDITED else _("not known")
+        return _("met") if self.state == "holds" else _("not met")
+
+    @property
+    def title(self) -> str:
+        return str(FINDING_NAMES[self.name])
+
+
+@dataclass(frozen=True)
+class CellDecision:
+    """What one judge may be used for in one criterion and language, from its row in `Snapshot.content`."""
+
+    row: Mapping[str, Any]
+    thresholds: GateThresholds
+
+    @property
+    def use(self) -> GateDecision.Use:
+        return Use(self.row["decision"])
+
+    @property
+    def meaning(self) -> str:
+        """What to do, in a sentence."""
+        return str(MEANINGS[self.use])
+
+    @property
+    def otherwise(self) -> str:
+        """What a stale decision would be had nothing changed; empty for any other."""
+        return str(Use(self.row["otherwise"]).label) if "otherwise" in self.row else ""
+
+    @property
+    def basis(self) -> str:
+        """The items with two raters and a score by the judge, their clusters, and the raters."""
+        items = ngettext("%d item", "%d items", self.row["n_items"]) % self.row["n_items"]
+        clusters = ngettext("%d cluster", "%d clusters", self.row["n_clusters"]) % self.row["n_clusters"]
+        raters = ngettext("%d rater", "%d raters", self.row["n_raters"]) % self.row["n_raters"]
+        return f"{items}, {clusters}, {raters}"
+
+    @cached_property
+    def conditions(self) -> list[Condition]:
+        """Every condition with its state and figures, in the order in which the gate asks."""
+        return [self._condition(finding) for finding in self.row["findings"]]
+
+    @property
+    def reasons(self) -> list[str]:
+        """The strongest reasons, three at most: what the use rests on, then what stands against a better one.
+
+        Of what failed, measured figures go first, those farthest from their thresholds before others.
+        """
+        sentences = [self._sentence(finding) for finding in self._reasons()]
+        if self.use is Use.STALE:
+            sentences = [_changed(change) for change in self.row["changes"]]
+            sentences.append(_("Without this the decision would be: %s.") % self.otherwise)
+        return sentences[:MOST_REASONS]
+
+    @property
+    def remedies(self) -> list[Remedy]:
+        """What would change the decision, the nearest first, three at most."""
+        if self.use is Use.STALE:
+            return [_renewed(change) for change in self.row["changes"]][:MOST_REASONS]
+        if self.use in (Use.INSUFFICIENT, Use.RUBRIC_PROBLEM):
+            return [self._remedy(self._finding(str(self.use)))]
+        failed = sorted(self._failed(), key=lambda finding: (not finding["more"], finding["gap"]))
+        return [self._remedy(finding) for finding in failed][:MOST_REASONS]
+
+    def _finding(self, name: str) -> dict[str, Any]:
+        return next(finding for finding in self.row["findings"] if finding["name"] == name)
+
+    def _reasons(self) -> Iterator[dict[str, Any]]:
+        if self.use is Use.STALE:
+            return
+        if self.use in (Use.INSUFFICIENT, Use.RUBRIC_PROBLEM):
+            yield self._finding(str(self.use))
+            return
+        for name in GRANTS.get(self.use, ()):
+            yield self._finding(name)
+        if self.use is Use.JUDGE_ALONE:
+            yield self._finding("flip_rate")
+        yield from sorted(self._failed(), key=lambda finding: (not finding["measured"], -finding["gap"]))
+
+    def _failed(self) -> Iterator[dict[str, Any]]:
+        """The findings that stand against a better use."""
+        if self.use is Use.JUDGE_ALONE:
+            return
+        names = {*ALONE, *(() if self.use is Use.JUDGE_WITH_CORRECTION else ("ppi_gain",))}
+        names |= {"tau_b"} if self.use is Use.HUMANS_ONLY else set()
+        yield from (found for found in self.row["findings"] if found["name"] in names and not found["holds"])
+
+    def _condition(self, finding: Mapping[str, Any]) -> Condition:
+        name = finding["name"]
+        good = finding["holds"] is not (name in PROBLEMS)
+        state = "not_run" if not finding["measured"] else "holds" if good else "fails"
+        figures = tuple(self._figure(figure) for figure in finding["figures"])
+        return Condition(name, state, self._sentence(finding), figures)
+
+    def _figure(self, figure: Mapping[str, Any]) -> Figure:
+        return Figure.of({**figure, "criterion": self.row["criterion"], "language": self.row["language"]})
+
+    # --- sentences ----------------------------------------------------------------------------------------------------
+    def _sentence(self, finding: Mapping[str, Any]) -> str:
+        """One finding in words with its figures."""
+        name, holds, t = finding["name"], finding["holds"], self.thresholds
+        figures = [self._figure(figure) for figure in finding["figures"]]
+        first = figures[0] if figures else None
+        shown = {"figure": _shown(first), "margin": f"{self.row['margin']:.3g}", "why": _why(first)}
+        if name == "stale":
+            return " ".join(map(_changed, self.row["changes"])) or _("Judge, prompt, rubric and model are the same.")
+        if name == "insufficient":
+            return self._enough(bool(holds))
+        if name == "rubric_problem":
+            return self._agreement(bool(holds), figures)
+        if not finding["measured"]:
+            return self._not_run(name, shown)
+        if name == "alt_test":
+            shown |= {"needed": _share(t.omega), "share": _share(first.value if first else None)}
+            return _("Alternative annotator test: as good as %(share)s of annotators; %(needed)s is needed.") % shown
+        if name == "readable":
+            shown |= {"share": _share(first.value if first else None, 1), "needed": _share(t.readable)}
+            return _("%(share)s of its replies can be read; %(needed)s is needed.") % shown
+        if name == "flip_rate":
+            shown |= {"share": _share(first.value if first else None, 1), "needed": _share(t.flip_rate)}
+            return _("Asked again, it changes %(share)s of its scores; at most %(needed)s is allowed.") % shown
+        shown |= {"tau": f"{t.tau_b:.2f}", "low": f"{t.tau_b_low:.2f}"}
+        return str(_SENTENCES[name, bool(holds)]) % shown
+
+    def _enough(self, short: bool) -> str:
+        counts = {"items": self.row["n_items"], "needed": self.thresholds.fewest_items}
+        if short:
+            return _("Only %(items)d items have two raters and a score by the judge; %(needed)d are needed.") % counts
+        return _("%(items)d items have two raters and a score by the judge; %(needed)d are needed.") % counts
+
+    def _agreement(self, is_problem: bool, figures: Sequence[Figure]) -> str:
+        shown = {"figures": "; ".join(f"{_COEFFICIENTS[each.statistic]} {_shown(each)}" for each in figures)}
+        if is_problem:
+            return _("The raters agree hardly more than by chance: %(figures)s.") % shown
+        if not figures or not any(figure.is_defined for figure in figures):
+            return _("How far the raters agree is not known: no item has two raters.")
+        return _("The raters agree: %(figures)s.") % shown
+
+    def _not_run(self, name: str, shown: dict[str, str]) -> str:
+        if name == "ppi_gain" and self.row["n_unrated"] == 0:
+            return _("Correction can’t be tried: people have rated every item that the judge scored.")
+        if name == "flip_rate":
+            return _("Repeats: not run. Whether it gives the same score twice is not known.")
+        shown = {**shown, "name": str(FINDING_NAMES[name])}
+        if name in AUDITED:
+            return (_("%(name)s: not run (%(why)s).") if shown["why"] else _("%(name)s: not run.")) % shown
+        return (_("%(name)s: not known (%(why)s).") if shown["why"] else _("%(name)s: not known.")) % shown
+
+    # --- what would change it -----------------------------------------------------------------------------------------
+    def _remedy(self, finding: Mapping[str, Any]) -> Remedy:
+        name, more = finding["name"], finding["more"]
+        if name == "insufficient":
+            return self._more_items(more or 0)
+        if name == "rubric_problem":
+            return Remedy(
+                "rubric", _("Sharpen the anchors of this criterion, train the panel with examples, and rate again.")
+            )
+        if more:
+            sentence = ngettext(
+                "About %(more)d more item with ratings: %(name)s.",
+                "About %(more)d more items with ratings: %(name)s.",
+                more,
+            )
+            return Remedy("labels", sentence % {"more": more, "name": _WITH_MORE[name]}, more)
+        if name == "alt_test" and not finding["measured"]:
+            return Remedy("people", _("Two annotators or more who rate 30 of the same items."))
+        if name == "ppi_gain" and self.row["n_unrated"] == 0:
+            return Remedy("judge", _("Run the judge on items that nobody has rated: a correction is for those."))
+        key = name if finding["measured"] else f"{name} not run"
+        return Remedy("judge", str(_REMEDIES.get(key) or _REMEDIES[name]))
+
+    def _more_items(self, short: int) -> Remedy:
+        """Labels up to the fewest items: items with one rater need one more, others two, some the judge as well."""
+        single = min(short, self.row["n_single"])
+        unrated = min(short - single, self.row["n_unrated"])
+        counts = {"items": short, "labels": single + 2 * (short - single)}
+        if single + unrated < short:
+            return Remedy("labels", _("%(items)d more items with two raters and a score by the judge.") % counts, short)
+        sentence = _("%(labels)d more labels: %(items)d more items with two raters.")
+        return Remedy("labels", sentence % counts, short)
+
+
+_COEFFICIENTS = {"krippendorff_alpha": "α", "gwet_ac": "AC"}
+_SENTENCES = {
+    ("bias", True): gettext_lazy("Its bias is %(figure)s points: the whole interval lies within ±%(margin)s."),
+    ("bias", False): gettext_lazy("Its bias is %(figure)s points: the interval reaches beyond ±%(margin)s."),
+    ("verbosity", True): gettext_lazy("Twice the length moves its error by %(figure)s points: not beyond ±%(margin)s."),
+    ("verbosity", False): gettext_lazy("Twice the length moves its error by %(figure)s points: beyond ±%(margin)s."),
+    ("self_preference", True): gettext_lazy("It gives its own family %(figure)s points more: not beyond ±%(margin)s."),
+    ("self_preference", False): gettext_lazy("It gives its own family %(figure)s points more: beyond ±%(margin)s."),
+    ("perturbation", True): gettext_lazy("Changed texts move its scores by %(figure)s points: not beyond ±%(margin)s."),
+    ("perturbation", False): gettext_lazy("Changed texts move its scores by %(figure)s points: beyond ±%(margin)s."),
+    ("ppi_gain", True): gettext_lazy("With correction a label is worth %(figure)s labels without the judge."),
+    ("ppi_gain", False): gettext_lazy(
+        "With correction a label is worth %(figure)s labels; the interval has to lie above 1."
+    ),
+    ("tau_b", True): gettext_lazy("It ranks the generators as the panel does: tau-b %(figure)s."),
+    ("tau_b", False): gettext_lazy(
+        "Its ranking of the generators: tau-b %(figure)s; %(tau)s is needed, and an interval above %(low)s."
+    ),
+}
+_WITH_MORE = {
+    "alt_test": gettext_lazy("the alternative annotator test would pass if the judge stays as good"),
+    "bias": gettext_lazy("the interval of the bias would lie within the margin"),
+    "ppi_gain": gettext_lazy("the gain by correction would be certain"),
+    "tau_b": gettext_lazy("the ranking would be certain"),
+}
+_REMEDIES = {
+    "alt_test": gettext_lazy("Another judge or prompt: it is farther from the raters than they are from each other."),
+    "bias": gettext_lazy("Another judge or prompt, or a correction: the bias itself is not within the margin."),
+    "bias not run": gettext_lazy("A bias needs an ordered scale, and items that the judge and people scored."),
+    "readable": gettext_lazy("A stricter reply format, so that every reply has a score."),
+    "flip_rate": gettext_lazy("Temperature 0, or the median of several repeats."),
+    "flip_rate not run": gettext_lazy("Run the judge with three repeats."),
+    "verbosity": gettext_lazy("A prompt or judge that length does not move."),
+    "verbosity not run": gettext_lazy(
+        "The audit runs automatically on an ordered scale when rated items differ in length."
+    ),
+    "self_preference": gettext_lazy("A judge of another family than the generators."),
+    "self_preference not run": gettext_lazy("Export the ratings and run “panelbench stats audit --family”."),
+    "perturbation": gettext_lazy("A judge that changed texts move less."),
+    "perturbation not run": gettext_lazy("Export the ratings and run “panelbench stats audit --against”."),
+    "ppi_gain": gettext_lazy("A judge that follows the panel more closely."),
+    "ppi_gain not run": gettext_lazy("At least 20 rated items on an ordered scale that the judge scored."),
+    "tau_b": gettext_lazy("A judge that ranks the generators as the panel does."),
+    "tau_b not run": gettext_lazy("Items of two generators or more, on an ordered scale."),
+}
+
+
+def _shown(figure: Figure | None) -> str:
+    """0.71 [0.64, 0.77], and whether it is approximate, in words."""
+    if figure is None or not figure.is_defined:
+        return _("unknown")
+    text = f"{figure.number} {figure.interval}".strip()
+    return _("%s (approximate)") % text if figure.is_approximate else text
+
+
+def _why(figure: Figure | None) -> str:
+    return figure.why if figure else ""
+
+
+def _share(value: float | None, digits: int = 0) -> str:
+    return _("unknown") if value is None else f"{100 * value:.{digits}f}%"
+
+
+def _changed(change: Mapping[str, str]) -> str:
+    """What has changed since the judge was measured."""
+    sentences = {
+        "rubric": _("The rubric has a newer version: %(now)s instead of %(before)s."),
+        "prompt": _("The wording of the prompts has changed since this judge was declared."),
+        "served": _("The endpoint now answers with another model: %(now)s instead of %(before)s."),
+        "mixed": _("The endpoint changed its model during the run: %(before)s."),
+    }
+    return sentences[change["code"]] % change
+
+
+def _renewed(change: Mapping[str, str]) -> Remedy:
+    if change["code"] == "rubric":
+        sentence = _("Rate and judge with version %(now)s of the rubric in a new campaign.") % change
+        return Remedy("rubric", sentence)
+    if change["code"] == "prompt":
+        return Remedy("judge", _("Declare the judge again under another name, and run it."))
+    return Remedy("judge", _("Run the judge again, so that one model gives all its scores."))

@@ -1,0 +1,237 @@
+"""The page that says what each judge may be used for, and the thresholds that a lead declares for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts import access, languages
+from accounts.models import Project, Role, User
+from accounts.refusals import Refused
+from analytics import computing, decisions, tasks, thresholds
+from analytics.decisions import CampaignDecisions, DecisionChange
+from analytics.models import GateThresholds
+from analytics.reasons import CellDecision
+from analytics.views.items import criterion_name, shown_campaign
+from annotation.models import Campaign
+
+MOST_HISTORY = 12
+"""Changes of one criterion that the page shows; the API has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCard:
+    """One decision in full: its cell, in words what it is about, and how it came to be."""
+
+    cell: CellDecision
+    language: str
+    anchor: str
+    history: list[DecisionChange]
+
+
+@dataclass(frozen=True)
+class DecisionsPage:
+    """The grid of one judge, and the cards of one criterion."""
+
+    campaign: Campaign
+    current: CampaignDecisions
+    asked_judge: str
+    asked_criterion: str
+
+    @property
+    def judge(self) -> str:
+        judges = self.current.judges
+        return self.asked_judge if self.asked_judge in judges else next(iter(judges), "")
+
+    @cached_property
+    def cells(self) -> dict[tuple[str, str], CellDecision]:
+        """By criterion and language, the decisions of the chosen judge."""
+        return {(cell.row["criterion"], cell.row["language"]): cell for cell in self.current.of_judge(self.judge)}
+
+    @cached_property
+    def languages(self) -> list[str]:
+        return sorted({language for _criterion, language in self.cells})
+
+    @property
+    def language_names(self) -> list[str]:
+        return [_language(tag) for tag in self.languages]
+
+    @cached_property
+    def criteria(self) -> list[tuple[str, str]]:
+        """Key and name of every criterion that has a decision, in the rubric's order."""
+        known = {criterion for criterion, _language in self.cells}
+        everything = self.campaign.rubric_version.criteria.all()
+        return [(each.key, criterion_name(each)) for each in everything if each.key in known]
+
+    @property
+    def rows(self) -> list[tuple[str, str, list[tuple[str, CellDecision | None]]]]:
+        """Key and name of a criterion, then for each language the anchor of its card and the decision."""
+        return [
+            (key, name, [(f"in-{tag}", self.cells.get((key, tag))) for tag in self.languages])
+            for key, name in self.criteria
+        ]
+
+    @property
+    def criterion(self) -> str:
+        keys = [key for key, _name in self.criteria]
+        return self.asked_criterion if self.asked_criterion in keys else next(iter(keys), "")
+
+    @property
+    def criterion_title(self) -> str:
+        return dict(self.criteria).get(self.criterion, "")
+
+    @property
+    def cards(self) -> list[DecisionCard]:
+        """The decisions of the chosen criterion, language by language."""
+        shown = [
+            (tag, self.cells[self.criterion, tag]) for tag in self.languages if (self.criterion, tag) in self.cells
+        ]
+        if not shown:
+            return []
+        changes = decisions.decision_history(self.campaign, shown[0][1].row["judge_id"])
+        of_criterion = [change for change in changes if change.kept.criterion == self.criterion]
+        return [
+            DecisionCard(
+                cell,
+                _language(tag),
+                f"in-{tag}",
+                [change for change in of_criterion if change.kept.language == tag][:MOST_HISTORY],
+            )
+            for tag, cell in shown
+        ]
+
+    @property
+    def summaries(self) -> list[dict[str, Any]]:
+        """Of every judge how many cells have each decision, and whether it is simulated."""
+        simulated = {judge["name"]: judge["simulated"] for judge in self.current.snapshot.content["judges"]}  # type: ignore[union-attr]
+        return [
+            {"judge": judge, "counts": self.current.summary(judge), "simulated": simulated.get(judge, False)}
+            for judge in self.current.judges
+        ]
+
+
+@require_safe
+@login_required
+def judge_decisions(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """May I use this judge, and where? The page asks for itself while decisions are computed."""
+    found = shown_campaign(request.user, project, campaign)
+    current = decisions.current_decisions(found)
+    context: dict[str, Any] = {
+        "project": found.project,
+        "campaign": found,
+        "current": current,
+        "is_lead": access.holds(user=request.user, project=found.project, roles=(Role.LEAD,)),
+    }
+    if current is not None:
+        settings = decisions.settings_of(current.thresholds)
+        if current.is_stale:
+            tasks.ask_to_compute(campaign=found, settings=settings)
+            context["job"] = decisions.open_decision_job(found, current.thresholds)
+            context["failed"] = computing.failed(campaign=found, settings=settings)
+        asked = (request.GET.get("judge", ""), request.GET.get("criterion", ""))
+        if current.snapshot is not None:
+            context["page"] = DecisionsPage(found, current, *asked)
+    return render(request, "analytics/decisions.html", {"title": _("Judges: where to use them"), **context})
+
+
+def _language(tag: str) -> str:
+    return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
+
+
+# --- thresholds ------------------------------------------------------------------------------------------------------
+class ThresholdsForm(forms.Form):
+    """A preset, and what differs from it: empty fields take the preset's value."""
+
+    preset = forms.ChoiceField(
+        label=gettext_lazy("Who the annotators are"),
+        choices=GateThresholds.Preset.choices,
+        widget=forms.RadioSelect,
+        help_text=gettext_lazy("Experts are strict (5% bias, 5% changed scores), a crowd is lenient (10%, 10%)."),
+    )
+    epsilon = forms.FloatField(
+        label=gettext_lazy("Cost advantage of the judge (ε)"),
+        help_text=gettext_lazy("By how much the judge may be worse than an annotator: 0.20 experts, 0.15, 0.10 crowd."),
+    )
+    bias_margin = forms.FloatField(
+        label=gettext_lazy("Margin of the bias"),
+        help_text=gettext_lazy("A share of the scale’s width: 0.05 experts, 0.075, 0.10 crowd."),
+    )
+    flip_rate = forms.FloatField(
+        label=gettext_lazy("Changed scores when asked again"),
+        help_text=gettext_lazy("At most this share of the items: 0.05 experts, 0.08, 0.10 crowd."),
+    )
+    fewest_items = forms.IntegerField(
+        label=gettext_lazy("Fewest items"),
+        help_text=gettext_lazy("Items with two raters and a score by the judge, in each language: 30."),
+    )
+    omega = forms.FloatField(
+        label=gettext_lazy("Annotators to match"),
+        help_text=gettext_lazy("The share of annotators that the judge has to be as good as: 0.5."),
+    )
+    readable = forms.FloatField(label=gettext_lazy("Readable replies"), help_text=gettext_lazy("At least: 0.99."))
+    tau_b = forms.FloatField(label=gettext_lazy("Ranking (tau-b)"), help_text=gettext_lazy("At least: 0.8."))
+    tau_b_low = forms.FloatField(
+        label=gettext_lazy("Lower bound of tau-b"), help_text=gettext_lazy("The interval lies above: 0.5.")
+    )
+    alpha_ceiling = forms.FloatField(
+        label=gettext_lazy("Rubric problem below (α)"),
+        help_text=gettext_lazy("The raters do not agree where the upper bound of α is below this: 0.2."),
+    )
+    ac_ceiling = forms.FloatField(
+        label=gettext_lazy("Rubric problem below (AC)"), help_text=gettext_lazy("And that of AC is below this: 0.4.")
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name, (low, high) in thresholds.LIMITS.items():
+            field = self.fields[name]
+            field.required = False
+            field.widget.attrs |= {"min": low, "max": high, "step": "1" if name == "fewest_items" else "any"}
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def thresholds_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every version of the thresholds; a posted form declares another one."""
+    current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+    newest = thresholds.current_thresholds(current_project)
+    form = ThresholdsForm(request.POST or None, initial={"preset": newest.preset if newest else "skilled"})
+    if form.is_valid() and (declared := _declared(form, current_project, request.user)) is not None:
+        is_new = newest is None or declared.pk != newest.pk
+        sentence = _("Thresholds %s are declared.") if is_new else _("Thresholds %s already say this. Nothing changed.")
+        messages.success(request, sentence % declared)
+        return redirect("thresholds", current_project.slug)
+    versions = GateThresholds.objects.filter(project=current_project).select_related("declared_by")
+    context = {
+        "title": _("Thresholds"),
+        "project": current_project,
+        "form": form,
+        "versions": versions,
+        "newest": newest,
+        "figures_since": thresholds.figures_since(current_project),
+        "campaigns": Campaign.objects.visible_to(request.user).filter(project=current_project),
+    }
+    return render(request, "analytics/thresholds.html", context, status=422 if form.errors else 200)
+
+
+def _declared(form: ThresholdsForm, project: Project, actor: User) -> GateThresholds | None:
+    """The thresholds that a form declares; a refusal stands at its field."""
+    given = {name: value for name, value in form.cleaned_data.items() if value is not None}
+    try:
+        return thresholds.declare_thresholds(project=project, preset=given.pop("preset"), changes=given, actor=actor)
+    except Refused as refused:
+        if not refused.fields:
+            form.add_error(None, refused.sentence)
+        for name, sentence in refused.fields.items():
+            form.add_error(name if name in form.fields else None, sentence)
+        return None

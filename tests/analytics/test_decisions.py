@@ -1,0 +1,357 @@
+"""May a judge be used: thresholds, the decisions on page, API, command, client and webhook, and how they change."""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+import re
+from collections.abc import Iterable
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accounts import webhooks
+from accounts.models import AuditEntry, Delivery, Event
+from accounts.refusals import Refused
+from analytics import decisions, snapshots, tasks, thresholds
+from analytics.models import Computation, GateDecision, GateThresholds
+from analytics.stats.planning.gate import Decision
+from annotation.imports import storage
+from annotation.models import Campaign, Import
+from annotation.readers.ratings import RatingRow
+from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from tests import make
+from tests.analytics import scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+RATED, UNRATED = 60, 60
+POINTS = range(5)
+GENERATORS = ("atlas", "borea", "cirrus", "delta")
+MEAN = {"atlas": 0.4, "borea": 1.4, "cirrus": 2.4, "delta": 3.4}
+
+
+def truths() -> list[int]:
+    """The quality of each item: generators differ by a point."""
+    draw = random.Random(5)
+    found = []
+    for number in range(RATED + UNRATED):
+        mean = MEAN[GENERATORS[number % len(GENERATORS)]]
+        found.append(min(4, max(0, round(mean + draw.gauss(0, 0.6)))))
+    return found
+
+
+def near(value: float, spread: float, draw: random.Random) -> float:
+    return float(min(4, max(0, round(value + draw.gauss(0, spread)))))
+
+
+def rated_campaign(cast: Cast, *, panel: str = "agrees", rated: int = RATED) -> Campaign:
+    """120 Estonian items by four generators, of which three people rated the first 60.
+
+    ``panel`` "agrees": they see the quality of an item, within a point; "guesses": they do not look at it.
+    """
+    items = [
+        make.item(number + 1, generator=GENERATORS[number % len(GENERATORS)], external_id=f"d{number:03}")
+        for number in range(RATED + UNRATED)
+    ]
+    campaign = make.campaign(cast.kassa, items=items, name="Round 1")
+    rubric = make.rubric(cast.kassa, make.criterion("tone", tuple(POINTS)), key="gate")
+    Campaign.objects.filter(pk=campaign.pk).update(rubric_version=rubric)
+    campaign = Campaign.objects.select_related("project", "dataset", "rubric_version__rubric").get(pk=campaign.pk)
+    rate(campaign, range(rated), panel=panel)
+    return campaign
+
+
+def rate(campaign: Campaign, places: Iterable[int], *, panel: str = "agrees") -> None:
+    """What three people say of the items at these places; it is the same whenever they are asked."""
+    draw = random.Random(7)
+    scores = [
+        [near(truth, 0.7, draw) if panel == "agrees" else float(draw.choice(POINTS)) for truth in truths()]
+        for _person in range(3)
+    ]
+    rows = [
+        RatingRow(f"d{place:03}", name, "tone", given[place], True, False, "", None, None, None, "ratings.csv", line)
+        for name, given in zip(("mari", "jaan", "tiit"), scores, strict=True)
+        for line, place in enumerate(places, start=2)
+    ]
+    opened = Import.objects.create(project=campaign.project, kind=Import.Kind.RATINGS)
+    storage.store_ratings(campaign=campaign, rows=rows, file_import=opened)
+
+
+def judged(campaign: Campaign, name: str, scores: list[float], *, repeats: int = 2, flips: int = 0) -> JudgeRun:
+    """A run of a judge that gives these scores in every repeat, but for the first ``flips`` items in the last one."""
+    judge, _is_new = Judge.objects.get_or_create(
+        project=campaign.project, name=name, defaults={"digest": name, "model": name}
+    )
+    run = JudgeRun.objects.create(
+        project=campaign.project, judge=judge, dataset=campaign.dataset, rubric_version=campaign.rubric_version,
+        repeats=repeats,
+    )  # fmt: skip
+    criterion = campaign.rubric_version.criteria.get()
+    Verdict.objects.bulk_create(
+        Verdict(
+            run=run, item=item, criterion=criterion, repeat=repeat, status="ok",
+            score=(score + 1) % 5 if repeat == repeats and repeats > 1 and place < flips else score,
+        )
+        for repeat in range(1, repeats + 1)
+        for place, (item, score) in enumerate(zip(campaign.dataset.items.order_by("ordinal"), scores, strict=True))
+    )  # fmt: skip
+    return run
+
+
+def exact() -> list[float]:
+    return [float(truth) for truth in truths()]
+
+
+def lenient() -> list[float]:
+    """A point too high: biased, but it follows the quality."""
+    return [float(min(4, truth + 1)) for truth in truths()]
+
+
+def guessing() -> list[float]:
+    draw = random.Random(11)
+    return [float(draw.choice(POINTS)) for _ in truths()]
+
+
+def declared(cast: Cast, preset: str = "crowd", **changes: Any) -> GateThresholds:
+    return thresholds.declare_thresholds(project=cast.kassa, preset=preset, changes=changes, actor=cast.aino)
+
+
+def text(content: bytes) -> str:
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", content.decode()).split()))
+
+
+def uses(campaign: Campaign) -> dict[str, str]:
+    return {cell.row["judge"]: cell.use.value for cell in decisions.decide_now(campaign).cells}
+
+
+class TestDecisions:
+    def test_decisions_of_judges_whose_worth_is_known(self, cast: Cast) -> None:
+        """Exact: sees the quality itself. Unsteady: the same, but a fifth of its scores change. Lenient: a point too
+        high. Once: exact, never asked again. Guessing: does not look."""
+        campaign = rated_campaign(cast)
+        declared(cast)
+        judged(campaign, "Exact", exact())
+        judged(campaign, "Unsteady", exact(), flips=24)
+        judged(campaign, "Lenient", lenient())
+        judged(campaign, "Once", exact(), repeats=1)
+        judged(campaign, "Guessing", guessing())
+        assert uses(campaign) == {
+            "Exact": "judge_alone",
+            "Unsteady": "judge_with_correction",
+            "Lenient": "judge_with_correction",
+            "Once": "judge_with_correction",
+            "Guessing": "humans_only",
+        }
+        cells = {cell.row["judge"]: cell for cell in decisions.decide_now(campaign).cells}
+        assert all(1 <= len(cell.reasons) <= 3 for cell in cells.values())
+        assert "20.0% of its scores" in " ".join(cells["Unsteady"].reasons)
+        assert "Repeats: not run" in " ".join(cells["Once"].reasons)
+        assert "Its bias is" in " ".join(cells["Lenient"].reasons)
+        assert [remedy.sentence for remedy in cells["Once"].remedies] == ["Run the judge with three repeats."]
+        assert cells["Exact"].remedies == []
+        states = {condition.name: condition.state for condition in cells["Once"].conditions}
+        assert states["flip_rate"] == "not_run" and states["bias"] == "holds"
+
+    def test_too_few_items_and_a_panel_that_guesses(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast, rated=29)
+        declared(cast)
+        judged(campaign, "Exact", exact())
+        (cell,) = decisions.decide_now(campaign).cells
+        assert cell.use.value == "insufficient" and cell.row["n_items"] == 29
+        assert [remedy.sentence for remedy in cell.remedies] == ["2 more labels: 1 more items with two raters."]
+
+    def test_nobody_agrees(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast, panel="guesses")
+        declared(cast)
+        judged(campaign, "Exact", exact())
+        (cell,) = decisions.decide_now(campaign).cells
+        assert cell.use.value == "rubric_problem"
+        assert cell.remedies[0].group == "rubric"
+
+    def test_the_names_of_decisions_are_those_of_the_gate(self) -> None:
+        assert GateDecision.Use.values == [use.value for use in Decision]
+        known = {
+            name for constraint in GateDecision._meta.constraints for name in re.findall(r"'(\w+)'", str(constraint))
+        }
+        assert {use.value for use in Decision} <= known
+
+
+class TestStale:
+    def test_a_newer_rubric_a_changed_prompt_and_another_model_make_it_stale(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast)
+        declared(cast)
+        run = judged(campaign, "Exact", exact())
+        assert uses(campaign) == {"Exact": "judge_alone"}
+        criterion = make.criterion("tone", tuple(POINTS), question={"en": "How is the tone?"})
+        make.rubric(cast.kassa, criterion, key="gate")
+        current = decisions.current_decisions(campaign)
+        assert current is not None and current.is_stale
+        (cell,) = decisions.decide_now(campaign).cells
+        assert cell.use.value == "stale" and cell.otherwise == "Judge alone"
+        assert cell.reasons[0] == "The rubric has a newer version: 2 instead of 1."
+        Judge.objects.filter(pk=run.judge_id).update(provider="sim", digest="of another wording")
+        (cell,) = decisions.decide_now(campaign).cells
+        assert "wording of the prompts" in cell.reasons[1]
+        history = [(change.former, change.use.label) for change in decisions.decision_history(campaign)]
+        assert history == [("Judge alone", "Stale"), ("", "Judge alone")]
+
+    def test_another_served_model_is_noticed(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast)
+        declared(cast)
+        run = judged(campaign, "Exact", exact())
+        self._served(run, "m-1")
+        assert uses(campaign) == {"Exact": "judge_alone"}
+        later = JudgeRun.objects.create(
+            project=cast.kassa, judge=run.judge, dataset=make.dataset(cast.kassa, 1, name="Other"),
+            rubric_version=run.rubric_version,
+        )  # fmt: skip
+        item = later.dataset.items.get()
+        Verdict.objects.create(
+            run=later, item=item, criterion=run.rubric_version.criteria.get(), status="ok", score=1,
+            attempt=self._attempt(later, item, "m-2"),
+        )  # fmt: skip
+        (cell,) = decisions.decide_now(campaign).cells
+        assert cell.use.value == "stale"
+        assert cell.reasons[0] == "The endpoint now answers with another model: m-2 instead of m-1."
+
+    def _served(self, run: JudgeRun, model: str) -> None:
+        verdict = run.verdicts.order_by("-pk").first()
+        assert verdict is not None
+        Verdict.objects.filter(pk=verdict.pk).update(attempt=self._attempt(run, verdict.item, model))
+
+    def _attempt(self, run: JudgeRun, item: Any, model: str) -> Attempt:
+        call = Call.objects.create(run=run, item=item, state=Call.State.SETTLED)
+        return Attempt.objects.create(call=call, number=1, outcome="replied", served_model=model)
+
+
+class TestThresholds:
+    def test_versions_are_audited_and_marked_when_figures_could_be_seen(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast)
+        first = declared(cast)
+        assert (first.number, first.figures_since) == (1, None)
+        assert declared(cast) == first  # the same again is no new version
+        judged(campaign, "Exact", exact())
+        page = text(cast.client("aino").get(f"/p/kassa/numbers/{campaign.pk}/judges/").content)
+        assert "after the figures were seen" not in page and "after figures could be seen" not in page
+        snapshots.snapshot(campaign=campaign)
+        second = declared(cast, bias_margin=0.2)
+        assert second.number == 2 and second.figures_since is not None
+        page = text(cast.client("boris").get(f"/p/kassa/numbers/{campaign.pk}/judges/").content)
+        assert "The thresholds changed after the figures were seen." in page
+        trail = AuditEntry.objects.filter(verb="declare thresholds").order_by("pk")
+        assert [entry.fields for entry in trail][1] == ["bias_margin"]
+        assert {entry.actor_id for entry in trail} == {cast.aino.pk}
+
+    @pytest.mark.parametrize(
+        ("changes", "field"),
+        [
+            ({"bias_margin": 0.9}, "bias_margin"),
+            ({"fewest_items": 1}, "fewest_items"),
+            ({"tau_b": 0.2}, "tau_b_low"),
+            ({"epsilon": float("nan")}, "epsilon"),
+            ({"beauty": 1.0}, "beauty"),
+            ({"audits": ["horoscope"]}, "audits"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused_at_its_field(self, cast: Cast, changes: dict[str, Any], field: str) -> None:
+        with pytest.raises(Refused) as refused:
+            thresholds.declare_thresholds(project=cast.kassa, preset="crowd", changes=changes, actor=cast.aino)
+        assert list(refused.value.fields) == [field]
+        assert not GateThresholds.objects.exists()
+
+    def test_a_lead_declares_them_on_the_page_and_by_the_api(self, cast: Cast) -> None:
+        lead, researcher = cast.client("aino"), cast.client("boris")
+        assert lead.post("/p/kassa/settings/thresholds/", {"preset": "experts"}).status_code == 302
+        assert researcher.get("/p/kassa/settings/thresholds/").status_code == 403
+        bad = lead.post("/p/kassa/settings/thresholds/", {"preset": "crowd", "bias_margin": "3"})
+        assert bad.status_code == 422 and "This is a number from 0.001 to 0.5." in text(bad.content)
+        there = "/api/v1/projects/kassa/thresholds/"
+        posted = lead.post(there, {"preset": "crowd", "flip_rate": 0.02}, content_type="application/json")
+        assert (posted.status_code, posted.json()["number"], posted.json()["flip_rate"]) == (201, 2, 0.02)
+        assert researcher.post(there, {"preset": "crowd"}, content_type="application/json").status_code == 403
+        assert [version["preset"] for version in researcher.get(there).json()] == ["crowd", "experts"]
+
+
+class TestSurfaces:
+    def test_page_api_command_client_and_webhook_say_the_same(self, cast: Cast, settings: Any) -> None:
+        campaign = rated_campaign(cast)
+        settings.DEBUG = True
+        webhooks.add(project=cast.kassa, address="http://127.0.0.1:9/", events=[Event.DECISION], actor=cast.aino)
+        judged(campaign, "Exact", exact())
+        judged(campaign, "Guessing", guessing())
+        lead, there = cast.client("aino"), f"/api/v1/projects/kassa/campaigns/{campaign.pk}/decisions/"
+        empty = lead.get(there).json()
+        assert empty == {"stale": False, "thresholds": None, "computed_at": None, "decisions": []}
+        assert "No thresholds are declared yet" in text(lead.get(f"/p/kassa/numbers/{campaign.pk}/judges/").content)
+        with pytest.raises(CommandError) as undeclared:
+            self._gate(campaign)
+        assert undeclared.value.returncode == 2
+        declared(cast)
+        assert lead.get(there).json()["stale"]
+        for computation in Computation.objects.filter(job__state="waiting"):
+            tasks.compute_numbers(computation.pk)
+        answer = lead.get(there).json()
+        by_api = {each["judge"]: each["decision"] for each in answer["decisions"]}
+        assert by_api == {"Exact": "judge_alone", "Guessing": "humans_only"}
+        told = Delivery.objects.get().payload["data"]
+        judges = {judge.pk: judge.name for judge in Judge.objects.all()}
+        assert {judges[change["judge"]]: change["decision"] for change in told["changes"]} == by_api
+        assert (told["campaign"], told["count"]) == (campaign.pk, 2)
+        status, out, _error = self._gate(campaign, as_json=True)
+        assert status == 1
+        assert json.loads(out) == json.loads(json.dumps(answer["decisions"]))
+        assert self._gate(campaign, judge=["Exact"], fail_on="HUMANS_ONLY")[0] == 0
+        assert self._gate(campaign, judge=["Guessing"], fail_on="none")[0] == 0
+        assert self._gate(campaign, judge=["Guessing"], fail_on="humans_only")[0] == 1
+        for judge, label in (("Exact", "Judge alone"), ("Guessing", "Humans only")):
+            page = text(lead.get(f"/p/kassa/numbers/{campaign.pk}/judges/?judge={judge}").content)
+            shown = next(each for each in answer["decisions"] if each["judge"] == judge)
+            assert label in page and all(reason in page for reason in shown["reasons"])
+            assert all(remedy["sentence"] in page for remedy in shown["would_change_it"])
+        assert Delivery.objects.count() == 1  # asking again changes nothing
+
+    @pytest.mark.parametrize("asked", [{"fail_on": "SOMETIMES"}, {"judge": ["Nobody"]}, {"campaign": "x"}])
+    def test_wrong_usage_ends_with_two(self, cast: Cast, asked: dict[str, Any]) -> None:
+        campaign = rated_campaign(cast)
+        declared(cast)
+        judged(campaign, "Exact", exact())
+        with pytest.raises(CommandError) as wrong:
+            self._gate(asked.pop("campaign", campaign), **asked)
+        assert wrong.value.returncode == 2
+
+    def _gate(self, campaign: Any, **asked: Any) -> tuple[int, str, str]:
+        out, error = StringIO(), StringIO()
+        number = str(getattr(campaign, "pk", campaign))
+        try:
+            call_command("gate", campaign=number, stdout=out, stderr=error, **asked)
+        except SystemExit as ended:
+            return int(str(ended.code)), out.getvalue(), error.getvalue()
+        return 0, out.getvalue(), error.getvalue()
+
+    def test_a_campaign_without_judges_says_what_to_do(self, cast: Cast) -> None:
+        campaign = scene.campaign(cast)
+        declared(cast)
+        assert decisions.decide_now(campaign).cells == ()
+        page = text(cast.client("aino").get(f"/p/kassa/numbers/{campaign.pk}/judges/").content)
+        assert "No judge has scored these items" in page
+
+
+def test_the_decision_flips_when_the_labels_are_added_that_it_asks_for(cast: Cast) -> None:
+    """With 40 rated items the bias may lie within the margin; as many more as it asks for show that it does."""
+    campaign = rated_campaign(cast, rated=40)
+    declared(cast, "experts")
+    judged(campaign, "Exact", exact())
+    (cell,) = decisions.decide_now(campaign).cells
+    assert cell.use.value == "judge_with_correction", cell.conditions
+    (remedy,) = cell.remedies
+    assert remedy.group == "labels" and 0 < (remedy.more_items or 0) <= 80, remedy
+    rate(campaign, range(40, 40 + (remedy.more_items or 0)))
+    (cell,) = decisions.decide_now(campaign).cells
+    assert cell.use.value == "judge_alone", (cell.reasons, cell.remedies)
+    newest, *_earlier = decisions.decision_history(campaign)
+    assert newest.former == "With correction"
+    assert newest.why == f"Items with two raters: 40 before, {40 + (remedy.more_items or 0)} now."
