@@ -109,7 +109,9 @@ def to_be_polled() -> list[Campaign]:
     A closed campaign is never polled: who reads its numbers asks for them where a judge was run since.
     """
     found = Campaign.objects.filter(project__archived_at=None).exclude(state=Campaign.State.CLOSED)
-    open_ones = list(found.select_related("dataset").annotate(mark=Concat(*_marks())))
+    open_ones = list(found.select_related("dataset").annotate(mark=Concat(*_marks()), **_gate_marks()))
+    for campaign in open_ones:
+        campaign.mark += f"{campaign.newest_rubric} {campaign.newest_thresholds}"  # type: ignore[attr-defined]
     noted = caches["content"].get_many([_settled(campaign) for campaign in open_ones])
     return [campaign for campaign in open_ones if noted.get(_settled(campaign)) != campaign.mark]
 
@@ -120,10 +122,7 @@ def settle_computation(campaign: Campaign) -> None:
 
 
 def _marks() -> Iterator[Expression]:
-    """What changes whenever `snapshot_revision` may: annotations, verdicts, judge runs, and calls still to be made.
-
-    Then what makes decisions about judges stale: published versions of the rubric, and thresholds.
-    """
+    """What changes whenever `snapshot_revision` may: annotations, verdicts, judge runs, and calls still to be made."""
     of_rubric = {"project": OuterRef("project"), "rubric_version": OuterRef("rubric_version")}
     of_runs = {f"run__{name}": value for name, value in of_rubric.items()}
     asking = Q(state__in=[Call.State.WAITING, Call.State.LEASED])
@@ -133,14 +132,22 @@ def _marks() -> Iterator[Expression]:
         (Verdict.objects.filter(**of_runs), "run__rubric_version", ()),
         (JudgeRun.objects.filter(**of_rubric), "rubric_version", (cancelled,)),
         (Call.objects.filter(asking, **of_runs), "run__rubric_version", ()),
-        (RubricVersion.objects.published().filter(rubric=OuterRef("rubric_version__rubric")), "rubric", ()),
-        (GateThresholds.objects.filter(project=OuterRef("project")), "project", ()),
     ):
         texts = (Cast(each, CharField()) for each in (Count("pk"), Max("pk"), *counts))
         spaced = [part for text in texts for part in (text, Value(":"))]
         marked = rows.order_by().values(by).annotate(mark=Concat(*spaced)).values("mark")
         yield Coalesce(Subquery(marked), Value("0"), output_field=CharField())
         yield Value(" ")
+
+
+def _gate_marks() -> dict[str, Any]:
+    """What else makes decisions about judges stale: the newest published version of the rubric, and the thresholds."""
+    rubrics = RubricVersion.objects.published().filter(rubric=OuterRef("rubric_version__rubric"))
+    declared = GateThresholds.objects.filter(project=OuterRef("project"))
+    return {
+        "newest_rubric": Subquery(rubrics.order_by("-number").values("number")[:1]),
+        "newest_thresholds": Subquery(declared.order_by("-number").values("number")[:1]),
+    }
 
 
 def _settled(campaign: Campaign) -> str:

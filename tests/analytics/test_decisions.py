@@ -54,7 +54,7 @@ def rated_campaign(cast: Cast, *, panel: str = "agrees", rated: int = RATED) -> 
     ``panel`` "agrees": they see the quality of an item, within a point; "guesses": they do not look at it.
     """
     items = [
-        make.item(number + 1, generator=GENERATORS[number % len(GENERATORS)], external_id=f"d{number:03}")
+        make.item_row(number + 1, generator=GENERATORS[number % len(GENERATORS)], external_id=f"d{number:03}")
         for number in range(RATED + UNRATED)
     ]
     campaign = make.campaign(cast.kassa, items=items, name="Round 1")
@@ -292,8 +292,7 @@ class TestSurfaces:
         assert undeclared.value.returncode == 2
         declared(cast)
         assert lead.get(there).json()["stale"]
-        for computation in Computation.objects.filter(job__state="waiting"):
-            tasks.compute_numbers(computation.pk)
+        decisions.decide_now(campaign)
         answer = lead.get(there).json()
         by_api = {each["judge"]: each["decision"] for each in answer["decisions"]}
         assert by_api == {"Exact": "judge_alone", "Guessing": "humans_only"}
@@ -333,9 +332,14 @@ class TestSurfaces:
         return 0, out.getvalue(), error.getvalue()
 
     def test_a_campaign_without_judges_says_what_to_do(self, cast: Cast) -> None:
-        campaign = scene.campaign(cast)
+        campaign = scene.rated_campaign(cast)
         declared(cast)
-        assert decisions.decide_now(campaign).cells == ()
+        there = f"/p/kassa/numbers/{campaign.pk}/judges/"
+        assert cast.client("aino").get(there).status_code == 200  # it asks a worker to compute them
+        for computation in Computation.objects.filter(job__state="waiting"):
+            tasks.compute_numbers(computation.pk)
+        current = decisions.current_decisions(campaign)
+        assert current is not None and not current.is_stale and current.cells == ()
         page = text(cast.client("aino").get(f"/p/kassa/numbers/{campaign.pk}/judges/").content)
         assert "No judge has scored these items" in page
 
