@@ -30,6 +30,7 @@ from tests import make
 from tests.analytics import scene
 from tests.annotation import scene as desks
 from tests.cast import Cast
+from tests.releases.databases import copy_migrated
 
 NASTY = "\ufeff=1+1\r\n\u202eabc\u200d👩‍🔬 e\u0301 ـ\t\u0085\u2028\x0b"
 
@@ -39,7 +40,6 @@ import sys, django
 django.setup()
 from django.core.management import call_command
 from accounts.models import Project
-call_command("migrate", verbosity=0)
 Project.objects.create(slug="elsewhere", name="Elsewhere")
 call_command("import_bundle", "elsewhere", sys.argv[1])
 call_command("export", "elsewhere", "bundle", "--replies", "--out", sys.argv[2])
@@ -117,6 +117,7 @@ def test_another_engine_holds_the_same_content(cast: Cast, study: Campaign, tmp_
     """Out of PostgreSQL, into SQLite by command, and out again."""
     there, back = tmp_path / "there.zip", tmp_path / "back.zip"
     there.write_bytes(taken_out(cast.kassa, replies=True))
+    copy_migrated(tmp_path)
     environment = {**os.environ, "PANELBENCH_DATA_DIR": str(tmp_path), "DATABASE_URL": "", "REDIS_URL": ""}
     command = [sys.executable, "-c", ELSEWHERE, str(there), str(back)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

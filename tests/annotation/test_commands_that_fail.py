@@ -15,6 +15,7 @@ from accounts import jobs
 from annotation.imports import lifecycle, opening
 from annotation.models import Dataset
 from tests.cast import Cast
+from tests.releases.databases import copy_migrated
 from tests.workers import long_after
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,7 @@ class Machine:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         self.environment = {**kept, "DEBUG": "on", "PANELBENCH_DATA_DIR": str(folder), "PYTHONWARNINGS": "ignore"}
         self.environment["PYTHONPATH"] = str(folder)
-        assert self.run("migrate").returncode == 0
+        copy_migrated(folder)
         assert (
             self.run("create_user", "aino@example.org", "--password-stdin", told="six-words-in-a-row-here").returncode
             == 0

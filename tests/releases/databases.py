@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
 import pytest
+
+from tests.releases.running import environment
+from tests.services import FOLDER
+
+SQLITE = "panelbench.sqlite3"
 
 
 @contextmanager
@@ -29,3 +39,15 @@ def release_database(kind: str) -> Iterator[str]:
     finally:
         with psycopg.connect(server, autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def copy_migrated(folder: Path) -> None:
+    """Put an empty SQLite database of today's version into a data directory; it is migrated once in a run of tests."""
+    source = Path(os.environ[FOLDER]) / "migrated"
+    with source.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of the other processes of the run
+        if not source.exists():
+            command, variables = [sys.executable, "-m", "panelbench.cli", "migrate"], environment(source, providers="")
+            subprocess.run(command, env=variables, capture_output=True, check=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source / SQLITE, folder / SQLITE)
