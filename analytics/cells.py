@@ -41,6 +41,7 @@ from judging.models import JudgeRun
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from numpy.typing import NDArray
 
     from analytics.stats.core.estimates import CellEstimate
@@ -191,8 +192,12 @@ class CellStore:
         if self.campaign is not None:
             here = StoredCell.objects.filter(campaign=self.campaign, settings_digest=self.settings_digest)
             old = [pk for pk, digest in here.values_list("pk", "digest") if digest not in self.used]
-            for place in range(0, len(old), AT_ONCE):
-                StoredCell.objects.filter(pk__in=old[place : place + AT_ONCE]).delete()
+            try:
+                with transaction.atomic():
+                    for place in range(0, len(old), AT_ONCE):
+                        StoredCell.objects.filter(pk__in=old[place : place + AT_ONCE]).delete()
+            except OperationalError:
+                logger.warning("the database is busy: old cells of campaign %s stay for now", self.campaign.pk)
 
     def _stored(self, digests: Sequence[str]) -> dict[str, Any]:
         if self.campaign is None:
@@ -260,6 +265,7 @@ class CutTable:
         self.table, self.store = table, store
         self.kinds, self.raters = table.frame["rater_kind"].to_numpy(), table.frame["rater"].to_numpy()
         self.hashes: dict[str, NDArray[np.uint64]] = {}
+        self.frames: dict[tuple[str, ...], pd.DataFrame] = {}
         self.cuts: dict[tuple[str, ...], NDArray[np.intp]] = {}
         codes, self.criterion_names = pd.factorize(table.frame["criterion"])
         self.criterion = np.asarray(codes, dtype=np.intp)
@@ -329,6 +335,13 @@ class CutTable:
             lanes.append(lane)
         return np.stack(lanes, axis=1)
 
+    def _columns(self, report: CellReport) -> pd.DataFrame:
+        """All rows with the columns that a report reads."""
+        names = (*self._needed, *self._beside(report))
+        if names not in self.frames:
+            self.frames[names] = self.table.frame[list(names)]
+        return self.frames[names]
+
     @property
     def _needed(self) -> list[str]:
         return [name for name in NEEDED if name in self.table.frame]
@@ -362,7 +375,7 @@ class CutTable:
         """The rows of a cell as a table of their own: nothing in it depends on other cells."""
         import numpy as np
 
-        frame = self.table.frame.iloc[places][[*self._needed, *self._beside(report)]].reset_index(drop=True)
+        frame = self._columns(report).iloc[places].reset_index(drop=True)
         order = self.places[places].argsort().argsort() if report.in_file_order else np.arange(len(places))
         items = np.unique(frame["item_key"].to_numpy(), return_inverse=True)[1]
         return replace(self.table, frame=frame.assign(row=order, item_key=items))
@@ -378,7 +391,8 @@ def measured_cells(
     """
     from analytics.stats.core.validation import ratings_table
 
-    table = ratings_table(ratings.frame(found), scales=_levelled(scales, question.level))
+    columns = {*NEEDED, *question.dimensions, "rationale_length"}
+    table = ratings_table(ratings.frame(found, columns), scales=_levelled(scales, question.level))
     cut, reports = CutTable(table, store), list(_reports(table, question))
     rows: dict[str, dict[str, Any]] = {}  # what does not depend on the judge is in the report of each
     for done, (family, report) in enumerate(reports):

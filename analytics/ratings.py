@@ -136,11 +136,16 @@ def load(
     return frame(table(campaign=campaign, runs=runs, raters=raters, blind_only=blind_only))
 
 
-def frame(found: Table) -> pd.DataFrame:
-    """A ratings table as a DataFrame: missing scores are NaN, a scale is JSON."""
+def frame(found: Table, only: Collection[str] | None = None) -> pd.DataFrame:
+    """A ratings table, or ``only`` some of its columns, as a DataFrame: missing scores are NaN, a scale is JSON."""
     import pandas as pd
 
     kinds = {"score": float, "rater_identified": bool, "applicable": bool, "repeat": int, "inclusion_prob": float}
+    if only is not None:
+        rows = list(found.rows)
+        places = [place for place, name in enumerate(found.names) if name in only]
+        columns = {found.names[place]: [row[place] for row in rows] for place in places}
+        return pd.DataFrame(columns).astype({name: kind for name, kind in kinds.items() if name in columns})
     made = pd.DataFrame.from_records(cast("Any", list(found.rows)), columns=list(found.names))
     scales = made.drop_duplicates("criterion")
     written = {key: nested(scale) for key, scale in zip(scales["criterion"], scales["scale"], strict=True)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django import conf
 from django.core.cache import caches
@@ -18,8 +18,8 @@ from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, Que
 from django.db.models.functions import Cast, Coalesce, Concat
 
 from analytics import cells, evidence, ratings
-from analytics.cells import ALL_JUDGES, CellReport, CellStore, CutTable
-from analytics.models import Chart, GateThresholds, Snapshot
+from analytics.cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CutTable
+from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
 from analytics.thresholds import GateSettings
 from annotation import campaigns
@@ -202,7 +202,7 @@ def _computed(
     table = replace(found, rows=list(found.rows))
     store = CellStore(campaign, settings.digest, code_version())
     content = measured_content(
-        ratings.frame(table), settings, scales=ratings.scales(campaign), store=store, progress=progress
+        ratings.frame(table, NEEDED), settings, scales=ratings.scales(campaign), store=store, progress=progress
     )
     content |= {"settings": asdict(settings), **_described(campaign, chosen, settings)}
     drawn = charts.bias(content, drawn=partial(_drawn, store))
@@ -311,7 +311,10 @@ def _store(key: dict[str, Any], fields: dict[str, Any], drawn: list[dict[str, st
     if "question" in stored.content:
         answers = Snapshot.objects.filter(campaign=stored.campaign_id, content__has_key="question")
         surplus += answers.values_list("pk", flat=True)[KEPT_ANSWERS:]
-    Snapshot.objects.filter(pk__in=surplus).delete()
+    if surplus:
+        Snapshot.objects.filter(pk__in=surplus).delete()
+        known = Snapshot.objects.filter(campaign=stored.campaign_id).values("settings_digest")
+        StoredCell.objects.filter(campaign=stored.campaign_id).exclude(settings_digest__in=known).delete()
     return stored
 
 
@@ -431,23 +434,25 @@ def _plain(row: CellEstimate) -> dict[str, Any] | None:
 
 def counts_of(table: RatingsTable, by: Sequence[str]) -> list[dict[str, Any]]:
     """What a cell holds: items, raters, ratings, missing, N/A, off the scale; for the panel and for each judge."""
-    frame = table.frame.assign(judge=table.frame["rater"].where(table.frame["rater_kind"] == "judge", ""))
-    first = frame[frame["repeat"] == frame["first_repeat"]]
+    frame = table.frame[["item_key", "rater", "missing_reason", "missing", "applicable", "out_of_range", *by]]
+    frame = frame.assign(judge=table.frame["rater"].where(table.frame["rater_kind"] == "judge", ""))
+    frame = frame.assign(given=frame["applicable"] & ~frame["missing"] & ~frame["out_of_range"])
+    first = frame[(table.frame["repeat"] == table.frame["first_repeat"]).to_numpy()]
     keys = [*by, "judge"]
+    cells_of = first.groupby(keys, sort=True, observed=True)
+    sums = cells_of.agg(ratings=("given", "sum"), missing=("missing", "sum"), applicable=("applicable", "sum"))
+    sums = sums.assign(not_applicable=cells_of.size() - sums["applicable"])
+    distinct = first[first["given"]].groupby(keys, observed=True)[["item_key", "rater"]].nunique()
+    sums = sums.join(distinct.rename(columns={"item_key": "items", "rater": "raters"})).fillna(0)
+    reasons: dict[Any, dict[str, int]] = {}
+    missing = first[first["missing_reason"].notna()].groupby([*keys, "missing_reason"], sort=True, observed=True).size()
+    for key_and_reason, number in missing.items():
+        *key, reason = cast("tuple[Any, ...]", key_and_reason)
+        reasons.setdefault(tuple(key), {})[str(reason)] = int(number)
+    names = ("items", "raters", "ratings", "missing", "not_applicable")
     return [
-        dict(zip(keys, (str(part) for part in key), strict=True)) | _counted(cell)
-        for key, cell in first.groupby(keys, sort=True, observed=True)
+        dict(zip(keys, map(str, key), strict=True))
+        | {name: int(row[name]) for name in names}
+        | {"reasons": reasons.get(tuple(key), {})}
+        for key, row in zip(sums.index, sums.to_dict("records"), strict=True)
     ]
-
-
-def _counted(cell: pd.DataFrame) -> dict[str, Any]:
-    reasons = cell["missing_reason"].dropna()
-    given = cell["applicable"] & ~cell["missing"] & ~cell["out_of_range"]
-    return {
-        "items": int(cell.loc[given, "item_key"].nunique()),
-        "raters": int(cell.loc[given, "rater"].nunique()),
-        "ratings": int(given.sum()),
-        "missing": int(cell["missing"].sum()),
-        "not_applicable": int((~cell["applicable"]).sum()),
-        "reasons": {str(reason): int(number) for reason, number in reasons.value_counts().sort_index().items()},
-    }

@@ -175,7 +175,7 @@ def test_a_busy_database_costs_a_command_no_answer(campaign: Campaign, monkeypat
     monkeypatch.setattr(snapshots, "PAUSES", (0,))
 
     def busy(execute: Any, sql: str, *more: Any) -> Any:
-        if sql.startswith("INSERT") and ("analytics_snapshot" in sql or "analytics_storedcell" in sql):
+        if sql.startswith(("INSERT", "DELETE")) and ("analytics_snapshot" in sql or "analytics_storedcell" in sql):
             tried.append(sql)
             raise OperationalError("database is locked")
         return execute(sql, *more)

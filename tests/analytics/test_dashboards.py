@@ -12,8 +12,8 @@ import pytest
 
 from analytics import ratings, snapshots, tasks
 from analytics.figures import Figure, Figures
-from analytics.models import Snapshot
-from analytics.questions import Settings
+from analytics.models import Snapshot, StoredCell
+from analytics.questions import NumbersQuestion, Settings
 from annotation.models import Annotation, Campaign
 from annotation.writers import files
 from judging.models import Verdict
@@ -158,6 +158,15 @@ class TestFreshness:
             make.rated(campaign, {"fluency": {f"uus-{number}": [number, *11 * [None]]}})
             newest = snapshots.snapshot(campaign=campaign)
         assert list(Snapshot.objects.all()) == [newest]
+
+    def test_cells_of_answers_that_are_not_kept_go_with_them(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(snapshots, "KEPT_ANSWERS", 1)
+        for level in ("nominal", "ordinal"):
+            newest = snapshots.snapshot(campaign=campaign, settings=NumbersQuestion(level=level, bootstrap=0))
+        kept = StoredCell.objects.values_list("settings_digest", flat=True)
+        assert {*kept} == {newest.settings_digest}
 
 
 class TestRaters:
