@@ -35,7 +35,7 @@ from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
 from judging.replies import Reading, Status, parse
-from judging.requests import Question, QuestionWriter
+from judging.requests import LOOK_AHEAD, Question, QuestionWriter
 
 LEASE = timedelta(seconds=30)
 MOST_HOLDERS = 2  # workers at a run at once
@@ -43,8 +43,6 @@ LONGEST_PAUSE = 60.0
 LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; for longer it pauses
 MOST_UNREADABLE = 3  # bodies of one call that nobody could read, and may have been paid, before it has failed
 MOST_TOKENS = 2**31 - 1  # what the column holds; a provider that counts more miscounts
-
-REUSE = 250  # calls that are held against the replies of earlier runs at a time
 
 ATTEMPT = (
     *("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "reserved", "at"),
@@ -97,8 +95,9 @@ def take_calls(
         waiting = run.calls.filter(due, state=Call.State.WAITING).order_by("pk")
         rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item__dataset", "repairs")
         writer = writer or QuestionWriter(run)
-        written = _written(writer, rows[: max(limit, REUSE) if writer.can_reuse else limit])
+        written = _written(writer, rows[: max(limit, writer.looks_ahead) if writer.can_reuse else limit])
         reused = _reuse_replies(run, writer, written, now) if writer.can_reuse else frozenset()
+        writer.looks_ahead = LOOK_AHEAD if reused else 0  # where replies end, only what is leased is written
         asked = [question for question in written if question.call.pk not in reused]
         taken = _affordable(run, token, asked[:limit], now)
         _lease(taken, now)

@@ -110,11 +110,15 @@ class Question:
         return {"messages": messages, "parameters": dict(self.parameters), "dropped": list(dropped)}
 
 
+LOOK_AHEAD = 250  # calls that are held against the replies of earlier runs at a time
+
+
 class QuestionWriter:
-    """Writes the questions of one run."""
+    """Writes the questions of one run. ``looks_ahead`` to so many calls for replies that can be used again."""
 
     def __init__(self, run: JudgeRun) -> None:
         self.run = run
+        self.looks_ahead = LOOK_AHEAD
         self.variant: PromptVariant = judges.variant_of(run.judge.variant)
         self._same_for_every_item: dict[int | None, tuple[dict[str, Any], Message]] = {}
 
