@@ -50,7 +50,7 @@ def quality(generator: NDArray[np.intp], rng: Rng) -> Floats:
     return np.clip(np.round(2.25 + 0.5 * generator + rng.normal(0, 0.8, len(generator))), 1, 5)
 
 
-def people(truth: Floats, rng: Rng) -> Floats:
+def annotator_scores(truth: Floats, rng: Rng) -> Floats:
     """(N, 3) what annotators give: a point off in two of five."""
     return truth[:, None] + rng.choice([-1.0, 0.0, 1.0], p=[0.2, 0.6, 0.2], size=(len(truth), 3))
 
@@ -74,7 +74,7 @@ def wrong_by(share: float) -> Judge:
 def at_epsilon(rng: Rng) -> float:
     """The share of wrong items with which annotators lead the judge by epsilon, by bisection."""
     truth = quality(rng.integers(0, GENERATORS, LARGE), rng)
-    given, low, high = people(truth, rng), 0.0, 1.0
+    given, low, high = annotator_scores(truth, rng), 0.0, 1.0
     for _step in range(20):
         share = (low + high) / 2
         scores = wrong_by(share)(truth, np.arange(LARGE), np.random.default_rng(1))
@@ -99,7 +99,7 @@ def drawn(scenario: Scenario, n: int, rng: Rng) -> pd.DataFrame:
     generator = np.arange(total) // scenario.per_cluster % GENERATORS
     cluster = np.arange(total) // scenario.per_cluster
     truth = quality(generator, rng)
-    given = people(truth, rng)
+    given = annotator_scores(truth, rng)
     seen = truth
     if scenario.judge is swapped:
         seen = np.clip(truth + np.array([0.0, 1.0, -1.0, 0.0])[generator], 0, 6)
@@ -133,7 +133,7 @@ def passed(scenario: Scenario, n: int, simulations: int) -> tuple[float, float]:
     return holds / simulations, wrong / simulations
 
 
-def main() -> None:
+def _simulate() -> None:
     warnings.simplefilter("ignore")
     simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     worse = wrong_by(at_epsilon(np.random.default_rng(3)))
@@ -156,4 +156,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _simulate()
