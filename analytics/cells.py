@@ -263,13 +263,14 @@ class CutTable:
         import pandas as pd
 
         self.table, self.store = table, store
-        self.kinds, self.raters = table.frame["rater_kind"].to_numpy(), table.frame["rater"].to_numpy()
+        self.raters = table.frame["rater"].to_numpy()
         self.hashes: dict[str, NDArray[np.uint64]] = {}
         self.frames: dict[tuple[str, ...], pd.DataFrame] = {}
         self.cuts: dict[tuple[str, ...], NDArray[np.intp]] = {}
         codes, self.criterion_names = pd.factorize(table.frame["criterion"])
         self.criterion = np.asarray(codes, dtype=np.intp)
-        self.is_judge = self.kinds == "judge"
+        self.is_judge = table.frame["rater_kind"].to_numpy() == "judge"
+        self._needed = [name for name in NEEDED if name in table.frame]
         self.places = table.frame["row"].to_numpy()
 
     def rows(self, report: CellReport, plain: Callable[[CellEstimate], dict[str, Any] | None]) -> Rows:
@@ -341,10 +342,6 @@ class CutTable:
         if names not in self.frames:
             self.frames[names] = self.table.frame[list(names)]
         return self.frames[names]
-
-    @property
-    def _needed(self) -> list[str]:
-        return [name for name in NEEDED if name in self.table.frame]
 
     def _beside(self, report: CellReport) -> list[str]:
         """The columns that a report reads beside the needed ones."""

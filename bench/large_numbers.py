@@ -1,0 +1,232 @@
+"""Numbers of a large campaign: ``python -m bench.large_numbers`` writes results/large_numbers.md.
+
+PostgreSQL; 11,500 answers of 7 generators to 35 kinds of tasks, 68 criteria of which 16 fit a task, 490,000 ratings by
+50 people, 180,000 verdicts of one judge; once. Wall and processor seconds stand side by side, as the machine may be
+busy; memory is what the process held at most. With ``PANELBENCH_SHARED`` also HANNA's stories with 20 judge columns.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from time import perf_counter
+from typing import Any
+
+from bench import server
+
+ANSWERS, GENERATORS, TASKS, CRITERIA, FITTING, PEOPLE = 11_500, 7, 35, 68, 16, 50
+RATINGS, VERDICTS = 490_000, 180_000
+RESULTS = Path(__file__).parent / "results" / "large_numbers.md"
+HEAD = "| what | wall, s | processor, s | most memory, MB | of at most | note |\n|---|---|---|---|---|---|"
+
+
+def measure_large_numbers() -> None:
+    with server.database("postgresql"):
+        campaign = _campaign()
+        rows = [_shown(row) for part in (_hanna(), _figures(campaign)) for row in part]
+    if "--keep" in sys.argv:
+        RESULTS.write_text("\n".join(["# Numbers of a large campaign", "", HEAD, *rows, ""]))
+
+
+def _shown(row: str) -> str:
+    print(row, flush=True)
+    return row
+
+
+# --- the campaign ----------------------------------------------------------------------------------------------------
+def _campaign() -> Any:
+    from django.db import connection, transaction
+
+    from accounts import people
+    from accounts.models import User
+    from annotation import campaigns, rubrics
+    from annotation.imports import storage
+    from annotation.models import Annotator
+    from annotation.readers.rubric import parse_rubric
+
+    lead = User.objects.create_user("lead@panelbench.test", name="Lead")
+    project = people.found_project(name="Bench", slug="bench", founder=lead)
+    dataset = storage.store(project=project, name="Answers", items=map(_answer, range(ANSWERS)))
+    scale = {"level": "ordinal", "points": [0, 1, 2]}
+    anchors = {str(point): {"en": {"text": f"Anchor {point}"}} for point in range(3)}
+    criteria = [
+        {"key": f"c{n:02}", "name": {"en": f"Criterion {n}"}, "scale": scale, "anchors": anchors}
+        for n in range(CRITERIA)
+    ]
+    document = {"key": "bench", "name": {"en": "Bench"}, "source_language": "en", "criteria": criteria}
+    import orjson
+
+    parsed = parse_rubric("rubric.json", orjson.dumps(document)).document
+    version = rubrics.publish(version=rubrics.draft(project=project, document=parsed or {}))
+    campaign = campaigns.open_campaign(project=project, name="Round", dataset=dataset, rubric_version=version)
+    Annotator.objects.bulk_create(Annotator(project=project, pseudonym=f"r{n:02}") for n in range(PEOPLE))
+    with transaction.atomic():
+        _rate(campaign)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return campaign
+
+
+def _answer(number: int) -> Any:
+    from annotation.readers.items import ItemRow
+
+    attributes = {"task_type": f"task {number % TASKS}", "style": f"style {number % 5}", "difficulty": number % 3}
+    turns = [{"speaker": "user", "text": f"Question {number // GENERATORS}"}]
+    turns.append({"speaker": "assistant", "text": f"Answer {number}"})
+    scenario = f"q{number // GENERATORS}"
+    return ItemRow(
+        f"a{number:05}", "ru", f"model {number % GENERATORS}", scenario, "", turns, {}, attributes, "", number + 1
+    )
+
+
+def _rate(campaign: Any) -> None:
+    """Two or three people rate each answer on the criteria of its task; one judge does, too."""
+    from django.utils import timezone
+
+    from annotation import bulk
+    from annotation.models import Annotation, Annotator, Criterion, Import, Rating
+    from judging.models import Judge, JudgeRun, Verdict
+
+    rng, now = random.Random(1), timezone.now()
+    items = list(campaign.dataset.items.order_by("ordinal").values_list("pk", flat=True))
+    people = list(Annotator.objects.values_list("pk", flat=True))
+    criteria = list(Criterion.objects.order_by("position").values_list("pk", flat=True))
+    opened = Import.objects.create(project=campaign.project, kind=Import.Kind.RATINGS)
+    fields = ("campaign_id", "item_id", "annotator_id", "file_import_id", "revision", "seconds", "submitted_at")
+    panels = [rng.sample(people, 3 if rng.random() < 0.663 else 2) for _item in items]
+    bulk.insert(
+        Annotation,
+        fields,
+        [
+            (campaign.pk, item, person, opened.pk, 1, 31.5, now)
+            for item, panel in zip(items, panels, strict=True)
+            for person in panel
+        ],
+    )
+    place = {item: number for number, item in enumerate(items)}
+    quality = [rng.gauss(1.1, 0.6) for _item in items]
+
+    def fitting(item: int) -> Iterator[int]:
+        return (criteria[(place[item] % TASKS * 7 + step * 5) % CRITERIA] for step in range(FITTING))
+
+    def score(item: int) -> float:
+        return float(min(2, max(0, round(quality[place[item]] + rng.gauss(0, 0.5)))))
+
+    stored = Annotation.objects.order_by("pk").values_list("pk", "item")
+    rows = [(pk, criterion, "scored", score(item), "") for pk, item in stored for criterion in fitting(item)]
+    bulk.insert(Rating, ("annotation_id", "criterion_id", "status", "score", "rationale"), rows[:RATINGS])
+    about = {"project": campaign.project, "dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+    judge = Judge.objects.create(project=campaign.project, name="Judge", digest="j", model="m")
+    run = JudgeRun.objects.create(judge=judge, **about)
+    verdicts = [(run.pk, item, criterion, 1, "ok", score(item)) for item in items for criterion in fitting(item)]
+    constants = (True, False, "", "")
+    names = ("run_id", "item_id", "criterion_id", "repeat", "status", "score")
+    names += ("applicable", "fractional", "coerced", "rationale")
+    bulk.insert(Verdict, names, [(*row, *constants) for row in verdicts[:VERDICTS]])
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+def _figures(campaign: Any) -> Iterator[str]:
+    from analytics import ratings, snapshots
+    from annotation.models import Annotation, Criterion, Rating
+
+    counted = f"{Rating.objects.count():,} ratings"
+    _, *raw = _measured(lambda: _copied(campaign))
+    yield _row("raw COPY of the same columns into a DataFrame", raw, "", counted)
+    _, *loaded = _measured(lambda: ratings.load(campaign=campaign))
+    yield _row("the ratings table as a DataFrame", loaded, f"{1.5 * raw[0]:.1f} s", f"{loaded[0] / raw[0]:.1f} x raw")
+    content, *cold = _measured(lambda: snapshots.snapshot(campaign=campaign).content)
+    yield _row("default cells, cold", cold, "20 s, 1,500 MB", f"{len(content['estimates']):,} estimates")
+    first = Annotation.objects.order_by("pk").first()
+    assert first is not None
+    about = {"campaign": campaign, "item": first.item, "file_import": first.file_import}
+    one = Annotation.objects.create(annotator=_newcomer(first), seconds=20, revision=1, **about)
+    keys = Rating.objects.filter(annotation=first).values_list("criterion", flat=True)
+    criteria = Criterion.objects.filter(pk__in=keys)
+    Rating.objects.bulk_create(
+        Rating(annotation=one, criterion=criterion, status="scored", score=1) for criterion in criteria
+    )
+    _, *again = _measured(lambda: snapshots.snapshot(campaign=campaign))
+    yield _row("after one submission", again, "2 s", f"{len(criteria)} of {CRITERIA} criteria touched")
+
+
+def _newcomer(annotation: Any) -> Any:
+    """Somebody who has not rated this item."""
+    from annotation.models import Annotation, Annotator
+
+    here = Annotation.objects.filter(item=annotation.item).values("annotator")
+    return Annotator.objects.exclude(pk__in=here).first()
+
+
+def _copied(campaign: Any) -> Any:
+    import pandas as pd
+    from django.db import connection
+
+    from bench.export import RAW
+
+    statement = RAW.format(campaign=campaign.pk)
+    verdicts = """SELECT i.external_id, i.language, i.generator, i.scenario, c.key, v.run_id, v.repeat, v.status,
+        v.score, v.applicable FROM judging_verdict v JOIN annotation_item i ON i.id = v.item_id
+        JOIN annotation_criterion c ON c.id = v.criterion_id ORDER BY i.ordinal, c.position"""
+    frames = []
+    for each in (statement, verdicts):
+        content = io.BytesIO()
+        with connection.cursor() as cursor, cursor.cursor.copy(f"COPY ({each}) TO STDOUT (FORMAT csv)") as copy:
+            content.writelines(copy)
+        content.seek(0)
+        frames.append(pd.read_csv(content, header=None))
+    return frames
+
+
+def _hanna() -> Iterator[str]:
+    if not (shared := os.environ.get("PANELBENCH_SHARED")):
+        return
+    import pandas as pd
+
+    from analytics import snapshots
+    from analytics.questions import Settings
+    from analytics.stats.core.scales import scale_of
+    from bench.long_form import hanna_stories
+
+    frame = hanna_stories(Path(shared) / "data/hanna/hanna_metric_scores_llm.csv")
+    people = frame[~frame["rater_kind"].eq("judge")]
+    judges = [str(name) for name in frame.loc[frame["rater_kind"].eq("judge"), "rater"].unique()]
+    parts = [people]
+    for number in range(20):
+        own = frame[frame["rater"].eq(judges[number % len(judges)])]
+        parts.append(own.assign(rater=f"judge {number:02}"))
+    wide = pd.concat(parts, ignore_index=True)
+    wide = wide.assign(language=wide.get("language", "en"), missing_reason=None)
+    scales = {"*": scale_of(range(1, 6))}
+    content, *taken = _measured(lambda: snapshots.measured_content(wide, Settings(), scales=scales))
+    yield _row(
+        "HANNA with 20 judge columns", taken, "8 s", f"{len(wide):,} rows, {len(content['estimates']):,} estimates"
+    )
+
+
+def _measured(job: Callable[[], Any]) -> tuple[Any, float, float, float]:
+    """What a job gives; its wall and processor seconds, and the most megabytes that the process held."""
+    Path("/proc/self/clear_refs").write_text("5")
+    before, started = _processor(), perf_counter()
+    result = job()
+    taken = perf_counter() - started, _processor() - before
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return result, *taken, next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def _processor() -> float:
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
+
+
+def _row(what: str, taken: list[float], most: str, note: str) -> str:
+    wall, processor, memory = taken
+    return f"| {what} | {wall:.2f} | {processor:.2f} | {memory:,.0f} | {most} | {note} |"
+
+
+if __name__ == "__main__":
+    measure_large_numbers()
