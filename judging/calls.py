@@ -35,7 +35,7 @@ from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
 from judging.replies import Reading, Status, parse
-from judging.requests import LOOK_AHEAD, Question, QuestionWriter
+from judging.requests import LOOK_AHEAD, CallRequest, CallRequestWriter
 
 LEASE = timedelta(seconds=30)
 MOST_HOLDERS = 2  # workers at a run at once
@@ -66,7 +66,7 @@ class TakenCalls:
     """
 
     lease: UUID
-    questions: list[Question] = field(default_factory=list)
+    call_requests: list[CallRequest] = field(default_factory=list)
     reused: int = 0
     held_up: bool = False
     spent: str = ""
@@ -77,7 +77,7 @@ def take_calls(
     run: JudgeRun,
     limit: int,
     lease: UUID | None = None,
-    writer: QuestionWriter | None = None,
+    writer: CallRequestWriter | None = None,
     now: datetime | None = None,
 ) -> TakenCalls:
     """Lease up to ``limit`` waiting calls whose time has come, and reserve what they may cost; more under one lease.
@@ -94,24 +94,24 @@ def take_calls(
         due = Q(not_before=None) | Q(not_before__lte=now)
         waiting = run.calls.filter(due, state=Call.State.WAITING).order_by("pk")
         rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item__dataset", "repairs")
-        writer = writer or QuestionWriter(run)
+        writer = writer or CallRequestWriter(run)
         written = _written(writer, rows[: max(limit, writer.looks_ahead) if writer.can_reuse else limit])
         reused = _reuse_replies(run, writer, written, now) if writer.can_reuse else frozenset()
         writer.looks_ahead = LOOK_AHEAD if reused else 0  # where replies end, only what is leased is written
-        asked = [question for question in written if question.call.pk not in reused]
-        taken = _affordable(run, token, asked[:limit], now)
+        unanswered = [call_request for call_request in written if call_request.call.pk not in reused]
+        taken = _affordable(run, token, unanswered[:limit], now)
         _lease(taken, now)
     return replace(taken, reused=len(reused))
 
 
 def _reuse_replies(
-    run: JudgeRun, writer: QuestionWriter, questions: Sequence[Question], now: datetime
+    run: JudgeRun, writer: CallRequestWriter, call_requests: Sequence[CallRequest], now: datetime
 ) -> frozenset[int]:
     """Settle the calls whose request has had a reply in another run of the judge; returns them."""
-    untried = {question.call.pk: question for question in questions}
+    untried = {call_request.call.pk: call_request for call_request in call_requests}
     for call in Attempt.objects.filter(call__in=[*untried], call__repairs=None).values_list("call", flat=True):
         untried.pop(call, None)
-    keys = {question.reply_key for question in untried.values()}
+    keys = {call_request.reply_key for call_request in untried.values()}
     replied = Attempt.objects.filter(reply_key__in=keys, outcome=Attempt.Outcome.REPLIED)
     known = replied.filter(call__state=Call.State.SETTLED, call__run__judge=run.judge_id).exclude(reply={})
     known = known.select_related("call").defer("request")
@@ -119,91 +119,97 @@ def _reuse_replies(
     sources = {source.reply_key: source for source in known}
     own = {(source.reply_key, source.call.item_id): source for source in known}  # before that of an item of equal text
     outcomes = [
-        _reused_outcome(question, own.get((key, question.call.item_id), sources[key]), writer.variant, now)
-        for question in untried.values()
-        if (key := question.reply_key) in sources
+        _reused_outcome(call_request, own.get((key, call_request.call.item_id), sources[key]), writer.variant, now)
+        for call_request in untried.values()
+        if (key := call_request.reply_key) in sources
     ]
     for outcome, pk in zip(outcomes, bulk.reserve_keys(Attempt, len(outcomes)), strict=True):
         outcome.attempt.pk = pk
-    bulk.insert(Attempt, ATTEMPT, [_attempt_row(outcome.question, outcome.attempt) for outcome in outcomes])
-    _settle(outcomes, asked_again=[outcome.call.pk for outcome in outcomes if outcome.call.repairs_id])
+    bulk.insert(Attempt, ATTEMPT, [_attempt_row(outcome.call_request, outcome.attempt) for outcome in outcomes])
+    _settle(outcomes, repeated_calls=[outcome.call.pk for outcome in outcomes if outcome.call.repairs_id])
     if outcomes:
         runs.announce_finish(run.pk)
     return frozenset(outcome.call.pk for outcome in outcomes)
 
 
-def _reused_outcome(question: Question, source: Attempt, variant: PromptVariant, now: datetime) -> CallOutcome:
+def _reused_outcome(call_request: CallRequest, source: Attempt, variant: PromptVariant, now: datetime) -> CallOutcome:
     """The outcome of a request that is not sent, for its reply is known: it costs nothing and reserves nothing."""
     answer = client.stored_answer(source.reply)
     attempt = Attempt(
-        call=question.call,
-        number=2 if question.call.repairs_id else 1,
+        call=call_request.call,
+        number=2 if call_request.call.repairs_id else 1,
         outcome=Attempt.Outcome.REUSED,
         reply=source.reply,
         served_model=source.served_model,
-        cost=_nothing(question),
+        cost=_nothing(call_request),
         reply_key=source.reply_key,
         reused_from=source,
         at=now,
     )
-    readings = _readings(question, answer, variant)
-    repair = _is_worth_repairing(question, readings, answer, variant)
-    return CallOutcome(question=question, lease=uuid4(), attempt=attempt, readings=readings, repair=repair)
+    readings = _readings(call_request, answer, variant)
+    repair = _is_worth_repairing(call_request, readings, answer, variant)
+    return CallOutcome(call_request=call_request, lease=uuid4(), attempt=attempt, readings=readings, repair=repair)
 
 
-def _written(writer: QuestionWriter, calls: Iterable[Call]) -> list[Question]:
-    """The questions of the calls up to one that can't be put; raises when that is the first."""
-    questions: list[Question] = []
+def _written(writer: CallRequestWriter, calls: Iterable[Call]) -> list[CallRequest]:
+    """The requests for the calls, up to the first for which none can be written; raises if that is the first call."""
+    call_requests: list[CallRequest] = []
     for call in calls:
         try:
-            questions.append(writer.write(call))
+            call_requests.append(writer.write(call))
         except Exception:
-            if not questions:
+            if not call_requests:
                 raise
             break
-    return questions
+    return call_requests
 
 
-def _affordable(run: JudgeRun, lease: UUID, questions: list[Question], now: datetime) -> TakenCalls:
-    """As many of the questions, in order, as every cap pays for at their worst."""
+def _affordable(run: JudgeRun, lease: UUID, call_requests: list[CallRequest], now: datetime) -> TakenCalls:
+    """As many of the requests, in order, as every cap allows at their highest possible cost."""
     caps = spending.caps(run, now=now)
-    if not caps or not questions:
-        return TakenCalls(lease=lease, questions=questions)
-    if any(question.worst_case is None for question in questions):
+    if not caps or not call_requests:
+        return TakenCalls(lease=lease, call_requests=call_requests)
+    if any(call_request.worst_case is None for call_request in call_requests):
         spending.refuse_cap(run.judge, budget=run.budget)
     left = min(cap.left for cap in caps)
     chosen, reserved = [], Decimal(0)
-    for question in questions:
-        reserved += question.worst_case or 0
+    for call_request in call_requests:
+        reserved += call_request.worst_case or 0
         if reserved > left:
             break
-        chosen.append(question)
-    next_one = questions[len(chosen)].worst_case if len(chosen) < len(questions) else None
+        chosen.append(call_request)
+    next_one = call_requests[len(chosen)].worst_case if len(chosen) < len(call_requests) else None
     if chosen or next_one is None:
-        return TakenCalls(lease=lease, questions=chosen, held_up=next_one is not None)
+        return TakenCalls(lease=lease, call_requests=chosen, held_up=next_one is not None)
     spent = next((cap.sentence for cap in caps if cap.is_spent(next_one)), "")
     return TakenCalls(lease=lease, held_up=True, spent=spent)
 
 
 def _lease(taken: TakenCalls, now: datetime) -> None:
     """Lease the calls and write an attempt for each, not sent yet."""
-    calls = [question.call for question in taken.questions]
+    calls = [call_request.call for call_request in taken.call_requests]
     if not calls:
         return
     keys = [call.pk for call in calls]
     until = now + LEASE
     Call.objects.filter(pk__in=keys).update(state=Call.State.LEASED, lease=taken.lease, leased_until=until)
     numbers = dict(Attempt.objects.filter(call__in=keys).values_list("call").annotate(Max("number")))
-    for question, pk in zip(taken.questions, bulk.reserve_keys(Attempt, len(keys)), strict=True):
-        question.call.lease, question.call.leased_until, question.call.state = taken.lease, until, Call.State.LEASED
-        attempt = question.attempt
-        attempt.pk, attempt.number, attempt.at = pk, numbers.get(question.call.pk, 0) + 1, now
+    for call_request, pk in zip(taken.call_requests, bulk.reserve_keys(Attempt, len(keys)), strict=True):
+        call_request.call.lease, call_request.call.leased_until, call_request.call.state = (
+            taken.lease,
+            until,
+            Call.State.LEASED,
+        )
+        attempt = call_request.attempt
+        attempt.pk, attempt.number, attempt.at = pk, numbers.get(call_request.call.pk, 0) + 1, now
         attempt.outcome = Attempt.Outcome.PENDING
-    bulk.insert(Attempt, ATTEMPT, [_attempt_row(question, question.attempt) for question in taken.questions])
+    bulk.insert(
+        Attempt, ATTEMPT, [_attempt_row(call_request, call_request.attempt) for call_request in taken.call_requests]
+    )
 
 
-def _attempt_row(question: Question, attempt: Attempt) -> tuple[Any, ...]:
-    plain = {"request": json.dumps(question.request()), "reply": json.dumps(attempt.reply)}
+def _attempt_row(call_request: CallRequest, attempt: Attempt) -> tuple[Any, ...]:
+    plain = {"request": json.dumps(call_request.request()), "reply": json.dumps(attempt.reply)}
     plain["outcome"] = Attempt.Outcome(attempt.outcome).value
     return tuple(plain[name] if name in plain else getattr(attempt, name) for name in ATTEMPT)
 
@@ -284,7 +290,7 @@ class CallOutcome:
     can't be read, and the call waits to ask once more.
     """
 
-    question: Question
+    call_request: CallRequest
     lease: UUID
     attempt: Attempt
     readings: Sequence[Reading] = ()
@@ -294,86 +300,88 @@ class CallOutcome:
 
     @property
     def call(self) -> Call:
-        """The call that was asked."""
-        return self.question.call
+        """The call that the request was for."""
+        return self.call_request.call
 
 
 def answered_outcome(
-    question: Question, *, lease: UUID, judge: Judge, variant: PromptVariant, answer: client.ProviderAnswer
+    call_request: CallRequest, *, lease: UUID, judge: Judge, variant: PromptVariant, answer: client.ProviderAnswer
 ) -> CallOutcome:
     """A reply, whatever it says: one reading per criterion."""
     into, out = _counted(answer.tokens_in), _counted(answer.tokens_out)
     counted = into is not None and out is not None
     attempt = _finished_attempt(
-        question,
+        call_request,
         Attempt.Outcome.REPLIED,
         reply=answer.raw,
         served_model=answer.served_model[:160],
         tokens_in=into,
         tokens_out=out,
-        cost=spending.cost(judge, into, out) if into is not None and out is not None else question.worst_case,
-        estimated=not counted and question.worst_case is not None,
+        cost=spending.cost(judge, into, out) if into is not None and out is not None else call_request.worst_case,
+        estimated=not counted and call_request.worst_case is not None,
         latency=answer.latency,
     )
-    readings = _readings(question, answer, variant)
+    readings = _readings(call_request, answer, variant)
     return CallOutcome(
-        question=question,
+        call_request=call_request,
         lease=lease,
         attempt=attempt,
         readings=readings,
         dropped=answer.dropped,
-        repair=_is_worth_repairing(question, readings, answer, variant),
+        repair=_is_worth_repairing(call_request, readings, answer, variant),
     )
 
 
 def _is_worth_repairing(
-    question: Question, readings: Sequence[Reading], answer: client.ProviderAnswer, variant: PromptVariant
+    call_request: CallRequest, readings: Sequence[Reading], answer: client.ProviderAnswer, variant: PromptVariant
 ) -> bool:
     """Whether the model is shown its reply and asked once more: it said something, and a criterion is unreadable."""
     unread = any(reading.status == "unparsed" for reading in readings)
-    return variant.repair and unread and question.call.repairs_id is None and bool(answer.readable.strip())
+    return variant.repair and unread and call_request.call.repairs_id is None and bool(answer.readable.strip())
 
 
-def _readings(question: Question, answer: client.ProviderAnswer, variant: PromptVariant) -> list[Reading]:
+def _readings(call_request: CallRequest, answer: client.ProviderAnswer, variant: PromptVariant) -> list[Reading]:
     readings = parse(
         answer.readable,
-        criteria=question.criteria,
+        criteria=call_request.criteria,
         variant=variant,
         finish_reason=answer.finish_reason,
         refusal=answer.refusal,
-        material=question.messages[1]["content"],
+        material=call_request.messages[1]["content"],
     )
-    readings = weighed(readings, reply=answer.raw, criteria=question.criteria)
-    if question.call.repairs_id is None:
+    readings = weighed(readings, reply=answer.raw, criteria=call_request.criteria)
+    if call_request.call.repairs_id is None:
         return readings
     return [replace(reading, coerced=",".join(filter(None, (reading.coerced, "repaired")))) for reading in readings]
 
 
-def unavailable_outcome(question: Question, unavailable: client.ProviderUnavailable, *, lease: UUID) -> CallOutcome:
+def unavailable_outcome(
+    call_request: CallRequest, unavailable: client.ProviderUnavailable, *, lease: UUID
+) -> CallOutcome:
     """No reply: twice as long a pause after each try, with jitter; never shorter than the endpoint asked for."""
-    pause = min(LONGEST_PAUSE, 2.0**question.call.tries) * random.uniform(0.5, 1.0)
+    pause = min(LONGEST_PAUSE, 2.0**call_request.call.tries) * random.uniform(0.5, 1.0)
     retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
     maybe_paid = unavailable.maybe_paid
     attempt = _finished_attempt(
-        question,
+        call_request,
         Attempt.Outcome.UNAVAILABLE,
         reason=unavailable.reason,
         reply={"body": unavailable.body} if unavailable.body else {},
-        cost=question.worst_case if maybe_paid else _nothing(question),
-        estimated=maybe_paid and question.worst_case is not None,
+        cost=call_request.worst_case if maybe_paid else _nothing(call_request),
+        estimated=maybe_paid and call_request.worst_case is not None,
     )
-    return CallOutcome(question=question, lease=lease, attempt=attempt, retry_at=retry_at)
+    return CallOutcome(call_request=call_request, lease=lease, attempt=attempt, retry_at=retry_at)
 
 
-def refused_outcome(question: Question, no: client.ProviderRefused, *, lease: UUID) -> CallOutcome:
-    """The provider will not answer this question: recorded on every criterion, not asked again.
+def refused_outcome(call_request: CallRequest, no: client.ProviderRefused, *, lease: UUID) -> CallOutcome:
+    """The provider refused this request: recorded on every criterion, and not sent again.
 
     Where it will answer none, the call waits for the run to be resumed.
     """
-    attempt = _finished_attempt(question, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(question))
-    status: Status = "unparsed" if question.call.repairs_id else "refused"
-    readings = [Reading(criterion=criterion.key, status=status) for criterion in question.criteria]
-    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
+    attempt = _finished_attempt(call_request, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(call_request))
+    status: Status = "unparsed" if call_request.call.repairs_id else "refused"
+    readings = [Reading(criterion=criterion.key, status=status) for criterion in call_request.criteria]
+    return CallOutcome(call_request=call_request, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
 
 
 def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
@@ -385,13 +393,13 @@ def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
     return replace(outcome, attempt=attempt, readings=readings, dropped=())
 
 
-def _finished_attempt(question: Question, outcome: Attempt.Outcome, **came: Any) -> Attempt:
-    return Attempt(pk=question.attempt.pk, call=question.call, outcome=outcome, **came)
+def _finished_attempt(call_request: CallRequest, outcome: Attempt.Outcome, **came: Any) -> Attempt:
+    return Attempt(pk=call_request.attempt.pk, call=call_request.call, outcome=outcome, **came)
 
 
-def _nothing(question: Question) -> Any:
+def _nothing(call_request: CallRequest) -> Any:
     """What an error costs: nothing, where the price is known at all."""
-    return None if question.worst_case is None else 0
+    return None if call_request.worst_case is None else 0
 
 
 def _counted(tokens: int | None) -> int | None:
@@ -416,12 +424,12 @@ def settle_call(*, outcomes: Sequence[CallOutcome]) -> int:
         again = [
             outcome for outcome in new if not outcome.readings and open_calls.get(outcome.call.pk) == outcome.lease
         ]
-        asked_again = [
+        repeated_calls = [
             outcome.call.pk
             for outcome in settled
-            if outcome.question.attempt.number > 1 or open_calls[outcome.call.pk] != outcome.lease
+            if outcome.call_request.attempt.number > 1 or open_calls[outcome.call.pk] != outcome.lease
         ]
-        _settle(settled, asked_again=asked_again, tried=1)
+        _settle(settled, repeated_calls=repeated_calls, tried=1)
         _try_again(again)
         for run_pk in {outcome.call.run_id for outcome in (*settled, *again)}:
             runs.announce_finish(run_pk)
@@ -457,7 +465,7 @@ def _settle_attempts(outcomes: Sequence[CallOutcome]) -> None:
         )
     for outcome in outcomes:
         if outcome.dropped:
-            request = outcome.question.request(dropped=outcome.dropped)
+            request = outcome.call_request.request(dropped=outcome.dropped)
             Attempt.objects.filter(pk=outcome.attempt.pk).update(request=request)
 
 
@@ -467,9 +475,9 @@ def _settled_row(attempt: Attempt) -> tuple[Any, ...]:
     return *(plain[name] if name in plain else getattr(attempt, name) for name in SETTLED), attempt.pk
 
 
-def _settle(outcomes: Sequence[CallOutcome], *, asked_again: Sequence[int], tried: int = 0) -> None:
+def _settle(outcomes: Sequence[CallOutcome], *, repeated_calls: Sequence[int], tried: int = 0) -> None:
     """Store the readings of the replies; their calls are settled, or wait to ask once more."""
-    _insert_verdicts(outcomes, kept=_kept_verdicts(asked_again))
+    _insert_verdicts(outcomes, kept=_kept_verdicts(repeated_calls))
     repaired = [outcome for outcome in outcomes if outcome.repair]
     read = [outcome for outcome in outcomes if not outcome.repair]
     _move(read, state=Call.State.SETTLED, not_before=None, tried=tried)
@@ -491,11 +499,11 @@ def _insert_verdicts(outcomes: Sequence[CallOutcome], *, kept: Collection[tuple[
     bulk.insert(Verdict, VERDICT, rows)
 
 
-def _kept_verdicts(asked_again: Sequence[int]) -> set[tuple[int, str]]:
+def _kept_verdicts(repeated_calls: Sequence[int]) -> set[tuple[int, str]]:
     """Of calls that are asked again: those and their criteria whose score stays. Verdicts without one are deleted."""
-    if not asked_again:
+    if not repeated_calls:
         return set()
-    earlier = Verdict.objects.filter(attempt__call__in=asked_again)
+    earlier = Verdict.objects.filter(attempt__call__in=repeated_calls)
     earlier.exclude(status=Verdict.Status.OK).delete()
     return set(earlier.values_list("attempt__call", "criterion__key"))
 

@@ -290,8 +290,8 @@ async def _send(connection: Connection, body: dict[str, Any], seconds: float) ->
             )
     except openai.APIStatusError as error:
         _sort(connection, error, body)
-    except _TooLarge as found:
-        raise _overflown(connection, found) from None
+    except _TooLarge as too_large:
+        raise _overflown(connection, too_large) from None
     except TimeoutError:
         raise ProviderUnavailable(_too_late(seconds), maybe_paid=True) from None
     except (openai.APIConnectionError, httpx2.RequestError) as error:

@@ -88,7 +88,7 @@ def _sentence(clauses: Iterable[str] | None) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class CallRequest:
     """One request: the call it is for, what is sent, and the attempt under which it is booked."""
 
     call: Call
@@ -113,7 +113,7 @@ class Question:
 LOOK_AHEAD = 250  # calls that are held against the replies of earlier runs at a time
 
 
-class QuestionWriter:
+class CallRequestWriter:
     """Writes the questions of one run. ``looks_ahead`` to so many calls for replies that can be used again."""
 
     def __init__(self, run: JudgeRun) -> None:
@@ -136,8 +136,8 @@ class QuestionWriter:
         replies = Attempt.objects.filter(call__run=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED)
         return not self.run.pays_again and others.filter(Exists(replies.exclude(reply_key=""))).exists()
 
-    def write(self, call: Call) -> Question:
-        """The question of one call, its item and the item's dataset at hand."""
+    def write(self, call: Call) -> CallRequest:
+        """The request for one call. The item and its dataset are loaded with the call."""
         criteria = [self._criteria[call.criterion_id]] if call.criterion_id else list(self._criteria.values())
         if call.criterion_id not in self._same_for_every_item:
             fixed = response_schema(criteria, self.variant), system_message(criteria, self.variant)
@@ -155,7 +155,7 @@ class QuestionWriter:
         worst = spending.worst_case(judge, **sent)
         key = digests.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
         attempt = Attempt(call=call, reserved=worst, reply_key=key)
-        return Question(call=call, criteria=criteria, worst_case=worst, attempt=attempt, **sent)
+        return CallRequest(call=call, criteria=criteria, worst_case=worst, attempt=attempt, **sent)
 
     def _parameters(self, call: Call) -> dict[str, Any]:
         """The judge's parameters; a declared seed moves on with the repeat: repeats differ and can be had again."""

@@ -240,8 +240,8 @@ def _answered(
     """How many calls of such a run have had a reply in an earlier run of the judge on this rubric version."""
     replies = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED).exclude(reply_key="")
     earlier = Call.objects.filter(run__judge=judge, run__rubric_version=rubric_version, state=Call.State.SETTLED)
-    asked = earlier.filter(Exists(replies), item__in=asked_about(dataset=dataset, after=after), repeat__lte=repeats)
-    return asked.order_by().values("item", "criterion", "repeat").distinct().count()
+    replied = earlier.filter(Exists(replies), item__in=asked_about(dataset=dataset, after=after), repeat__lte=repeats)
+    return replied.order_by().values("item", "criterion", "repeat").distinct().count()
 
 
 # --- steering ---------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from judging.calls import CallOutcome
 from judging.client import Endpoint
 from judging.models import JudgeRun
 from judging.prompts import Message
-from judging.requests import Question, QuestionWriter
+from judging.requests import CallRequest, CallRequestWriter
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class WorkSession:
     """One turn of work: the run, its prompt, where to ask, what is in flight and what has come back."""
 
     run: JudgeRun
-    writer: QuestionWriter
+    writer: CallRequestWriter
     endpoint: Endpoint
     pace: judges.Pace
     database: ThreadPoolExecutor
@@ -101,7 +101,7 @@ class WorkSession:
     heard: float = field(default_factory=time.monotonic)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     arrived: list[CallOutcome] = field(default_factory=list)
-    unsent: list[Question] = field(default_factory=list)
+    unsent: list[CallRequest] = field(default_factory=list)
     to_mark: dict[int, asyncio.Future[bool]] = field(default_factory=dict)
     marker: asyncio.Task[None] | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -147,10 +147,10 @@ class WorkSession:
         self.stopped, self.trouble = True, self.trouble or trouble
         self.news.set()
 
-    async def mark_sent(self, question: Question) -> bool:
+    async def mark_sent(self, call_request: CallRequest) -> bool:
         """Write that this request goes out now, together with others that do; False when it may not."""
         marked: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.to_mark[question.attempt.pk] = marked
+        self.to_mark[call_request.attempt.pk] = marked
         if self.marker is None or self.marker.done():
             self.marker = asyncio.create_task(self._mark())
         return await marked
@@ -179,7 +179,7 @@ def work_on_run(run_pk: int) -> bool:
     if calls.holders(run) >= calls.MOST_HOLDERS:
         return False
     try:
-        endpoint, writer = judges.endpoint(run.judge), QuestionWriter(run)
+        endpoint, writer = judges.endpoint(run.judge), CallRequestWriter(run)
     except Refused as no:
         runs.pause_run(run=run, reason=no.sentence)
         return False
@@ -236,8 +236,8 @@ async def _work(session: WorkSession) -> bool:
             asyncio.TaskGroup() as group,
         ):
 
-            def send(question: Question) -> None:
-                task = group.create_task(_put(session, line, budget, question))
+            def send(call_request: CallRequest) -> None:
+                task = group.create_task(_put(session, line, budget, call_request))
                 session.tasks.add(task)
                 task.add_done_callback(session.tasks.discard)
                 task.add_done_callback(lambda _task: session.news.set())
@@ -256,7 +256,7 @@ async def _work(session: WorkSession) -> bool:
             await session.query(lambda: runs.pause_run(run=session.run, reason=session.trouble))
 
 
-async def _go_round(session: WorkSession, send: Callable[[Question], None]) -> bool:
+async def _go_round(session: WorkSession, send: Callable[[CallRequest], None]) -> bool:
     """Store what came back, take as many anew; until the session is over and everything in flight is in.
 
     Whether due calls are left for a next session.
@@ -267,8 +267,8 @@ async def _go_round(session: WorkSession, send: Callable[[Question], None]) -> b
         if time.monotonic() > looks_at:
             looks_at = time.monotonic() + TICK
             await _look(session)
-        for question in await _take(session):
-            send(question)
+        for call_request in await _take(session):
+            send(call_request)
         if is_stopping():
             ends_at = ends_at or time.monotonic() + settings.DRAIN_SECONDS
             if time.monotonic() > ends_at:
@@ -280,7 +280,7 @@ async def _go_round(session: WorkSession, send: Callable[[Question], None]) -> b
             return not session.stopped and not is_stopping() and (session.left <= 0 or session.makes_way)
 
 
-async def _take(session: WorkSession) -> list[Question]:
+async def _take(session: WorkSession) -> list[CallRequest]:
     """As many calls as there are free places; not one by one, for each taking is a transaction."""
     free = session.free
     if session.over or free <= len(session.tasks) // 4:
@@ -298,7 +298,7 @@ async def _take(session: WorkSession) -> list[Question]:
         session.stop(_("Stopped by an error in Panelbench: %r") % fault)
         return []
     session.spent, session.held_up, session.reused = taken.spent, taken.held_up, taken.reused
-    return taken.questions
+    return taken.call_requests
 
 
 async def _hand_in(session: WorkSession) -> None:
@@ -307,7 +307,7 @@ async def _hand_in(session: WorkSession) -> None:
         await session.query(lambda: _store(arrived))
         del session.arrived[: len(arrived)]
     if unsent := list(session.unsent):
-        unsent_calls = [question.call for question in unsent]
+        unsent_calls = [call_request.call for call_request in unsent]
         await session.query(lambda: calls.release_calls(lease=session.lease, calls=unsent_calls))
         del session.unsent[: len(unsent)]
 
@@ -355,63 +355,65 @@ async def _wait(session: WorkSession) -> bool:
     return True
 
 
-async def _put(session: WorkSession, line: client.Connection, budget: limits.RequestBudget, question: Question) -> None:
+async def _put(
+    session: WorkSession, line: client.Connection, budget: limits.RequestBudget, call_request: CallRequest
+) -> None:
     """See one call through. Whatever comes of it, the round hears that its place is free."""
     try:
-        outcome = await _asked(session, line, budget, question)
+        outcome = await _outcome_of(session, line, budget, call_request)
     except Exception as fault:
         # A fault of ours must not drop the replies of other calls, which were paid for.
-        logger.exception("Judge run %s: call %s", session.run.pk, question.call.pk)
+        logger.exception("Judge run %s: call %s", session.run.pk, call_request.call.pk)
         session.stop(_("Stopped by an error in Panelbench: %r") % fault)
     else:
         if outcome is None:
-            session.unsent.append(question)
+            session.unsent.append(call_request)
         else:
             session.arrived.append(outcome)
 
 
-async def _asked(
-    session: WorkSession, line: client.Connection, budget: limits.RequestBudget, question: Question
+async def _outcome_of(
+    session: WorkSession, line: client.Connection, budget: limits.RequestBudget, call_request: CallRequest
 ) -> CallOutcome | None:
     """One request: paced, written, sent, read. None when it was not sent."""
-    lease, booked = session.lease, _tokens(question.messages)
+    lease, booked = session.lease, _tokens(call_request.messages)
     try:
         async with AsyncExitStack() as place:
             if not await _placed(session, place, budget, booked):
                 return None
-            if not await session.mark_sent(question):
+            if not await session.mark_sent(call_request):
                 await budget.give_back(tokens=booked)
                 return None
             answer = await client.ask(
                 line,
                 model=session.run.judge.model,
-                messages=question.messages,
-                parameters=question.parameters,
-                schema=question.schema,
+                messages=call_request.messages,
+                parameters=call_request.parameters,
+                schema=call_request.schema,
                 timeout=session.pace.timeout,
             )
     except client.ProviderUnavailable as unavailable:
         await budget.heed(unavailable.quotas, tokens=booked)
         if (unavailable.retry_after or 0) > calls.LONGEST_WAIT:
             session.stop(_retry_later_sentence(unavailable))
-        return calls.unavailable_outcome(question, unavailable, lease=lease)
+        return calls.unavailable_outcome(call_request, unavailable, lease=lease)
     except client.ProviderRefused as no:
         if no.fatal:
             session.stop(no.reason)
         _count_refusal(session, no.reason)
-        return calls.refused_outcome(question, no, lease=lease)
+        return calls.refused_outcome(call_request, no, lease=lease)
     session.heard = time.monotonic()
     session.refusals.clear()
     await budget.heed(answer.quotas, tokens=booked)
     if answer.tokens_in is not None and answer.tokens_out is not None:
         await budget.correct(booked=booked, used=answer.tokens_in + answer.tokens_out)
-    return await _read(session, question, answer)
+    return await _read(session, call_request, answer)
 
 
-async def _read(session: WorkSession, question: Question, answer: client.ProviderAnswer) -> CallOutcome:
+async def _read(session: WorkSession, call_request: CallRequest, answer: client.ProviderAnswer) -> CallOutcome:
     def read() -> CallOutcome:
         judge, variant = session.run.judge, session.writer.variant
-        return calls.answered_outcome(question, lease=session.lease, judge=judge, variant=variant, answer=answer)
+        return calls.answered_outcome(call_request, lease=session.lease, judge=judge, variant=variant, answer=answer)
 
     return await asyncio.to_thread(read) if len(answer.readable) > LARGE else read()
 

@@ -36,27 +36,29 @@ def test_the_end_is_told_and_nothing_before_it(run: JudgeRun) -> None:
     planned = run.calls.count()
     for number in range(planned):
         assert told() == [], number
-        lease, (question,) = sent(run, 1)
-        calls.settle_call(outcomes=[reply(question, lease)])
+        lease, (call_request,) = sent(run, 1)
+        calls.settle_call(outcomes=[reply(call_request, lease)])
     about = {"judge": run.judge_id, "dataset": run.dataset_id, "rubric_version": run.rubric_version_id}
     assert told() == [{"project": "kassa", "run": run.pk, **about, "calls": planned, "failed": 0}]
-    calls.settle_call(outcomes=[reply(question, lease)])
+    calls.settle_call(outcomes=[reply(call_request, lease)])
     assert len(told()) == 1, "a second reply to a settled call ends nothing"
 
 
 def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeRun) -> None:
     for _turn in range(5):
         Delivery.objects.all().delete()
-        lease, questions = sent(run, 100)
-        half = len(questions) // 2
+        lease, call_requests = sent(run, 100)
+        half = len(call_requests) // 2
         together = threading.Barrier(2)
 
         def hand_in(share: list[Any], lease: Any = lease, together: threading.Barrier = together) -> None:
             together.wait()
-            calls.settle_call(outcomes=[reply(question, lease) for question in share])
+            calls.settle_call(outcomes=[reply(call_request, lease) for call_request in share])
             connection.close()
 
-        workers = [threading.Thread(target=hand_in, args=(share,)) for share in (questions[:half], questions[half:])]
+        workers = [
+            threading.Thread(target=hand_in, args=(share,)) for share in (call_requests[:half], call_requests[half:])
+        ]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -67,7 +69,7 @@ def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeR
 
 
 def test_a_cancelled_run_never_finishes(cast: Cast, run: JudgeRun) -> None:
-    lease, questions = sent(run, 100)
+    lease, call_requests = sent(run, 100)
     runs.cancel_run(run=run)
-    calls.settle_call(outcomes=[reply(question, lease) for question in questions])
+    calls.settle_call(outcomes=[reply(call_request, lease) for call_request in call_requests])
     assert told() == []

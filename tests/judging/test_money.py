@@ -132,12 +132,12 @@ class TestCaps:
 
     def test_two_workers_cannot_reserve_the_same_money(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=9)
-        [first] = calls.take_calls(run=run, limit=1).questions
-        worst = max(question.worst_case for question in calls.take_calls(run=run, limit=8).questions)
+        [first] = calls.take_calls(run=run, limit=1).call_requests
+        worst = max(call_request.worst_case for call_request in calls.take_calls(run=run, limit=8).call_requests)
         calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
         runs.rebudget(run=run, budget=worst * 3)
         taken = [calls.take_calls(run=run, limit=2), calls.take_calls(run=run, limit=2)]
-        assert [len(each.questions) for each in taken] == [2, 1]
+        assert [len(each.call_requests) for each in taken] == [2, 1]
         assert taken[1].held_up
         assert not taken[1].spent, "requests in flight may turn out cheaper: not spent yet"
         assert first.worst_case
@@ -156,7 +156,7 @@ class TestAttempts:
         taken = calls.take_calls(run=run, limit=2)
         rows = Attempt.objects.order_by("pk")
         assert [(each.outcome, each.reserved > 0, each.cost) for each in rows] == [("pending", True, None)] * 2
-        first, second = (question.attempt.pk for question in taken.questions)
+        first, second = (call_request.attempt.pk for call_request in taken.call_requests)
         assert calls.mark_sent(lease=taken.lease, attempts=[first]) == {first}
         assert calls.release_calls(lease=taken.lease) == 2
         assert list(rows.values_list("pk", "outcome", "estimated")) == [(first, "lost", True)], "never sent, never paid"
@@ -167,14 +167,14 @@ class TestAttempts:
         run = started(cast, limited(cast), items=1)
         taken = calls.take_calls(run=run, limit=1)
         runs.pause_run(run=run)
-        assert not calls.mark_sent(lease=taken.lease, attempts=[taken.questions[0].attempt.pk])
+        assert not calls.mark_sent(lease=taken.lease, attempts=[taken.call_requests[0].attempt.pk])
 
     def test_a_request_lost_with_its_worker_counts_and_is_tried_again(
         self, cast: Cast, priced: RunningProvider
     ) -> None:
         run = started(cast, limited(cast), items=1)
         taken = calls.take_calls(run=run, limit=1)
-        calls.mark_sent(lease=taken.lease, attempts=[taken.questions[0].attempt.pk])
+        calls.mark_sent(lease=taken.lease, attempts=[taken.call_requests[0].attempt.pk])
         assert calls.sweep_leases(now=timezone.now() + calls.LEASE * 2) == [run.pk]
         done = until_at_rest(run)
         assert (done.settled, done.lost, done.attempts) == (1, 1, 2)
@@ -184,9 +184,9 @@ class TestAttempts:
         run = started(cast, limited(cast), items=6)
         for _worker in range(calls.MOST_HOLDERS):
             calls.take_calls(run=run, limit=1)
-        assert calls.take_calls(run=run, limit=1).questions == []
+        assert calls.take_calls(run=run, limit=1).call_requests == []
         Call.objects.filter(run=run, state="leased").update(leased_until=timezone.now())
-        assert calls.take_calls(run=run, limit=1).questions
+        assert calls.take_calls(run=run, limit=1).call_requests
 
 
 def allow(*arguments: str) -> str:

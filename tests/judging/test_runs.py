@@ -168,7 +168,10 @@ class TestWorking:
 class TestLeases:
     def test_two_workers_never_hold_the_same_call(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=5)
-        mine, theirs = calls.take_calls(run=run, limit=3).questions, calls.take_calls(run=run, limit=3).questions
+        mine, theirs = (
+            calls.take_calls(run=run, limit=3).call_requests,
+            calls.take_calls(run=run, limit=3).call_requests,
+        )
         assert [len(mine), len(theirs)] == [3, 2]
         assert not {each.call.pk for each in mine} & {each.call.pk for each in theirs}
 
@@ -182,12 +185,12 @@ class TestLeases:
     def test_a_lost_lease_keeps_the_reply_and_settles_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         taken = calls.take_calls(run=run, limit=1)
-        [asked] = taken.questions
+        [asked] = taken.call_requests
         calls.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
         calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
         assert worked(run).settled == 1
         late = calls.CallOutcome(
-            question=asked,
+            call_request=asked,
             lease=taken.lease,
             attempt=Attempt(pk=asked.attempt.pk, call=asked.call, outcome="replied", tokens_in=5),
             readings=[calls.Reading(criterion="fluency", status="ok", score=0)],
@@ -203,10 +206,10 @@ class TestLeases:
         run = started(cast, declared(cast), items=1)
         for _try in range(judges.pace(run.judge).tries):
             taken = calls.take_calls(run=run, limit=1)
-            [asked] = taken.questions
+            [asked] = taken.call_requests
             calls.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
             attempt = Attempt(pk=asked.attempt.pk, call=asked.call, outcome="unavailable", reason="503")
-            missed = calls.CallOutcome(question=asked, lease=taken.lease, attempt=attempt, retry_at=timezone.now())
+            missed = calls.CallOutcome(call_request=asked, lease=taken.lease, attempt=attempt, retry_at=timezone.now())
             calls.settle_call(outcomes=[missed])
         assert runs.run_progress(run).failed == 1
         assert runs.rerun_failed(run=run) == 1

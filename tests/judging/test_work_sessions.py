@@ -25,7 +25,7 @@ from judging import calls, runs, work_sessions
 from judging.calls import CallOutcome
 from judging.models import Attempt, Call, JudgeRun
 from judging.replies import Reading
-from judging.requests import Question
+from judging.requests import CallRequest
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started, worked
 from tests.provider_server import RunningProvider
@@ -34,18 +34,18 @@ from tests.workers import wait_for_workers
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def sent(run: JudgeRun, limit: int) -> tuple[UUID, list[Question]]:
+def sent(run: JudgeRun, limit: int) -> tuple[UUID, list[CallRequest]]:
     """Calls that are leased, and whose requests are out."""
     taken = calls.take_calls(run=run, limit=limit)
-    keys = [question.attempt.pk for question in taken.questions]
+    keys = [call_request.attempt.pk for call_request in taken.call_requests]
     assert calls.mark_sent(lease=taken.lease, attempts=keys) == set(keys)
-    return taken.lease, taken.questions
+    return taken.lease, taken.call_requests
 
 
-def reply(question: Question, lease: UUID, **parts: Any) -> CallOutcome:
+def reply(call_request: CallRequest, lease: UUID, **parts: Any) -> CallOutcome:
     readings = [Reading(criterion=key, status="ok", score=0) for key in ("fluency", "coherence")]
-    attempt = Attempt(pk=question.attempt.pk, call=question.call, outcome="replied", **parts)
-    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=readings)
+    attempt = Attempt(pk=call_request.attempt.pk, call=call_request.call, outcome="replied", **parts)
+    return CallOutcome(call_request=call_request, lease=lease, attempt=attempt, readings=readings)
 
 
 @contextmanager
@@ -94,7 +94,9 @@ class TestReplies:
         calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
         sent(run, 1)
         attempt = Attempt(pk=asked.attempt.pk, call=asked.call, outcome="unavailable", reason="503")
-        calls.settle_call(outcomes=[CallOutcome(question=asked, lease=mine, attempt=attempt, retry_at=timezone.now())])
+        calls.settle_call(
+            outcomes=[CallOutcome(call_request=asked, lease=mine, attempt=attempt, retry_at=timezone.now())]
+        )
         asked.call.refresh_from_db()
         assert (asked.call.state, asked.call.tries) == ("leased", 1), "the lost request was a try"
 
@@ -103,7 +105,7 @@ class TestReplies:
     ) -> None:
         run = started(cast, declared(cast), items=2)
         lease, asked = sent(run, 2)
-        outcomes = [reply(question, lease) for question in asked]
+        outcomes = [reply(call_request, lease) for call_request in asked]
         assert [calls.settle_call(outcomes=outcomes), calls.settle_call(outcomes=outcomes)] == [2, 0]
         assert (Attempt.objects.count(), run.verdicts.count()) == (2, 4)
 
