@@ -17,7 +17,8 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.cells import iso_week, question_table
+from analytics.cells import question_table
+from analytics.families import iso_week
 from analytics.questions import LEFT_OUT, NumbersQuestion
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number

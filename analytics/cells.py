@@ -11,15 +11,25 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from django.db import OperationalError, transaction
-from django.db.models import Max, Q
+from django.db.models import Q
 
 from analytics import ratings
+from analytics.families import (
+    JURY,
+    FamilyReport,
+    asked_judges,
+    columns_of_families,
+    family_reports,
+    measure_notes,
+    of_panels,
+    slow_enough,
+    with_additions,
+)
 from analytics.models import StoredCell
 from analytics.questions import (
     AGREEMENT,
@@ -27,16 +37,16 @@ from analytics.questions import (
     CONSISTENCY,
     LEFT_OUT,
     NEEDS_ORDER,
+    NO_CUT,
     PAIRS,
     STABILITY,
-    TIMES,
     WITHIN_PANEL,
     NumbersQuestion,
     Settings,
     chosen_runs,
 )
-from annotation.models import Annotation, Campaign, Rating
-from annotation.writers.tables import Column, Table
+from annotation.models import Campaign, Rating
+from annotation.writers.tables import Table
 from judging.models import JudgeRun
 
 if TYPE_CHECKING:
@@ -69,10 +79,9 @@ def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence
         runs=chosen_runs(campaign, question) if runs is None else runs,
         raters=question.raters,
         blind_only=question.blind_only,
-        more=_of_panels(question) & _slow_enough(question),
+        more=of_panels(question) & slow_enough(question),
     )
-    if set(TIMES) & set(question.dimensions):
-        found = _with_times(found, campaign)
+    found = with_additions(found, campaign, question)
     wanted = _wanted_values(found, question)
     return replace(found, rows=(row for row in found.rows if _is_wanted(row, wanted))) if wanted else found
 
@@ -89,46 +98,16 @@ def _is_wanted(row: Sequence[Any], wanted: Mapping[int, set[str]]) -> bool:
     return all(("" if row[place] is None else str(row[place])) in values for place, values in wanted.items())
 
 
-def _with_times(found: Table, campaign: Campaign) -> Table:
-    """The table with the columns `week` and `hundred` of each item, by its last annotation; nothing where it has none.
-
-    Ratings of one item so stay together. Items with the same time are in the order of the dataset.
-    """
-    here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
-    last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
-    times = {item: (iso_week(moment), str(place // 100 * 100 + 1)) for place, (item, moment) in enumerate(last)}
-    item_at = found.names.index("item")
-    rows = ((*row, *times.get(row[item_at], (None, None))) for row in found.rows)
-    return replace(found, columns=(*found.columns, *(Column(name, "text") for name in TIMES)), rows=rows)
-
-
-def iso_week(moment: datetime) -> str:
-    """2026-W47, in UTC."""
-    year, week, _day = moment.astimezone(UTC).isocalendar()
-    return f"{year:04}-W{week:02}"
-
-
-def _of_panels(question: NumbersQuestion) -> Q:
-    return Q(annotation__assignment__duty__panel__name__in=question.panels) if question.panels else Q()
-
-
-def _slow_enough(question: NumbersQuestion) -> Q:
-    """Where nobody knows how long it took, a rating counts."""
-    if not question.min_seconds:
-        return Q()
-    return Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
-
-
 def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
     """How many scores of the chosen raters each exclusion leaves out, and how many by people who could see verdicts
     are counted where that exclusion is off.
     """
-    chosen = ratings.ratings_condition(question.raters) & _of_panels(question)
+    chosen = ratings.ratings_condition(question.raters) & of_panels(question)
     here = Rating.objects.filter(
         chosen, annotation__campaign=campaign, annotation__superseded_at=None, status=Rating.Status.SCORED
     )
     not_blind = here.filter(annotation__blind=False)
-    too_fast = here.exclude(_slow_enough(question)) if question.min_seconds else here.none()
+    too_fast = here.exclude(slow_enough(question)) if question.min_seconds else here.none()
     if not question.where:
         return {"not_blind": not_blind.count(), "too_fast": too_fast.count()}
     found = ratings.table(campaign=campaign, runs=[], more=Q(pk__in=not_blind) | Q(pk__in=too_fast))
@@ -150,8 +129,8 @@ def counted_table(found: Table) -> dict[str, int]:
         "clusters": len({row.cluster for row in rows}),
         "raters": len({row.rater for row in people}),
         "ratings": len(people),
-        "judges": len({row.rater for row in rows} - {row.rater for row in people}),
-        "verdicts": len(rows) - len(people),
+        "judges": len({row.rater for row in rows if row.rater_kind == "judge"}),
+        "verdicts": sum(row.rater_kind == "judge" for row in rows),
     }
 
 
@@ -269,7 +248,7 @@ class CutTable:
         self.cuts: dict[tuple[str, ...], NDArray[np.intp]] = {}
         codes, self.criterion_names = pd.factorize(table.frame["criterion"])
         self.criterion = np.asarray(codes, dtype=np.intp)
-        self.is_judge = table.frame["rater_kind"].to_numpy() == "judge"
+        self.is_judge = _is_judge(table).to_numpy()
         self._needed = [name for name in NEEDED if name in table.frame]
         self.places = table.frame["row"].to_numpy()
 
@@ -388,7 +367,7 @@ def measured_cells(
     """
     from analytics.stats.core.validation import ratings_table
 
-    columns = {*NEEDED, *question.dimensions, "rationale_length"}
+    columns = {*NEEDED, *question.dimensions, "rationale_length", *columns_of_families(found, question)}
     table = ratings_table(ratings.frame(found, columns), scales=_levelled(scales, question.level))
     cut, reports = CutTable(table, store), list(_reports(table, question))
     rows: dict[str, dict[str, Any]] = {}  # what does not depend on the judge is in the report of each
@@ -397,7 +376,8 @@ def measured_cells(
         for row in cut.rows(report, partial(_plain, question, family, report.panel)):
             rows[json.dumps(row)] = row
     progress(len(reports), len(reports))
-    return {"estimates": list(rows.values()), "notes": list(table.notes)}
+    spoken = sorted(table.frame["language"].dropna().unique())
+    return {"estimates": list(rows.values()), "notes": [*table.notes, *measure_notes(spoken, question.measures)]}
 
 
 def _plain(question: NumbersQuestion, family: str, panel: str | None, row: CellEstimate) -> dict[str, Any] | None:
@@ -430,8 +410,9 @@ def is_usual(statistic: str, variant: str | None, level: str) -> bool:
 
 def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[str, CellReport]]:
     """A report for every family of statistics, judge and panel that is asked for, after the family's prefix."""
-    judges = sorted(table.frame.loc[_is_judge(table), "rater"].unique())
-    by = tuple(name for name in question.dimensions if name not in ("judge", "panel", "languages"))
+    judges = asked_judges(table, question)
+    by = tuple(name for name in question.dimensions if name not in NO_CUT)
+    rules = list(_rules(table, question))
     panels = sorted(table.frame["panel"].dropna().unique()) if "panel" in question.dimensions else [None]
     for panel in panels:
         if wanted := question.wanted(AGREEMENT):
@@ -443,6 +424,19 @@ def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[s
                 yield family, replace(report, panel=panel)
         for ranked in (None, *judges) if question.wanted(STABILITY) else ():
             yield "stability.", replace(_of_rankings(question, ranked, by), panel=panel)
+        for of_family in family_reports(table, question, judges=judges, rules=rules, by=by):
+            yield of_family.prefix, _family_cells(question, by, of_family, panel)
+
+
+def _family_cells(
+    question: NumbersQuestion, by: tuple[str, ...], family: FamilyReport, panel: str | None
+) -> CellReport:
+    """A report of `families`, computed as one cell: it may compare cells or judges."""
+    asked = {"asked": question.statistics, "variants": question.variants}
+    return CellReport(
+        name=family.prefix, compute=family.compute, options={**family.about, **asked}, by=by, pool=question.pool,
+        judge=family.judge or ALL_JUDGES, panel=panel, in_file_order=True, is_whole=True, more=family.columns,
+    )  # fmt: skip
 
 
 def options_of(settings: Settings, **more: Any) -> dict[str, Any]:
@@ -465,7 +459,7 @@ def agreement_cells(settings: Settings, by: tuple[str, ...], statistics: Sequenc
 
 
 def _is_judge(table: RatingsTable) -> Any:
-    return table.frame["rater_kind"] == "judge"
+    return table.frame["rater_kind"].isin(["judge", JURY])
 
 
 def _within_panel(

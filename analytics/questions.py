@@ -7,7 +7,9 @@ address and one digest.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
@@ -18,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from accounts.inputs import storable, without_nul
 from accounts.refusals import Refused
-from analytics import ratings
+from analytics import families, ratings
 from annotation.models import Campaign, Duty, Item
 from annotation.writers import tables
 from judging.models import JudgeRun
@@ -83,11 +85,17 @@ LEFT_OUT = tuple(
 PAIRS = ("pairs.cohen_kappa", "pairs.percent_agreement")
 STABILITY = tuple(f"stability.{name}" for name in ("mean", "kendall_tau_b", "spearman", "inversions", "tied_pairs"))
 CONSISTENCY = tuple(f"consistency.{name}" for name in ("fleiss_kappa", "cohen_kappa", "mean", "language_shift"))
-STATISTICS = (*AGREEMENT, *WITHIN_PANEL, *LEFT_OUT, *PAIRS, *CALIBRATION, *STABILITY, *CONSISTENCY)
+STATISTICS = (
+    *(*AGREEMENT, *WITHIN_PANEL, *LEFT_OUT, *PAIRS, *CALIBRATION, *STABILITY, *CONSISTENCY),
+    *families.STATISTICS,
+)
 """What may be asked for: among raters, of who and what makes them agree, of a judge beside them, of rankings, of
 languages as raters (METHODS 1, 3, 4).
 """
-NEED_JUDGE = frozenset((*CALIBRATION, *CONSISTENCY))
+_OF_JUDGES = [name for name in families.STATISTICS if name.partition(".")[0] in families.NEED_JUDGE]
+NEED_JUDGE = frozenset((*CALIBRATION, *CONSISTENCY, *_OF_JUDGES))
+NEED_MEASURE = tuple(name for name in families.STATISTICS if name.startswith("measures."))
+NEED_TWO_JUDGES = tuple(name for name in families.STATISTICS if name.partition(".")[0] in families.NEED_TWO_JUDGES)
 RULES: dict[str, tuple[str | None, Ties]] = {
     "": (None, "exclude"),
     "mode": ("mode", "exclude"),
@@ -108,8 +116,11 @@ OWN_COLUMNS = ("criterion", "language", "generator", "scenario", "item", "datase
 """Columns of the ratings table that rows, columns and filters may be, beside the attributes of the items."""
 TIMES = ("week", "hundred")
 """When an item was rated last, as rows or columns: the ISO week, or the first of the hundred items in that order."""
-COMPUTED = ("judge", "panel", "languages", *TIMES)
-"""What else rows and columns may be: `languages` is the pair that a figure compares."""
+NO_CUT = ("judge", "panel", "languages", "raters", "annotator", "variant", "agreement_class")
+"""What else rows and columns may be: `languages` and `raters` are the pair that a figure compares, `annotator` is the
+one that it is about, `variant` the label of F1 or the kind of a coefficient. They do not cut the ratings table."""
+COMPUTED = (*NO_CUT, *TIMES)
+CLUSTERS = ("item",)
 EACH_RUN = "each"
 BLIND_ONLY = "only"
 FEWEST_RESAMPLES, MOST_RESAMPLES = 200, 20_000
@@ -147,6 +158,9 @@ class NumbersQuestion(Settings):
     `variants`: only these variants of a statistic; none: the usual one where there is a usual one. `reference`: one of
     `REFERENCES`, or empty as in `RULES`; `ties`: what the mode does with a tie. `pool`: criteria are pooled.
     `min_seconds`: ratings of items that took less time do not count. `level`: measure all criteria at this level.
+    `juries`: judges that count as one more, by the rule `jury_rule`, a line of CSV with their names each. `measures`:
+    numeric attributes and measures of the items' texts that are set beside scores and ranked. `cluster`: `item` takes
+    items for independent of each other, also those of one scenario.
     """
 
     rows: str = "criterion"
@@ -157,6 +171,10 @@ class NumbersQuestion(Settings):
     judges: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     panels: tuple[str, ...] = ()
+    juries: tuple[str, ...] = ()
+    jury_rule: str = "majority"
+    measures: tuple[str, ...] = ()
+    cluster: str = ""
     ties: str = "exclude"
     pool: bool = False
     min_seconds: float = 0.0
@@ -177,6 +195,11 @@ class NumbersQuestion(Settings):
         """The rule of the reference label, None for the default of each level, and what a tied mode does."""
         rule, ties = RULES.get(self.reference, (self.reference, "exclude"))
         return rule, self.ties if ties == "exclude" else ties
+
+    @property
+    def jury_members(self) -> list[tuple[str, ...]]:
+        """The names of each jury's members."""
+        return [_names(text) for text in self.juries]
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -202,6 +225,10 @@ PARAMETERS = {
     "run": "runs",
     "raters": "raters",
     "panel": "panels",
+    "jury": "juries",
+    "jury_rule": "jury_rule",
+    "measure": "measures",
+    "cluster": "cluster",
     "reference": "reference",
     "ties": "ties",
     "pool": "pool",
@@ -215,7 +242,7 @@ PARAMETERS = {
 """By parameter of an address, in canonical order, the field it sets. Lists are repeated parameters: a name may hold a
 comma.
 """
-LISTS = frozenset(("where", "statistic", "variant", "judge", "run", "raters", "panel"))
+LISTS = frozenset(("where", "statistic", "variant", "judge", "run", "raters", "panel", "jury", "measure"))
 SWITCHES = {"pool": "on", "blind": BLIND_ONLY}
 DEFAULTS = {field.name: field.default for field in fields(NumbersQuestion) if field.default is not MISSING}
 
@@ -277,13 +304,21 @@ def question_of(query: str) -> NumbersQuestion:
 def _value(name: str, texts: Sequence[str]) -> Any:
     if name == "where":
         return tuple(sorted({_filter(text) for text in texts}))
+    if name == "jury":
+        texts = [_jury(text) for text in texts]
     if name in LISTS:
         unique = dict.fromkeys(texts)
         return tuple(unique) if name == "statistic" else tuple(sorted(unique))
     text = texts[-1]
     if name in SWITCHES:
         return _one_of(name, text, (SWITCHES[name],)) == SWITCHES[name]
-    choices = {"reference": REFERENCES, "ties": TIES, "level": LEVELS}
+    choices = {
+        "reference": REFERENCES,
+        "ties": TIES,
+        "level": LEVELS,
+        "jury_rule": families.JURY_RULES,
+        "cluster": CLUSTERS,
+    }
     if name in choices:
         return _one_of(name, text, choices[name])
     if name in ("rows", "columns"):
@@ -296,6 +331,23 @@ def _filter(text: str) -> tuple[str, str]:
     if not (sign and column.strip()):
         raise _refusal("where", _("“%s” is not a filter. Write it as COLUMN=VALUE.") % text)
     return column.strip(), value
+
+
+def _jury(text: str) -> str:
+    """The members of a jury in order, each once, as a line of CSV: `A,B,"Tamm, Jaan"`."""
+    names = sorted(set(_names(text)))
+    if len(names) < 2:
+        raise _refusal(
+            "jury", _("“%s” is no jury. Write two names or more as A,B,C, in quotes where one has a comma.") % text
+        )
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    row = next(csv.reader([text.replace("\n", " ").replace("\r", " ")], skipinitialspace=True), [])
+    return tuple(name.strip() for name in row if name.strip())
 
 
 def _number(name: str, text: str) -> float | int:
@@ -347,6 +399,7 @@ class QuestionChoices:
     runs: tuple[JudgeRun, ...]
     raters: tuple[str, ...]
     panels: tuple[str, ...]
+    measures: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -367,15 +420,17 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
     )
     runs = tuple(ratings.all_runs(campaign))
     names = ratings.judge_names(campaign, runs)
+    attributes = ratings.attribute_choices(campaign.dataset)
     return QuestionChoices(
         criteria=tuple(campaign.rubric_version.criteria.order_by("position").values_list("key", flat=True)),
-        attributes=ratings.attribute_choices(campaign.dataset).values,
+        attributes=attributes.values,
         languages=languages,
         generators=generators,
         judges=tuple(sorted({names[run.pk] for run in runs})),
         runs=runs,
         raters=tuple(annotator.pseudonym for annotator in ratings.annotators(campaign)),
         panels=tuple(sorted(set(Duty.objects.filter(campaign=campaign).values_list("panel__name", flat=True)))),
+        measures=(*attributes.numeric, *families.TEXT_MEASURES),
     )
 
 
@@ -392,10 +447,12 @@ def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
         "run": (EACH_RUN, *(str(run.pk) for run in choices.runs)),
         "raters": choices.raters,
         "panel": choices.panels,
+        "measure": choices.measures,
     }
     for name, there in known.items():
         for text in getattr(question, PARAMETERS[name]):
             _one_of(name, text, there)
+    _check_families(question, choices)
     values = {"criterion": choices.criteria, "language": choices.languages, "generator": choices.generators}
     for column, value in question.where:
         _one_of("where", column, choices.filters)
@@ -404,6 +461,26 @@ def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
     if question.needs_judge and not choices.judges:
         asked = next(name for name in question.statistics if name in NEED_JUDGE)
         raise _refusal("statistic", _("“%s” is about a judge, and no judge has been run on these items.") % asked)
+
+
+def _check_families(question: NumbersQuestion, choices: QuestionChoices) -> None:
+    for member in (name for members in question.jury_members for name in members):
+        _one_of("jury", member, choices.judges)
+    if question.juries and EACH_RUN in question.runs:
+        raise _refusal(
+            "jury", _("A jury takes one run of each judge. Choose “One run of each judge”, or runs by number.")
+        )
+    if not question.measures and (asked := [name for name in question.statistics if name in NEED_MEASURE]):
+        sentence = _("“%(asked)s” is about a measure of the items. Choose one. Available: %(all)s.")
+        raise _refusal("measure", sentence % {"asked": asked[0], "all": ", ".join(choices.measures)})
+    judges = len(question.judges or choices.judges) + len(question.juries)
+    if judges < 2 and (asked := [name for name in question.statistics if name in NEED_TWO_JUDGES]):
+        raise _refusal("statistic", _("“%s” is about two judges. Only one is chosen or has been run.") % asked[0])
+    if "languages.kappa_gap" in question.statistics:
+        chosen = [value for column, value in question.where if column == "criterion"] or choices.criteria
+        if len(chosen) > families.MOST_COMPARED:
+            sentence = _("“languages.kappa_gap” compares every two criteria. Choose at most %d of them.")
+            raise _refusal("statistic", sentence % families.MOST_COMPARED)
 
 
 def asked_question(campaign: Campaign, pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
@@ -427,4 +504,5 @@ def chosen_runs(campaign: Campaign, question: NumbersQuestion) -> list[JudgeRun]
     if not question.judges:
         return runs
     names = ratings.judge_names(campaign, runs)
-    return [run for run in runs if names[run.pk] in question.judges]
+    wanted = {*question.judges, *(name for members in question.jury_members for name in members)}
+    return [run for run in runs if names[run.pk] in wanted]

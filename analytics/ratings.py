@@ -13,6 +13,7 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -250,6 +251,17 @@ class ItemAttributes:
             for name, values in found.items()
         }
 
+    def numeric(self) -> tuple[str, ...]:
+        """The columns of which the first value is a number."""
+        return tuple(name for place, name in enumerate(self.names) if self._begins_with_a_number(place))
+
+    def _begins_with_a_number(self, place: int) -> bool:
+        first = next((row[place] for row in self._found.values() if row[place] is not None), None)
+        try:
+            return first is not None and isfinite(float(first))
+        except ValueError:
+            return False
+
     def _named(self) -> Iterator[str]:
         names = set(TAKEN)
         for key in self.keys:
@@ -261,19 +273,22 @@ class ItemAttributes:
 
 
 class AttributeChoices(NamedTuple):
-    """What a form offers of a dataset's attributes: `keys`, the columns that hold them, and `values` by column."""
+    """What a form offers of a dataset's attributes: `keys`, the columns that hold them, `values` by column, and the
+    columns with numbers.
+    """
 
     keys: tuple[str, ...]
     names: tuple[str, ...]
     values: dict[str, tuple[str, ...]]
+    numeric: tuple[str, ...]
 
 
 def attribute_choices(dataset: Dataset) -> AttributeChoices:
     """The attributes of a dataset's items. The items of a version never change: they are read once and kept."""
-    name = f"attributes:{dataset.pk}:{dataset.created_at.timestamp()}"
+    name = f"attribute-choices:{dataset.pk}:{dataset.created_at.timestamp()}"
     if (kept := caches["content"].get(name)) is None:
         found = ItemAttributes(dataset)
-        kept = AttributeChoices(found.keys, found.names, found.values())
+        kept = AttributeChoices(found.keys, found.names, found.values(), found.numeric())
         caches["content"].set(name, kept, KEPT_SECONDS)
     return cast("AttributeChoices", kept)
 

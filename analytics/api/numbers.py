@@ -46,7 +46,7 @@ REFERENCE = OpenApiParameter(
     description="What judges are compared with; by default the panel's mode, on interval scales its mean.",
 )
 _MEANINGS = {
-    "rows": "What the rows are: criterion, language, generator, judge, panel, or any attribute of the items.",
+    "rows": "What the rows are: criterion, language, generator, judge, panel, variant or any attribute of the items.",
     "columns": "What the columns are; empty for one column.",
     "where": "COLUMN=VALUE: only items and criteria with it. Several of one column: any of them.",
     "statistic": "krippendorff_alpha, mae, cohen_kappa, consistency.mean ...: a wrong name is answered with all.",
@@ -55,6 +55,10 @@ _MEANINGS = {
     "run": "Numbers of judge runs, or `each`; one run of each judge by default.",
     "raters": "Pseudonyms of the annotators that count, all of them by default.",
     "panel": "Names of panels, all of them by default.",
+    "jury": "Judges as one more rater: A,B,C; a name that holds a comma in double quotes.",
+    "cluster": "`item`: items of one scenario are taken for independent; by default they are not.",
+    "measure": "Numeric attributes of the items, and text.words, text.mattr ...: set beside scores, and ranked.",
+    "jury_rule": "majority (a tie gives no score), median, mean or minimum.",
     "reference": "mode, mode_split, median, mean, minimum, each or dawid_skene; see `ties`.",
     "ties": "What the mode does with a tie: exclude, lower, upper or median.",
     "pool": "`on`: criteria are pooled.",

@@ -16,13 +16,13 @@ from analytics.agreement import AgreementPart
 from analytics.figures import MINUS, SMALL, Figure, HeatCell
 from analytics.questions import NumbersQuestion
 from analytics.views.explore import (
-    STATISTIC_NAMES,
     AnswerPage,
     ShownCell,
     column_name,
     in_order,
     plain_value,
 )
+from analytics.views.question_names import STATISTIC_NAMES
 from annotation.models import Item
 
 MOST_IN_MATRIX = 12

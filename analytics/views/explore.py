@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.text import slugify
-from django.utils.translation import get_language, gettext_lazy, ngettext
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -23,130 +23,23 @@ from analytics import answers, computing, questions, tasks
 from analytics.figures import SMALL, Figure
 from analytics.items import ATTRIBUTE, REFERENCES
 from analytics.models import Snapshot
+from analytics.numbers import CLASS_NAMES
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.ratings import attribute_choices
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
+from analytics.views.question_names import (
+    COLUMN_NAMES,
+    GROUPS,
+    JURY_RULE_NAMES,
+    PRESETS,
+    REFERENCE_NAMES,
+    STATISTIC_NAMES,
+    TIE_NAMES,
+)
 from annotation.models import Campaign
 
 MOST_MATRICES = 24
-STATISTIC_NAMES = {
-    "krippendorff_alpha": gettext_lazy("Krippendorff’s α"),
-    "fleiss_kappa": gettext_lazy("Fleiss’ κ"),
-    "gwet_ac": gettext_lazy("Gwet’s AC"),
-    "brennan_prediger": gettext_lazy("Brennan-Prediger κ"),
-    "conger_kappa": gettext_lazy("Conger’s κ"),
-    "percent_agreement": gettext_lazy("Percent agreement"),
-    "percent_agreement_exact": gettext_lazy("Percent agreement, all raters"),
-    "percent_agreement_adjacent": gettext_lazy("Percent agreement within one step"),
-    "icc": gettext_lazy("Intraclass correlation"),
-    "verdict_confidence": gettext_lazy("Verdict Confidence"),
-    "applicability_agreement": gettext_lazy("Percent agreement on N/A"),
-    "applicability_ac": gettext_lazy("Gwet’s AC1 on N/A"),
-    "panel_reliability": gettext_lazy("Reliability of the mean of several raters"),
-    "class_share": gettext_lazy("Share of agreement classes"),
-    "score_share": gettext_lazy("Share of each score by agreement class"),
-    "commonest_share": gettext_lazy("Share of the most frequent score"),
-    "criteria_spearman": gettext_lazy("Spearman’s ρ between two criteria"),
-    "panel_difference": gettext_lazy("Difference of two panels’ means"),
-    "panel_spearman": gettext_lazy("Spearman’s ρ between two panels"),
-    "panel_same_mode": gettext_lazy("Items on which two panels have the same mode"),
-    "rationale_share": gettext_lazy("Ratings with a rationale"),
-    "rationale_length": gettext_lazy("Length of a rationale, median of characters"),
-    "label_spread": gettext_lazy("Items on which annotators differ most"),
-    "label_share": gettext_lazy("Share of each score on these items"),
-    "left_out.krippendorff_alpha": gettext_lazy("α without each annotator"),
-    "left_out.krippendorff_alpha_change": gettext_lazy("Change of α without each annotator"),
-    "left_out.fleiss_kappa": gettext_lazy("Fleiss’ κ without each annotator"),
-    "left_out.fleiss_kappa_change": gettext_lazy("Change of Fleiss’ κ without each annotator"),
-    "left_out.gwet_ac": gettext_lazy("Gwet’s AC without each annotator"),
-    "left_out.gwet_ac_change": gettext_lazy("Change of Gwet’s AC without each annotator"),
-    "left_out.percent_agreement": gettext_lazy("Percent agreement without each annotator"),
-    "left_out.percent_agreement_change": gettext_lazy("Change of percent agreement without each annotator"),
-    "pairs.cohen_kappa": gettext_lazy("Cohen’s κ of each pair of annotators"),
-    "pairs.percent_agreement": gettext_lazy("Percent agreement of each pair of annotators"),
-    "mae": gettext_lazy("MAE"),
-    "bias": gettext_lazy("Bias (judge − panel)"),
-    "rmse": gettext_lazy("RMSE"),
-    "accuracy": gettext_lazy("Accuracy"),
-    "accuracy_adjacent": gettext_lazy("Accuracy within one step"),
-    "cohen_kappa": gettext_lazy("Cohen’s κ"),
-    "f1": gettext_lazy("F1 of each label"),
-    "f1_weighted": gettext_lazy("F1, weighted"),
-    "precision": gettext_lazy("Precision of each label"),
-    "recall": gettext_lazy("Recall of each label"),
-    "spearman": gettext_lazy("Spearman’s ρ"),
-    "kendall_tau_b": gettext_lazy("Kendall’s τ-b"),
-    "pearson": gettext_lazy("Pearson’s r"),
-    "ceiling_accuracy": gettext_lazy("Accuracy beside a left-out annotator’s"),
-    "ceiling_mae": gettext_lazy("MAE beside a left-out annotator’s"),
-    "ceiling_pearson": gettext_lazy("Pearson’s r beside a left-out annotator’s"),
-    "without_reference": gettext_lazy("Items without a reference label"),
-    "out_of_range": gettext_lazy("Judge scores off the scale"),
-    "stability.mean": gettext_lazy("Mean of each generator"),
-    "stability.kendall_tau_b": gettext_lazy("τ-b between the rankings of two languages"),
-    "stability.spearman": gettext_lazy("ρ between the rankings of two languages"),
-    "stability.inversions": gettext_lazy("Inversions between two languages"),
-    "stability.tied_pairs": gettext_lazy("Tied pairs between two languages"),
-    "consistency.fleiss_kappa": gettext_lazy("Fleiss’ κ with languages as raters"),
-    "consistency.cohen_kappa": gettext_lazy("Cohen’s κ of each language with English"),
-    "consistency.mean": gettext_lazy("Mean score of the judge"),
-    "consistency.language_shift": gettext_lazy("Score less that in English"),
-}
-GROUPS = (
-    (gettext_lazy("Agreement among raters"), questions.AGREEMENT),
-    (
-        gettext_lazy("Who and what makes raters agree"),
-        (*questions.WITHIN_PANEL, *questions.LEFT_OUT, *questions.PAIRS),
-    ),
-    (gettext_lazy("A judge beside the panel"), questions.CALIBRATION),
-    (gettext_lazy("Rankings of generators across languages"), questions.STABILITY),
-    (gettext_lazy("Languages as raters"), questions.CONSISTENCY),
-)
-COLUMN_NAMES = {
-    "criterion": gettext_lazy("Criterion"),
-    "language": gettext_lazy("Language"),
-    "generator": gettext_lazy("Generator"),
-    "scenario": gettext_lazy("Scenario"),
-    "item": gettext_lazy("Item"),
-    "dataset_version": gettext_lazy("Dataset version"),
-    "judge": gettext_lazy("Judge"),
-    "panel": gettext_lazy("Panel"),
-    "languages": gettext_lazy("Pair of languages"),
-    "week": gettext_lazy("Week of the last rating"),
-    "hundred": gettext_lazy("Hundred items in the order of rating"),
-}
-REFERENCE_NAMES = {
-    "": gettext_lazy("Mode; mean on interval scales"),
-    "mode": gettext_lazy("Mode"),
-    "mode_split": gettext_lazy("Mode; the median of a tie"),
-    "median": gettext_lazy("Median"),
-    "mean": gettext_lazy("Mean"),
-    "minimum": gettext_lazy("Minimum"),
-    "each": gettext_lazy("Each annotator in turn, averaged"),
-    "dawid_skene": gettext_lazy("Dawid-Skene"),
-}
-TIE_NAMES = {
-    "exclude": gettext_lazy("left out"),
-    "lower": gettext_lazy("the lower point"),
-    "upper": gettext_lazy("the upper point"),
-    "median": gettext_lazy("the median"),
-}
-PRESETS = (
-    (
-        "S0",
-        gettext_lazy("Stability of rankings"),
-        "columns=languages&statistic=stability.kendall_tau_b&statistic=stability.inversions",
-    ),
-    ("S1", gettext_lazy("Consistency of judges"), "rows=judge&columns=criterion&statistic=consistency.fleiss_kappa"),
-    (
-        "S2",
-        gettext_lazy("Error by generator"),
-        "rows=generator&columns=criterion&statistic=mae&statistic=verdict_confidence&reference=mode",
-    ),
-    ("S3", gettext_lazy("F1 against each annotator"), "statistic=f1&statistic=accuracy&reference=each"),
-    ("S4", gettext_lazy("Classes of agreement"), "statistic=percent_agreement_exact&statistic=class_share"),
-)
 ABOUT = (
     "criterion",
     "judge",
@@ -183,6 +76,11 @@ class ShownCell:
         return _("fewer than %d items") % SMALL if figure.is_small else ""
 
     @property
+    def exact(self) -> str:
+        """Its value with all digits, for programs that read the page."""
+        return "" if self.figure is None or self.figure.value is None else repr(self.figure.value)
+
+    @property
     def counts(self) -> str:
         """What it rests on: items, raters, ratings, clusters."""
         return self.figure.basis if self.figure else ""
@@ -216,7 +114,8 @@ class AnswerPage:
         """A matrix for each statistic, and for each value of what is neither row nor column."""
         layers: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
         for row in self.content["estimates"]:
-            layers.setdefault((row["asked"], row["variant"] or "", *self._about(row)), []).append(row)
+            variant = "" if "variant" in self.question.dimensions else row["variant"] or ""
+            layers.setdefault((row["asked"], variant, *self._about(row)), []).append(row)
         return [self._matrix(key, rows) for key, rows in layers.items()]
 
     @property
@@ -303,6 +202,8 @@ class AnswerPage:
             return self.criteria.get(value, value) or _("all criteria")
         if column in ("language", "languages") and value:
             return " ~ ".join(map(_language, value.split(" ~ ")))
+        if column == "agreement_class" and value in CLASS_NAMES:
+            return str(CLASS_NAMES[value])
         return value or _("all")
 
 
@@ -381,14 +282,14 @@ class QuestionForm:
     def has_filters(self) -> bool:
         """Whether anything among filters, reference, runs and seconds is not as usual."""
         question, usual = self.question, NumbersQuestion()
-        names = ("where", "reference", "ties", "runs", "min_seconds")
+        names = ("where", "reference", "ties", "runs", "min_seconds", "juries", "level", "cluster")
         return any(getattr(question, name) != getattr(usual, name) for name in names)
 
     @property
     def kept(self) -> list[tuple[str, str]]:
         """What the form has no field for, kept as it is: filters of other columns, variants, numbers."""
         fields = {"rows", "columns", "statistic", "judge", "run", "raters", "panel", "reference", "ties", "blind"}
-        fields |= {"pool", "min_seconds"}
+        fields |= {"pool", "min_seconds", "jury", "jury_rule", "measure", "level", "cluster"}
         return [
             (name, text)
             for name, text in questions.pairs_of(self.question)
@@ -409,8 +310,22 @@ class QuestionForm:
         return [(value, str(name), value == self.question.reference) for value, name in REFERENCE_NAMES.items()]
 
     @property
+    def levels(self) -> list[tuple[str, bool]]:
+        return [(value, value == self.question.level) for value in questions.LEVELS]
+
+    @property
     def ties(self) -> list[tuple[str, str, bool]]:
         return [(value, str(name), value == self.question.ties) for value, name in TIE_NAMES.items()]
+
+    @property
+    def jury_rules(self) -> list[tuple[str, str, bool]]:
+        return [(value, str(name), value == self.question.jury_rule) for value, name in JURY_RULE_NAMES.items()]
+
+    @property
+    def _juries(self) -> str:
+        if not self.question.juries:
+            return ""
+        return f"{'; '.join(self.question.juries)}: {JURY_RULE_NAMES[self.question.jury_rule]}"
 
     @property
     def summary(self) -> list[tuple[str, str]]:
@@ -424,6 +339,9 @@ class QuestionForm:
             (_("Panels"), ", ".join(question.panels)),
             (_("Judges"), ", ".join(question.judges) if question.needs_judge else ""),
             (_("Runs"), ", ".join(question.runs)),
+            (_("Juries"), self._juries),
+            (_("Measures"), ", ".join(question.measures)),
+            (_("Clusters"), _("none: items of one scenario are taken for independent") if question.cluster else ""),
             (_("Reference"), str(REFERENCE_NAMES[question.reference]) if question.needs_judge else ""),
             (_("Tied modes"), str(TIE_NAMES[question.ties]) if question.needs_judge else ""),
             (_("Level"), question.level),

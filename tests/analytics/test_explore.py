@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.models import Heartbeat
 from accounts.refusals import Refused
-from analytics import answers, questions, ratings, snapshots
+from analytics import answers, families, questions, ratings, snapshots
 from analytics.questions import NumbersQuestion, asked_question, question_of
 from analytics.views.explore import AnswerPage
 from annotation import campaigns
@@ -91,15 +91,16 @@ class TestQuestion:
         from analytics.stats.agreement import among_raters
         from analytics.stats.judge import calibration, consistency
         from analytics.stats.ranking import stability
-        from analytics.views import explore
+        from analytics.views import question_names
 
         assert set(questions.AGREEMENT) <= {*among_raters.STATISTICS, *among_raters.APPLICABILITY.values()}
         assert set(questions.CALIBRATION) <= {*calibration.STATISTICS}
         known = {"stability": stability.STATISTICS, "consistency": consistency.STATISTICS}
+        assert set(families.FAMILIES).isdisjoint(known)
         for name in (*questions.STABILITY, *questions.CONSISTENCY):
             family, _, statistic = name.partition(".")
             assert statistic in known[family]
-        assert set(explore.STATISTIC_NAMES) == set(questions.STATISTICS)
+        assert set(question_names.STATISTIC_NAMES) == set(questions.STATISTICS)
 
     @pytest.mark.parametrize("query", ["confidence=0.9512345", "min_seconds=0.12345678", "min_seconds=-0"])
     def test_a_worker_reads_the_same_number(self, query: str) -> None:
@@ -155,7 +156,7 @@ class TestPage:
         client = cast.client("boris")
         page = client.get(f"/p/kassa/numbers/{campaign.pk}/").content  # its one link
         assert client.get(f"/p/kassa/numbers/{campaign.pk}/explore/").status_code == 200
-        from analytics.views.explore import PRESETS
+        from analytics.views.question_names import PRESETS
 
         for _name, _about, query in PRESETS:
             assert "not rated" in read(client, campaign, query) or query

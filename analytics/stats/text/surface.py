@@ -380,6 +380,32 @@ def surface_report(
     return report
 
 
+OF_ONE_TEXT = ("characters", "words", "sentences", "turns", "ttr", "mattr", "mtld")
+
+
+def text_measures(
+    dialogue: Dialogue, names: Sequence[str] = OF_ONE_TEXT, *, engine: str = "simplemma", window: int = WINDOW
+) -> dict[str, float | None]:
+    """The surface metrics that one text has by itself, as ``surface_report`` averages them; None where it is too short.
+
+    Source: METHODS 6.
+    """
+    found: dict[str, float | None] = {}
+    if "characters" in names:
+        found["characters"] = float(len(dialogue.text()))
+    if "turns" in names:
+        found["turns"] = float(len(dialogue.turns))
+    if "sentences" in names:
+        found["sentences"] = float(len(sentences(dialogue.text())))
+    if "words" in names:
+        found["words"] = float(len(_words(dialogue)))
+    if {"ttr", "mattr", "mtld"} & set(names):
+        lemmas = _lemmas(dialogue, engine)
+        kept = without_stop_words(lemmas, dialogue.language)
+        found |= {"ttr": ttr(kept), "mattr": mattr(kept, window), "mtld": mtld(lemmas)}
+    return {name: found[name] for name in names}
+
+
 def _cells(texts: Sequence[Dialogue], by: Sequence[str]) -> Iterator[tuple[dict[str, str | None], list[Dialogue]]]:
     def key(dialogue: Dialogue) -> tuple[str, ...]:
         return tuple(dialogue.value(column) or "" for column in by)

@@ -1,0 +1,563 @@
+"""Statistics of a question beyond one judge and the panel: the report of `analytics.stats` that computes each.
+
+`panelbench numbers`, the API and the page Explore reach them by name, `FAMILY.STATISTIC`; and juries: several judges as
+one rater of the ratings table. pandas and scipy are loaded when a report is computed.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from django.db.models import Max, Q
+
+from analytics import ratings
+from analytics.ratings import Row
+from annotation.models import Annotation, Campaign, Item
+from annotation.writers.tables import Column, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analytics.questions import NumbersQuestion
+    from analytics.stats.core.estimates import CellEstimate
+    from analytics.stats.core.tables import RatingsTable
+
+Options = dict[str, Any]
+Call = tuple[str, Callable[..., "list[CellEstimate]"], Options]
+"""The prefix of a family, a report on a table, and its options."""
+
+
+class FamilyReport(NamedTuple):
+    """A report of a family on a whole table.
+
+    `about`: all that its rows depend on beside the table, as plain values. `judge`: the one judge that it reads, None
+    for all. `columns`: what it reads beside the columns that every report reads.
+    """
+
+    prefix: str
+    compute: Callable[[RatingsTable], list[CellEstimate]]
+    about: Mapping[str, Any]
+    judge: str | None
+    columns: tuple[str, ...]
+
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "distribution": ("score_share",),
+    "reference": ("reference_share", "reference_excluded", "label_share"),
+    "means": ("classical_mean", "judge_mean"),
+    "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable"),
+    "correct": ("ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen"),
+    "alt_test": ("alt_test_omega", "alt_test_rho"),
+    "severity": ("severity_shift", "severity_uniform", "severity_nonuniform"),
+    "conformal": ("conformal_radius", "conformal_width", "for_people"),
+    "recovery": ("label_recovery",),
+    "judges": ("spearman", "kendall_tau_b", "pearson", "accuracy", "cohen_kappa", "mae", "tost", "mcnemar"),
+    "languages": ("ensemble_kappa", "kappa_gap", "kappa_against_level"),
+    "measures": ("pearson", "spearman", "kendall_tau_b"),
+}
+"""By family, what may be asked for: of the scores themselves; of the reference label; means; of one judge; between two
+judges; of judges with languages as raters; of a measure of the items beside another one, the panel and each judge
+(METHODS 1 to 6)."""
+OF_JUDGE = ("audit", "correct", "alt_test", "severity", "conformal", "recovery")
+NEED_JUDGE = (*OF_JUDGE, "judges", "languages")
+NEED_TWO_JUDGES = ("judges",)
+STATISTICS = tuple(f"{family}.{name}" for family, names in FAMILIES.items() for name in names)
+MOST_COMPARED = 12
+"""Criteria up to which each pair of them is compared."""
+
+
+def wanted_of(question: NumbersQuestion, family: str) -> tuple[str, ...]:
+    """The statistics of a family that a question asks for, without the family's name."""
+    return question.wanted([f"{family}.{name}" for name in FAMILIES[family]])
+
+
+def family_reports(
+    table: RatingsTable,
+    question: NumbersQuestion,
+    *,
+    judges: Sequence[str],
+    rules: Sequence[tuple[Sequence[str], str | None, str]],
+    by: Sequence[str],
+) -> Iterator[FamilyReport]:
+    """A report for every family that is asked for. `rules`: criteria with their rule of reference and its ties; `by`:
+    the columns that cut the table.
+    """
+    how: Options = {"bootstrap": question.bootstrap, "confidence": question.confidence, "seed": question.seed}
+    how |= {"by": tuple(by), "pool": question.pool}
+    read = ("score_label", *(name for key in table.scales for name in (key, f"attribute_{key}")))
+    for prefix, report, options in _calls(question, judges, rules, how):
+        arguments = report.keywords if isinstance(report, partial) else {}
+        about = {"report": _named(report), **arguments, **options, "judges": judges}
+        columns = (*question.measures, *(read if prefix == "recovery." else ()))
+        judge = arguments.get("judge")
+        yield FamilyReport(prefix, partial(report, **options), about, judge, columns)
+
+
+def _named(report: Any) -> list[str]:
+    """What distinguishes one report from another."""
+    if not isinstance(report, partial):
+        return [str(report.__name__)]
+    return [str(report.func.__name__), *(str(getattr(given, "__name__", given)) for given in report.args)]
+
+
+def _calls(
+    question: NumbersQuestion,
+    judges: Sequence[str],
+    rules: Sequence[tuple[Sequence[str], str | None, str]],
+    how: Mapping[str, Any],
+) -> Iterator[Call]:
+    yield from _of_panel(question, rules, how)
+    for family in OF_JUDGE:
+        if wanted_of(question, family):
+            for judge in judges:
+                yield f"{family}.", partial(_REPORTS[family], judge=judge), _chosen(how, *_TAKES[family])
+    if names := wanted_of(question, "judges"):
+        for pair in combinations(judges, 2):
+            yield "judges.", partial(_between, pair=pair, names=names), dict(how)
+    if question.measures:
+        yield from _of_measures(question, judges, how)
+    if names := wanted_of(question, "languages"):
+        yield "languages.", partial(_of_languages, judges=judges, names=names), {}
+
+
+def _chosen(how: Mapping[str, Any], *names: str) -> Options:
+    return {name: how[name] for name in names}
+
+
+def _of_panel(
+    question: NumbersQuestion, rules: Sequence[tuple[Sequence[str], str | None, str]], how: Mapping[str, Any]
+) -> Iterator[Call]:
+    from analytics.stats.judge import corrected_means, panel
+
+    by = how["by"]
+    if wanted_of(question, "distribution"):
+        yield "distribution.", panel.score_share_report, {"by": by}
+    if names := wanted_of(question, "reference"):
+        for criteria, rule, ties in rules:
+            report = partial(_of_reference, criteria=criteria, rule=rule, ties=ties)
+            yield "reference.", report, {**_chosen(how, "by", "pool", "seed"), "statistics": names}
+    if wanted_of(question, "means"):
+        columns = by if "criterion" in by else (*by, "criterion")
+        yield "means.", corrected_means.means_report, {"by": columns, "confidence": how["confidence"]}
+
+
+# --- the panel --------------------------------------------------------------------------------------------------------
+def _of_reference(
+    table: RatingsTable, *, criteria: Sequence[str], rule: str | None, ties: str, **options: Any
+) -> list[CellEstimate]:
+    from analytics.stats.judge import reference
+
+    part = table.only(criterion=criteria)
+    usual = {table.scales[key].level for key in criteria} == {"interval"}
+    chosen = rule or ("mean" if usual else "mode")
+    return reference.reference_report(part, rule=cast("Any", chosen), ties=cast("Any", ties), **options)
+
+
+# --- one judge --------------------------------------------------------------------------------------------------------
+def _audit(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
+    from analytics.stats.judge import soundness
+
+    return soundness.audit_report(_beside_panel(table, judge), judge=judge, **options)
+
+
+def _correct(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
+    from analytics.stats.judge import corrected_means
+
+    return corrected_means.correction_report(_beside_panel(table, judge), judge=judge, **options)
+
+
+def _alt_test(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
+    from analytics.stats.judge import alt_test
+
+    return alt_test.alt_test_report(_beside_panel(table, judge), judge=judge, **options)
+
+
+def _severity(table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool) -> list[CellEstimate]:
+    from analytics.stats.judge import consistency, soundness
+
+    part = _beside_panel(table, judge)
+    pivot = consistency.PIVOT if consistency.PIVOT in set(part.frame["language"].dropna()) else None
+    return soundness.severity_report(part, judge=judge, by=by, pool=pool, pivot=pivot)
+
+
+def _conformal(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
+    from analytics.stats.judge import soundness
+
+    return soundness.conformal_report(_beside_panel(table, judge), judge=judge, **options)
+
+
+def _recovery(table: RatingsTable, *, judge: str, by: Sequence[str]) -> list[CellEstimate]:
+    """Label recovery of every parameter: a nominal criterion called as an attribute of the items, of which its labels
+    are the values.
+    """
+    from analytics.stats.judge import soundness
+
+    frame = table.frame
+    own = frame[((frame["rater"] == judge) & (frame["repeat"] == frame["first_repeat"])).to_numpy()]
+    columns = {key: name for key in table.scales for name in (key, f"attribute_{key}") if name in frame}
+    if not columns or own.empty:
+        return []
+    first = own.groupby("item_key", sort=False).first()
+    read = own.pivot_table(index="item_key", columns="criterion", values="score_label", aggfunc="first", dropna=False)
+    part = first.assign(
+        **{f"parameter_{key}": first[name] for key, name in columns.items()},
+        **{f"judge_parameter_{key}": read.get(key) for key in columns},
+    )
+    names = [f"parameter_{key}" for key in columns]
+    rows = soundness.recovery_report(part, names, by=[name for name in by if name != "criterion"])
+    return [replace(row, judge=judge, estimate=_named_plainly(row)) for row in rows]
+
+
+def _named_plainly(row: CellEstimate) -> Any:
+    return row.estimate.with_(variant=(row.estimate.variant or "").removeprefix("parameter_"))
+
+
+def _beside_panel(table: RatingsTable, judge: str) -> RatingsTable:
+    """The table with the annotators and this judge alone."""
+    frame = table.frame
+    return replace(table, frame=frame[((frame["rater_kind"] == "annotator") | (frame["rater"] == judge)).to_numpy()])
+
+
+_REPORTS: dict[str, Callable[..., list[CellEstimate]]] = {
+    "audit": _audit,
+    "correct": _correct,
+    "alt_test": _alt_test,
+    "severity": _severity,
+    "conformal": _conformal,
+    "recovery": _recovery,
+}
+_TAKES: dict[str, tuple[str, ...]] = {
+    "audit": ("by", "pool"),
+    "correct": ("by", "pool", "confidence", "seed"),
+    "alt_test": ("by", "pool", "bootstrap", "confidence", "seed"),
+    "severity": ("by", "pool"),
+    "conformal": ("by", "pool"),
+    "recovery": ("by",),
+}
+
+
+# --- two judges, and judges with languages as raters -----------------------------------------------------------------
+def _between(table: RatingsTable, *, pair: tuple[str, str], names: Sequence[str], **how: Any) -> list[CellEstimate]:
+    """The first judge beside the second as if it were the panel; both judges' first answers."""
+    from analytics.stats.judge import calibration, mcnemar, soundness
+
+    frame = table.frame
+    mine = frame[(frame["rater"].isin(pair) & (frame["repeat"] == frame["first_repeat"])).to_numpy()]
+    both = replace(table, frame=mine)
+    rows: list[CellEstimate] = []
+    if figures := [name for name in names if name not in ("tost", "mcnemar")]:
+        kinds = mine["rater_kind"].where(mine["rater"] != pair[1], "annotator")
+        compared = replace(table, frame=mine.assign(rater_kind=kinds))
+        rows += calibration.calibration_report(compared, judge=pair[0], reference="median", statistics=figures, **how)
+    cell = _chosen(how, "by", "pool")
+    if "tost" in names:
+        rows += soundness.equivalence_report(both, raters=pair, **cell)
+    if "mcnemar" in names:
+        rows += mcnemar.mcnemar_report(both, raters=pair, truth="labels", **cell)
+    return [replace(row, judge=None, raters=pair, reference=None) for row in rows]
+
+
+def _of_languages(table: RatingsTable, *, judges: Sequence[str], names: Sequence[str]) -> list[CellEstimate]:
+    """Ens, Min and Ens - Min of all judges; kappa on one criterion less that on another; kappa against the mean."""
+    from analytics.stats.judge import consistency
+
+    part = table.only(rater=judges)
+    rows: list[CellEstimate] = []
+    if "ensemble_kappa" in names and len(judges) > 1:
+        of_jury = consistency.beside(part, jury=list(judges), statistics=["fleiss_kappa"])
+        rows += [_renamed(row, "ensemble_kappa") for row in of_jury]
+    if "kappa_gap" in names:
+        for pair in combinations(sorted(map(str, part.frame["criterion"].unique())), 2):
+            gaps = consistency.beside(part, gap=pair, statistics=["fleiss_kappa"])
+            rows += [_renamed(row, "kappa_gap") for row in gaps]
+    if "kappa_against_level" in names:
+        rows += consistency.beside(part, statistics=["kappa_against_level"])
+    return rows
+
+
+def _renamed(row: CellEstimate, statistic: str) -> CellEstimate:
+    return replace(row, estimate=row.estimate.with_(statistic=statistic))
+
+
+# --- several judges as one rater (METHODS 4) -------------------------------------------------------------------------
+JURY = "jury"
+TIED = "tied"
+"""Why a jury has no score where no point has the most votes."""
+JURY_RULES = ("majority", "median", "mean", "minimum")
+"""On nominal criteria the last three have no meaning, and the majority is taken."""
+
+
+def jury_name(members: Sequence[str], rule: str) -> str:
+    """What the ratings table calls a jury as a rater."""
+    return f"{rule} of {', '.join(members)}"
+
+
+def with_juries(found: Table, juries: Sequence[Sequence[str]], rule: str) -> Table:
+    """The table with a row for each jury after the verdicts of its members on an item and criterion.
+
+    Members count by their first answer, on the scale and not N/A. A tied majority is a row without a score.
+    """
+    if not juries:
+        return found
+    width = len(ratings.COLUMNS)
+
+    def place(row: Sequence[Any]) -> tuple[str, str]:
+        return row[0], row[2]
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for _place, group in groupby(found.rows, key=place):
+            cell = list(group)
+            yield from cell
+            for members in juries:
+                voting = _voting([Row(*row[:width]) for row in cell], members)
+                if voting:
+                    yield (*_verdict_of(voting, jury_name(members, rule), rule), *cell[0][width:])
+
+    return replace(found, rows=rows())
+
+
+def _voting(rows: Sequence[Row], members: Sequence[str]) -> list[Row]:
+    """The first answer of each member that gave a score on the scale."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        if row.rater_kind == "judge" and row.rater in members:
+            first.setdefault(row.rater, row)
+    return [row for row in first.values() if row.score is not None and row.applicable and not row.missing_reason]
+
+
+def _verdict_of(voting: Sequence[Row], name: str, rule: str) -> Row:
+    scores = [float(row.score or 0.0) for row in voting]
+    used = "majority" if voting[0].level == "nominal" else rule
+    score = jury_score(scores, used)
+    return voting[0]._replace(
+        rater=name, rater_kind=JURY, score=score, score_label="", repeat=0, rationale_length=0,
+        missing_reason=TIED if score is None else None,
+    )  # fmt: skip
+
+
+def jury_score(scores: Sequence[float], rule: str) -> float | None:
+    """What a jury makes of its members' scores; None where a majority is tied."""
+    if rule == "majority":
+        most = statistics.multimode(scores)
+        return most[0] if len(most) == 1 else None
+    if rule == "minimum":
+        return min(scores)
+    return statistics.median(scores) if rule == "median" else statistics.fmean(scores)
+
+
+# --- measures of the items: numeric attributes, and surface metrics of their texts (METHODS 6) -----------------------
+TEXT = "text."
+TEXT_MEASURES = tuple(f"{TEXT}{name}" for name in ("characters", "words", "sentences", "turns", "ttr", "mattr", "mtld"))
+"""What can be measured of each item's text: its turns, else its answer, else all of its fields."""
+
+
+def with_text_measures(found: Table, campaign: Campaign, names: Sequence[str]) -> Table:
+    """The table with a column for each of these measures of the item's text; other names are left out."""
+    wanted = [name for name in names if name in TEXT_MEASURES]
+    if not wanted:
+        return found
+    item_at = found.names.index("item")
+
+    def rows() -> Iterator[Sequence[Any]]:
+        values = _text_values(campaign, wanted)
+        return ((*row, *values[row[item_at]]) for row in found.rows)
+
+    return replace(found, columns=(*found.columns, *(Column(name, "number") for name in wanted)), rows=_Lazy(rows))
+
+
+class _Lazy:
+    """Rows whose first one takes long, read when somebody asks for it."""
+
+    def __init__(self, rows: Callable[[], Iterator[Sequence[Any]]]) -> None:
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        return self._rows()
+
+
+def _text_values(campaign: Campaign, names: Sequence[str]) -> dict[str, tuple[float | None, ...]]:
+    from analytics.stats.text.surface import Dialogue, text_measures
+
+    plain = [name.removeprefix(TEXT) for name in names]
+    items = Item.objects.of(campaign.dataset).values_list("external_id", "language", "turns", "fields")
+    values: dict[str, tuple[float | None, ...]] = {}
+    for external, language, turns, fields in items.iterator(500):
+        spoken = tuple((turn.get("speaker", ""), turn["text"]) for turn in turns or [])
+        rated = fields["answer"] if "answer" in (fields or {}) else "\n".join(map(str, (fields or {}).values()))
+        dialogue = Dialogue(external, spoken or (("", str(rated)),), language)
+        values[external] = tuple(text_measures(dialogue, plain).values())
+    return values
+
+
+def measure_notes(languages: Sequence[str], measures: Sequence[str]) -> list[str]:
+    """Which lemmatiser and list of stop words the measures of texts had, by language."""
+    from analytics.stats.text.words import has_stop_words, lemmatiser, tokeniser
+
+    if not set(measures) & {f"{TEXT}{name}" for name in ("words", "ttr", "mattr", "mtld")}:
+        return []
+    return [
+        f"words of texts in {language}: {tokeniser(language)[0]}; lemmas: {lemmatiser(language)[0]}; "
+        + ("stop words removed from TTR and MATTR" if has_stop_words(language) else "no list of stop words")
+        for language in languages
+    ]
+
+
+def _of_measures(question: NumbersQuestion, judges: Sequence[str], how: Mapping[str, Any]) -> Iterator[Call]:
+    """Correlations of each measure; then rankings and means of measures as if each were a criterion with one judge."""
+    from analytics.questions import STABILITY
+    from analytics.stats.judge import corrected_means
+    from analytics.stats.ranking import stability
+
+    by = [name for name in how["by"] if name != "criterion"]
+    if names := wanted_of(question, "measures"):
+        for place, measure in enumerate(question.measures):
+            others = (*question.measures[place + 1 :], None, *judges)
+            for other in others:
+                pair = partial(_correlated, measure=measure, other=other, is_measure=other in question.measures)
+                yield "measures.", pair, {**how, "statistics": names}
+    if wanted := question.wanted(STABILITY):
+        for measure in question.measures:
+            columns = ["criterion", *(name for name in by if name not in ("language", "generator"))]
+            report = partial(_on_measure, stability.stability_report, measure, statistics=wanted)
+            options = {**_chosen(how, "bootstrap", "confidence", "seed"), "judge": measure, "paper_compat": False}
+            yield "stability.", report, {**options, "by": columns}
+    if "judge_mean" in wanted_of(question, "means"):
+        for measure in question.measures:
+            report = partial(_on_measure, corrected_means.means_report, measure, statistics=("judge_mean",))
+            yield "means.", report, {"by": ["criterion", *by], "confidence": how["confidence"]}
+
+
+def _measured(table: RatingsTable, measure: str) -> pd.DataFrame:
+    """A row for each item that has the measure, with its number as ``score``."""
+    import pandas as pd
+
+    of_items = table.frame.drop_duplicates("item_key")
+    numbers = pd.to_numeric(of_items[measure], errors="coerce")
+    own: dict[str, Any] = {"rater": measure, "rater_kind": "judge", "criterion": measure, "score": numbers}
+    return of_items.assign(**own)[numbers.notna().to_numpy()]
+
+
+_NEW = frozenset(
+    {"level", "scale", "score_label", "code", "missing", "out_of_range", "applicable", "missing_reason", "item_key"}
+    | {"row", "repeat", "first_repeat", "rater_identified", "inclusion_prob", "weight", "panel", "blind"}
+)
+"""Columns of the table that say something of a rating and not of its item."""
+
+
+def _as_table(rows: pd.DataFrame) -> RatingsTable:
+    """A ratings table of these rows on one interval scale, from the lowest to the highest number."""
+    from analytics.stats.core.scales import range_scale
+    from analytics.stats.core.validation import ratings_table
+
+    low, high = (float(rows["score"].min()), float(rows["score"].max())) if len(rows) else (0.0, 1.0)
+    scale = range_scale(low, high if high > low else low + 1, None, "interval")
+    plain = rows[[column for column in rows.columns if column not in _NEW]]
+    return ratings_table(plain.reset_index(drop=True), scales={str(name): scale for name in rows["criterion"].unique()})
+
+
+def _on_measure(
+    report: Any, measure: str, table: RatingsTable, *, statistics: Sequence[str], **options: Any
+) -> list[CellEstimate]:
+    rows = _measured(table, measure)
+    found: list[CellEstimate] = report(_as_table(rows), **options) if len(rows) else []
+    return [row for row in found if row.estimate.statistic in statistics]
+
+
+def _correlated(
+    table: RatingsTable, *, measure: str, other: str | None, is_measure: bool, **how: Any
+) -> list[CellEstimate]:
+    """A measure beside another one, or on every criterion with numbers beside a judge or (None) the panel's mean."""
+    import pandas as pd
+
+    from analytics.stats.judge import calibration
+
+    mine = _measured(table, measure)
+    by = [name for name in how.pop("by") if not (is_measure and name == "criterion")]
+    if is_measure and other is not None:
+        theirs = _measured(table, other).assign(rater_kind="annotator", criterion=measure)
+        parts = [pd.concat([mine, theirs])]
+    else:
+        frame = table.frame
+        chosen = frame["rater_kind"] == "annotator" if other is None else frame["rater"] == other
+        usable = chosen & (frame["repeat"] == frame["first_repeat"]) & frame["score"].notna() & ~frame["out_of_range"]
+        scored = frame[usable.to_numpy()]
+        parts = [
+            pd.concat([mine.assign(criterion=key), rows.assign(rater_kind="annotator")])
+            for key, rows in scored.groupby("criterion")
+            if table.scales[str(key)].is_numeric
+        ]
+    found: list[CellEstimate] = []
+    for rows in parts:
+        options = {**how, "by": by, "judge": measure, "reference": "mean"}
+        found += calibration.calibration_report(_as_table(rows), **options)
+    names = (measure, other or "panel")
+    cleared = {"criterion": None} if is_measure else {}
+    return [
+        replace(row, judge=None, raters=names, reference=None, cell={**row.cell, **cleared})
+        for row in found
+        if row.estimate.statistic in how["statistics"]
+    ]
+
+
+# --- what a question adds to its table, and leaves out of it ----------------------------------------------------------
+def with_additions(found: Table, campaign: Campaign, question: NumbersQuestion) -> Table:
+    """The table with the times, juries, measures and clusters that a question asks for."""
+    if {"week", "hundred"} & set(question.dimensions):
+        found = with_times(found, campaign)
+    found = with_juries(found, question.jury_members, question.jury_rule)
+    found = with_text_measures(found, campaign, question.measures)
+    if question.cluster != "item":
+        return found
+    return replace(found, rows=((row[0], row[0], *row[2:]) for row in found.rows))
+
+
+def with_times(found: Table, campaign: Campaign) -> Table:
+    """The table with the columns `week` and `hundred` of each item, by its last annotation; nothing where it has none.
+
+    Ratings of one item so stay together. Items with the same time are in the order of the dataset.
+    """
+    here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
+    last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
+    times = {item: (iso_week(moment), str(place // 100 * 100 + 1)) for place, (item, moment) in enumerate(last)}
+    item_at = found.names.index("item")
+    rows = ((*row, *times.get(row[item_at], (None, None))) for row in found.rows)
+    return replace(found, columns=(*found.columns, *(Column(name, "text") for name in ("week", "hundred"))), rows=rows)
+
+
+def iso_week(moment: datetime) -> str:
+    """2026-W47, in UTC."""
+    year, week, _day = moment.astimezone(UTC).isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
+def of_panels(question: NumbersQuestion) -> Q:
+    return Q(annotation__assignment__duty__panel__name__in=question.panels) if question.panels else Q()
+
+
+def slow_enough(question: NumbersQuestion) -> Q:
+    """Where nobody knows how long it took, a rating counts."""
+    if not question.min_seconds:
+        return Q()
+    return Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
+
+
+def columns_of_families(found: Table, question: NumbersQuestion) -> tuple[str, ...]:
+    """The columns that figures of these families depend on beside those that every figure needs."""
+    read = ("score_label", *found.names[len(ratings.COLUMNS) :]) if wanted_of(question, "recovery") else ()
+    return (*question.measures, *read)
+
+
+def asked_judges(table: RatingsTable, question: NumbersQuestion) -> list[str]:
+    """The judges and juries that figures are asked of: not those that only sit on a jury."""
+    frame = table.frame
+    names = set(frame.loc[frame["rater_kind"].isin(["judge", JURY]), "rater"])
+    if question.judges and question.juries:
+        seated = {name for members in question.jury_members for name in members}
+        names -= seated - set(question.judges)
+    return sorted(names)
