@@ -286,7 +286,7 @@ class SoftLabelsDownload(APIView):
 
     @extend_schema(
         parameters=[OpenApiParameter("kind", {"type": "string", "enum": ["csv", "json"]}, "path"), *QUESTION],
-        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.OBJECT},
+        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, project: str, campaign: int, kind: str) -> FileResponse:
         """The distribution of the annotators' scores of every item and criterion that a question is about.

@@ -33,14 +33,13 @@ from panelbench_client.connection import (
     Unavailable,
     Unreachable,
 )
-from panelbench_client.decisions import DecisionMethods
 from panelbench_client.files import ExportMethods, ImportMethods
+from panelbench_client.numbers import DecisionMethods, NumberMethods
 from panelbench_client.resources import (
     CampaignMethods,
     DatasetMethods,
     JudgeMethods,
     NoticeMethods,
-    NumberMethods,
     ProjectMethods,
 )
 from panelbench_client.webhooks import Event, received
