@@ -176,6 +176,7 @@ class AnswerPage:
             several
             or question.min_seconds
             or question.level
+            or ("criterion" not in wanted and len(self.criteria) > 1)  # a list is about one criterion
             or set(wanted) & {"scenario", "item", "dataset_version", "languages"}
             or set(question.dimensions) & set(questions.TIMES)
         ):

@@ -170,7 +170,7 @@ def delete_orphan_files(*, now: datetime | None = None) -> int:
     They are left by processes that were killed: what a study's check had copied out of archives, an export half
     written. Looks only into the folders of file fields.
     """
-    if now is None and not caches["content"].add("orphan files are deleted", 1, ORPHANS_EVERY.total_seconds()):
+    if now is None and not caches["content"].add("orphan-files-deleted", 1, ORPHANS_EVERY.total_seconds()):
         return 0
     before = ((now or timezone.now()) - ORPHAN_AGE).timestamp()
     deleted = 0
