@@ -285,11 +285,12 @@ def test_a_cell_leads_to_the_items_by_its_rule_and_panels(cast: Cast, campaign: 
 
     assert all("reference=median" in link for link in links("reference=median")) and links("reference=median")
     assert not any("reference=" in link for link in links("reference=each")) and links("reference=each")
-    assert links("min_seconds=5") == links("level=nominal") == links("rows=language&columns=judge&pool=on") == []
+    assert links("min_seconds=5") == links("level=nominal") == []
     asked = question_of("statistic=accuracy&panel=Tartu")
     row = {"criterion": "fluency", "language": "et", "reference": "mode", "judge": None}
     answer = snapshots.snapshot(campaign=campaign, settings=question_of("statistic=accuracy"))
     assert "panel=Tartu" in AnswerPage(campaign, answer, asked).items_address(row)
+    assert not AnswerPage(campaign, answer, asked).items_address({**row, "criterion": None})  # pooled criteria
 
 
 def read_raw(client: Client, campaign: Campaign, query: str) -> str:

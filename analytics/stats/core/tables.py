@@ -264,7 +264,10 @@ def _merged(scales: Sequence[Scale]) -> Scale:
     levels = {scale.level for scale in scales}
     fixed = any(scale.declared and scale.level not in ("interval", "ratio") for scale in scales)
     if len(levels) != 1 or fixed or len({scale.is_numeric for scale in scales}) != 1:
-        raise TableError([TableProblem(None, "criteria with different scales can't be pooled: name one with --scale")])
+        sentence = (
+            "criteria with different scales can't be pooled: choose those with the same scale (of a file: --scale)"
+        )
+        raise TableError([TableProblem(None, sentence)])
     points = {point for scale in scales for point in scale.points}
     if all(scale.any_number for scale in scales):
         return Scale(tuple(sorted(cast("set[float]", points))), levels.pop(), any_number=True)
