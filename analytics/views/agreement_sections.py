@@ -16,6 +16,7 @@ from analytics.agreement import AgreementPart
 from analytics.figures import MINUS, SMALL, Figure, HeatCell
 from analytics.questions import NumbersQuestion
 from analytics.views.explore import (
+    MOST_MATRICES,
     AnswerPage,
     ShownCell,
     column_name,
@@ -121,13 +122,17 @@ class GridRow:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of cells; `notes` are sentences below it. `is_small`: many cells without lines."""
+    """A table of cells; `notes` are sentences below it. `is_small`: many cells without lines.
+
+    `title`: what the whole table is about, where a section has several tables.
+    """
 
     corner: str
     columns: tuple[str, ...]
     rows: tuple[GridRow, ...]
     notes: tuple[str, ...] = ()
     is_small: bool = False
+    title: str = ""
 
 
 NOTHING = GridCell()
@@ -160,12 +165,13 @@ class AgreementSection:
         """The rows of one statistic that have a value."""
         return [row for row in self.rows if row["asked"] == asked and row["value"] is not None]
 
-    def by_cell(self) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:
-        """By row and column of the question, the row of each statistic."""
-        found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    def by_criterion(self) -> dict[str, list[Mapping[str, Any]]]:
+        """The rows of each criterion in the rubric's order; all under "" where criteria are rows or columns."""
+        if "criterion" in self.question.dimensions:
+            return {"": self.rows}
+        found: dict[str, list[Mapping[str, Any]]] = {key: [] for key in self.axis("criterion")}
         for row in self.rows:
-            cell = plain_value(row.get(self.question.rows)), plain_value(row.get(self.question.columns))
-            found.setdefault(cell, {})[row["asked"]] = row
+            found[plain_value(row.get("criterion"))].append(row)
         return found
 
     def axis(self, column: str, rows: Sequence[Mapping[str, Any]] | None = None) -> list[str]:
@@ -178,16 +184,41 @@ class AgreementSection:
         return self.page.name(column, value) if column else ""
 
     def cells_of(self, build: Callable[[dict[str, Mapping[str, Any]]], GridCell]) -> None:
-        """A table by the question's rows and columns, unless no cell has anything to show."""
-        question, found = self.question, self.by_cell()
-        columns = self.axis(question.columns)
-        rows = []
-        for down in self.axis(question.rows):
-            cells = tuple(build(found[down, across]) if (down, across) in found else NOTHING for across in columns)
-            rows.append(GridRow(self.name(question.rows, down), cells))
-        if any(cell.number for row in rows for cell in row.cells):
-            names = tuple(self.name(question.columns, column) for column in columns)
-            self.grids.append(Grid(column_name(question.rows), names, tuple(rows)))
+        """A table by the question's rows and columns, unless no cell has anything to show.
+
+        Where the criterion is neither, a table for each of the first `MOST_MATRICES` criteria, under its name.
+        """
+        together = self.by_criterion()
+        grids = [self._grid(key, rows, build) for key, rows in list(together.items())[:MOST_MATRICES]]
+        if any(cell.number for grid in grids for row in grid.rows for cell in row.cells):
+            self.grids += grids
+            if more := len(together) - len(grids):
+                self.notes.append(
+                    ngettext("%d more table is in the files.", "%d more tables are in the files.", more) % more
+                )
+
+    def _grid(
+        self,
+        criterion: str,
+        rows: Sequence[Mapping[str, Any]],
+        build: Callable[[dict[str, Mapping[str, Any]]], GridCell],
+    ) -> Grid:
+        question = self.question
+        found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+        for row in rows:
+            cell = plain_value(row.get(question.rows)), plain_value(row.get(question.columns))
+            found.setdefault(cell, {})[row["asked"]] = row
+        columns = self.axis(question.columns, rows)
+        shown = tuple(
+            GridRow(
+                self.name(question.rows, down),
+                tuple(build(found[down, across]) if (down, across) in found else NOTHING for across in columns),
+            )
+            for down in self.axis(question.rows, rows)
+        )
+        names = tuple(self.name(question.columns, column) for column in columns)
+        title = self.name("criterion", criterion) if criterion else ""
+        return Grid(column_name(question.rows), names, shown, title=title)
 
 
 def _figure_cell(page: AnswerPage, row: Mapping[str, Any], *lines: str, inked: bool = True) -> GridCell:

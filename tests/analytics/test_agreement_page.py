@@ -99,6 +99,33 @@ def test_the_matrix_beside_independent_figures(cast: Cast, campaign: Campaign) -
     assert row["value"] == pytest.approx(expected) and row["n_clusters"] == 6
 
 
+def tables_of(client: Client, campaign: Campaign, part: str, query: str) -> list[tuple[str, str]]:
+    """The heading and the text of every table of a section; the heading is empty where a table has none."""
+    page = opened(client, campaign, part, query).content.decode()
+    found = re.findall(
+        r"(?:<h3[^>]*>((?:(?!</h3>).)*)</h3>)?\s*<div class=\"table-scroll.*?<tbody>(.*?)</tbody>", page, re.DOTALL
+    )
+    return [(re.sub(r"<[^>]*>", "", title).strip(), re.sub(r"<[^>]*>", " ", text)) for title, text in found]
+
+
+@pytest.mark.parametrize(
+    "query", ["rows=language&columns=", "rows=generator&columns=", "rows=language&columns=generator"]
+)
+def test_a_table_for_each_criterion_that_is_on_no_axis(cast: Cast, campaign: Campaign, query: str) -> None:
+    client = cast.client("boris")
+    tables = tables_of(client, campaign, "matrix", query)
+    assert [title for title, _text in tables] == ["Fluency", "Coherence"]
+    values = {
+        key: {f"{row['value']:.2f}".replace("-", "−") for row in rows if row["value"] is not None}
+        for key in ("fluency", "coherence")
+        if (rows := [row for row in rows_of(client, campaign, "matrix", query)
+                     if (row["asked"], row["criterion"]) == ("krippendorff_alpha", key)])
+    }  # fmt: skip
+    for (_title, text), shown in zip(tables, values.values(), strict=True):
+        assert shown and all(number in text for number in shown)
+    assert [title for title, _text in tables_of(client, campaign, "matrix", "columns=language")] == [""]
+
+
 def test_one_dominant_score_is_warned_of(cast: Cast) -> None:
     made = make.campaign(cast.kassa, items=40)
     rare = [1.0] * 38 + [0.0, 1.0]
