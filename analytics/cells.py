@@ -183,14 +183,16 @@ class CellStore:
             return {}
         here = StoredCell.objects.filter(campaign=self.campaign, settings_digest=self.settings_digest)
         parts = (digests[place : place + AT_ONCE] for place in range(0, len(digests), AT_ONCE))
-        return dict(row for part in parts for row in here.filter(digest__in=part).values_list("digest", "content"))
+        rows = (row for part in parts for row in here.filter(digest__in=part).values_list("digest", "content"))
+        return {digest: json.loads(text) for digest, text in rows}
 
     def _keep(self, new: Mapping[str, Any]) -> None:
         """What another worker stored meanwhile is the same. A busy database only costs the next computation time."""
         if self.campaign is None or not new:
             return
         about = {"campaign": self.campaign, "settings_digest": self.settings_digest}
-        rows = [StoredCell(**about, digest=digest, content=content) for digest, content in new.items()]
+        # As a text, because PostgreSQL gives the keys of JSON objects in an order of its own.
+        rows = [StoredCell(**about, digest=digest, content=json.dumps(content)) for digest, content in new.items()]
         try:
             with transaction.atomic():
                 StoredCell.objects.bulk_create(rows, batch_size=AT_ONCE, ignore_conflicts=True)

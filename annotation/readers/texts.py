@@ -15,10 +15,14 @@ _UNKNOWN = "\ufffd"
 
 
 # --- replacing --------------------------------------------------------------------------------------------------------
+def _pieces(text: str) -> list[str]:
+    return [piece.replace("\\*", "*") for piece in re.split(r"(?<!\\)\*", text)]
+
+
 def replaced_pattern(text: str) -> re.Pattern[str]:
     """What a text to replace matches: itself, where one ``*`` inside stands for up to `LONGEST_GAP` characters but its
     first one, as in ``<span*>``; ``\\*`` is an asterisk. Raises ``ValueError`` with what is expected instead."""
-    pieces = [piece.replace("\\*", "*") for piece in re.split(r"(?<!\\)\*", text)]
+    pieces = _pieces(text)
     if len(pieces) > 2 or not all(pieces):
         raise ValueError(r"a text with at most one * inside it, as in <span*>; \* for an asterisk")
     # Without the first character in the gap, a text of many such characters still takes linear time.
@@ -27,10 +31,14 @@ def replaced_pattern(text: str) -> re.Pattern[str]:
 
 
 class TextReplacement:
-    """Replaces texts by others, one after the other in their order, and remembers which of them occurred."""
+    """Replaces texts by others, one after the other, and remembers which of them occurred.
+
+    Texts without an asterisk come first, of several the longest: a mapping that was stored has no order of its own.
+    """
 
     def __init__(self, replace: Mapping[str, str]) -> None:
-        self._patterns = [(text, replaced_pattern(text), words) for text, words in replace.items()]
+        ordered = sorted(replace, key=lambda text: (len(_pieces(text)), -len(text), text))
+        self._patterns = [(text, replaced_pattern(text), replace[text]) for text in ordered]
         self._occurred: set[str] = set()
 
     def __bool__(self) -> bool:

@@ -103,6 +103,7 @@ ACTIONS = {
     "change webhook": gettext_lazy("changed a webhook"),
     "create panel": gettext_lazy("created a panel"),
     "declare judge": gettext_lazy("declared a judge"),
+    "declare thresholds": gettext_lazy("declared thresholds for judges"),
     "delete mapping": gettext_lazy("deleted a mapping"),
     "discard import": gettext_lazy("discarded an import"),
     "draft rubric": gettext_lazy("drafted a rubric"),

@@ -221,7 +221,8 @@ def _belonging() -> tuple[tuple[type[models.Model], str], ...]:
     order = TopologicalSorter[type[models.Model]](dict.fromkeys(paths, ()))
     for model in paths:
         for field in _foreign_keys(model):
-            if field.related_model in paths and field.related_model is not model:
+            # Optional keys may form a circle (a call repairs an attempt of a call): they are checked at the commit.
+            if field.related_model in paths and field.related_model is not model and not field.null:
                 order.add(field.related_model, model)
     return tuple((model, paths[model]) for model in order.static_order())
 

@@ -84,7 +84,8 @@ function copyTexts(root) {
 }
 
 // form[data-submits-on-change] submits when one of its controls changes. Arrow keys run through a list's choices, each a
-// change: those wait until the list is left, or for Enter. The next page shows the control that has the focus where it was.
+// change: those wait until the list is left, or for Enter. Controls within [data-together] wait until the focus leaves them
+// all. The next page shows the control that has the focus where it was.
 function submitOnChange(root) {
   const formOf = (event) => event.target.closest("form[data-submits-on-change]");
   let isPassing = false;
@@ -104,10 +105,13 @@ function submitOnChange(root) {
   root.addEventListener("pointerdown", () => (isPassing = false));
   root.addEventListener("change", (event) => {
     opened.delete(event.target);
-    if (isPassing && event.target.matches("select")) waiting = formOf(event);
+    const isPassed = isPassing && event.target.matches("select");
+    if (isPassed || event.target.closest("[data-together]")) waiting = formOf(event);
     else formOf(event)?.requestSubmit();
   });
-  root.addEventListener("focusout", settle);
+  root.addEventListener("focusout", (event) => {
+    if (!event.target.closest("[data-together]")?.contains(event.relatedTarget)) settle();
+  });
   root.addEventListener("submit", (event) => formOf(event) && keepPlace(document.activeElement));
   findPlace();
 }

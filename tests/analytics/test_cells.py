@@ -139,7 +139,7 @@ def test_half_of_the_cells_or_cells_of_older_code_change_nothing(
     StoredCell.objects.filter(pk__in=half).delete()  # a worker was killed
     assert figures(campaign, settings) == first
     monkeypatch.setattr(snapshots, "LAYOUT", snapshots.LAYOUT + 1)
-    StoredCell.objects.update(content=[{"statistic": "of older code"}])
+    StoredCell.objects.update(content='[{"statistic": "of older code"}]')
     assert figures(campaign, settings) == first
 
 

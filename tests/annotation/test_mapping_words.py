@@ -58,7 +58,7 @@ def test_texts_are_replaced_by_every_way(cast: Cast, tmp_path: Path) -> None:
     assert all(rows == stored[0] for rows in stored) and Mapping.from_yaml("m", given.as_yaml()) == given
     assert Item.objects.get(external_id="d1").fields == {"answer": "One\ntwo & three"}
     notes = run("import_dataset", tmp_path / "t.csv", "--mapping", tmp_path / "mapping.yaml", "--dry-run").lines
-    assert any("Replaced in texts, as set in the mapping: “<br>”, “<*>”, “&amp;”." in line for line in notes)
+    assert any("Replaced in texts, as set in the mapping: “&amp;”, “<br>”, “<*>”." in line for line in notes)
     assert any("To be replaced, but not found in texts: “absent”." in line for line in notes)
 
 

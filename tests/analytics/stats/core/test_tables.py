@@ -155,7 +155,7 @@ def test_ordered_words_may_be_a_scale() -> None:
 
 @pytest.mark.parametrize(
     ("column", "value", "message"),
-    [("rater_kind", "robot", "none of"), ("inclusion_prob", "0", "(0, 1]"), ("repeat", "1.5", "whole number")],
+    [("rater_kind", "robot", "is not one of"), ("inclusion_prob", "0", "(0, 1]"), ("repeat", "1.5", "whole number")],
 )
 def test_bad_side_columns(column: str, value: str, message: str) -> None:
     found = problems(frame(("a", "1", "2", value), columns=("item", "rater", "score", column)))

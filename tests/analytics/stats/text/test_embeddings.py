@@ -71,7 +71,7 @@ def test_only_http_addresses_are_asked() -> None:
 @pytest.mark.parametrize(
     ("path", "reply", "complaint"),
     [
-        ("/v1/embeddings", {"error": "no such model"}, "is no list of embeddings"),
+        ("/v1/embeddings", {"error": "no such model"}, "is not a list of embeddings"),
         ("/v1/embeddings", {"data": [{"index": 0, "embedding": [1]}]}, "gave 1 vectors for 2 texts"),
         ("/elsewhere", {}, "/v1/embeddings gave no embeddings: HTTP Error 404"),
         (None, {}, "/v1/embeddings gave no embeddings: urlopen error"),
