@@ -347,7 +347,7 @@ class TestSurfaces:
 def test_the_decision_flips_when_the_labels_are_added_that_it_asks_for(cast: Cast) -> None:
     """With 40 rated items the bias may lie within the margin; as many more as it asks for show that it does."""
     campaign = rated_campaign(cast, rated=40)
-    declared(cast, "experts")
+    declared(cast, "experts", bias_margin=0.03)
     judged(campaign, "Exact", exact())
     (cell,) = decisions.decide_now(campaign).cells
     assert cell.use.value == "judge_with_correction", cell.conditions

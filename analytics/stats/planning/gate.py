@@ -17,10 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters
-from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, percentile
+from analytics.stats.core.estimates import (
+    NO_RESAMPLE_DIFFERS,
+    NO_UNIT_DIFFERS,
+    CellEstimate,
+    Estimate,
+    approximate,
+    percentile,
+)
 from analytics.stats.core.resampling import number_of, resampled_sums
-from analytics.stats.core.tables import RatingsTable, cells
-from analytics.stats.judge import alt_test, calibration, corrected_means, soundness
+from analytics.stats.core.tables import Cell, RatingsTable, cells
+from analytics.stats.judge import alt_test, audits, calibration, corrected_means, soundness
 from analytics.stats.judge.panel import cell_key, meet
 from analytics.stats.ranking.concordance import rank_pairs, tau_b
 
@@ -160,11 +167,14 @@ def _is_insufficient(e: Evidence, t: Thresholds) -> Findings:
 
 
 def _has_rubric_problem(e: Evidence, t: Thresholds) -> Findings:
-    """Both upper bounds must be low: alpha alone blames a criterion that is merely skewed."""
-    low = _high(e.alpha) < t.alpha_ceiling and _high(e.ac) < t.ac_ceiling
-    text = (
-        f"upper bounds: alpha {_high(e.alpha):.2f} (below {t.alpha_ceiling}?), AC2 {_high(e.ac):.2f} ({t.ac_ceiling}?)"
-    )
+    """Both upper bounds must be low: alpha alone blames a criterion that is merely skewed.
+
+    AC2 is undefined on a continuous scale, which has no points to agree on: there alpha decides.
+    """
+    without_ac = e.ac is None or e.ac.value is None
+    low = _high(e.alpha) < t.alpha_ceiling and (without_ac or _high(e.ac) < t.ac_ceiling)
+    shown = "not defined" if without_ac else f"{_high(e.ac):.2f} ({t.ac_ceiling}?)"
+    text = f"upper bounds: alpha {_high(e.alpha):.2f} (below {t.alpha_ceiling}?), AC2 {shown}"
     yield GateFinding("rubric_problem", low, text, None, estimates=_known(e.alpha, e.ac))
 
 
@@ -213,10 +223,14 @@ def _is_readable(e: Evidence, t: Thresholds) -> Findings:
 
 
 def _is_steady(e: Evidence, t: Thresholds) -> Findings:
-    value = e.flip_rate.value if e.flip_rate else None
+    """Known from as many repeated items as a decision needs."""
+    repeated = e.flip_rate.n_items if e.flip_rate else 0
+    value = e.flip_rate.value if e.flip_rate and repeated >= t.fewest_items else None
     text = (
         f"{'unknown' if value is None else format(value, '.1%')} of items flip over repeats; at most {t.flip_rate:.0%}"
     )
+    if value is None and repeated:
+        text += f" ({repeated} items have repeats; {t.fewest_items} are needed)"
     holds = value is not None and value <= t.flip_rate
     gap = 0.0 if holds or value is None else (value - t.flip_rate) / max(t.flip_rate, 0.01)
     change = "repeats at temperature 0, or their median" if value is not None else "repeats of the judge: not run"
@@ -322,6 +336,9 @@ Key = tuple[tuple[str, str | None], ...]
 
 STATISTICS = ("gate_decision", "gate_finding", "ranking_tau_b")
 HOLDS, FAILS = "holds", "does not hold"
+SAME_EVERYWHERE = (NO_UNIT_DIFFERS, NO_RESAMPLE_DIFFERS)
+BIAS = {"statistics": ("bias",), "reference": "mean"}
+"""A mode would leave out the items on which the panel is tied: those on which a bias matters most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,12 +388,16 @@ def gated_cells(
     raters: Sequence[str] | None = None,
     length: str | None = None,
     stale_because: str | None = None,
+    failed_calls: Mapping[tuple[str | None, str | None], int] | None = None,
     bootstrap: int = 2000,
     seed: int = 0,
 ) -> list[GatedCell]:
-    """The decision of every cell with its evidence. ``length``: a column of numbers or texts, for verbosity."""
+    """The decision of every cell with its evidence. ``length``: a column of numbers or texts, for verbosity.
+
+    ``failed_calls``: by criterion and language, the judge's calls that have no row, for no reply came.
+    """
     chosen = table if raters is None else table.only(rater=[*raters, judge])
-    shared = {"by": by, "seed": seed}
+    shared, failed = {"by": by, "seed": seed}, failed_calls or {}
     estimates = [
         *among_raters.agreement_report(
             chosen,
@@ -385,7 +406,7 @@ def gated_cells(
             **shared,  # type: ignore[arg-type]
         ),
         *alt_test.alt_test_report(chosen, judge=judge, epsilon=thresholds.epsilon, bootstrap=0, **shared),  # type: ignore[arg-type]
-        *calibration.calibration_report(chosen, judge=judge, statistics=("bias",), bootstrap=bootstrap, **shared),  # type: ignore[arg-type]
+        *calibration.calibration_report(chosen, judge=judge, bootstrap=bootstrap, **BIAS, **shared),  # type: ignore[arg-type]
         *corrected_means.correction_report(chosen, judge=judge, statistics=("ppi_gain",), **shared),  # type: ignore[arg-type]
         *soundness.audit_report(chosen, judge=judge, by=by, length=length),
     ]
@@ -404,6 +425,7 @@ def gated_cells(
             n_single=int(((meeting.n_human == 1) & judged).sum()),
             n_unrated=int(((meeting.n_human == 0) & judged).sum()),
             scale_width=_width(meeting),
+            readable=_readable(cell, judge, failed.get((key.get("criterion") or None, key.get("language") or None), 0)),
             tau_b=ranking_agreement(meeting, bootstrap=bootstrap, seed=seed),
             alt_test_items=_items_for_alt_test(meeting, thresholds) if cell.has_persons else None,
         )
@@ -415,6 +437,15 @@ def gated_cells(
         }
         gated.append(GatedCell(cell=key, evidence=evidence, verdict=decide(evidence, thresholds), counts=counts))
     return gated
+
+
+def _readable(cell: Cell, judge: str, failed_calls: int) -> Estimate:
+    """``readable``: the share of the judge's calls, failed ones among them, that gave a score on the scale."""
+    own = cell.frame[(cell.frame["rater"] == judge).to_numpy()]
+    usable = len(own) - int((own["missing"] | own["out_of_range"]).sum())
+    share = audits.share("readable", usable, len(own) + failed_calls, clusters=own["cluster"].nunique())
+    note = f"{failed_calls} calls failed" if failed_calls else None
+    return share.with_(level=cell.scale.level, n_raters=1, n_clusters=own["cluster"].nunique(), note=note)
 
 
 def _items_for_alt_test(meeting: Meeting, thresholds: Thresholds) -> int | None:
@@ -511,11 +542,6 @@ def _evidence(rows: Sequence[CellEstimate]) -> Evidence:
                     return estimate
         return None
 
-    unreadable = named("unreadable")
-    readable = None
-    if unreadable is not None and unreadable.value is not None:
-        high, low = (None if end is None else 1 - end for end in (unreadable.low, unreadable.high))
-        readable = unreadable.with_(statistic="readable", value=1 - unreadable.value, low=low, high=high)
     effects = [row.estimate for row in rows if row.estimate.statistic == "verbosity" and row.estimate.is_defined]
     return Evidence(
         n_items=0,
@@ -523,12 +549,21 @@ def _evidence(rows: Sequence[CellEstimate]) -> Evidence:
         alpha=named("krippendorff_alpha"),
         ac=named("gwet_ac", "quadratic", "identity"),
         alt_test_omega=named("alt_test_omega"),
-        bias=named("bias"),
-        readable=readable,
+        bias=_against_the_mean(named("bias")),
         flip_rate=named("flip_rate"),
         audits=tuple(effects),
         ppi_gain=named("ppi_gain"),
     )
+
+
+def _against_the_mean(bias: Estimate | None) -> Estimate | None:
+    """With its reference in its method. The same difference in 30 clusters or more is its own interval (METHODS 3)."""
+    if bias is None or bias.value is None:
+        return bias
+    if bias.interval_reason in SAME_EVERYWHERE and (bias.n_clusters or 0) >= alt_test.FEW_ITEMS:
+        method = approximate("constant", "every item has the same difference")
+        bias = bias.with_(low=bias.value, high=bias.value, confidence=0.95, method=method, interval_reason=None)
+    return bias.with_(method=f"{bias.method}; reference: mean of the panel") if bias.method else bias
 
 
 def _rows(verdict: GateVerdict, counts: Mapping[str, int]) -> list[Estimate]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from analytics.stats.core.estimates import Estimate
-from analytics.stats.planning.gate import PRESETS, Decision, Evidence, decide
+from analytics.stats.core.scales import Scale, range_scale, scale_of
+from analytics.stats.core.validation import ratings_table
+from analytics.stats.planning.gate import PRESETS, Decision, Evidence, GatedCell, GateFinding, decide, gated_cells
 
 
 def known(statistic: str, value: float, low: float, high: float, n: int = 100) -> Estimate:
@@ -22,7 +26,7 @@ GOOD: dict[str, Any] = {
     "alt_test_omega": Estimate(statistic="alt_test_omega", value=1.0),
     "bias": known("bias", 0.05, -0.05, 0.15),
     "readable": Estimate(statistic="readable", value=1.0),
-    "flip_rate": Estimate(statistic="flip_rate", value=0.02),
+    "flip_rate": Estimate(statistic="flip_rate", value=0.02, n_items=100),
     "ppi_gain": known("ppi_gain", 1.5, 1.2, 1.9),
     "tau_b": known("kendall_tau_b", 0.9, 0.7, 1.0),
     "audits": (known("verbosity", 0.0, -0.1, 0.1),),
@@ -39,7 +43,7 @@ CASES: list[tuple[dict[str, Any], Decision]] = [
     (NO_ALT, Decision.JUDGE_WITH_CORRECTION),
     ({"bias": known("bias", 0.3, 0.2, 0.4)}, Decision.JUDGE_WITH_CORRECTION),
     ({"readable": Estimate(statistic="readable", value=0.98)}, Decision.JUDGE_WITH_CORRECTION),
-    ({"flip_rate": Estimate(statistic="flip_rate", value=0.09)}, Decision.JUDGE_WITH_CORRECTION),
+    ({"flip_rate": Estimate(statistic="flip_rate", value=0.09, n_items=100)}, Decision.JUDGE_WITH_CORRECTION),
     ({"audits": (known("verbosity", 0.5, 0.3, 0.7),)}, Decision.JUDGE_WITH_CORRECTION),
     ({"audits": (known("verbosity", 0.3, 0.1, 0.5),)}, Decision.JUDGE_ALONE),
     ({"audits": ()}, Decision.JUDGE_WITH_CORRECTION),  # what was not run does not pass
@@ -50,7 +54,7 @@ CASES: list[tuple[dict[str, Any], Decision]] = [
     ({"n_items": 30}, Decision.JUDGE_ALONE),
     ({"alt_test_omega": Estimate(statistic="alt_test_omega", value=0.5)}, Decision.JUDGE_ALONE),
     ({"readable": Estimate(statistic="readable", value=0.99)}, Decision.JUDGE_ALONE),
-    ({"flip_rate": Estimate(statistic="flip_rate", value=0.08)}, Decision.JUDGE_ALONE),
+    ({"flip_rate": Estimate(statistic="flip_rate", value=0.08, n_items=30)}, Decision.JUDGE_ALONE),
     ({"bias": known("bias", 0.1, 0.0, 0.224999)}, Decision.JUDGE_ALONE),
     ({"bias": known("bias", 0.1, 0.0, 0.225)}, Decision.JUDGE_WITH_CORRECTION),
     ({"bias": known("bias", -0.1, -0.225, 0.0)}, Decision.JUDGE_WITH_CORRECTION),
@@ -110,3 +114,76 @@ def test_every_condition_has_a_finding_whatever_is_decided() -> None:
     assert {finding.name for finding in stale.others} == {
         "insufficient", "rubric_problem", "alt_test", "bias", "readable", "flip_rate", "verbosity", "ppi_gain", "tau_b",
     }  # fmt: skip
+
+
+def gated(humans: Any, judge: Any, scale: Scale, **options: Any) -> GatedCell:
+    """The gate on (N, J) scores of people and (N, R) repeats of a judge, NaN where missing."""
+    rows = []
+    for kind, scores in (("annotator", np.asarray(humans, dtype=float)), ("judge", np.asarray(judge, dtype=float))):
+        for item, given in enumerate(scores):
+            for place, score in enumerate(given):
+                if kind == "judge" or score == score:
+                    rater, repeat = ("gpt", place) if kind == "judge" else (f"h{place}", 0)
+                    rows.append((f"i{item}", "c", rater, kind, score, repeat))
+    frame = pd.DataFrame(rows, columns=["item", "criterion", "rater", "rater_kind", "score", "repeat"])
+    table = ratings_table(frame, scales={"c": scale})
+    (cell,) = gated_cells(table, SKILLED, judge="gpt", bootstrap=200, **options)
+    return cell
+
+
+def finding(cell: GatedCell, name: str) -> GateFinding:
+    return next(each for each in (*cell.verdict.findings, *cell.verdict.others) if each.name == name)
+
+
+def test_raters_at_random_on_a_continuous_scale_are_a_rubric_problem() -> None:
+    """AC2 needs points to agree on: where the scale has none, alpha alone decides."""
+    draw = np.random.default_rng(1)
+    cell = gated(
+        draw.uniform(0, 100, (200, 3)), 50 + draw.uniform(-1, 1, (200, 1)), range_scale(0, 100, None, "interval")
+    )
+    assert cell.verdict.decision is Decision.RUBRIC_PROBLEM
+    unknown = Evidence(**(GOOD | {"alpha": None, "ac": None}))
+    assert decide(unknown, SKILLED).decision is not Decision.RUBRIC_PROBLEM
+
+
+def test_bias_counts_items_on_which_two_annotators_differ() -> None:
+    """60 items on which both agree with the judge, 40 on which they differ by a point and it lies 1.5 above."""
+    humans = np.array([[k % 5, k % 5] for k in range(60)] + [[1, 2]] * 40)
+    judge = [[k % 5] for k in range(60)] + [[3]] * 40
+    bias = gated(humans, judge, scale_of(range(5))).evidence.bias
+    assert bias is not None and bias.value is not None
+    assert bias.value == pytest.approx(40 * 1.5 / 100)
+    assert (bias.n_items, "mean of the panel" in (bias.method or "")) == (100, True)
+
+
+def test_a_flip_rate_needs_as_many_repeated_items_as_a_decision() -> None:
+    scores = np.arange(60) % 5
+    judge = np.column_stack([scores, np.where(np.arange(60) < 29, scores, np.nan)])
+    few = finding(gated(scores[:, None].repeat(3, axis=1), judge, scale_of(range(5))), "flip_rate")
+    assert (few.holds, few.measured) == (False, False)
+    judge[29, 1] = scores[29]
+    enough = finding(gated(scores[:, None].repeat(3, axis=1), judge, scale_of(range(5))), "flip_rate")
+    assert (enough.holds, enough.measured) == (True, True)
+
+
+def test_calls_that_failed_and_replies_off_the_scale_cannot_be_used() -> None:
+    scores = np.arange(60) % 5
+    humans = scores[:, None].repeat(3, axis=1)
+    failed = gated(humans, scores[:32, None], scale_of(range(5)), failed_calls={("c", None): 28})
+    assert finding(failed, "readable").estimates[0].value == pytest.approx(32 / 60)
+    off = np.where(np.arange(60) < 24, 9, scores)[:, None]
+    readable = finding(gated(humans, off, scale_of(range(5))), "readable")
+    assert (readable.holds, readable.estimates[0].value) == (False, pytest.approx(36 / 60))
+    assert readable.estimates[0].n_items == 60
+
+
+def test_a_bias_that_is_the_same_everywhere_is_known() -> None:
+    """METHODS 3: a constant difference is decided by its value, given 30 clusters."""
+    scores = np.arange(100) % 4
+    humans = scores[:, None].repeat(3, axis=1)
+    same, above = (finding(gated(humans, scores[:, None] + c, scale_of(range(5))), "bias") for c in (0, 1))
+    assert (same.holds, same.measured) == (True, True)
+    assert (above.holds, above.measured) == (False, True)
+    assert (above.estimates[0].low, above.estimates[0].high) == (1, 1)
+    few = finding(gated(humans[:29], scores[:29, None], scale_of(range(5))), "bias")
+    assert (few.holds, few.measured) == (False, False)
