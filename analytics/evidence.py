@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from accounts.refusals import Refused
 from analytics import ratings
@@ -19,7 +22,7 @@ from annotation.models import Campaign, Dataset, Item, RubricVersion
 from annotation.writers.tables import Table
 from judging import digests
 from judging.judges import variant_of
-from judging.models import Attempt, JudgeRun, Verdict
+from judging.models import Attempt, Call, JudgeRun, Verdict
 from judging.runs import whole_run
 
 if TYPE_CHECKING:
@@ -55,8 +58,9 @@ def judge_changes(campaign: Campaign, run: JudgeRun) -> list[dict[str, str]]:
 
 
 def changes_digest(campaign: Campaign, runs: Sequence[JudgeRun]) -> str:
-    """Changes whenever `judge_changes` of one of the runs may."""
-    facts = [_newest_rubric(campaign), *([run.pk, _has_other_prompt(run), _last_served(run)] for run in runs)]
+    """Changes whenever `judge_changes` or `failed_calls` of one of the runs may."""
+    of_runs = ([run.pk, _has_other_prompt(run), _last_served(run), _without_verdict(run).count()] for run in runs)
+    facts = [_newest_rubric(campaign), *of_runs]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
 
 
@@ -85,9 +89,30 @@ def _served_models(run: JudgeRun) -> list[str]:
 
 
 def _last_served(run: JudgeRun) -> str:
-    """The model that gave the judge's newest verdict, in whatever run."""
-    verdicts = Verdict.objects.filter(run__judge=run.judge_id, attempt__isnull=False).order_by("-pk")
-    return verdicts.values_list("attempt__served_model", flat=True).first() or ""
+    """The model that answered the judge's newest request, in whatever run; a reply that is used again was not asked."""
+    sent = Attempt.objects.filter(call__run__judge=run.judge_id).exclude(outcome=Attempt.Outcome.REUSED)
+    served = sent.exclude(served_model="").order_by("-at", "-pk")
+    return served.values_list("served_model", flat=True).first() or ""
+
+
+def _without_verdict(run: JudgeRun) -> QuerySet[Call]:
+    """The failed calls of a run, and of those that it continues, that have no verdict in the table."""
+    of_item = Verdict.objects.filter(run=OuterRef("run"), item=OuterRef("item"), repeat=OuterRef("repeat"))
+    of_criterion = of_item.filter(criterion=OuterRef("criterion"))
+    has_verdict = Q(Exists(of_criterion)) | Q(Exists(of_item), criterion=None)
+    return Call.objects.filter(run__in=whole_run([run]), state=Call.State.FAILED).exclude(has_verdict)
+
+
+def failed_calls(campaign: Campaign, run: JudgeRun) -> dict[tuple[str | None, str | None], int]:
+    """By criterion and language, the calls of a run that failed. One about all criteria counts in every one."""
+    every = list(campaign.rubric_version.criteria.values_list("key", flat=True))
+    counted: Counter[tuple[str | None, str | None]] = Counter()
+    counts = _without_verdict(run).values_list("criterion__key", "item__language").annotate(Count("pk"))
+    for criterion, language, number in counts.order_by():
+        counted.update(
+            dict.fromkeys(((key, language or None) for key in ([criterion] if criterion else every)), number)
+        )
+    return dict(counted)
 
 
 # --- decisions from a ratings table ----------------------------------------------------------------------------------
@@ -121,6 +146,7 @@ def decided_cells(
         gated = gated_cells(
             table, thresholds, judge=names[run.pk], length=LENGTH, bootstrap=settings.bootstrap, seed=settings.seed,
             stale_because=", ".join(change["code"] for change in changes) or None,
+            failed_calls=failed_calls(campaign, run),
         )  # fmt: skip
         decided += [{**about, **_plain_cell(each, thresholds), "changes": changes} for each in gated]
     progress(len(runs), len(runs))

@@ -192,7 +192,7 @@ class CellDecision:
         if name == "rubric_problem":
             return self._agreement(bool(holds), figures)
         if not finding["measured"]:
-            return self._not_run(name, shown)
+            return self._not_run(name, shown, first)
         if name == "alt_test":
             shown |= {"needed": _share(t.omega), "share": _share(first.value if first else None)}
             return _("Alternative annotator test: as good as %(share)s of annotators; %(needed)s is needed.") % shown
@@ -219,9 +219,19 @@ class CellDecision:
             return _("How far the raters agree is not known: no item has two raters.")
         return _("The raters agree: %(figures)s.") % shown
 
-    def _not_run(self, name: str, shown: dict[str, str]) -> str:
+    def _not_run(self, name: str, shown: dict[str, str], first: Figure | None) -> str:
         if name == "ppi_gain" and self.row["n_unrated"] == 0:
             return _("Correction can’t be tried: people have rated every item that the judge scored.")
+        if name == "flip_rate" and (repeated := first.n_items if first else 0):
+            counts = {"repeated": repeated, "needed": self.thresholds.fewest_items}
+            return (
+                ngettext(
+                    "Repeats: %(repeated)d item has repeats; %(needed)d are needed.",
+                    "Repeats: %(repeated)d items have repeats; %(needed)d are needed.",
+                    repeated,
+                )
+                % counts
+            )
         if name == "flip_rate":
             return _("Repeats: not run. Whether it gives the same score twice is not known.")
         shown = {**shown, "name": str(FINDING_NAMES[name])}
@@ -249,6 +259,11 @@ class CellDecision:
             return Remedy("people", _("Two annotators or more who rate 30 of the same items."))
         if name == "ppi_gain" and self.row["n_unrated"] == 0:
             return Remedy("judge", _("Run the judge on items that nobody has rated: a correction is for those."))
+        if name == "bias" and not finding["measured"] and any("value" in figure for figure in finding["figures"]):
+            return Remedy(
+                "labels",
+                _("Rated items in 30 clusters or more: with fewer, a bias that never varies has no interval."),
+            )
         key = name if finding["measured"] else f"{name} not run"
         return Remedy("judge", str(_REMEDIES.get(key) or _REMEDIES[name]))
 
@@ -343,4 +358,6 @@ def _renewed(change: Mapping[str, str]) -> Remedy:
         return Remedy("rubric", sentence)
     if change["code"] == "prompt":
         return Remedy("judge", _("Declare the judge again under another name, and run it."))
-    return Remedy("judge", _("Run the judge again, so that one model gives all its scores."))
+    return Remedy(
+        "judge", _("Run the judge again with “Ask again, and pay again”, so that one model gives all its scores.")
+    )

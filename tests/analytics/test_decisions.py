@@ -16,8 +16,9 @@ from django.core.management import CommandError, call_command
 from accounts import webhooks
 from accounts.models import AuditEntry, Delivery, Event
 from accounts.refusals import Refused
-from analytics import decisions, snapshots, tasks, thresholds
+from analytics import decisions, evidence, snapshots, tasks, thresholds
 from analytics.models import Computation, GateDecision, GateThresholds
+from analytics.reasons import CellDecision
 from analytics.stats.planning.gate import Decision
 from annotation.imports import storage
 from annotation.models import Campaign, Import
@@ -199,6 +200,21 @@ class TestStale:
         history = [(change.former, change.use.label) for change in decisions.decision_history(campaign)]
         assert history == [("Judge alone", "Stale"), ("", "Judge alone")]
 
+    def test_words_for_what_is_measured_on_too_few_items(self, cast: Cast) -> None:
+        limits = declared(cast)
+        bias = {"statistic": "bias", "value": 0.0, "interval_reason": "every unit gives the same value", "n_items": 12}
+        flips = {"statistic": "flip_rate", "value": 0.0, "n_items": 1}
+        lacking = {"holds": False, "measured": False, "gap": 1.0, "more": None}
+        findings = [
+            {"name": name, "figures": [figure], **lacking} for name, figure in (("bias", bias), ("flip_rate", flips))
+        ]
+        about = {"criterion": "tone", "language": "et", "margin": 0.4, "n_unrated": 0, "changes": []}
+        cell = CellDecision({**about, "decision": "humans_only", "findings": findings}, limits)
+        assert "1 item has repeats; 30 are needed" in cell.conditions[1].sentence
+        known = [remedy.sentence for remedy in cell.remedies]
+        assert any("30 clusters" in sentence for sentence in known)
+        assert not any("needs an ordered scale" in sentence for sentence in known)
+
     def test_another_served_model_is_noticed(self, cast: Cast) -> None:
         campaign = rated_campaign(cast)
         declared(cast)
@@ -218,14 +234,44 @@ class TestStale:
         assert cell.use.value == "stale"
         assert cell.reasons[0] == "The endpoint now answers with another model: m-2 instead of m-1."
 
-    def _served(self, run: JudgeRun, model: str) -> None:
+    def test_replies_used_again_do_not_say_that_the_model_is_as_it_was(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast)
+        declared(cast)
+        run = judged(campaign, "Exact", exact())
+        self._served(run, "m-1")
+        items = list(run.dataset.items.order_by("ordinal")[1:3])
+        self._attempt(judged(campaign, "Exact", exact()), items[0], "m-2")
+        third = judged(campaign, "Exact", exact())
+        self._served(third, "m-1", outcome="reused")
+        self._attempt(third, items[1], "", outcome="refused")
+        (cell,) = decisions.decide_now(campaign).cells
+        assert cell.use.value == "stale" and "m-2 instead of m-1" in cell.reasons[0]
+        assert "pay again" in cell.remedies[0].sentence
+
+    def test_failed_calls_count_among_those_that_cannot_be_read(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast)
+        declared(cast)
+        run = judged(campaign, "Exact", exact(), repeats=2)
+        assert uses(campaign) == {"Exact": "judge_alone"}
+        before = evidence.changes_digest(campaign, [run])
+        lost = list(run.dataset.items.order_by("ordinal")[:28])
+        Verdict.objects.filter(run=run, item__in=lost[1:]).delete()
+        calls = [Call(run=run, item=item, repeat=repeat, state="failed") for item in lost for repeat in (1, 2)]
+        Call.objects.bulk_create(calls)  # compound ones; the first item still has its verdicts
+        assert evidence.changes_digest(campaign, [run]) != before
+        (cell,) = decisions.decide_now(campaign).cells
+        assert cell.use.value != "judge_alone"
+        (readable,) = (each for each in cell.conditions if each.name == "readable")
+        assert (readable.state, readable.figures[0].value) == ("fails", pytest.approx(93 / 120))
+
+    def _served(self, run: JudgeRun, model: str, *, outcome: str = "replied") -> None:
         verdict = run.verdicts.order_by("-pk").first()
         assert verdict is not None
-        Verdict.objects.filter(pk=verdict.pk).update(attempt=self._attempt(run, verdict.item, model))
+        Verdict.objects.filter(pk=verdict.pk).update(attempt=self._attempt(run, verdict.item, model, outcome=outcome))
 
-    def _attempt(self, run: JudgeRun, item: Any, model: str) -> Attempt:
+    def _attempt(self, run: JudgeRun, item: Any, model: str, *, outcome: str = "replied") -> Attempt:
         call = Call.objects.create(run=run, item=item, state=Call.State.SETTLED)
-        return Attempt.objects.create(call=call, number=1, outcome="replied", served_model=model)
+        return Attempt.objects.create(call=call, number=1, outcome=outcome, served_model=model)
 
 
 class TestThresholds:
@@ -350,7 +396,7 @@ def test_the_decision_flips_when_the_labels_are_added_that_it_asks_for(cast: Cas
     declared(cast, "experts", bias_margin=0.03)
     judged(campaign, "Exact", exact())
     (cell,) = decisions.decide_now(campaign).cells
-    assert cell.use.value == "judge_with_correction", cell.conditions
+    assert cell.use.value == "judge_with_correction", [c.sentence for c in cell.conditions]
     (remedy,) = cell.remedies
     assert remedy.group == "labels" and 0 < (remedy.more_items or 0) <= 80, remedy
     rate(campaign, range(40, 40 + (remedy.more_items or 0)))
