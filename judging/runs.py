@@ -194,7 +194,7 @@ class Forecast:
 
     A run that `continues` an earlier one asks about so many `items` that are new since. Of its `calls`, so many are
     `answered` by earlier runs of the judge: they are not sent, and tokens and `cost` are those of the others. A run
-    that pays for all of them again costs `cost_again`.
+    that pays for all of them again takes `tokens_in_again` and `tokens_out_again`, and costs `cost_again`.
     """
 
     calls: int
@@ -203,9 +203,16 @@ class Forecast:
     tokens_in: int
     tokens_out: int
     cost: Decimal | None
+    tokens_in_again: int
+    tokens_out_again: int
     cost_again: Decimal | None
     items: int
     continues: JudgeRun | None
+
+    @property
+    def new_calls(self) -> int:
+        """The calls that have no reply yet."""
+        return self.calls - self.answered
 
 
 def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1) -> Forecast:
@@ -228,6 +235,8 @@ def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, r
         tokens_in=new_in,
         tokens_out=new_out,
         cost=spending.cost(judge, new_in, new_out),
+        tokens_in_again=into,
+        tokens_out_again=out,
         cost_again=spending.cost(judge, into, out),
         items=len(pks),
         continues=after,
@@ -308,6 +317,9 @@ def rerun_failed(*, run: JudgeRun, statuses: Sequence[str] = RERUN[:1], actor: U
     Returns how many; refused where there are none. Scores that were read stay; a verdict without one is replaced by
     what the new reply says. Every new request is paid.
     """
+    if not statuses:
+        sentence = _("Choose which calls to repeat.")
+        raise Refused(sentence, code="status", fields={"statuses": sentence})
     if unknown := [status for status in statuses if status not in RERUN]:
         sentence = _("“%(status)s” is not a status. Use one of: %(statuses)s.")
         sentence %= {"status": unknown[0], "statuses": ", ".join(RERUN)}
@@ -324,6 +336,14 @@ def rerun_failed(*, run: JudgeRun, statuses: Sequence[str] = RERUN[:1], actor: U
             raise Refused(_("No call of this run can be repeated."), code="nothing_failed")
         audit.record(actor=actor, project=run.project, verb="rerun calls", subject=run, fields=sorted(statuses))
     return count
+
+
+def calls_to_repeat(run: JudgeRun) -> dict[str, int]:
+    """How many calls `rerun_failed` repeats for each status of `RERUN`; a call with several statuses counts in each."""
+    settled = Verdict.objects.filter(run=run, attempt__call__state=Call.State.SETTLED).order_by()
+    counts = dict(settled.values_list("status").annotate(calls=Count("attempt__call", distinct=True)))
+    counts[Call.State.FAILED.value] = run.calls.filter(state=Call.State.FAILED).count()
+    return {status: counts[status] for status in RERUN if counts.get(status)}
 
 
 def _turn(run: JudgeRun, before: Sequence[str], after: str, actor: User | None, reason: str) -> bool:

@@ -96,6 +96,8 @@ class ForecastSerializer(serializers.Serializer[runs.Forecast]):
     tokens_in = serializers.IntegerField()
     tokens_out = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=20, decimal_places=8, allow_null=True, help_text="Of the other calls.")
+    tokens_in_again = serializers.IntegerField(help_text="Of all calls, if they are sent again.")
+    tokens_out_again = serializers.IntegerField(help_text="Of all calls, if they are sent again.")
     cost_again = serializers.DecimalField(
         max_digits=20, decimal_places=8, allow_null=True, help_text="Of all calls, if they are paid again."
     )

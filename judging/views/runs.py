@@ -100,10 +100,10 @@ def run_page(request: HttpRequest, project: str, run: int) -> HttpResponse:
     shown = get_object_or_404(judge_runs, pk=run)
     context = {
         "title": str(shown),
-        "simulated": shown.judge.simulated,
         "project": current_project,
         "budget_form": BudgetForm(initial={"budget": shown.budget}),
-        **_standing(shown),
+        **(standing := _standing(shown)),
+        "rerun_statuses": _rerun_choices(shown, standing["phase"]),
         **calls.log(request, shown),
     }
     return render(request, "judging/run.html", context)
@@ -127,29 +127,28 @@ def _standing(run: JudgeRun) -> dict[str, Any]:
     statuses = [(status, progress.verdicts.get(status.value, 0)) for status in Verdict.Status]
     return {
         "run": run,
+        "simulated": run.judge.simulated,
         "progress": progress,
         "phase": phase,
         "moving": phase == runs.Phase.RUNNING or progress.in_flight > 0,
         "statuses": [(status, count) for status, count in statuses if count],
         "verdicts": sum(progress.verdicts.values()),
         "can_rerun": bool(progress.failed) and phase != runs.Phase.CANCELLED,
-        "rerun_statuses": _rerun_choices(progress, phase),
     }
 
 
-def _rerun_choices(progress: runs.RunProgress, phase: runs.Phase) -> list[tuple[str, str, int]]:
-    """Why calls of this run may be repeated: the reason, its name, and how many calls failed or verdicts have it."""
+def _rerun_choices(run: JudgeRun, phase: runs.Phase) -> list[tuple[str, str, int]]:
+    """Why calls of this run may be repeated: the reason, its name, and how many calls have it."""
     if phase in (runs.Phase.CANCELLED, runs.Phase.IMPORTED):
         return []
     labels = {**dict(Call.State.choices), **dict(Verdict.Status.choices)}
-    counts = {Call.State.FAILED.value: progress.failed, **progress.verdicts}
-    return [(reason, str(labels[reason]), counts[reason]) for reason in runs.RERUN if counts.get(reason)]
+    return [(reason, str(labels[reason]), calls) for reason, calls in runs.calls_to_repeat(run).items()]
 
 
 @require_POST
 @login_required
 def move_run(request: HttpRequest, project: str, run: int) -> HttpResponse:
-    """Pause, resume, cancel, or ask the failed calls again."""
+    """Pause, resume, cancel, or ask the calls with the chosen statuses again."""
     current_project, judge_runs = _find(request, project)
     moved = get_object_or_404(judge_runs, pk=run)
     with refusals.refusals_as_messages(request):
@@ -159,8 +158,7 @@ def move_run(request: HttpRequest, project: str, run: int) -> HttpResponse:
 
 def _move(request: HttpRequest, run: JudgeRun, to: str) -> None:
     if to == "rerun":
-        statuses = request.POST.getlist("status") or runs.RERUN[:1]
-        again = runs.rerun_failed(run=run, statuses=statuses, actor=request.user)
+        again = runs.rerun_failed(run=run, statuses=request.POST.getlist("status"), actor=request.user)
         tasks.enqueue_run(run.pk)
         messages.success(request, ngettext("%d call will be repeated.", "%d calls will be repeated.", again) % again)
     elif to in MOVES:

@@ -183,8 +183,10 @@ class TestRun:
         run = started(cast, declared(cast), items=1)
         Call.objects.filter(run=run).update(state="failed", tries=8)
         assert "Repeat 1 failed call" in page(boris, "run", run.pk)
-        assert "1 call will be repeated." in post(boris, "run_move", run.pk, to="rerun")
-        refused = post(boris, "run_move", run.pk, to="rerun")
+        assert "Choose which calls to repeat." in post(boris, "run_move", run.pk, to="rerun")
+        assert run.calls.get().state == "failed", "nothing chosen, nothing repeated"
+        assert "1 call will be repeated." in post(boris, "run_move", run.pk, to="rerun", status="failed")
+        refused = post(boris, "run_move", run.pk, to="rerun", status="failed")
         assert "No call of this run can be repeated." in refused and "0 calls will be repeated" not in refused
         assert worked(run).settled == 1
 
@@ -195,6 +197,11 @@ class TestRun:
         worked(run)
         shown = page(boris, "run", run.pk)
         assert "fluency <b> Unreadable" in shown
+        assert run.verdicts.count() == 2 and "Unreadable · 1 call<" in shown, "one reply about two criteria is one call"
+        assert "no price is declared" not in shown and "Nothing" in shown and "the provider is simulated" in shown
+        about = {"dataset": run.dataset_id, "rubric_version": run.rubric_version_id, "repeats": 1}
+        start = boris.get(reverse("run_start", args=["kassa", run.judge_id]), about).content.decode()
+        assert "no price is declared" not in start.lower() and "nothing: the provider is simulated" in start
         assert "depends on whom you ask" in shown
         call = page(boris, "call", run.pk, run.calls.get().pk)
         assert "depends on whom you ask" in call

@@ -504,6 +504,8 @@ class Forecast(TypedDict):
     tokens_in: int
     tokens_out: int
     cost: Decimal | None
+    tokens_in_again: int
+    tokens_out_again: int
     cost_again: Decimal | None
     items: int
     continues: NotRequired[int | None]
