@@ -48,7 +48,7 @@ AUDITED = frozenset({"alt_test", "flip_rate", "verbosity", "self_preference", "p
 GRANTS = {Use.JUDGE_ALONE: ALONE[:2], Use.JUDGE_WITH_CORRECTION: ("ppi_gain",), Use.RANKING_ONLY: ("tau_b",)}
 """The findings that a use rests on."""
 GROUPS = {
-    "labels": gettext_lazy("Labels"),
+    "labels": gettext_lazy("Human labels"),
     "people": gettext_lazy("People"),
     "rubric": gettext_lazy("Rubric work"),
     "judge": gettext_lazy("Judge"),
@@ -212,7 +212,7 @@ class CellDecision:
         return _("%(items)d items have two raters and a score by the judge; %(needed)d are needed.") % counts
 
     def _agreement(self, is_problem: bool, figures: Sequence[Figure]) -> str:
-        shown = {"figures": "; ".join(f"{_COEFFICIENTS[each.statistic]} {_shown(each)}" for each in figures)}
+        shown = {"figures": "; ".join(f"{_coefficient(each)} {_shown(each)}" for each in figures)}
         if is_problem:
             return _("The raters agree hardly more than by chance: %(figures)s.") % shown
         if not figures or not any(figure.is_defined for figure in figures):
@@ -278,7 +278,13 @@ class CellDecision:
         return Remedy("labels", sentence % counts, short)
 
 
-_COEFFICIENTS = {"krippendorff_alpha": "α", "gwet_ac": "AC"}
+def _coefficient(figure: Figure) -> str:
+    """α, or AC with its weights: other pages show AC with other weights."""
+    if figure.statistic == "krippendorff_alpha":
+        return "α"
+    return _("AC with quadratic weights") if figure.variant == "quadratic" else "AC"
+
+
 _SENTENCES = {
     ("bias", True): gettext_lazy("Its bias is %(figure)s points: the whole interval lies within ±%(margin)s."),
     ("bias", False): gettext_lazy("Its bias is %(figure)s points: the interval reaches beyond ±%(margin)s."),

@@ -20,7 +20,7 @@ from accounts.models import Project, Role, User
 from accounts.refusals import Refused
 from analytics import computing, decisions, tasks, thresholds
 from analytics.decisions import CampaignDecisions, DecisionChange
-from analytics.models import GateThresholds
+from analytics.models import GateDecision, GateThresholds
 from analytics.reasons import CellDecision
 from analytics.views.items import criterion_name, shown_campaign
 from annotation.models import Campaign
@@ -37,6 +37,18 @@ class DecisionCard:
     language: str
     anchor: str
     history: list[DecisionChange]
+
+    @property
+    def needs_run(self) -> bool:
+        """Whether running the judge would help: it is stale, or verdicts or repeats are missing."""
+        row = self.cell.row
+        findings = {finding["name"]: finding for finding in row["findings"]}
+        if self.cell.use is GateDecision.Use.INSUFFICIENT:
+            return row["n_single"] + row["n_unrated"] < (findings["insufficient"]["more"] or 0)
+        if self.cell.use in (GateDecision.Use.STALE, GateDecision.Use.RUBRIC_PROBLEM):
+            return self.cell.use is GateDecision.Use.STALE
+        repeated = [figure["n_items"] for figure in findings["flip_rate"]["figures"]]
+        return not findings["flip_rate"]["measured"] or min(repeated, default=0) < self.cell.thresholds.fewest_items
 
 
 @dataclass(frozen=True)
@@ -123,7 +135,7 @@ class DecisionsPage:
 @require_safe
 @login_required
 def judge_decisions(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """May I use this judge, and where? The page asks for itself while decisions are computed."""
+    """Where to use judges. The page asks for itself while decisions are computed."""
     found = shown_campaign(request.user, project, campaign)
     current = decisions.current_decisions(found)
     context: dict[str, Any] = {
@@ -141,7 +153,7 @@ def judge_decisions(request: HttpRequest, project: str, campaign: int) -> HttpRe
         asked = (request.GET.get("judge", ""), request.GET.get("criterion", ""))
         if current.snapshot is not None:
             context["page"] = DecisionsPage(found, current, *asked)
-    return render(request, "analytics/decisions.html", {"title": _("Judges: where to use them"), **context})
+    return render(request, "analytics/decisions.html", {"title": _("Where to use judges"), **context})
 
 
 def _language(tag: str) -> str:
@@ -156,19 +168,26 @@ class ThresholdsForm(forms.Form):
         label=gettext_lazy("Who the annotators are"),
         choices=GateThresholds.Preset.choices,
         widget=forms.RadioSelect,
-        help_text=gettext_lazy("Experts are strict (5% bias, 5% changed scores), a crowd is lenient (10%, 10%)."),
+        help_text=gettext_lazy("Fills the three values of the table above. The other defaults are the same for all."),
     )
     epsilon = forms.FloatField(
         label=gettext_lazy("Cost advantage of the judge (ε)"),
-        help_text=gettext_lazy("By how much the judge may be worse than an annotator: 0.20 experts, 0.15, 0.10 crowd."),
+        help_text=gettext_lazy(
+            "How much worse than one annotator the judge may be. "
+            "Default: experts 0.20, skilled annotators 0.15, crowd 0.10."
+        ),
     )
     bias_margin = forms.FloatField(
         label=gettext_lazy("Margin of the bias"),
-        help_text=gettext_lazy("A share of the scale’s width: 0.05 experts, 0.075, 0.10 crowd."),
+        help_text=gettext_lazy(
+            "A share of the scale’s width. Default: experts 0.05, skilled annotators 0.075, crowd 0.10."
+        ),
     )
     flip_rate = forms.FloatField(
         label=gettext_lazy("Changed scores when asked again"),
-        help_text=gettext_lazy("At most this share of the items: 0.05 experts, 0.08, 0.10 crowd."),
+        help_text=gettext_lazy(
+            "At most this share of the items. Default: experts 0.05, skilled annotators 0.08, crowd 0.10."
+        ),
     )
     fewest_items = forms.IntegerField(
         label=gettext_lazy("Fewest items"),
@@ -185,10 +204,14 @@ class ThresholdsForm(forms.Form):
     )
     alpha_ceiling = forms.FloatField(
         label=gettext_lazy("Rubric problem below (α)"),
-        help_text=gettext_lazy("The raters do not agree where the upper bound of α is below this: 0.2."),
+        help_text=gettext_lazy(
+            "If the whole interval of α is below this value (default 0.2), "
+            "and that of AC below the next one (default 0.4), the rubric is the problem."
+        ),
     )
     ac_ceiling = forms.FloatField(
-        label=gettext_lazy("Rubric problem below (AC)"), help_text=gettext_lazy("And that of AC is below this: 0.4.")
+        label=gettext_lazy("Rubric problem below (AC)"),
+        help_text=gettext_lazy("See the value for α: both have to be below. Default 0.4."),
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -218,6 +241,7 @@ def thresholds_page(request: HttpRequest, project: str) -> HttpResponse:
         "form": form,
         "versions": versions,
         "newest": newest,
+        "presets": [(preset.label, thresholds.preset_values(preset.value)) for preset in GateThresholds.Preset],
         "figures_since": thresholds.figures_since(current_project),
         "campaigns": Campaign.objects.visible_to(request.user).filter(project=current_project),
     }

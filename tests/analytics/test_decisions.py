@@ -153,7 +153,15 @@ class TestDecisions:
         assert "Repeats: not run" in " ".join(cells["Once"].reasons)
         assert "Its bias is" in " ".join(cells["Lenient"].reasons)
         assert [remedy.sentence for remedy in cells["Once"].remedies] == ["Run the judge with three repeats."]
+        offered = {}
+        for name in cells:
+            page = text(cast.client("aino").get(f"/p/kassa/numbers/{campaign.pk}/judges/", {"judge": name}).content)
+            offered[name] = " Run the judge Items with the largest error" in page
+            assert "Where to use judges" in page and "May I use this judge" not in page
+        assert offered == {name: name == "Once" for name in cells}, "all is judged; only one lacks repeats"
         assert cells["Exact"].remedies == []
+        agreement = next(row for row in cells["Exact"].conditions if row.name == "rubric_problem")
+        assert "; AC with quadratic weights " in agreement.sentence
         states = {condition.name: condition.state for condition in cells["Once"].conditions}
         assert states["flip_rate"] == "not_run" and states["bias"] == "holds"
 
@@ -311,6 +319,9 @@ class TestThresholds:
 
     def test_a_lead_declares_them_on_the_page_and_by_the_api(self, cast: Cast) -> None:
         lead, researcher = cast.client("aino"), cast.client("boris")
+        shown = lead.get("/p/kassa/settings/thresholds/").content
+        assert "Experts 0.2 0.05 0.05" in text(shown) and "Skilled annotators 0.15 0.075 0.08" in text(shown)
+        assert b"data-confirm=" in shown and "strict" not in text(shown)
         assert lead.post("/p/kassa/settings/thresholds/", {"preset": "experts"}).status_code == 302
         assert researcher.get("/p/kassa/settings/thresholds/").status_code == 403
         bad = lead.post("/p/kassa/settings/thresholds/", {"preset": "crowd", "bias_margin": "3"})
