@@ -366,8 +366,8 @@ def _number(name: str, text: str) -> float | int:
         more = _(" (0, or %d and more)") % FEWEST_RESAMPLES if name == "bootstrap" else ""
         raise _refusal(
             name,
-            _("“%(name)s” is a number from %(low)g to %(high)g%(more)s.")
-            % {"name": name, "low": low, "high": high, "more": more},
+            _("“%(name)s” is a number from %(low)s to %(high)s%(more)s.")
+            % {"name": name, "low": tables.number(low), "high": tables.number(high), "more": more},
         )
     return value
 

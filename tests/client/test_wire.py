@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,12 +72,17 @@ def test_a_question_is_answered_as_a_list_and_as_a_frame(cast: Cast, bench: Clie
     campaign = scene.rated_campaign(cast)
     scene.with_verdicts(campaign)
     asked = {"rows": "judge", "columns": "criterion", "statistic": ["mae", "accuracy"], "where": ["language=et"]}
+    assert bench.estimates(campaign.pk, **asked)["stale"]
+    scene.compute(campaign)  # all that was asked for, as a worker does
     answer = bench.fresh_estimates(campaign.pk, **asked)
     frame = bench.estimates_frame(campaign.pk, **asked)
     assert list(frame["value"]) == [row["value"] for row in answer["estimates"]] and len(frame) == 4
     table = bench.save_ratings_table(campaign.pk, tmp_path / "rows.csv", **asked)
     assert hashlib.sha256(table.read_bytes()).hexdigest() == answer["inputs_digest"]
-    with pytest.raises(panelbench_client.Refused, match="There are: criterion"):
+    labels = json.loads(bench.save_soft_labels(campaign.pk, tmp_path / "soft.json").read_text("utf-8"))["labels"]
+    soft = bench.save_soft_labels(campaign.pk, tmp_path / "soft.csv").read_text("utf-8").splitlines()
+    assert len(soft) - 1 == sum(len(label["shares"]) for label in labels) > 0
+    with pytest.raises(panelbench_client.Refused, match="Available: criterion"):
         bench.estimates(campaign.pk, rows="colour")
 
 
