@@ -12,15 +12,16 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import chain, islice, zip_longest
+from shutil import copyfileobj
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import orjson
 
-from annotation.readers.archives import File, unpacked_files
+from annotation.readers.archives import File, UnpackedStream, unpacked_files
 from annotation.readers.columns import TableFacts
 from annotation.readers.csv import DELIMITERS, CsvDialect, likely_delimiter, read_csv, read_csv_blocks
 from annotation.readers.encoding import (
@@ -475,26 +476,30 @@ def join_aligned_files(files: Iterable[File], layout: Mapping, problems: Problem
     if not layout.aligned:
         yield from files
         return
-    for constants, group in _grouped(files, layout, problems):
-        with SpooledTemporaryFile(_IN_MEMORY) as joined:
-            try:
-                _require_all(group, layout)
-                _join(cast(BinaryIO, joined), dict(constants), group, layout)
-            except FormatError as error:
-                problems.add(error.problem)
-                continue
-            yield "+".join(name for name, _raw in group.values()) + ".jsonl", cast(BinaryIO, joined)
+    with ExitStack() as copies:
+        for constants, group in _grouped(files, layout, problems, copies):
+            with SpooledTemporaryFile(_IN_MEMORY) as joined:
+                try:
+                    _require_all(group, layout)
+                    _join(cast(BinaryIO, joined), dict(constants), group, layout)
+                except FormatError as error:
+                    problems.add(error.problem)
+                    continue
+                yield "+".join(name for name, _raw in group.values()) + ".jsonl", cast(BinaryIO, joined)
 
 
 def _grouped(
-    files: Iterable[File], layout: Mapping, problems: Problems
+    files: Iterable[File], layout: Mapping, problems: Problems, copies: ExitStack
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], Group]]:
-    """The files by what the holes of their patterns say, each under its column."""
+    """The files by what the holes of their patterns say, each under its column. ``copies`` closes what was unpacked."""
     groups: dict[tuple[tuple[str, str], ...], Group] = {}
     for name, raw in unpacked_files(files, problems):
         for pattern, column in layout.aligned.items():
             if (constants := match_file_name(pattern, name)) is not None:
-                groups.setdefault(tuple(constants.items()), {})[column] = (name, _rereadable(raw))
+                try:
+                    groups.setdefault(tuple(constants.items()), {})[column] = (name, _rereadable(raw, copies))
+                except FormatError as error:
+                    problems.add(error.problem)
                 break
         else:
             expected = f"a name such as {', '.join(layout.aligned)}, as the mapping says under aligned"
@@ -502,11 +507,14 @@ def _grouped(
     yield from groups.items()
 
 
-def _rereadable(raw: bytes | BinaryIO) -> bytes | BinaryIO:
-    """Content that can still be read when the next file of its container is open."""
-    if isinstance(raw, bytes) or raw.seekable():
+def _rereadable(raw: bytes | BinaryIO, copies: ExitStack) -> bytes | BinaryIO:
+    """Content that can still be read when the next file of its container is open: what is unpacked is copied."""
+    if isinstance(raw, bytes) or (raw.seekable() and not isinstance(raw, UnpackedStream)):
         return raw
-    return raw.read()
+    copy = cast(BinaryIO, copies.enter_context(SpooledTemporaryFile(_IN_MEMORY)))
+    copyfileobj(raw, copy, PIECE)
+    copy.seek(0)
+    return copy
 
 
 def _require_all(group: Group, layout: Mapping) -> None:

@@ -2,16 +2,18 @@
 
 import gzip
 import io
+import json
+import tarfile
 import zipfile
 from typing import BinaryIO
 
 import pytest
 
-from annotation.readers.archives import UnpackBounds, unpacked_files
+from annotation.readers.archives import File, UnpackBounds, unpacked_files
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, Problems
 from annotation.readers.ratings import parse_ratings
-from annotation.readers.reading import read_rows
+from annotation.readers.reading import join_aligned_files, read_rows
 
 TABLE = b"id,text\n1,a\n2,b\n"
 
@@ -48,6 +50,33 @@ def test_the_files_of_a_zip_are_read_one_after_the_other_and_named_after_it() ->
     parsed = parse_ratings([("s.zip", archive)], mapping)
     assert [row.file for row in parsed.rows] == ["s.zip/one/r.csv"]
     assert [problem.file for problem in parsed.problems] == ["s.zip/two.jsonl"]
+
+
+def taped(kind: str, *files: tuple[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=f"w:{kind}") as archive:
+        for name, content in files:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def test_aligned_files_of_an_archive_are_read_line_by_line() -> None:
+    sides = (("en.src.txt", b"one\ntwo\n"), ("en.hyp.txt", "üks\nkaks\n".encode()))
+    archives: list[list[File]] = [
+        [("s.zip", zipped(*sides))],
+        [("s.tar", taped("", *sides))],
+        [("s.tar.gz", taped("gz", *sides))],
+        [(f"{name}.gz", gzip.compress(content, mtime=0)) for name, content in sides],
+        [("s.zip", zipped(sides[0])), sides[1]],
+    ]
+    layout = Mapping(aligned={"*{language}.src.txt": "source", "*{language}.hyp.txt": "answer"})
+    for files in archives:
+        problems = Problems()
+        joined = [json.loads(line) for _name, raw in join_aligned_files(files, layout, problems) for line in raw]
+        assert problems.sentences() == [], files[0][0]
+        assert [(row["source"], row["answer"]) for row in joined] == [("one", "üks"), ("two", "kaks")]
 
 
 def test_what_is_no_data_is_left_out_and_said() -> None:
