@@ -289,6 +289,8 @@ def _renamed(row: CellEstimate, statistic: str) -> CellEstimate:
 JURY = "jury"
 TIED = "tied"
 """Why a jury has no score where no point has the most votes."""
+FEW_MEMBERS = "few_members"
+"""Why a jury has no score where half of its members or fewer gave one on the scale."""
 JURY_RULES = ("majority", "median", "mean", "minimum")
 """On nominal criteria the last three have no meaning, and the majority is taken."""
 
@@ -301,7 +303,8 @@ def jury_name(members: Sequence[str], rule: str) -> str:
 def with_juries(found: Table, juries: Sequence[Sequence[str]], rule: str) -> Table:
     """The table with a row for each jury after the verdicts of its members on an item and criterion.
 
-    Members count by their first answer, on the scale and not N/A. A tied majority is a row without a score.
+    Members count by their first answer, on the scale and not N/A; more than half of them have to. A row without a
+    score says why: too few members, or a tied majority. An item that no member was asked about has no row.
     """
     if not juries:
         return found
@@ -315,29 +318,34 @@ def with_juries(found: Table, juries: Sequence[Sequence[str]], rule: str) -> Tab
             cell = list(group)
             yield from cell
             for members in juries:
-                voting = _voting([Row(*row[:width]) for row in cell], members)
-                if voting:
-                    yield (*_verdict_of(voting, jury_name(members, rule), rule), *cell[0][width:])
+                first = _first_answers([Row(*row[:width]) for row in cell], members)
+                if first:
+                    yield (*_verdict_of(first, members, rule), *cell[0][width:])
 
     return replace(found, rows=rows())
 
 
-def _voting(rows: Sequence[Row], members: Sequence[str]) -> list[Row]:
-    """The first answer of each member that gave a score on the scale."""
+def _first_answers(rows: Sequence[Row], members: Sequence[str]) -> list[Row]:
+    """The first answer of each member that has one, with or without a score."""
     first: dict[str, Row] = {}
     for row in rows:
         if row.rater_kind == "judge" and row.rater in members:
             first.setdefault(row.rater, row)
-    return [row for row in first.values() if row.score is not None and row.applicable and not row.missing_reason]
+    return list(first.values())
 
 
-def _verdict_of(voting: Sequence[Row], name: str, rule: str) -> Row:
-    scores = [float(row.score or 0.0) for row in voting]
-    used = "majority" if voting[0].level == "nominal" else rule
-    score = jury_score(scores, used)
-    return voting[0]._replace(
-        rater=name, rater_kind=JURY, score=score, score_label="", repeat=0, rationale_length=0,
-        missing_reason=TIED if score is None else None,
+def _verdict_of(first: Sequence[Row], members: Sequence[str], rule: str) -> Row:
+    """The row of a jury, of the first answers of its members; more than half N/A is N/A."""
+    half = len(set(members)) / 2
+    scores = [float(row.score) for row in first if row.score is not None and row.applicable and not row.missing_reason]
+    used = "majority" if first[0].level == "nominal" else rule
+    score, reason = None, FEW_MEMBERS
+    if len(scores) > half:
+        score, reason = jury_score(scores, used), TIED
+    not_applicable = sum(not row.applicable for row in first) > half
+    return first[0]._replace(
+        rater=jury_name(members, rule), rater_kind=JURY, score=score, score_label="", repeat=0, rationale_length=0,
+        applicable=not not_applicable, missing_reason=None if score is not None or not_applicable else reason,
     )  # fmt: skip
 
 

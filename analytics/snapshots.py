@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
-LAYOUT = 10
+LAYOUT = 11
 """Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
 change.
 """
@@ -92,15 +92,20 @@ def snapshot(
 
 
 def current_snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTINGS) -> tuple[Snapshot | None, bool]:
-    """The newest snapshot this version of the code has computed, and whether something has changed since."""
-    newest = Snapshot.objects.filter(campaign=campaign, **_identity(settings)).first()
-    return newest, newest is None or newest.revision != snapshot_revision(campaign, settings)
+    """The snapshot of the campaign as it stands, or else the newest, which is stale: (it or None, whether it is stale).
+
+    The newest need not be the current one: a slow worker may store what it began before others, and a run that is
+    cancelled brings an earlier revision back.
+    """
+    stored = Snapshot.objects.filter(campaign=campaign, **_identity(settings))
+    current = stored.filter(revision=snapshot_revision(campaign, settings)).first()
+    return current or stored.first(), current is None
 
 
 def is_stale(campaign: Campaign) -> bool:
-    """Whether something has changed since the newest snapshot over all raters; its content is not read."""
-    revisions = Snapshot.objects.filter(campaign=campaign, **_identity(DEFAULT_SETTINGS)).values_list("revision")
-    return revisions.first() != (snapshot_revision(campaign),)
+    """Whether there is no snapshot over all raters of the campaign as it stands; no content is read."""
+    stored = Snapshot.objects.filter(campaign=campaign, **_identity(DEFAULT_SETTINGS))
+    return not stored.filter(revision=snapshot_revision(campaign)).exists()
 
 
 def to_be_polled() -> list[Campaign]:

@@ -511,7 +511,7 @@ def _rereadable(raw: bytes | BinaryIO, copies: ExitStack) -> bytes | BinaryIO:
     """Content that can still be read when the next file of its container is open: what is unpacked is copied."""
     if isinstance(raw, bytes) or (raw.seekable() and not isinstance(raw, UnpackedStream)):
         return raw
-    copy = cast(BinaryIO, copies.enter_context(SpooledTemporaryFile(_IN_MEMORY)))
+    copy = cast(BinaryIO, copies.enter_context(SpooledTemporaryFile(_IN_MEMORY)))  # noqa: SIM115
     copyfileobj(raw, copy, PIECE)
     copy.seek(0)
     return copy

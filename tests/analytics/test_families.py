@@ -205,6 +205,25 @@ class TestJury:
                 assert jury_score(list(row), rule) == pytest.approx(wanted)
         assert jury_score([2.0, 1.0, 3.0], "minimum") == 1.0
 
+    def test_a_jury_needs_more_than_half_of_its_members(self, cast: Cast, rated: Campaign) -> None:
+        """d0: one of three has a score; d1: nobody; d2: two; d3: nobody was asked; d4: two say N/A."""
+        here = Verdict.objects.filter(criterion__key="fluency")
+        lost = {"Anna": ("d0", "d1"), "Bert, B": ("d0", "d1", "d2"), "Cecil": ("d1",)}
+        for name, items in lost.items():
+            mine = here.filter(run__judge__name=name, item__external_id__in=items)
+            mine.update(status=Verdict.Status.UNPARSED, score=None)
+        here.filter(item__external_id="d3").delete()
+        here.filter(item__external_id="d4").exclude(run__judge__name="Cecil").update(applicable=False, score=None)
+        for rule in ("majority", "mean"):
+            query = f'jury=Cecil,"Bert, B",Anna&jury_rule={rule}&where=criterion%3Dfluency'
+            file = cast.client("boris").get(f"/api/v1/projects/kassa/campaigns/{rated.pk}/ratings.csv?{query}")
+            lines = csv.DictReader(io.StringIO(b"".join(file.streaming_content).decode()))  # type: ignore[attr-defined]
+            mine = {row["item"]: row for row in lines if row["rater_kind"] == "jury"}
+            shown = {item: (mine[item]["score"], mine[item]["missing_reason"]) for item in ("d0", "d1", "d4")}
+            assert shown == {"d0": ("", "few_members"), "d1": ("", "few_members"), "d4": ("", "")}
+            assert [mine[item]["applicable"] for item in ("d0", "d4")] == ["true", "false"]
+            assert mine["d2"]["missing_reason"] in ("", "tied") and "d3" not in mine
+
     def test_a_jury_of_nobody_is_refused(self, rated: Campaign) -> None:
         for text, sentence in (
             ("Anna", "is no jury"),
