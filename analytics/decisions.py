@@ -49,6 +49,11 @@ class CampaignDecisions:
     def of_judge(self, judge: str) -> list[CellDecision]:
         return [cell for cell in self.cells if cell.row["judge"] == judge]
 
+    @property
+    def summaries(self) -> list[tuple[str, list[tuple[GateDecision.Use, int]]]]:
+        """Every judge with its summary."""
+        return [(judge, self.summary(judge)) for judge in self.judges]
+
     def summary(self, judge: str) -> list[tuple[GateDecision.Use, int]]:
         """How many criteria and languages have each decision, from the widest use."""
         counted = Counter(cell.use for cell in self.of_judge(judge))
@@ -62,17 +67,6 @@ def current_decisions(campaign: Campaign) -> CampaignDecisions | None:
         return None
     snapshot, is_stale = snapshots.current_snapshot(campaign=campaign, settings=settings_of(thresholds))
     return _decisions(thresholds, snapshot, is_stale)
-
-
-def judge_summaries(campaign: Campaign) -> list[tuple[str, list[tuple[GateDecision.Use, int]]]] | None:
-    """Of every judge how many criteria and languages have each decision, as last kept; None without thresholds."""
-    if current_thresholds(campaign.project) is None:
-        return None
-    kept = GateDecision.objects.filter(campaign=campaign).select_related("judge").order_by("pk")
-    latest = {(row.judge.name, row.criterion, row.language): Use(row.decision) for row in kept}
-    names = sorted({judge for judge, _criterion, _language in latest})
-    counted = {name: Counter(use for key, use in latest.items() if key[0] == name) for name in names}
-    return [(name, [(use, counted[name][use]) for use in ORDER if counted[name][use]]) for name in names]
 
 
 def decide_now(campaign: Campaign) -> CampaignDecisions:
@@ -104,12 +98,15 @@ def _decisions(thresholds: GateThresholds, snapshot: Snapshot | None, is_stale: 
 
 
 def to_be_decided(campaign: Campaign) -> GateSettings | None:
-    """Under what a campaign's decisions have to be computed anew; None where nothing changed or none are asked for."""
+    """Under what a campaign's decisions have to be computed anew, or those stored kept in the history; None where
+    nothing changed or none are asked for.
+    """
     thresholds = current_thresholds(campaign.project)
     if thresholds is None:
         return None
     settings = settings_of(thresholds)
-    return settings if snapshots.current_snapshot(campaign=campaign, settings=settings)[1] else None
+    snapshot, is_stale = snapshots.current_snapshot(campaign=campaign, settings=settings)
+    return settings if is_stale or snapshot is None or _changed_rows(snapshot, latest_decisions(campaign)) else None
 
 
 def open_decision_job(campaign: Campaign, thresholds: GateThresholds) -> Job | None:
@@ -121,10 +118,16 @@ def open_decision_job(campaign: Campaign, thresholds: GateThresholds) -> Job | N
 
 # --- history ---------------------------------------------------------------------------------------------------------
 def record_changes(snapshot: Snapshot) -> list[GateDecision]:
-    """Keep the decisions that differ from those before, and announce them; the same snapshot again changes nothing."""
+    """Keep the decisions that differ from those before, and announce them; the same snapshot again changes nothing.
+
+    Nor does one of an earlier state or of earlier thresholds, which a slow worker may bring after a newer one.
+    """
     thresholds = GateThresholds.objects.get(pk=snapshot.content["gate"]["thresholds"])
     with transaction.atomic():
-        campaign = Campaign.objects.select_for_update(no_key=True).get(pk=snapshot.campaign_id)
+        locked = Campaign.objects.select_for_update(no_key=True, of=("self",))
+        campaign = locked.select_related("project", "dataset", "rubric_version").get(pk=snapshot.campaign_id)
+        if not _is_current(snapshot, thresholds, campaign):
+            return []
         former = latest_decisions(campaign)
         changed = [
             GateDecision(
@@ -133,12 +136,11 @@ def record_changes(snapshot: Snapshot) -> list[GateDecision]:
                 criterion=row["criterion"],
                 language=row["language"],
                 decision=row["decision"],
-                former=before.decision if before else "",
+                former=before.decision if (before := former.get(_cell_key(row))) else "",
                 thresholds=thresholds,
                 facts=facts_of(row),
             )
-            for row in snapshot.content["decisions"]
-            if (before := former.get(_cell_key(row))) is None or before.decision != row["decision"]
+            for row in _changed_rows(snapshot, former)
         ]
         GateDecision.objects.bulk_create(changed)
         if changed:
@@ -149,6 +151,22 @@ def record_changes(snapshot: Snapshot) -> list[GateDecision]:
                 payload=_payload(campaign, changed),
             )
     return changed
+
+
+def _is_current(snapshot: Snapshot, thresholds: GateThresholds, campaign: Campaign) -> bool:
+    """Whether a snapshot has the decisions of the campaign as it stands, under the thresholds that hold."""
+    if current_thresholds(campaign.project) != thresholds:
+        return False
+    return snapshot.revision == snapshots.snapshot_revision(campaign, settings_of(thresholds))
+
+
+def _changed_rows(snapshot: Snapshot, former: Mapping[tuple[int, str, str], GateDecision]) -> list[dict[str, Any]]:
+    """The rows whose decision is not the one kept last."""
+    return [
+        row
+        for row in snapshot.content["decisions"]
+        if (before := former.get(_cell_key(row))) is None or before.decision != row["decision"]
+    ]
 
 
 def latest_decisions(campaign: Campaign) -> dict[tuple[int, str, str], GateDecision]:

@@ -139,7 +139,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
         return HttpResponse(status=204)
     page = NumbersPage(campaign=found, snapshot=snapshot, query=request.GET) if snapshot else None
     context = {"project": found.project, "campaign": found, "raters": raters, "refusal": refusal, "page": page}
-    context["judge_summaries"] = decisions.judge_summaries(found) if page and page.judges else None
+    context["decided"] = decisions.current_decisions(found) if page and page.judges else None
     told = {
         "snapshot": snapshot,
         "is_stale": is_stale,

@@ -17,7 +17,7 @@ from accounts import webhooks
 from accounts.models import AuditEntry, Delivery, Event
 from accounts.refusals import Refused
 from analytics import decisions, evidence, snapshots, tasks, thresholds
-from analytics.models import Computation, GateDecision, GateThresholds
+from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
 from analytics.reasons import CellDecision
 from analytics.stats.planning.gate import Decision
 from annotation.imports import storage
@@ -280,6 +280,47 @@ class TestStale:
     def _attempt(self, run: JudgeRun, item: Any, model: str, *, outcome: str = "replied") -> Attempt:
         call = Call.objects.create(run=run, item=item, state=Call.State.SETTLED)
         return Attempt.objects.create(call=call, number=1, outcome=outcome, served_model=model)
+
+    def test_a_late_or_returning_computation_is_not_taken_for_the_newest(self, cast: Cast) -> None:
+        """A worker begins at the first state and stores after the second is decided; then the second is taken back."""
+        campaign = rated_campaign(cast)
+        asked = decisions.settings_of(declared(cast))
+        judged(campaign, "Exact", exact())
+        assert uses(campaign) == {"Exact": "judge_alone"}
+        early = snapshots.snapshot(campaign=campaign, settings=asked)
+        later = judged(campaign, "Exact", guessing())
+        assert uses(campaign) == {"Exact": "humans_only"}
+        Snapshot.objects.filter(pk=early.pk).delete()
+        early.pk = None
+        early.save(force_insert=True)  # the late worker's
+        decisions.record_changes(early)
+        lead, there = cast.client("aino"), f"/api/v1/projects/kassa/campaigns/{campaign.pk}/decisions/"
+        self._shows(lead.get(there).json(), "humans_only")
+        assert [change.use.value for change in decisions.decision_history(campaign)] == ["humans_only", "judge_alone"]
+        assert decisions.to_be_decided(campaign) is None
+        Verdict.objects.filter(run=later).delete()
+        JudgeRun.objects.filter(pk=later.pk).update(state=JudgeRun.State.CANCELLED)
+        self._shows(lead.get(there).json(), "judge_alone")
+        scene.compute(campaign, decisions.to_be_decided(campaign))  # as the sweep does
+        assert [change.use.value for change in decisions.decision_history(campaign)][0] == "judge_alone"
+        assert decisions.to_be_decided(campaign) is None
+
+    def _shows(self, answer: dict[str, Any], use: str) -> None:
+        assert (answer["stale"], [each["decision"] for each in answer["decisions"]]) == (False, [use])
+
+    def test_the_numbers_page_marks_stale_decisions_of_a_closed_campaign(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast)
+        declared(cast)
+        judged(campaign, "Exact", exact())
+        assert uses(campaign) == {"Exact": "judge_alone"}
+        snapshots.snapshot(campaign=campaign)
+        Campaign.objects.update(state=Campaign.State.CLOSED)
+        lead, there, mark = cast.client("aino"), f"/p/kassa/numbers/{campaign.pk}/", "Something changed since these"
+        page = text(lead.get(there).content)
+        assert "Exact : Judge alone 1" in page and mark not in page
+        make.rubric(cast.kassa, make.criterion("tone", tuple(POINTS), question={"en": "How is the tone?"}), key="gate")
+        page = text(lead.get(there).content)
+        assert "Exact : Judge alone 1" in page and mark in page
 
 
 class TestThresholds:
