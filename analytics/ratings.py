@@ -318,9 +318,10 @@ def scale(criterion: Criterion) -> Scale:
 
 
 def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
-    """One run of each judge on the campaign's items and rubric version: of those with nothing left to ask the one with
-    most repeats, of these the newest. A run under way or cancelled so replaces no finished one, one on an earlier
-    version none on a later, and one that asked once none that asked three times.
+    """One run of each judge on the campaign's items and rubric version: of those with nothing left to ask and with
+    verdicts the one with most repeats, of these the newest. A run under way, cancelled or without a verdict so replaces
+    no finished one, one on an earlier version none on a later, one with failed calls no complete one on the same
+    version, and one that asked once none that asked three times.
     """
     return newest_runs_on(dataset=campaign.dataset, rubric_version=campaign.rubric_version_id)
 
@@ -341,11 +342,17 @@ def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRu
     """The same on a dataset and a rubric version, by primary key, whether or not a campaign has them."""
     here = _runs_on(dataset, rubric_version)
     asking = Call.objects.filter(run=OuterRef("pk"), state__in=[Call.State.WAITING, Call.State.LEASED])
+    failed = Call.objects.filter(run=OuterRef("pk"), state=Call.State.FAILED)
     cancelled = Q(state=JudgeRun.State.CANCELLED)
     of_judge = (
         here.filter(judge=OuterRef("judge"))
-        .annotate(asking=Exists(asking), is_cut=ExpressionWrapper(cancelled, output_field=BooleanField()))
-        .order_by("asking", "is_cut", "-dataset_id", "-repeats", "-pk")
+        .annotate(
+            asking=Exists(asking),
+            is_cut=ExpressionWrapper(cancelled, output_field=BooleanField()),
+            has_verdicts=Exists(Verdict.objects.filter(run=OuterRef("pk"))),
+            has_failed=Exists(failed),
+        )
+        .order_by("-has_verdicts", "asking", "is_cut", "-dataset_id", "has_failed", "-repeats", "-pk")
     )
     return here.filter(pk=Subquery(of_judge.values("pk")[:1])).select_related("judge").order_by("judge__name")
 

@@ -302,7 +302,7 @@ class TestStale:
         JudgeRun.objects.filter(pk=later.pk).update(state=JudgeRun.State.CANCELLED)
         self._shows(lead.get(there).json(), "judge_alone")
         scene.compute(campaign, decisions.to_be_decided(campaign))  # as the sweep does
-        assert [change.use.value for change in decisions.decision_history(campaign)][0] == "judge_alone"
+        assert decisions.decision_history(campaign)[0].use.value == "judge_alone"
         assert decisions.to_be_decided(campaign) is None
 
     def _shows(self, answer: dict[str, Any], use: str) -> None:
@@ -411,7 +411,10 @@ class TestSurfaces:
             assert all(remedy["sentence"] in page for remedy in shown["would_change_it"])
         assert Delivery.objects.count() == 1  # asking again changes nothing
 
-    @pytest.mark.parametrize("asked", [{"fail_on": "SOMETIMES"}, {"judge": ["Nobody"]}, {"campaign": "x"}])
+    @pytest.mark.parametrize(
+        "asked",
+        [{"fail_on": "SOMETIMES"}, {"fail_on": ""}, {"fail_on": " ,"}, {"judge": ["Nobody"]}, {"campaign": "x"}],
+    )
     def test_wrong_usage_ends_with_two(self, cast: Cast, asked: dict[str, Any]) -> None:
         campaign = rated_campaign(cast)
         declared(cast)
@@ -419,6 +422,22 @@ class TestSurfaces:
         with pytest.raises(CommandError) as wrong:
             self._gate(asked.pop("campaign", campaign), **asked)
         assert wrong.value.returncode == 2
+
+    def test_a_run_of_failed_calls_hides_no_bad_judge(self, cast: Cast) -> None:
+        """A dead run and one with a failed call replace no complete one; a judge with a dead run only fails."""
+        campaign = rated_campaign(cast)
+        declared(cast)
+        judged(campaign, "Guessing", guessing())
+        broken, dead, lost = (judged(campaign, name, exact(), repeats=3) for name in ("Guessing", "Guessing", "Lost"))
+        Verdict.objects.filter(run__in=(dead, lost)).delete()
+        item = campaign.dataset.items.order_by("ordinal")[0]
+        Call.objects.bulk_create(Call(run=run, item=item, state=Call.State.FAILED) for run in (dead, broken, lost))
+        status, out, _error = self._gate(campaign, as_json=True, criterion=["tone"])
+        shown = {each["judge"]: each["decision"] for each in json.loads(out)}
+        assert (status, shown) == (1, {"Guessing": "humans_only", "Lost": "insufficient"})
+        status, out, _error = self._gate(campaign, judge=["Lost"])
+        assert status == 1 and f"Its run {lost.pk} has no verdict" in out and out.startswith("INSUFFICIENT")
+        assert self._gate(campaign, judge=["Lost"], fail_on="none")[0] == 0
 
     def _gate(self, campaign: Any, **asked: Any) -> tuple[int, str, str]:
         out, error = StringIO(), StringIO()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -16,8 +17,9 @@ from django.core.management.base import BaseCommand, CommandError
 from accounts.refusals import Refused
 from analytics import decisions
 from analytics.api.decisions import DecisionSerializer
+from analytics.decisions import CampaignDecisions
 from analytics.models import GateDecision
-from analytics.reasons import CellDecision
+from analytics.reasons import CellDecision, Condition, Remedy
 from annotation.models import Campaign
 
 FAILING, UNDECIDED = 1, 2  # exit statuses
@@ -46,7 +48,8 @@ class Command(BaseCommand):
             current = decisions.decide_now(target)
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=UNDECIDED) from None
-        chosen = _chosen(current.cells, {name: asked[name] for name in ("judge", "criterion", "language")})
+        cells = [*current.cells, *_without_scores(current)]
+        chosen = _chosen(cells, {name: asked[name] for name in ("judge", "criterion", "language")})
         if as_json:
             self.stdout.write(json.dumps([DecisionSerializer(cell).data for cell in chosen], default=str))
         else:
@@ -67,28 +70,60 @@ def _campaign(number: str) -> Campaign:
 
 
 def _failing(written: str) -> set[str]:
-    names = {name.strip().casefold() for name in written.split(",") if name.strip()} - {"none"}
+    names = {name.strip().casefold() for name in written.split(",") if name.strip()}
+    if not names:
+        raise CommandError("--fail-on names no decision. For none, write --fail-on none.", returncode=UNDECIDED)
+    names -= {"none"}
     if unknown := sorted(names - set(GateDecision.Use.values)):
         known = ", ".join(use.upper() for use in GateDecision.Use.values)
         raise CommandError(f"There is no decision {unknown[0]}. There are: {known}.", returncode=UNDECIDED)
     return names
 
 
+def _without_scores(current: CampaignDecisions) -> list[CellDecision]:
+    """A decision for each judge whose run gave no score, so that a pipeline does not pass over it: INSUFFICIENT."""
+    judges = current.snapshot.content["judges"] if current.snapshot else []
+    nothing = {
+        "decision": GateDecision.Use.INSUFFICIENT.value, "criterion": "", "language": "",
+        "n_items": 0, "n_clusters": 0, "n_raters": 0,
+    }  # fmt: skip
+    rows = [{**nothing, "judge": each["name"], "judge_id": each["judge"], "run": each["run"]} for each in judges]
+    return [_NoScores(row, current.thresholds) for row in rows if row["judge"] not in current.judges]
+
+
+class _NoScores(CellDecision):
+    """The decision about a judge whose run gave no verdict; without criterion and language."""
+
+    @cached_property
+    def conditions(self) -> list[Condition]:
+        return []
+
+    @property
+    def reasons(self) -> list[str]:
+        return [f"Its run {self.row['run']} has no verdict: its calls failed, or are still to be made."]
+
+    @property
+    def remedies(self) -> list[Remedy]:
+        return [Remedy("judge", "Repeat the failed calls on the page of the run, or run the judge again.")]
+
+
 def _chosen(cells: Iterable[CellDecision], wanted: dict[str, list[str]]) -> list[CellDecision]:
+    """The decisions that were asked for; judges without a verdict are left out by their name only."""
     chosen = list(cells)
     for name, texts in wanted.items():
-        known = sorted({cell.row[name] for cell in chosen})
-        if unknown := [text for text in texts if text not in known]:
-            sentence = f"No decision has the {name} {unknown[0]}. There are: {', '.join(known) or 'none'}."
+        named = [cell for cell in chosen if name == "judge" or not isinstance(cell, _NoScores)]
+        known = sorted({cell.row[name] for cell in named})
+        if known and (unknown := [text for text in texts if text not in known]):
+            sentence = f"No decision has the {name} {unknown[0]}. There are: {', '.join(known)}."
             raise CommandError(sentence, returncode=UNDECIDED)
-        chosen = [cell for cell in chosen if not texts or cell.row[name] in texts]
+        chosen = [cell for cell in chosen if not texts or cell.row[name] in texts or cell not in named]
     if not chosen:
         raise CommandError("Nothing is decided: no judge has been run on the campaign's items.", returncode=UNDECIDED)
     return chosen
 
 
 def _written(cell: CellDecision) -> str:
-    about = (cell.row["judge"], cell.row["criterion"], cell.row["language"], cell.basis)
+    about = filter(None, (cell.row["judge"], cell.row["criterion"], cell.row["language"], cell.basis))
     head = f"{cell.use.value.upper():<22} {' · '.join(about)}"
     reasons = [f"    {reason}" for reason in cell.reasons]
     return "\n".join((head, *reasons, *(f"    → {remedy.sentence}" for remedy in cell.remedies)))
