@@ -25,7 +25,7 @@ import orjson
 
 from accounts.inputs import storable, storable_value
 from judging.prompts import Message
-from judging.replies import CUT_OFF, tool_arguments
+from judging.replies import CUT_OFF, VERDICTS_TOOL, answer_text, plain_text
 
 if TYPE_CHECKING:
     import httpx2
@@ -41,7 +41,6 @@ _RETRYABLE: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 FORMATS: Final = ("json_schema", "json_object", "tool_call", "none")
 """The forms in which a reply is asked for, the strictest first; `none` leaves it to the words of the prompt."""
-_TOOL: Final = "verdicts"
 _MANY_BRACKETS: Final = 300
 _RENAMED: Final = {TOKEN_LIMITS[0]: TOKEN_LIMITS[1], TOKEN_LIMITS[1]: TOKEN_LIMITS[0]}
 LARGEST_BODY: Final = 8 * 2**20  # bytes of a reply that are read; of one that is packed, fewer: they unpack
@@ -269,8 +268,8 @@ def _response_format(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "none":
         return {}
     if kind == "tool_call":
-        function = {"name": _TOOL, "description": "The verdicts on the material.", "parameters": dict(schema)}
-        chosen = {"type": "function", "function": {"name": _TOOL}}
+        function = {"name": VERDICTS_TOOL, "description": "The verdicts on the material.", "parameters": dict(schema)}
+        chosen = {"type": "function", "function": {"name": VERDICTS_TOOL}}
         return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
     if kind == "json_object":
         return {"response_format": {"type": kind}}
@@ -491,11 +490,13 @@ def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
     choices = reply.get("choices")
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message = _object(choice.get("message"))
-    message_parts = {name: _text(message.get(name))[:LONGEST_TEXT] for name in _SAID if message.get(name)}
-    if not message_parts.get("content") and (arguments := tool_arguments(message)):
-        message_parts["content"] = arguments[:LONGEST_TEXT]
-    ended = _text(choice.get("finish_reason"))[:80] or None
-    kept = {name: _text(reply.get(name))[:200] for name in ("id", "model", "system_fingerprint") if reply.get(name)}
+    message_parts = {name: plain_text(message.get(name))[:LONGEST_TEXT] for name in _SAID if message.get(name)}
+    if answer := answer_text(message):
+        message_parts["content"] = answer[:LONGEST_TEXT]
+    ended = plain_text(choice.get("finish_reason"))[:80] or None
+    kept = {
+        name: plain_text(reply.get(name))[:200] for name in ("id", "model", "system_fingerprint") if reply.get(name)
+    }
     usage = {name: _count(count) for name, count in list(_object(reply.get("usage")).items())[:40]}
     return {
         **kept,
@@ -518,13 +519,13 @@ def _answer(
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message, usage = _object(choice.get("message")), _object(reply.get("usage"))
     return ProviderAnswer(
-        text=text if (text := _text(message.get("content"))).strip() else tool_arguments(message) or text,
-        finish_reason=_text(choice.get("finish_reason")) or None,
-        refusal=_text(message.get("refusal")) or None,
-        reasoning=_text(message.get("reasoning_content") or message.get("reasoning")),
+        text=answer_text(message),
+        finish_reason=plain_text(choice.get("finish_reason")) or None,
+        refusal=plain_text(message.get("refusal")) or None,
+        reasoning=plain_text(message.get("reasoning_content") or message.get("reasoning")),
         tokens_in=_count(usage.get("prompt_tokens")),
         tokens_out=_count(usage.get("completion_tokens")),
-        served_model=_text(reply.get("model")),
+        served_model=plain_text(reply.get("model")),
         latency=latency,
         raw=reply,
         dropped=dropped,
@@ -534,12 +535,6 @@ def _answer(
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):  # content in parts
-        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
-    return value if isinstance(value, str) else ""
 
 
 def _count(value: Any) -> int | None:

@@ -23,6 +23,8 @@ from judging.prompts import NOT_APPLICABLE, CriterionBrief, PromptVariant, check
 
 Status = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
 
+VERDICTS_TOOL: Final = "verdicts"
+"""The tool that a judge is asked to call where its model takes no other form of a reply."""
 ENDED: Final = frozenset({"stop", "tool_calls"})
 CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _SCORE_FIELDS: Final = ("score", "rating", "grade", "label", "answer", "result")
@@ -162,28 +164,47 @@ def _agreed(criterion: CriterionBrief, readings: list[Reading]) -> Reading:
 def reply_text(reply: Mapping[str, Any]) -> str:
     """The text of a stored reply (a chat completion), for people to read.
 
-    Its content, else what it calls a tool with, else its refusal, else its reasoning; without any, the finish reason in
-    parentheses. A reply of another shape is shown as JSON; without a reply the text is empty.
+    Its answer, else its refusal, else its reasoning; without any, the finish reason in parentheses. A reply of another
+    shape is shown as JSON; without a reply the text is empty.
     """
     try:
         choice = reply["choices"][0]
-        texts = [choice["message"].get(part) for part in ("content", "refusal", "reasoning_content", "reasoning")]
-        texts.insert(1, tool_arguments(choice["message"]))
+        texts = [choice["message"].get(part) for part in ("refusal", "reasoning_content", "reasoning")]
+        texts.insert(0, answer_text(choice["message"]))
         finish_reason = f"({choice.get('finish_reason')})"
     except (LookupError, TypeError, AttributeError):
         return json.dumps(reply, ensure_ascii=False, indent=2) if reply else ""
     return next((text for text in texts if isinstance(text, str) and text.strip()), finish_reason)
 
 
-def tool_arguments(message: Mapping[str, Any]) -> str:
-    """What the first tool that a message calls is called with, as text; empty without any."""
+def answer_text(message: Mapping[str, Any]) -> str:
+    """The answer in a message: what it calls our tool with, else its content, else what it calls another tool with.
+
+    Words beside a call of our tool are no answer.
+    """
+    name, arguments = _tool_call(message)
+    content = plain_text(message.get("content"))
+    if arguments and (name == VERDICTS_TOOL or not content.strip()):
+        return arguments
+    return content
+
+
+def plain_text(value: Any) -> str:
+    """A text, or the joined texts of content in parts; empty for anything else."""
+    if isinstance(value, list):
+        return "".join(plain_text(part.get("text")) for part in value if isinstance(part, dict))
+    return value if isinstance(value, str) else ""
+
+
+def _tool_call(message: Mapping[str, Any]) -> tuple[str, str]:
+    """The name of the first tool that a message calls, and what it is called with, as text; empty without any."""
     try:
-        arguments = message["tool_calls"][0]["function"]["arguments"]
-    except (LookupError, TypeError):
-        return ""
-    if isinstance(arguments, dict):
-        return json.dumps(arguments, ensure_ascii=False)
-    return arguments if isinstance(arguments, str) else ""
+        function = message["tool_calls"][0]["function"]
+        name, arguments = plain_text(function.get("name")), function["arguments"]
+    except (LookupError, TypeError, AttributeError):
+        return "", ""
+    text = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else plain_text(arguments)
+    return name, "" if text.strip() in ("", "{}") else text
 
 
 # --- From an offer to a reading -------------------------------------------------------------------------------------

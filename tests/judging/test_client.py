@@ -15,9 +15,18 @@ from typing import Any
 import orjson
 import pytest
 
-from judging.client import Connection, Endpoint, ProviderAnswer, ProviderRefused, ProviderUnavailable, ask, connect
+from judging.client import (
+    Connection,
+    Endpoint,
+    ProviderAnswer,
+    ProviderRefused,
+    ProviderUnavailable,
+    ask,
+    connect,
+    stored_answer,
+)
 from judging.prompts import Message, PromptVariant, render, response_schema
-from judging.replies import parse
+from judging.replies import parse, reply_text
 from tests.judging.briefs import DIALOGUE, EMPATHY, GRAMMAR
 from tests.provider_server import RunningProvider, running_provider
 
@@ -310,6 +319,27 @@ def test_content_in_parts_is_joined() -> None:
     parts = [{"type": "text", "text": '{"gram'}, {"type": "text", "text": 'mar": 1}'}, {"type": "image"}]
     _, answer = against(orjson.dumps({"choices": [{"message": {"content": parts}}]}))
     assert isinstance(answer, ProviderAnswer) and answer.text == '{"grammar": 1}'
+
+
+@pytest.mark.parametrize(
+    ("content", "tool", "arguments", "text"),
+    [
+        ("I will now record the verdict.", "verdicts", '{"score": 4}', '{"score": 4}'),
+        ("Score: 2 would be too low." + " " * 2**19, "verdicts", '{"score": 4}', '{"score": 4}'),
+        ([{"type": "text", "text": "Score: 2?"}], "verdicts", {"score": 4}, '{"score": 4}'),
+        ('{"score": 2}', "verdicts", "{}", '{"score": 2}'),
+        ('{"score": 2}', "web_search", '{"score": 4}', '{"score": 2}'),
+        (" ", "record", '{"score": 4}', '{"score": 4}'),
+    ],
+)
+def test_a_call_of_our_tool_is_the_answer_and_not_the_words_beside_it(
+    content: Any, tool: str, arguments: Any, text: str
+) -> None:
+    called = [{"type": "function", "function": {"name": tool, "arguments": arguments}}]
+    reply = {"choices": [{"message": {"content": content, "tool_calls": called}, "finish_reason": "tool_calls"}]}
+    _, answer = against(orjson.dumps(reply))
+    assert isinstance(answer, ProviderAnswer) and answer.text == text
+    assert stored_answer(answer.raw).text == reply_text(answer.raw) == text
 
 
 def test_what_no_database_can_hold_is_replaced() -> None:
