@@ -107,10 +107,15 @@ def take_calls(
 def _reuse_replies(
     run: JudgeRun, writer: CallRequestWriter, call_requests: Sequence[CallRequest], now: datetime
 ) -> frozenset[int]:
-    """Settle the calls whose request has had a reply in another run of the judge; returns them."""
+    """Settle the calls whose request has had a reply in another run of the judge; returns them.
+
+    A call that has an attempt besides the one that it repairs is sent.
+    """
     untried = {call_request.call.pk: call_request for call_request in call_requests}
-    for call in Attempt.objects.filter(call__in=[*untried], call__repairs=None).values_list("call", flat=True):
-        untried.pop(call, None)
+    repaired = {call_request.call.repairs_id for call_request in call_requests}
+    for call, attempt in Attempt.objects.filter(call__in=[*untried]).values_list("call", "pk"):
+        if attempt not in repaired:  # it was tried before, or is repeated
+            untried.pop(call, None)
     keys = {call_request.reply_key for call_request in untried.values()}
     replied = Attempt.objects.filter(reply_key__in=keys, outcome=Attempt.Outcome.REPLIED)
     known = replied.filter(call__state=Call.State.SETTLED, call__run__judge=run.judge_id).exclude(reply={})
@@ -135,9 +140,10 @@ def _reuse_replies(
 def _reused_outcome(call_request: CallRequest, source: Attempt, variant: PromptVariant, now: datetime) -> CallOutcome:
     """The outcome of a request that is not sent, for its reply is known: it costs nothing and reserves nothing."""
     answer = client.stored_answer(source.reply)
+    repaired = call_request.call.repairs  # its only attempt so far
     attempt = Attempt(
         call=call_request.call,
-        number=2 if call_request.call.repairs_id else 1,
+        number=repaired.number + 1 if repaired else 1,
         outcome=Attempt.Outcome.REUSED,
         reply=source.reply,
         served_model=source.served_model,

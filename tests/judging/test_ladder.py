@@ -118,6 +118,22 @@ class TestRepair:
         assert finished(run).verdicts == {"ok": 2}
         assert len(Attempt.objects.latest("pk").request["messages"]) == 2, "asked from the start"
 
+    def test_a_repeated_call_is_sent_also_where_an_earlier_run_had_the_same_repair(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        provider.control(next=["unparsable", "wrong_keys"])
+        first = self.repairing(cast)
+        finished(first)
+        options = {"judge": first.judge, "dataset": first.dataset, "rubric_version": first.rubric_version}
+        run = runs.start_judge_run(**options)
+        assert finished(run).reused == 2
+        assert runs.rerun_failed(run=run, statuses=["unparsed"]) == 1
+        provider.control(next=["unparsable"])
+        assert finished(run).verdicts == {"ok": 2}
+        outcomes = Attempt.objects.filter(call__run=run).order_by("number").values_list("number", "outcome")
+        assert list(outcomes) == [(1, "reused"), (2, "reused"), (3, "replied"), (4, "replied")]
+        assert provider.control()["requests"] == 4
+
     def test_what_is_no_slip_of_form_is_not_asked_again(self, cast: Cast, provider: RunningProvider) -> None:
         provider.control(next=["refusal", "truncated", "content_filter", "out_of_range"])
         run = self.repairing(cast, items=4)
