@@ -16,6 +16,8 @@ from judging.prompts import CriterionBrief
 from judging.replies import NUMBER, Reading
 
 LEAST_MASS: Final = 0.5  # of the probability that must lie on points of the scale
+MOST_OPEN_MASS: Final = 0.01  # of the probability that may lie on tokens that can be the beginning of a longer score
+MOST_POINTS: Final = 10_001  # of a stepped scale that are looked at
 
 
 def weighed(
@@ -24,7 +26,8 @@ def weighed(
     """The readings with expected score and confidence, where the reply has the probabilities of a score's token.
 
     The token must be the whole score; the alternatives to it that are points of the scale are weighed by their
-    probability. Without them, or with less than half of the probability on the scale, a reading stays as it is.
+    probability. Without them, or with less than half of the probability on the scale, a reading stays as it is; so it
+    does where the token or an alternative may be the beginning of a longer score ("1" of "10", "3" of "3.5").
     """
     tokens = _tokens(reply)
     if not tokens:
@@ -58,7 +61,14 @@ def _weighed(
     written = str(token.get("token")).strip(' "')
     if not re.fullmatch(NUMBER, written) or float(written) != reading.score or re.match(r"[\d.]", following):
         return reading
-    masses = _masses(token, criterion)
+    alternatives = _alternatives(token)
+    beginnings = _beginnings(alternatives, criterion)
+    if sum(mass for other, mass in alternatives if other in beginnings) > MOST_OPEN_MASS:
+        return reading
+    masses: dict[float, float] = {}
+    for other, mass in alternatives:
+        if other not in beginnings and re.fullmatch(NUMBER, other) and criterion.is_on_scale(float(other)):
+            masses[float(other)] = masses.get(float(other), 0.0) + mass
     on_scale = sum(masses.values())
     if reading.score not in masses or on_scale < LEAST_MASS:
         return reading
@@ -66,17 +76,38 @@ def _weighed(
     return replace(reading, expected=expected, confidence=min(1.0, masses[reading.score] / on_scale))
 
 
-def _masses(token: Mapping[str, Any], criterion: CriterionBrief) -> dict[float, float]:
-    """The probability of each point of the scale among a token and its alternatives."""
+def _alternatives(token: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """A token and its alternatives, without spaces and quotation marks, and the probability of each."""
     listed = token.get("top_logprobs")
-    alternatives = [other for other in listed if isinstance(other, dict)] if isinstance(listed, list) else []
-    if not any(other.get("token") == token.get("token") for other in alternatives):
-        alternatives.append(dict(token))
-    masses: dict[float, float] = {}
-    for other in alternatives:
-        written, logged = str(other.get("token")).strip(' "'), other.get("logprob")
-        if isinstance(logged, int | float) and logged <= 0 and re.fullmatch(NUMBER, written):
-            score = float(written)
-            if criterion.is_on_scale(score):
-                masses[score] = masses.get(score, 0.0) + math.exp(logged)
-    return masses
+    others = [other for other in listed if isinstance(other, dict)] if isinstance(listed, list) else []
+    if not any(other.get("token") == token.get("token") for other in others):
+        others.append(dict(token))
+    return [
+        (str(other.get("token")).strip(' "'), math.exp(logged))
+        for other in others
+        if isinstance(logged := other.get("logprob"), int | float) and logged <= 0
+    ]
+
+
+def _beginnings(alternatives: Sequence[tuple[str, float]], criterion: CriterionBrief) -> set[str]:
+    """Those of the alternatives that may be the beginning of a longer score.
+
+    Where a token of several digits is listed, whole numbers of as many digits are one token, and no other begins them.
+    On a scale that takes any number between its ends, every number may go on.
+    """
+    texts = {other for other, _mass in alternatives if other}
+    if not criterion.step and (criterion.is_range or criterion.level == "interval"):
+        return {text for text in texts if re.fullmatch(NUMBER, text)}
+    digits = max((len(text) for text in texts if text.isdecimal()), default=1)
+    longer = [point for point in _written_points(criterion) if not point.isdecimal() or len(point) > digits]
+    return {text for text in texts if any(point.startswith(text) and point != text for point in longer)}
+
+
+def _written_points(criterion: CriterionBrief) -> list[str]:
+    """The points of a scale as they are written: "10" and "2.5"."""
+    if criterion.is_range and criterion.step:
+        count = min(MOST_POINTS, round((criterion.high - criterion.low) / criterion.step) + 1)
+        values = [round(criterion.low + number * criterion.step, 9) for number in range(count)]
+    else:
+        values = [point.value for point in criterion.points]
+    return [str(int(value)) if float(value).is_integer() else repr(float(value)) for value in values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -13,13 +14,19 @@ from django.urls import reverse
 from judging import judges, runs
 from judging.models import Attempt, Call, JudgeRun, ModelCapability
 from judging.probabilities import weighed
+from judging.prompts import CriterionBrief
 from judging.replies import Reading
 from tests.cast import Cast
-from tests.judging.briefs import EMPATHY, GRAMMAR
+from tests.judging.briefs import EMPATHY, GRAMMAR, LENGTH, point_briefs
 from tests.judging.test_runs import declared, started, worked
 from tests.provider_server import RunningProvider
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+TO_TEN = replace(EMPATHY, points=point_briefs(*range(1, 11)))
+TENS = replace(EMPATHY, points=point_briefs(5, 10))
+HALVES = replace(EMPATHY, points=point_briefs(3, 3.5, 4))
+SIGNED = replace(EMPATHY, points=point_briefs(-1, 0, 1))
 
 
 def finished(run: JudgeRun) -> runs.RunProgress:
@@ -212,3 +219,27 @@ class TestProbabilities:
         )
         assert reading.confidence == pytest.approx(0.6 / 0.9)
         assert reading.expected == pytest.approx((2 * 0.6 + 1 * 0.2) / 0.9)
+
+    @pytest.mark.parametrize(
+        ("criterion", "score", "shares", "expected"),
+        [
+            (TO_TEN, 9, {"9": 0.55, "1": 0.45}, None),  # one digit a token: "1" may be the start of "10"
+            (TO_TEN, 1, {"1": 0.9, "2": 0.1}, None),
+            (TO_TEN, 9, {"9": 0.6, "10": 0.3, "1": 0.1}, 0.6 * 9 + 0.3 * 10 + 0.1 * 1),  # "10" is a token
+            (TO_TEN, 9, {"9": 0.75, "8": 0.245, "1": 0.005}, (0.75 * 9 + 0.245 * 8) / 0.995),
+            (TENS, 5, {"5": 0.55, "1": 0.45}, None),
+            (HALVES, 3, {"3": 0.8, "4": 0.2}, None),  # "3" may be the start of "3.5"
+            (SIGNED, 1, {"1": 0.6, "-": 0.4}, None),
+            (replace(LENGTH, is_range=True), 50, {"50": 0.8, "60": 0.2}, None),
+            (replace(LENGTH, is_range=True, step=10), 50, {"50": 0.8, "60": 0.2}, 52.0),
+        ],
+    )
+    def test_the_beginning_of_a_longer_score_is_not_taken_for_a_score(
+        self, criterion: CriterionBrief, score: float, shares: dict[str, float], expected: float | None
+    ) -> None:
+        others = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
+        content = [{"token": '{"score": '}, {**others[0], "top_logprobs": others}, {"token": "}"}]
+        reply = {"choices": [{"logprobs": {"content": content}}]}
+        (reading,) = weighed([Reading(criterion.key, "ok", score)], reply=reply, criteria=[criterion])
+        assert reading.expected == (None if expected is None else pytest.approx(expected))
+        assert (reading.confidence is None) == (expected is None)
