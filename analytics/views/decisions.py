@@ -205,8 +205,8 @@ class ThresholdsForm(forms.Form):
     alpha_ceiling = forms.FloatField(
         label=gettext_lazy("Rubric problem below (α)"),
         help_text=gettext_lazy(
-            "If the whole interval of α is below this value (default 0.2), "
-            "and that of AC below the next one (default 0.4), the rubric is the problem."
+            "Default 0.2. If the whole interval of α is below this value, "
+            "and that of AC below the next one, the rubric is the problem."
         ),
     )
     ac_ceiling = forms.FloatField(
