@@ -9,16 +9,60 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
 from analytics import agreement, answers, computing, questions, tasks
 from analytics.agreement import PARTS, AgreementPart
 from analytics.questions import NumbersQuestion, QuestionChoices
-from analytics.views.agreement_sections import ABOUT, COEFFICIENT_NAMES, EMPTY, TITLES, AgreementSection
+from analytics.views.agreement_sections import COEFFICIENT_NAMES, TITLES, AgreementSection
 from analytics.views.explore import AnswerPage, QuestionForm, criterion_names
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign
+
+SECTION_NOTES = {
+    "matrix": gettext_lazy("Large: the coefficient, with its interval. Below: percent agreement and Gwet’s AC."),
+    "annotators": gettext_lazy(
+        "The coefficient without the annotator, and the change: without minus with. Above 0: the others agree better "
+        "without this annotator."
+    ),
+    "pairs": gettext_lazy(
+        "Cohen’s κ of two annotators on the items that both scored; on ordered scales with quadratic weights."
+    ),
+    "classes": gettext_lazy(
+        "Of the items with two scores or more: all scores are the same, some are, no two are. With more raters fewer "
+        "items are in the first class."
+    ),
+    "raters": gettext_lazy(
+        "How reliable the mean score would be with 1 to 10 raters per item (Spearman-Brown formula). It is a "
+        "projection, so it has no interval."
+    ),
+    "panels": gettext_lazy("Two panels on the items that both scored, by the panels’ means and modes of each item."),
+    "criteria": gettext_lazy(
+        "Spearman’s ρ of two criteria over the annotators’ means of the items. Criteria that always move together "
+        "measure one thing."
+    ),
+    "applicability": gettext_lazy("Do annotators agree on where a criterion does not apply? N/A is never a score."),
+    "rationales": gettext_lazy("Share of ratings with a rationale, and their median length. No text is shown."),
+    "time": gettext_lazy("Each item counts in the time of its last rating, so that its ratings stay together."),
+    "items": gettext_lazy(
+        "Spread: mean distance of two annotators’ scores of the item, 0 to 1. The files contain every item."
+    ),
+}
+EMPTY_SECTIONS = {
+    "matrix": gettext_lazy("Agreement needs two annotators who score the same items."),
+    "annotators": gettext_lazy("Leaving one annotator out needs three annotators who are known as persons."),
+    "pairs": gettext_lazy("Pairs need two annotators, known as persons, who share items."),
+    "classes": gettext_lazy("Classes need items with two scores or more."),
+    "raters": gettext_lazy("The curve needs two annotators, two items and scores in order, or two labels."),
+    "panels": gettext_lazy("This campaign has no two panels on the same items."),
+    "criteria": gettext_lazy("Correlations need two criteria with scores in order on the same items."),
+    "applicability": gettext_lazy("Nobody has answered “not applicable”."),
+    "rationales": gettext_lazy("Nothing is rated yet."),
+    "time": gettext_lazy("All items were rated in one period. Agreement over time needs two."),
+    "items": gettext_lazy("Annotators do not differ on any item with two scores."),
+}
 
 
 @require_safe
@@ -90,8 +134,8 @@ def _part_context(
     return {
         "part": part,
         "part_title": TITLES[part.name],
-        "part_about": ABOUT[part.name],
-        "part_empty": EMPTY[part.name],
+        "part_about": SECTION_NOTES[part.name],
+        "part_empty": EMPTY_SECTIONS[part.name],
         "shown": shown,
         "snapshot": snapshot,
         "is_stale": is_stale,
@@ -139,4 +183,5 @@ def _addresses(
     }
     alone = reverse("numbers_agreement_part", args=[*here, part.name])
     this = f"{alone}?{question.query}" if question.query else alone
+    found["csv"] += f"{'&' if query else '?'}part=agreement-{part.name}"
     return {**found, **labels, "this": this, "alone": alone, "api": reverse("api_estimates", args=here) + query}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 from urllib.parse import urlencode
 
@@ -41,48 +42,6 @@ TITLES = {
     "rationales": gettext_lazy("Rationales, annotators and judges"),
     "time": gettext_lazy("Agreement over time"),
     "items": gettext_lazy("Items on which annotators differ most"),
-}
-ABOUT = {
-    "matrix": gettext_lazy("Large: the coefficient, with its interval. Below: percent agreement and Gwet’s AC."),
-    "annotators": gettext_lazy(
-        "The coefficient without the annotator, and the change: without minus with. Above 0: the others agree better "
-        "without this annotator."
-    ),
-    "pairs": gettext_lazy(
-        "Cohen’s κ of two annotators on the items that both scored; on ordered scales with quadratic weights."
-    ),
-    "classes": gettext_lazy(
-        "Of the items with two scores or more: all scores are the same, some are, no two are. With more raters fewer "
-        "items are in the first class."
-    ),
-    "raters": gettext_lazy(
-        "Reliability of the mean of so many raters by Spearman-Brown, from the variances of items, raters and the "
-        "rest. No raters were resampled, and there is no interval."
-    ),
-    "panels": gettext_lazy("Two panels on the items that both scored, by the panels’ means and modes of each item."),
-    "criteria": gettext_lazy(
-        "Spearman’s ρ of two criteria over the annotators’ means of the items. Criteria that always move together "
-        "measure one thing."
-    ),
-    "applicability": gettext_lazy("Do annotators agree on where a criterion does not apply? N/A is never a score."),
-    "rationales": gettext_lazy("Share of ratings with a rationale, and their median length. No text is shown."),
-    "time": gettext_lazy("Each item counts in the time of its last rating, so that its ratings stay together."),
-    "items": gettext_lazy(
-        "Spread: mean distance of two annotators’ scores of the item, 0 to 1. The files contain every item."
-    ),
-}
-EMPTY = {
-    "matrix": gettext_lazy("Agreement needs two annotators who score the same items."),
-    "annotators": gettext_lazy("Leaving one annotator out needs three annotators who are known as persons."),
-    "pairs": gettext_lazy("Pairs need two annotators, known as persons, who share items."),
-    "classes": gettext_lazy("Classes need items with two scores or more."),
-    "raters": gettext_lazy("The curve needs two annotators, two items and scores in order, or two labels."),
-    "panels": gettext_lazy("This campaign has no two panels on the same items."),
-    "criteria": gettext_lazy("Correlations need two criteria with scores in order on the same items."),
-    "applicability": gettext_lazy("Nobody has answered “not applicable”."),
-    "rationales": gettext_lazy("Nothing is rated yet."),
-    "time": gettext_lazy("All items were rated in one period. Agreement over time needs two."),
-    "items": gettext_lazy("Annotators do not differ on any item with two scores."),
 }
 COEFFICIENT_NAMES = {name: STATISTIC_NAMES[name] for name in agreement.COEFFICIENTS}
 CLASS_NAMES = {
@@ -134,6 +93,16 @@ class Grid:
     is_small: bool = False
     title: str = ""
 
+    @property
+    def methods(self) -> list[tuple[str, str, str, str]]:
+        """Row, column, number and method of every cell that names its method."""
+        return [
+            (row.name, column, cell.number, cell.title)
+            for row in self.rows
+            for column, cell in zip(self.columns, row.cells, strict=True)
+            if cell.title
+        ]
+
 
 NOTHING = GridCell()
 
@@ -152,6 +121,9 @@ class AgreementSection:
 
     def __post_init__(self) -> None:
         _BUILDERS[self.part.name](self)
+        figures = [Figure.of(row) for row in self.rows]
+        if self.grids and any(figure.has_interval and figure.is_small for figure in figures):
+            self.notes.append(_("Intervals from fewer than %d items or clusters are approximate.") % SMALL)
         if not self.grids:
             undefined = [row["reason"] for row in self.rows if row["value"] is None and row.get("reason")]
             self.reasons = sorted(set(undefined))[:3]
@@ -221,23 +193,38 @@ class AgreementSection:
         return Grid(column_name(question.rows), names, shown, title=title)
 
 
-def _figure_cell(page: AnswerPage, row: Mapping[str, Any], *lines: str, inked: bool = True) -> GridCell:
+def _figure_cell(
+    page: AnswerPage, row: Mapping[str, Any], *lines: str, inked: bool = True, counts: str = ""
+) -> GridCell:
     """A figure with its interval, further lines and counts; the reason where it is undefined."""
     figure = Figure.of(row)
     shown = ShownCell("", "", figure)
+    counts = counts or shown.counts
     if not figure.is_defined:
-        return GridCell(lines=(_("undefined"), figure.reason, shown.counts))
+        return GridCell(lines=(_("undefined"), figure.reason, counts))
     spans = figure.interval or figure.no_interval
     interval = f"{spans} {_('approximate')}" if figure.is_approximate else spans
     ink = HeatCell("", None, figure).bin
     return GridCell(
         number=figure.number,
-        lines=tuple(line for line in (interval, *lines, shown.counts) if line),
+        lines=tuple(line for line in (interval, *lines, counts) if line),
         few=shown.few,
         url=page.items_address(row),
         title=figure.made,
         bin=ink if inked and not shown.few else None,
     )
+
+
+def _means_cell(page: AnswerPage, row: Mapping[str, Any]) -> GridCell:
+    """A figure over the means of items: its counts are items, raters and clusters, not ratings."""
+    figure = Figure.of(row)
+    parts = [
+        ngettext("mean of %d item", "means of %d items", figure.n_items) % figure.n_items,
+        ngettext("%d rater", "%d raters", figure.n_raters) % figure.n_raters,
+    ]
+    if (clusters := figure.n_clusters) is not None:
+        parts.append(ngettext("%d cluster", "%d clusters", clusters) % clusters)
+    return _figure_cell(page, row, counts=", ".join(parts))
 
 
 def _signed(value: float) -> str:
@@ -298,7 +285,10 @@ def _annotators(shown: AgreementSection) -> None:
         change = Figure.of(changes[row["annotator"]])
         clear = change.excludes_zero and not change.is_small
         better, worse = _("The others agree better without"), _("The others agree less without")
-        words = (better if (change.value or 0) > 0 else worse) if clear else _("no clear change")
+        few_clusters = (change.n_clusters or change.n_items) < change.n_items
+        too_few = _("too few clusters to say") if few_clusters else _("too few items to say")
+        unclear = too_few if change.excludes_zero else _("no clear change")
+        words = (better if (change.value or 0) > 0 else worse) if clear else unclear
         few = ShownCell("", "", change).few
         cells = (
             GridCell(Figure.of(row).number, (Figure.of(row).basis,)),
@@ -328,6 +318,7 @@ def _pairs(shown: AgreementSection) -> None:
     if not pairs:
         shown.notes.append(_("This panel has too many pairs to list them. The means are over all of them."))
         return
+    shown.notes.append(_("The means with the others and the shares of equal scores are shown without intervals."))
     in_name_order, small = sorted(names), len(names) > agreement.LARGE_PANEL
     both = {**pairs, **{pair[::-1]: row for pair, row in pairs.items()}}
     equal = {**shares, **{pair[::-1]: row for pair, row in shares.items()}}
@@ -340,6 +331,10 @@ def _pairs(shown: AgreementSection) -> None:
     shared_by = _("%(n)d common items in every pair.") if low == high else _("%(low)d to %(n)d common items in a pair.")
     note = _("Not inked: fewer than %d common items or clusters.") % SMALL
     notes = (shared_by % {"low": low, "n": high}, *(() if small else (note,)))
+    if not small and 2 * len(pairs) < len(list(combinations(names, 2))):
+        rows = tuple(GridRow(" ~ ".join(pair), (cells[pair],)) for pair in sorted(pairs))
+        shown.grids.append(Grid(_("Two annotators"), (_("Cohen’s κ"),), rows, notes))
+        return
     shown.grids.append(Grid(_("Annotator"), tuple(in_name_order), rows, notes, is_small=small))
 
 
@@ -394,6 +389,7 @@ def _classes(shown: AgreementSection) -> None:
         names = tuple(shown.name("language", column) for column in columns)
         key = ", ".join(str(name) for name in CLASS_NAMES.values())
         note = _("The bar shows, from its start: %s.") % key
+        shown.notes.append(_("The shares are shown without intervals."))
         shown.grids.append(Grid(column_name("criterion"), names, tuple(rows), (note,)))
 
 
@@ -425,7 +421,8 @@ def _raters(shown: AgreementSection) -> None:
         cells = []
         for raters in range(1, most + 1):
             figure = Figure.of(curve[raters])
-            cells.append(GridCell(figure.number, bin=HeatCell("", None, figure).bin))
+            ink = None if figure.is_small else HeatCell("", None, figure).bin
+            cells.append(GridCell(figure.number, bin=ink))
         step = BAR_WIDTH / max(most - 1, 1)
         points = " ".join(
             f"{step * (raters - 1):.1f},{BAR_HEIGHT - 2 - (BAR_HEIGHT - 4) * max(row['value'], 0.0):.1f}"
@@ -437,7 +434,8 @@ def _raters(shown: AgreementSection) -> None:
             if enough
             else _("more than %d raters for .80") % most
         )
-        basis = ShownCell("", "", Figure.of(curve[1])).counts
+        first = ShownCell("", "", Figure.of(curve[1]))
+        basis = " · ".join(text for text in (first.counts, first.few) if text)
         rows.append(GridRow(shown.name("criterion", key), tuple(cells), below=words, curve=points, basis=basis))
     columns = tuple(ngettext("%d rater", "%d raters", n) % n for n in range(1, most + 1))
     shown.grids.append(Grid(column_name("criterion"), columns, tuple(rows)))
@@ -474,7 +472,7 @@ def _criteria(shown: AgreementSection) -> None:
         both = {**pairs, **{pair[::-1]: row for pair, row in pairs.items()}}
         rows = tuple(
             GridRow(name[down], tuple(
-                _figure_cell(shown.page, both[down, across]) if (down, across) in both else NOTHING for across in keys
+                _means_cell(shown.page, both[down, across]) if (down, across) in both else NOTHING for across in keys
             ))
             for down in keys
         )  # fmt: skip
@@ -482,7 +480,7 @@ def _criteria(shown: AgreementSection) -> None:
         return
     strongest = sorted(pairs.items(), key=lambda each: -abs(each[1]["value"]))[:MOST_LISTED]
     listed = tuple(
-        GridRow(f"{name.get(pair[0], pair[0])} ~ {name.get(pair[-1], pair[-1])}", (_figure_cell(shown.page, row),))
+        GridRow(f"{name.get(pair[0], pair[0])} ~ {name.get(pair[-1], pair[-1])}", (_means_cell(shown.page, row),))
         for pair, row in strongest
     )
     note = _("The %(shown)d strongest of %(all)d pairs. The files contain all of them.")

@@ -400,11 +400,13 @@ def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
 def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -> HttpResponseBase:
     """The very cells of the page as CSV or JSON; what is wrong with the address, or not computed yet, as a sentence.
 
-    While newer ones are computed, the stored cells are given: their time and revision are in the JSON.
+    While newer ones are computed, the stored cells are given: their time and revision are in the JSON. `part` in the
+    address only names the CSV file.
     """
     current = shown_campaign(request.user, project, campaign)
     try:
-        question = questions.asked_question(current, _pairs(request))
+        asked = [(name, text) for name, text in _pairs(request) if name != "part"]
+        question = questions.asked_question(current, asked)
         snapshot, is_stale = answers.current_answer(current, question)
     except Refused as refused:
         return HttpResponse(refused.sentence, status=422, content_type="text/plain; charset=utf-8")
@@ -415,7 +417,8 @@ def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -
         return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "5"})
     if kind == "json":
         return JsonResponse(answers.answer_document(snapshot), json_dumps_params={"ensure_ascii": False})
-    name = f"{slugify(current.name) or current.pk}-cells.csv"
+    about = slugify(request.GET.get("part", "")[:40]) or "cells"
+    name = f"{slugify(current.name) or current.pk}-{about}.csv"
     return download(answers.answer_csv(snapshot), name=name, media_type="text/csv; charset=utf-8")
 
 

@@ -34,9 +34,13 @@ function prepare(root) {
 
 function filterRows(field) {
   const wanted = field.value.trim().toLocaleLowerCase();
+  let matches = 0;
   for (const row of document.getElementById(field.dataset.filters).tBodies[0].rows) {
     row.hidden = !row.cells[0].textContent.toLocaleLowerCase().includes(wanted);
+    if (!row.hidden) matches += 1;
   }
+  const status = field.parentElement.querySelector("[data-none]");
+  if (status) status.textContent = matches ? "" : status.dataset.none;
 }
 
 document.addEventListener("click", (event) => {

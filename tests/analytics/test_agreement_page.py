@@ -126,6 +126,40 @@ def test_a_table_for_each_criterion_that_is_on_no_axis(cast: Cast, campaign: Cam
     assert [title for title, _text in tables_of(client, campaign, "matrix", "columns=language")] == [""]
 
 
+def test_counts_names_and_notes_of_the_sections(cast: Cast, campaign: Campaign) -> None:
+    client = cast.client("boris")
+    page = opened(client, campaign, "criteria").content.decode()
+    assert re.search(r"means of \d+ items, \d+ raters?", page) and "How each value was computed" in page
+    link = html.unescape(re.findall(r'href="([^"]*cells\.csv[^"]*)"', page)[0])
+    answer = client.get(link)
+    assert b"".join(answer) and 'filename="round-1-agreement-criteria.csv"' in answer.headers["Content-Disposition"]
+    page = opened(client, campaign, "raters").content.decode()
+    assert "It is a projection" in page and "data-bin" not in page
+    assert "are shown without intervals" in read(client, campaign, "pairs")
+    assert "Intervals from fewer than 30 items or clusters are approximate." in read(client, campaign, "criteria")
+
+
+def test_a_change_on_few_clusters_and_pairs_without_common_items(cast: Cast) -> None:
+    client = cast.client("boris")
+    made = make.campaign(cast.kassa, items=20)
+    good = [float(place % 4) for place in range(20)]
+    noise = [float((place * 7 + 3) // 3 % 4) for place in range(20)]
+    make.rated(made, {"fluency": {"mari": good, "jaan": good, "noor": good, "epp": noise}})
+    page = read(client, made, "annotators")
+    assert "too few items to say" in page and "The others agree better without" not in page
+    rows = make.dataset(made.project, 20, name="Apart")
+    apart = campaigns.open_campaign(
+        project=made.project, name="Apart", dataset=rows, rubric_version=made.rubric_version
+    )
+    halves: dict[str, list[float | None]] = {}
+    for place, name in enumerate(("a", "b", "c", "d", "e", "f")):
+        start = 6 * (place // 2)
+        halves[name] = [score if start <= at < start + 6 else None for at, score in enumerate(good)]
+    make.rated(apart, {"fluency": halves})
+    page = read(client, apart, "pairs")
+    assert "a ~ b" in page and "c ~ d" in page and "a ~ c" not in page
+
+
 def test_one_dominant_score_is_warned_of(cast: Cast) -> None:
     made = make.campaign(cast.kassa, items=40)
     rare = [1.0] * 38 + [0.0, 1.0]
