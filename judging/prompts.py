@@ -349,7 +349,7 @@ def response_schema(criteria: Sequence[CriterionBrief], variant: PromptVariant) 
     return _object_schema({criterion.key: _answer_schema(criterion, variant) for criterion in criteria})
 
 
-def plain_text(value: float) -> float | int:
+def whole_or_decimal(value: float) -> float | int:
     """A whole number as ``int``, so that it is written 3 and not 3.0."""
     return int(value) if float(value).is_integer() else value
 
@@ -362,9 +362,9 @@ def _answer_schema(criterion: CriterionBrief, variant: PromptVariant) -> dict[st
 def _score_schema(criterion: CriterionBrief) -> dict[str, Any]:
     score: dict[str, Any] = {"type": "number"}
     if criterion.choices:
-        score |= {"enum": [plain_text(value) for value in criterion.choices]}
+        score |= {"enum": [whole_or_decimal(value) for value in criterion.choices]}
     else:
-        score |= {"minimum": plain_text(criterion.low), "maximum": plain_text(criterion.high)}
+        score |= {"minimum": whole_or_decimal(criterion.low), "maximum": whole_or_decimal(criterion.high)}
     if not criterion.allows_na:
         return score
     return {"anyOf": [score, {"type": "string", "enum": [NOT_APPLICABLE]}]}
@@ -403,8 +403,8 @@ def _criterion(number: int, criterion: CriterionBrief, variant: PromptVariant, f
 
 def _scale(criterion: CriterionBrief, frame: Frame) -> str:
     if not criterion.choices:
-        return frame.scale_range.format(low=plain_text(criterion.low), high=plain_text(criterion.high))
-    return frame.scale_points.format(values=", ".join(str(plain_text(value)) for value in criterion.choices))
+        return frame.scale_range.format(low=whole_or_decimal(criterion.low), high=whole_or_decimal(criterion.high))
+    return frame.scale_points.format(values=", ".join(str(whole_or_decimal(value)) for value in criterion.choices))
 
 
 def _point(point: PointBrief, detail: AnchorDetail) -> list[str]:
@@ -414,7 +414,7 @@ def _point(point: PointBrief, detail: AnchorDetail) -> list[str]:
     if not words and not reasons:
         return []
     return [
-        f"- {plain_text(point.value)}: {words}".rstrip(),
+        f"- {whole_or_decimal(point.value)}: {words}".rstrip(),
         *(f"  - {reason}" for reason in reasons if reason.strip()),
     ]
 
@@ -437,8 +437,8 @@ def _answer_form(criterion: CriterionBrief, variant: PromptVariant, frame: Frame
 
 
 def _score_form(criterion: CriterionBrief) -> str:
-    values = [str(plain_text(value)) for value in criterion.choices]
-    values = values or [f"{plain_text(criterion.low)}..{plain_text(criterion.high)}"]
+    values = [str(whole_or_decimal(value)) for value in criterion.choices]
+    values = values or [f"{whole_or_decimal(criterion.low)}..{whole_or_decimal(criterion.high)}"]
     if criterion.allows_na:
         values.append(f'"{NOT_APPLICABLE}"')
     return f"<{' | '.join(values)}>"
