@@ -19,18 +19,10 @@ from accounts.refusals import Refused
 from analytics import ratings
 from analytics.cells import question_table
 from analytics.families import iso_week
-from analytics.questions import LEFT_OUT, NumbersQuestion
+from analytics.questions import COEFFICIENTS, LEFT_OUT, NumbersQuestion
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number
 
-COEFFICIENTS = (
-    "krippendorff_alpha",
-    "fleiss_kappa",
-    "gwet_ac",
-    "brennan_prediger",
-    "conger_kappa",
-    "percent_agreement",
-)
 BESIDE = ("percent_agreement", "gwet_ac", "commonest_share")
 """What every cell of the matrix shows beside its coefficient, or is warned by."""
 MUCH_AGREEMENT, LOW_COEFFICIENT, DOMINANT = 0.8, 0.6, 0.8

@@ -308,14 +308,14 @@ class CutTable:
         """(M, 2) 128 bits for the needed columns of every row."""
         import numpy as np
 
-        lanes = []
+        hashes = []
         for factor in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F):
-            lane = np.full(len(self.table.frame), factor, dtype=np.uint64)
+            row_hash = np.full(len(self.table.frame), factor, dtype=np.uint64)
             for name in self._needed:
-                lane = (lane ^ self._hashed(name)) * np.uint64(factor)
-                lane ^= lane >> np.uint64(29)
-            lanes.append(lane)
-        return np.stack(lanes, axis=1)
+                row_hash = (row_hash ^ self._hashed(name)) * np.uint64(factor)
+                row_hash ^= row_hash >> np.uint64(29)
+            hashes.append(row_hash)
+        return np.stack(hashes, axis=1)
 
     def _columns(self, report: CellReport) -> pd.DataFrame:
         """All rows with the columns that a report reads."""

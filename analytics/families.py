@@ -47,6 +47,7 @@ class FamilyReport(NamedTuple):
     columns: tuple[str, ...]
 
 
+STABILITY = tuple(f"stability.{name}" for name in ("mean", "kendall_tau_b", "spearman", "inversions", "tied_pairs"))
 FAMILIES: dict[str, tuple[str, ...]] = {
     "distribution": ("score_share",),
     "reference": ("reference_share", "reference_excluded", "label_share"),
@@ -418,7 +419,6 @@ def measure_notes(languages: Sequence[str], measures: Sequence[str]) -> list[str
 
 def _of_measures(question: NumbersQuestion, judges: Sequence[str], how: Mapping[str, Any]) -> Iterator[Call]:
     """Correlations of each measure; then rankings and means of measures as if each were a criterion with one judge."""
-    from analytics.questions import STABILITY
     from analytics.stats.judge import corrected_means
     from analytics.stats.ranking import stability
 

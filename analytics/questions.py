@@ -29,13 +29,16 @@ from judging.runs import whole_run
 if TYPE_CHECKING:
     from analytics.stats.judge.reference import Ties
 
-AGREEMENT = (
+COEFFICIENTS = (
     "krippendorff_alpha",
     "fleiss_kappa",
     "gwet_ac",
     "brennan_prediger",
     "conger_kappa",
     "percent_agreement",
+)
+AGREEMENT = (
+    *COEFFICIENTS,
     "percent_agreement_exact",
     "percent_agreement_adjacent",
     "icc",
@@ -83,7 +86,7 @@ LEFT_OUT = tuple(
     for change in ("", "_change")
 )
 PAIRS = ("pairs.cohen_kappa", "pairs.percent_agreement")
-STABILITY = tuple(f"stability.{name}" for name in ("mean", "kendall_tau_b", "spearman", "inversions", "tied_pairs"))
+STABILITY = families.STABILITY
 CONSISTENCY = tuple(f"consistency.{name}" for name in ("fleiss_kappa", "cohen_kappa", "mean", "language_shift"))
 STATISTICS = (
     *(*AGREEMENT, *WITHIN_PANEL, *LEFT_OUT, *PAIRS, *CALIBRATION, *STABILITY, *CONSISTENCY),

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics import agreement
+from analytics import agreement, questions
 from analytics.agreement import AgreementPart
 from analytics.figures import MINUS, SMALL, Figure, HeatCell
 from analytics.questions import NumbersQuestion
@@ -43,7 +43,7 @@ TITLES = {
     "time": gettext_lazy("Agreement over time"),
     "items": gettext_lazy("Items on which annotators differ most"),
 }
-COEFFICIENT_NAMES = {name: STATISTIC_NAMES[name] for name in agreement.COEFFICIENTS}
+COEFFICIENT_NAMES = {name: STATISTIC_NAMES[name] for name in questions.COEFFICIENTS}
 CLASS_NAMES = {
     "full": gettext_lazy("all agree"),
     "partial": gettext_lazy("some agree"),

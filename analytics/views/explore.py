@@ -250,6 +250,11 @@ class QuestionForm:
         return [(name, column_name(name)) for name in self.choices.columns]
 
     @property
+    def statistics_asked(self) -> str:
+        """The names of the statistics that are asked for."""
+        return ", ".join(str(STATISTIC_NAMES[name]) for name in self.question.statistics)
+
+    @property
     def statistics(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
         """Groups of statistics; those about judges only where there is a judge."""
         asked, has_judge = self.question.statistics, bool(self.choices.judges)
