@@ -167,7 +167,7 @@ BUNDLE_MEMBERS = (
     Member(
         name="runs",
         model=JudgeRun,
-        rows=lambda project: JudgeRun.objects.filter(project=project),
+        rows=lambda project: JudgeRun.objects.filter(project=project, is_pilot=False),
         refers={
             "judge": "judges",
             "dataset": "datasets",
@@ -176,14 +176,14 @@ BUNDLE_MEMBERS = (
             "file_import": "intakes",
         },
         written={"file_import": "intake"},
-        leaves=(*_OURS, "pays_again"),
+        leaves=(*_OURS, "pays_again", "design", "is_pilot"),
         since={"key": 2, "width": 2},
         on_write=_halted,
     ),
     Member(
         name="calls",
         model=Call,
-        rows=lambda project: Call.objects.filter(run__project=project),
+        rows=lambda project: Call.objects.filter(run__project=project, run__is_pilot=False),
         refers={"run": "runs", "item": "items", "criterion": "criteria"},
         leaves=("lease", "leased_until", "not_before", "repairs"),
         on_write=_unleased,
@@ -191,7 +191,7 @@ BUNDLE_MEMBERS = (
     Member(
         name="attempts",
         model=Attempt,
-        rows=lambda project: Attempt.objects.filter(call__run__project=project),
+        rows=lambda project: Attempt.objects.filter(call__run__project=project, call__run__is_pilot=False),
         refers={"call": "calls"},
         leaves=("reply_key", "reused_from"),
         since={"estimated": 2, "reserved": 2},
@@ -200,7 +200,7 @@ BUNDLE_MEMBERS = (
     Member(
         name="verdicts",
         model=Verdict,
-        rows=lambda project: Verdict.objects.filter(run__project=project),
+        rows=lambda project: Verdict.objects.filter(run__project=project, run__is_pilot=False),
         refers={"run": "runs", "item": "items", "criterion": "criteria", "attempt": "attempts"},
         leaves=("expected", "confidence"),
     ),

@@ -93,6 +93,66 @@ class ModelCapability(models.Model):
         constraints: ClassVar = [models.UniqueConstraint(fields=["provider", "model"], name="capability_once")]
 
 
+class JudgeDesignQuerySet(models.QuerySet["JudgeDesign"]):
+    def visible_to(self, user: User) -> JudgeDesignQuerySet:
+        return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
+class JudgeDesign(models.Model):
+    """A factorial of judges, prompt factors and parameters over the same items: a run for every combination.
+
+    `factors`: by name, the levels; every combination of them is a cell. `budget` caps all runs together, the pilot's
+    included. `jury`: the rule by which its judges count as one more rater, empty for none.
+    """
+
+    class Jury(models.TextChoices):
+        MAJORITY = "majority", _("Majority (a tie gives no score)")
+        MEDIAN = "median", _("Median")
+        MEAN = "mean", _("Mean")
+        MINIMUM = "minimum", _("Minimum")
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(_("name"), max_length=120)
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    factors = models.JSONField(default=dict)
+    repeats = models.PositiveSmallIntegerField(default=1)
+    budget = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    jury = models.CharField(max_length=8, choices=Jury, blank=True)
+    started_at = models.DateTimeField(null=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = JudgeDesignQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "name"], name="design_name_unique"),
+            models.CheckConstraint(condition=Q(repeats__gte=1), name="design_repeats_positive"),
+            models.CheckConstraint(condition=Q(budget=None) | Q(budget__gte=0), name="design_budget_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DesignCell(models.Model):
+    """One combination of a design's levels (`levels`, by factor) and the judge that it makes."""
+
+    design = models.ForeignKey(JudgeDesign, on_delete=models.CASCADE, related_name="cells")
+    position = models.PositiveSmallIntegerField()
+    levels = models.JSONField(default=dict)
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        ordering: ClassVar = ["position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["design", "position"], name="design_cell_position_unique"),
+            models.UniqueConstraint(fields=["design", "judge"], name="design_cell_judge_unique"),
+        ]
+
+
 class JudgeRunQuerySet(models.QuerySet["JudgeRun"]):
     def visible_to(self, user: User) -> JudgeRunQuerySet:
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
@@ -104,7 +164,8 @@ class JudgeRun(models.Model):
     A run that `continues` one on an earlier version of the dataset asks only about the items that are new since: what
     was paid for there is not asked again, and the numbers read both (judging/runs.py). Replies of the judge's earlier
     runs to the same requests are used again, unless the run `pays_again`. `key` makes starting it twice start it once;
-    `width` is how many calls its last work session kept in flight, for the next to go on with.
+    `width` is how many calls its last work session kept in flight, for the next to go on with. A run of a `design` is
+    one of its cells; one that `is_pilot` asks a few calls beforehand, for the forecast, and enters no figure.
     """
 
     class State(models.TextChoices):
@@ -117,6 +178,8 @@ class JudgeRun(models.Model):
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="+")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
     repeats = models.PositiveSmallIntegerField(default=1)
+    design = models.ForeignKey(JudgeDesign, null=True, on_delete=models.PROTECT, related_name="runs")
+    is_pilot = models.BooleanField(default=False, db_default=False)
     continues = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
     reason = models.CharField(max_length=400, blank=True)

@@ -160,7 +160,8 @@ def continued(
     counts before the newest run. A cancelled run, or one that goes on from a cancelled run, leaves items unasked.
     """
     earlier = Dataset.objects.parts_of(dataset).exclude(pk=dataset.pk)
-    candidates = JudgeRun.objects.filter(judge=judge, rubric_version=rubric_version, dataset__in=earlier)
+    here = {"judge": judge, "rubric_version": rubric_version, "is_pilot": False}
+    candidates = JudgeRun.objects.filter(dataset__in=earlier, **here)
     if repeats is not None:
         candidates = candidates.filter(repeats=repeats)
     newest_first = candidates.select_related("dataset").order_by("-dataset_id", "-pk")
