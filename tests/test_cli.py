@@ -69,8 +69,11 @@ def test_a_data_directory_belongs_to_one_instance(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "short", "django-insecure-" + "x" * 60])
-def test_a_server_refuses_to_start_without_a_strong_key(tmp_path: Path, key: str) -> None:
-    shown = panelbench("up", cwd=tmp_path, SECRET_KEY=key, DATABASE_URL="postgres://nobody@127.0.0.1:9/none")
+@pytest.mark.parametrize("command", ["up", "web"])
+def test_a_server_refuses_to_start_without_a_strong_key(tmp_path: Path, command: str, key: str) -> None:
+    variables = {"SECRET_KEY": key, "DATABASE_URL": "postgres://nobody@127.0.0.1:9/none"}
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # the key is looked at before the port
+        shown = panelbench(command, "--port", str(taken.getsockname()[1]), cwd=tmp_path, **variables)
     assert shown.returncode == 2
     assert "cannot start: SECRET_KEY" in shown.stderr
     assert "Traceback" not in shown.stderr

@@ -15,7 +15,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,7 +24,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from celery import current_app
-from django.db import OperationalError, connection, models, transaction
+from django.db import InterfaceError, OperationalError, connection, models, transaction
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 State = Job.State
 HEARTBEAT_SECONDS = 2.0
+LOCK_WAIT_SECONDS = 1.0  # of a heartbeat, for a row or a database that a transaction holds; then it tries again
+LAST_HEARTBEAT_SECONDS = 10.0  # the longest that the end of a job waits for the heartbeat that is under way
 LEASE_TIMEOUT = timedelta(minutes=2)  # without a heartbeat the holder counts as dead
 RESEND = timedelta(minutes=2)  # a job that no worker took for so long is sent once more
 MOST_TRIES = 3
@@ -206,7 +208,7 @@ class JobHeartbeat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        self._beating.join(HEARTBEAT_SECONDS)
+        self._beating.join(LAST_HEARTBEAT_SECONDS)
 
     def tell(self, done: int, total: int) -> None:
         """So much of it is done. Refused when the lease is lost."""
@@ -217,14 +219,29 @@ class JobHeartbeat:
     def _beat(self) -> None:
         try:
             while not self._over.wait(HEARTBEAT_SECONDS):
-                # SQLite has one writer: while we write, nobody can sweep us either.
-                with suppress(OperationalError):
-                    now = timezone.now()
-                    alive = {"beat_at": now, "lease_until": now + LEASE_TIMEOUT}
-                    is_held = _held(self.job).update(**alive, done=self.done, total=self.total)
-                    self.is_lost = not is_held and Job.objects.filter(pk=self.job.pk).exists()
+                try:
+                    self._store()
+                except (OperationalError, InterfaceError):  # locked for too long, or the connection is lost
+                    connection.close()
         finally:
             connection.close()
+
+    def _store(self) -> None:
+        """Store one heartbeat, and look whether the lease is lost.
+
+        It waits for a lock briefly only, as the transaction that holds it may be our own holder's, which waits for us.
+        """
+        is_sqlite = connection.vendor == "sqlite"
+        with nullcontext() if is_sqlite else transaction.atomic(), connection.cursor() as cursor:
+            milliseconds = int(1000 * LOCK_WAIT_SECONDS)
+            cursor.execute(
+                f"PRAGMA busy_timeout = {milliseconds}" if is_sqlite else f"SET LOCAL lock_timeout = {milliseconds}"
+            )
+            now = timezone.now()
+            alive = {"beat_at": now, "lease_until": now + LEASE_TIMEOUT}
+            is_held = _held(self.job).update(**alive, done=self.done, total=self.total)
+        # SQLite has one writer: while we write, nobody can sweep us either.
+        self.is_lost = not is_held and Job.objects.filter(pk=self.job.pk).exists()
 
 
 def is_held(job: Job) -> bool:

@@ -167,15 +167,23 @@ MOST = {
 def secret_key(configured: str, *, debug: bool, embedded: bool, data_dir: Path) -> str:
     """The signing key: the configured one if it is strong; an embedded instance creates one and stores it with its
     data."""
-    if configured:
-        if not debug:
-            _refuse_weak(configured)
-        return configured
-    if debug or embedded:
-        return _own_key(data_dir / "secret_key")
-    raise ImproperlyConfigured(
-        "SECRET_KEY is not set. Make one with: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
-    )
+    check_secret_key(configured, debug=debug, embedded=embedded)
+    return configured or _own_key(data_dir / "secret_key")
+
+
+def check_secret_key(configured: str, *, debug: bool, embedded: bool) -> None:
+    """Raise ``ImproperlyConfigured`` when the key is weak, or is missing where the instance may not create one."""
+    if configured and not debug:
+        _refuse_weak(configured)
+    if not configured and not debug and not embedded:
+        raise ImproperlyConfigured(
+            "SECRET_KEY is not set. Make one with: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
+        )
+
+
+def is_embedded(database_url: str) -> bool:
+    """Whether the database is a file of this instance, not a server."""
+    return not database_url or database_url.startswith("sqlite")
 
 
 def _refuse_weak(key: str) -> None:

@@ -43,10 +43,21 @@ def _options(name: str, arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _check_key() -> None:
+    """Refuse a missing or weak key before a port is tried; unlike the settings, this creates no key."""
+    variables = environment.Environment()
+    environment.check_secret_key(
+        variables.text("SECRET_KEY"),
+        debug=variables.switch("DEBUG", default=False),
+        embedded=environment.is_embedded(variables.text("DATABASE_URL")),
+    )
+
+
 def _guarded(run: Callable[[argparse.Namespace, Warden], None], options: argparse.Namespace) -> int:
     from django.core.exceptions import ImproperlyConfigured
 
     try:
+        _check_key()
         with Warden() as warden:
             run(options, warden)
     except (CannotStart, ImproperlyConfigured) as error:

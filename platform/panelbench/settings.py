@@ -25,7 +25,7 @@ DATA_DIR = Path(env.text("PANELBENCH_DATA_DIR", ".panelbench")).expanduser().res
 DEBUG = env.switch("DEBUG", default=False)
 DATABASE_URL = env.address("DATABASE_URL", schemes=("postgres", "postgresql", "sqlite"))
 REDIS_URL = env.address("REDIS_URL", schemes=("redis", "rediss", "unix"))
-EMBEDDED = not DATABASE_URL or DATABASE_URL.startswith("sqlite")
+EMBEDDED = environment.is_embedded(DATABASE_URL)
 SECRET_KEY = environment.secret_key(env.text("SECRET_KEY"), debug=DEBUG, embedded=EMBEDDED, data_dir=DATA_DIR)
 ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", default=("localhost", "127.0.0.1", "[::1]"), debug=DEBUG)
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")

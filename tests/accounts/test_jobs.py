@@ -199,3 +199,52 @@ def test_an_export_whose_worker_is_killed_is_written_by_the_next_one(cast: Cast,
     assert not jobs.finish_job(doomed), "the dead worker's lease is worth nothing"
     assert (Job.objects.get().tries, Transfer.objects.get().done) == (2, 3)
     assert b"".join(boris.get(f"{there}{key}/content/").streaming_content).count(b"\n") == 4
+
+
+def running_job(cast: Cast) -> Job:
+    job = jobs.take_job(uploaded(cast.client("boris")), Job.Kind.CHECK)
+    assert job is not None
+    return job
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_heartbeat_connects_again_when_its_connection_is_lost(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no connections that another process ends")
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 0.02)
+    job = running_job(cast)
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+
+    def ends_connections() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(pg_terminate_backend(pid)) {others}")
+            return int(cursor.fetchone()[0])
+
+    with jobs.JobHeartbeat(job) as heartbeat:
+        for done in (1, 2, 3):
+            heartbeat.tell(done, 3)
+            wait_for_workers(lambda: Job.objects.get().done == done)  # noqa: B023
+            wait_for_workers(ends_connections)
+        heartbeat.tell(4, 4)
+        wait_for_workers(lambda: Job.objects.get().done == 4)
+    assert not heartbeat.is_lost
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_a_heartbeat_ends_with_its_job_though_a_transaction_keeps_it_waiting(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 0.02)
+    job = running_job(cast)
+    with transaction.atomic():
+        Job.objects.filter(pk=job.pk).update(unit="rows")  # the lock that the heartbeat waits for
+        with jobs.JobHeartbeat(job) as heartbeat:
+            (thread,) = (thread for thread in threading.enumerate() if thread.name == f"job {job.pk}")
+            if connection.vendor == "postgresql":
+                wait_for_workers(waits_for_a_lock)
+            else:
+                thread.join(0.2)
+        assert not thread.is_alive()
+    assert not heartbeat.is_lost
+    assert (Job.objects.get().done, Job.objects.get().beat_at) == (job.done, job.beat_at)
