@@ -29,9 +29,7 @@ from annotation.bundle_members import MEMBERS as OF_ANNOTATION
 from annotation.exports import consistent, other_names
 from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
 from annotation.readers import FormatError, Problem
-from annotation.writers.archives import dateless
-from annotation.writers.files import PIECE, spooled
-from annotation.writers.tables import with_progress
+from annotation.writers.tables import PIECE, dateless, spooled, with_progress
 from judging.exports import BUNDLE_MEMBERS as OF_JUDGING
 from judging.models import Judge
 

@@ -23,7 +23,7 @@ from annotation import exports as rated
 from annotation.exports import consistent
 from annotation.models import Campaign, Dataset, Item, Rating, RubricVersion
 from annotation.readers import FormatError, parquet_is_installed, rubric_from_dict
-from annotation.writers import files, label_studio
+from annotation.writers import label_studio, tables
 from annotation.writers.label_studio import Interface, LabelStudioAnswer
 from annotation.writers.tables import Table, with_progress
 from judging import exports as judged
@@ -76,7 +76,7 @@ class _ByItem:
 
 
 # --- one export ------------------------------------------------------------------------------------------------------
-TABLES = tuple(files.FORMATS)
+TABLES = tuple(tables.FORMATS)
 FORMATS: dict[str, tuple[str, ...]] = {
     "items": TABLES,
     "ratings": TABLES,
@@ -113,7 +113,7 @@ _DOCUMENTS = {
 MEDIA_TYPES = tuple(
     said.partition(";")[0]
     for said in (
-        *(each.media_type for each in files.FORMATS.values()),
+        *(each.media_type for each in tables.FORMATS.values()),
         *(said for _ending, said in _DOCUMENTS.values()),
     )
 )
@@ -153,20 +153,20 @@ class Export:
     @property
     def is_table(self) -> bool:
         """Whether it has rows and columns."""
-        return self.kind in files.FORMATS
+        return self.kind in tables.FORMATS
 
     @property
     def is_whole(self) -> bool:
         """Whether the file must be there before the first of it can be sent."""
-        return self.kind == "zip" or (self.is_table and files.FORMATS[self.kind].whole is not None)
+        return self.kind == "zip" or (self.is_table and tables.FORMATS[self.kind].whole is not None)
 
     @property
     def ending(self) -> str:
-        return files.FORMATS[self.kind].ending if self.is_table else _DOCUMENTS[self.kind][0]
+        return tables.FORMATS[self.kind].ending if self.is_table else _DOCUMENTS[self.kind][0]
 
     @property
     def media_type(self) -> str:
-        return files.FORMATS[self.kind].media_type if self.is_table else _DOCUMENTS[self.kind][1]
+        return tables.FORMATS[self.kind].media_type if self.is_table else _DOCUMENTS[self.kind][1]
 
     @property
     def file_name(self) -> str:
@@ -241,7 +241,7 @@ def export_pieces(export: Export, tell: Callable[[int], None] | None = None) -> 
             if export.is_table:
                 wanted = export_table(export)
                 rows = with_progress(wanted.rows, tell) if tell else wanted.rows
-                yield from files.pieces(Table(wanted.name, wanted.columns, rows), export.kind)
+                yield from tables.pieces(Table(wanted.name, wanted.columns, rows), export.kind)
             else:
                 yield from _DOCUMENT_MAKERS[export.what](export)
     except FormatError as error:
@@ -355,13 +355,13 @@ def _label_studio(export: Export) -> Iterable[bytes]:
 
 
 def _hugging_face(export: Export) -> Iterator[bytes]:
-    tables: dict[str, Callable[[], Table]] = {
+    by_name: dict[str, Callable[[], Table]] = {
         "items": lambda: rated.items(export.subject.dataset),
         "ratings": lambda: _ratings(export),
         "verdicts": lambda: _verdicts(export),
     }
-    study = hugging_face.Study(export.subject, tables, runs(export))
-    return files.spooled(lambda out: hugging_face.write_hugging_face(study, out))
+    study = hugging_face.Study(export.subject, by_name, runs(export))
+    return tables.spooled(lambda out: hugging_face.write_hugging_face(study, out))
 
 
 def _bundle(export: Export) -> Iterator[bytes]:
@@ -446,7 +446,7 @@ def export_extent(export: Export) -> Extent:
     with consistent():
         table = export_table(export)
         first = list(islice(table.rows, SAMPLE))
-    written = sum(map(len, files.pieces(Table(table.name, table.columns, first), export.kind)))
+    written = sum(map(len, tables.pieces(Table(table.name, table.columns, first), export.kind)))
     return Extent(count, written * count // len(first) if first else written)
 
 

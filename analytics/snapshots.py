@@ -24,7 +24,7 @@ from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQue
 from analytics.thresholds import GateSettings
 from annotation import campaigns
 from annotation.models import Annotation, Campaign, Item, RubricVersion
-from annotation.writers import files
+from annotation.writers import tables
 from judging import runs
 from judging.models import Call, JudgeRun, Verdict
 from judging.runs import whole_run
@@ -214,7 +214,7 @@ def _computed(
     store.forget_others()
     fields = {
         "content": content,
-        "inputs_digest": _digest(files.pieces(table, "csv")),
+        "inputs_digest": _digest(tables.pieces(table, "csv")),
         "seed": settings.seed,
         "seconds": perf_counter() - started,
     }
@@ -241,7 +241,7 @@ def _answered(
     }
     fields = {
         "content": content,
-        "inputs_digest": _digest(files.pieces(table, "csv")),
+        "inputs_digest": _digest(tables.pieces(table, "csv")),
         "seed": question.seed,
         "seconds": perf_counter() - started,
     }
@@ -268,7 +268,7 @@ def _decided(
     content |= {"counts": cells.counted_table(table), "judges": _judges(campaign, chosen)}
     fields = {
         "content": content | {"not_blind": ratings.not_blind(campaign)},
-        "inputs_digest": _digest(files.pieces(table, "csv")),
+        "inputs_digest": _digest(tables.pieces(table, "csv")),
         "seed": settings.seed,
         "seconds": perf_counter() - started,
     }

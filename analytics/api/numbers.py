@@ -28,7 +28,7 @@ from analytics.views.exports import download
 from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters
 from annotation.exports import consistent
 from annotation.models import Campaign
-from annotation.writers import files
+from annotation.writers import tables
 
 RATERS = OpenApiParameter(
     "raters",
@@ -277,8 +277,8 @@ class RatingsTableDownload(APIView):
         name = slugify(current.name) or f"campaign-{current.pk}"
         with consistent():
             table = cells.question_table(current, question)
-            kind = files.FORMATS["csv"].media_type
-            return download(files.pieces(table, "csv"), name=f"{name}-ratings.csv", media_type=kind)
+            kind = tables.FORMATS["csv"].media_type
+            return download(tables.pieces(table, "csv"), name=f"{name}-ratings.csv", media_type=kind)
 
 
 class SoftLabelsDownload(APIView):
@@ -302,4 +302,4 @@ class SoftLabelsDownload(APIView):
             table = agreement.soft_labels(current, question)
             if kind == "json":
                 return download(agreement.soft_labels_json(table), name=name, media_type="application/json")
-            return download(files.pieces(table, "csv"), name=name, media_type=files.FORMATS["csv"].media_type)
+            return download(tables.pieces(table, "csv"), name=name, media_type=tables.FORMATS["csv"].media_type)

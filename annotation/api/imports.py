@@ -36,7 +36,7 @@ from annotation.imports.previews import Preview, preview_report
 from annotation.imports.storage import FileRefused
 from annotation.models import Import
 from annotation.readers import File, FormatError, Mapping
-from annotation.writers.files import FORMATS
+from annotation.writers.tables import FORMATS
 
 RAW_TYPES = {
     "application/octet-stream": "file",

@@ -1,4 +1,4 @@
-"""Tables for the writers, columns of known kinds and rows that are read lazily; tables as CSV and as JSONL.
+"""Tables, columns of known kinds and rows that are read lazily; tables as CSV, JSONL, XLSX and Parquet files.
 
 CSV is that of RFC 4180 (commas, CRLF) in UTF-8. Text that a spreadsheet would run as a formula gets a quote before it;
 the last column, the marks, tells our reader which cells were changed. JSONL has one object per line, with all columns.
@@ -7,16 +7,23 @@ the last column, the marks, tells our reader which cells were changed. JSONL has
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
-from itertools import islice
-from typing import Any, Literal, NamedTuple, TypeVar
+from itertools import chain, islice
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeVar
+from xml.sax.saxutils import escape, quoteattr
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import orjson
 
-from annotation.readers import ABSENT, ADDED, FORMULA_STARTS, MARKS_COLUMN
+from annotation.readers import ABSENT, ADDED, FORMULA_STARTS, MARKS_COLUMN, FormatError, Problem
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
 
 Kind = Literal["text", "word", "number", "integer", "switch", "moment", "turns", "texts", "object"]
 """``text`` is external text; a ``word`` comes from a fixed list of our own. ``turns``, ``texts`` and ``object`` are
@@ -148,3 +155,233 @@ def json_lines(table: Table) -> Iterator[bytes]:
     names = table.names
     for batch in table.batches():
         yield b"".join([orjson.dumps(dict(zip(names, row, strict=True)), option=_OPTIONS) for row in batch])
+
+
+# --- XLSX: text cells have the type text, so that no cell can become a formula ------------
+# Characters that XML does not allow, and carriage returns, which it changes, are written as spreadsheets do: _x000D_.
+MOST_SHEET_ROWS = 1_048_576
+LONGEST_CELL = 32_767
+LONGEST_SHEET_NAME = 31
+
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_MIME = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+_HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_CONTENT_TYPES = (
+    f'{_HEAD}<Types xmlns="{_PACKAGE}/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    f'<Override PartName="/xl/workbook.xml" ContentType="{_MIME}.sheet.main+xml"/>{{kinds}}</Types>'
+)
+_ROOT = (
+    f'{_HEAD}<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1" '
+    f'Type="{_RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>'
+)
+_WORKBOOK = f'{_HEAD}<workbook xmlns="{_MAIN}" xmlns:r="{_RELATIONS}"><sheets>{{sheets}}</sheets></workbook>'
+_LINKS = f'{_HEAD}<Relationships xmlns="{_PACKAGE}/relationships">{{links}}</Relationships>'
+_CONTROL = "\x00-\x08\x0b-\x1f\ufffe\uffff"
+# Also an underscore before such a character: together with its spelling it would read as another spelling.
+_UNSAYABLE = re.compile(f"[{_CONTROL}]|_(?=x[0-9A-Fa-f]{{4}}[_{_CONTROL}])")
+
+
+def dateless(name: str) -> ZipInfo:
+    """A zip member with a fixed date, so that the same content always gives the same archive."""
+    member = ZipInfo(name)
+    member.compress_type = ZIP_DEFLATED
+    return member
+
+
+def write_sheets(table: Table, out: IO[bytes], *, file: str) -> None:
+    """Write the workbook; rows beyond the limit of a sheet continue on the next sheet. Raises ``FormatError`` for a
+    text longer than a cell can hold: it is not cut."""
+    with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=4) as archive:
+        sheets = _write_sheets(archive, table, file)
+        names = [_sheet_name(table.name, number) for number in range(1, sheets + 1)]
+        for name, text in _package_parts(names):
+            archive.writestr(dateless(name), text)
+
+
+def _write_sheets(archive: ZipFile, table: Table, file: str) -> int:
+    """Write the sheets; returns their number."""
+    lines = _sheet_rows(table, file)
+    sheets, following = 0, next(lines, None)
+    while following is not None or sheets == 0:
+        sheets += 1
+        with archive.open(dateless(f"xl/worksheets/sheet{sheets}.xml"), "w", force_zip64=True) as sheet:
+            sheet.write(f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetData>{_sheet_header(table)}'.encode())
+            following = _fill_sheet(sheet, following, lines)
+            sheet.write(b"</sheetData></worksheet>")
+    return sheets
+
+
+def _fill_sheet(sheet: IO[bytes], first: str | None, lines: Iterator[str]) -> str | None:
+    """Write rows until the sheet is full; returns the first row that did not fit, or None."""
+    page: list[str] = []
+    for number, line in enumerate(chain([first] if first is not None else [], lines), start=2):
+        if number > MOST_SHEET_ROWS:
+            sheet.write("".join(page).encode())
+            return line
+        page.append(line)
+        if len(page) == 500:
+            sheet.write("".join(page).encode())
+            page.clear()
+    sheet.write("".join(page).encode())
+    return None
+
+
+def _sheet_header(table: Table) -> str:
+    return f"<row>{''.join(_text_cell(name) for name in table.names)}</row>"
+
+
+def _sheet_rows(table: Table, file: str) -> Iterator[str]:
+    line = 1
+    for batch in table.batches():
+        columns = zip(*batch, strict=True)
+        cells = [
+            _sheet_cells(column, values, file, line) for column, values in zip(table.columns, columns, strict=True)
+        ]
+        for row in zip(*cells, strict=True):
+            yield f"<row>{''.join(row)}</row>"
+        line += len(batch)
+
+
+def _sheet_cells(column: Column, values: Sequence[Any], file: str, line: int) -> list[str]:
+    if column.kind in {"number", "integer"}:
+        return ["<c/>" if value is None else f"<c><v>{value!r}</v></c>" for value in values]
+    if column.kind == "switch":
+        return ["<c/>" if value is None else f'<c t="b"><v>{int(value)}</v></c>' for value in values]
+    spell: Callable[[Any], str] = {"moment": moment}.get(column.kind, nested if column.kind in NESTED else str)
+    texts = [None if value is None else spell(value) for value in values]
+    _check_lengths(column, texts, file, line)
+    return ["<c/>" if text is None else _text_cell(text) for text in texts]
+
+
+def _check_lengths(column: Column, texts: Iterable[str | None], file: str, line: int) -> None:
+    for place, text in enumerate(texts, start=line + 1):
+        # The limit counts UTF-16 units; a character outside the basic plane takes two.
+        if text and len(text) > LONGEST_CELL // 2 and (length := len(text.encode("utf-16-le")) // 2) > LONGEST_CELL:
+            length_text = f"{length:,} characters"
+            expected = f"at most {LONGEST_CELL:,}, which is what a cell holds; take JSONL, CSV or Parquet"
+            raise FormatError(Problem(file, place, column.name, length_text, expected, "cell_size"))
+
+
+def _text_cell(text: str) -> str:
+    """A text cell. An empty text is written too, because it differs from a missing value."""
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(_UNSAYABLE.sub(_escape, text))}</t></is></c>'
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"_x{ord(match[0]):04X}_"
+
+
+def _sheet_name(name: str, number: int) -> str:
+    suffix = "" if number == 1 else f" {number}"
+    return re.sub(r"[\[\]:*?/\\']", " ", name)[: LONGEST_SHEET_NAME - len(suffix)] + suffix
+
+
+def _package_parts(names: list[str]) -> Iterator[tuple[str, str]]:
+    """The other files of the XLSX package: name and content."""
+    numbers = range(1, len(names) + 1)
+    sheets = "".join(
+        f'<sheet name={quoteattr(name)} sheetId="{number}" r:id="rId{number}"/>' for number, name in enumerate(names, 1)
+    )
+    links = "".join(
+        f'<Relationship Id="rId{number}" Type="{_RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
+        for number in numbers
+    )
+    kinds = "".join(
+        f'<Override PartName="/xl/worksheets/sheet{number}.xml" ContentType="{_MIME}.worksheet+xml"/>'
+        for number in numbers
+    )
+    yield "[Content_Types].xml", _CONTENT_TYPES.format(kinds=kinds)
+    yield "_rels/.rels", _ROOT
+    yield "xl/workbook.xml", _WORKBOOK.format(sheets=sheets)
+    yield "xl/_rels/workbook.xml.rels", _LINKS.format(links=links)
+
+
+# --- Parquet, with types: scores are numbers, turns are lists of structs; needs the extra `parquet` ------------
+def write_columns(table: Table, out: IO[bytes], *, file: str) -> None:
+    """Write the file, batch by batch. Raises ``FormatError`` if pyarrow is not installed."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        expected = "the extra “parquet” to be installed: pip install 'panelbench[parquet]'"
+        raise FormatError(Problem(file, None, None, "no pyarrow", expected, "no_pyarrow")) from None
+    schema = pa.schema([pa.field(column.name, _arrow_type(column)) for column in table.columns])
+    with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
+        for batch in table.batches():
+            columns = zip(*batch, strict=True)
+            arrays = [
+                pa.array(_arrow_values(column, values), type=_arrow_type(column))
+                for column, values in zip(table.columns, columns, strict=True)
+            ]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
+def _arrow_values(column: Column, values: Any) -> Any:
+    # Attributes can have any keys, so they have no common type: they are written as JSON text.
+    return [nested(value) or None for value in values] if column.kind == "object" else values
+
+
+def _arrow_type(column: Column) -> pa.DataType:
+    import pyarrow as pa
+
+    turn = pa.struct([("speaker", pa.string()), ("name", pa.string()), ("text", pa.string())])
+    types: dict[str, pa.DataType] = {
+        "number": pa.float64(),
+        "integer": pa.int64(),
+        "switch": pa.bool_(),
+        "moment": pa.timestamp("us", tz="UTC"),
+        "turns": pa.list_(turn),
+        "texts": pa.list_(pa.string()),
+    }
+    return types.get(column.kind, pa.string())
+
+
+# --- the file formats ------------
+PIECE = 256 * 1024
+
+
+class FileFormat(NamedTuple):
+    """A file format. It has one of two functions: ``pieces`` creates the file while it is sent; ``whole`` writes the
+    complete file before the first byte is sent."""
+
+    ending: str
+    media_type: str
+    pieces: Callable[[Table], Iterator[bytes]] | None = None
+    whole: Callable[..., None] | None = None
+
+
+FORMATS = {
+    "jsonl": FileFormat("jsonl", "application/jsonl; charset=utf-8", pieces=json_lines),
+    "csv": FileFormat("csv", "text/csv; charset=utf-8", pieces=comma_separated),
+    "xlsx": FileFormat("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", whole=write_sheets),
+    "parquet": FileFormat("parquet", "application/vnd.apache.parquet", whole=write_columns),
+}
+
+
+def pieces(table: Table, kind: str) -> Iterator[bytes]:
+    """The table as a file, piece by piece; memory does not grow with the table."""
+    chosen = FORMATS[kind]
+    if chosen.pieces is not None:
+        yield from chosen.pieces(table)
+        return
+    yield from spooled(lambda out: write(table, kind, out))
+
+
+def spooled(write: Callable[[BinaryIO], None]) -> Generator[bytes]:
+    """Write a complete temporary file, then yield it in pieces."""
+    with TemporaryFile() as spool:
+        write(spool)
+        spool.seek(0)
+        yield from iter(lambda: spool.read(PIECE), b"")
+
+
+def write(table: Table, kind: str, out: IO[bytes]) -> None:
+    """Write the table as a file."""
+    chosen = FORMATS[kind]
+    if chosen.whole is not None:
+        chosen.whole(table, out, file=f"{table.name}.{chosen.ending}")
+        return
+    out.writelines(pieces(table, kind))
