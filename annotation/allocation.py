@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation import bulk, generator_names
+from annotation import blinding, bulk
 from annotation.models import (
     Annotation,
     Assignment,
@@ -164,7 +164,7 @@ def names_shown(dataset: Dataset) -> list[dict[str, Any]]:
     if dataset.names_shown is None:
         items = Item.objects.of(dataset)
         generators = items.order_by().values_list("generator", flat=True).distinct()
-        shown = generator_names.find_generator_names(items.iterator(), dataset.layout, generators=generators)
+        shown = blinding.find_generator_names(items.iterator(), dataset.layout, generators=generators)
         dataset.names_shown = [finding.as_dict() for finding in shown]
         Dataset.objects.filter(pk=dataset.pk).update(names_shown=dataset.names_shown)
     return list(dataset.names_shown)
@@ -172,7 +172,7 @@ def names_shown(dataset: Dataset) -> list[dict[str, Any]]:
 
 def keeps_names(dataset: Dataset) -> bool:
     """Whether the import of the dataset, or of a part of it, has the choice to keep generators' names."""
-    kept = Q(file_import__target__generator_names=generator_names.KEEP)
+    kept = Q(file_import__target__generator_names=blinding.KEEP)
     return Dataset.objects.parts_of(dataset).filter(kept).exists()
 
 

@@ -10,7 +10,7 @@ from celery import shared_task
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.imports import checks, lifecycle, opening, removal
+from annotation.imports import import_jobs, lifecycle, opening, removal
 from annotation.models import Import
 
 ROWS_AT_ONCE = 5_000  # stored rows; imports of more are undone in the background
@@ -23,7 +23,7 @@ def look(file_import: Import) -> bool:
     is requested: return False."""
     if not file_import.is_large():
         return False
-    checks.start_check(file_import=file_import)
+    import_jobs.start_check(file_import=file_import)
     jobs.enqueue(file_import)
     return True
 
@@ -32,7 +32,7 @@ def look(file_import: Import) -> bool:
 def open_packed(import_pk: int) -> None:
     """Open workbooks and archives and detect their contents; then check the resulting imports, or store them if storing
     was already requested."""
-    for file_import in checks.open_under_job(
+    for file_import in import_jobs.open_under_job(
         import_pk=import_pk, look_into=lambda packed: opening.open_files(file_import=packed)
     ):
         if file_import.state == Import.State.STORING:
@@ -44,7 +44,7 @@ def open_packed(import_pk: int) -> None:
 @shared_task(**LONGEST)
 def check_import(import_pk: int) -> None:
     """Check a large import and save the result."""
-    checks.carry_out_check(import_pk=import_pk, look=lifecycle.preview)
+    import_jobs.carry_out_check(import_pk=import_pk, look=lifecycle.preview)
 
 
 # --- storing --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef
 
 from accounts.inputs import storable
 from accounts.refusals import Refused
-from annotation.layouts import lay_out
+from annotation.blinding import lay_out
 from annotation.models import Criterion, Item, RubricVersion
 from judging import digests, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.imports import checks, lifecycle, removal
+from annotation.imports import import_jobs, lifecycle, removal
 from annotation.models import Import
 from annotation.tasks import LONGEST, undo_here_or_later
 from judging import calls, judges, work_sessions
@@ -49,7 +49,7 @@ def store_judge_import(file_import: Import, actor: User) -> bool:
 @shared_task(**LONGEST)
 def check_verdicts(import_pk: int) -> None:
     """Look at a large import of verdicts, and keep what was seen."""
-    checks.carry_out_check(import_pk=import_pk, look=verdicts.preview_verdict_import)
+    import_jobs.carry_out_check(import_pk=import_pk, look=verdicts.preview_verdict_import)
 
 
 @shared_task(**LONGEST)
@@ -61,7 +61,7 @@ def store_verdicts(import_pk: int, actor_pk: int | None = None) -> None:
 @shared_task(**LONGEST)
 def check_study(import_pk: int) -> None:
     """Store a whole study, keep what was seen, and roll it back."""
-    checks.carry_out_check(import_pk=import_pk, look=studies.study_preview_report)
+    import_jobs.carry_out_check(import_pk=import_pk, look=studies.study_preview_report)
 
 
 @shared_task(**LONGEST)

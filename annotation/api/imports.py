@@ -30,8 +30,8 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation import tasks
 from annotation.api.import_files import ImportFileSerializer
-from annotation.generator_names import CHOICES
-from annotation.imports import checks, lifecycle, opening, removal, targets, uploads
+from annotation.blinding import CHOICES
+from annotation.imports import import_jobs, lifecycle, opening, removal, targets, uploads
 from annotation.imports.previews import Preview, preview_report
 from annotation.imports.storage import FileRefused
 from annotation.models import Import
@@ -200,7 +200,7 @@ def looked_at(file_import: Import) -> Response:
     """The result of the check in the background; 202 while the check is running."""
     if file_import.state == Import.State.CHECKING:
         return answer(file_import, status.HTTP_202_ACCEPTED)
-    if (result := checks.current(file_import)) is None:
+    if (result := import_jobs.current_check(file_import)) is None:
         unread = _("The files were not checked with this mapping. Check them first.")
         raise Refused(file_import.report.get("sentence") or unread, code="not_checked")
     return Response(result)

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts import languages
+from annotation.blinding import lay_out
 from annotation.desk.service import Answer
-from annotation.layouts import lay_out
 from annotation.models import Criterion, Item
 
 # The speakers who are usually not rated; their turns are shown on the opposite side.

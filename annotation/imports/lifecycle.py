@@ -1,8 +1,8 @@
 """The life of an import: files are kept unchanged, read by their mapping, stored completely or not at all.
 
-An import goes uploaded -> storing -> stored | failed, each step by compare-and-set; `checks` lets a large one be looked
-at in between. A failed one can get another mapping and be stored; a stored one that nothing depends on goes back to
-uploaded.
+An import goes uploaded -> storing -> stored | failed, each step by compare-and-set; `import_jobs` lets a large one be
+looked at in between. A failed one can get another mapping and be stored; a stored one that nothing depends on goes
+back to uploaded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from accounts import audit, jobs
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import checks, import_jobs, opening, previews, storage, targets, uploads
+from annotation.imports import import_jobs, opening, previews, storage, targets, uploads
 from annotation.imports import storage as storing
 from annotation.imports.import_jobs import ImportLease
 from annotation.imports.parsed_files import parse_import
@@ -35,7 +35,7 @@ UNSTORED = (State.UPLOADED, State.FAILED)
 
 
 # --- looking and correcting -----------------------------------------------------------------------------------------
-def preview(file_import: Import, progress: checks.Progress | None = None) -> Preview:
+def preview(file_import: Import, progress: import_jobs.Progress | None = None) -> Preview:
     """What `carry_out` would store, and what it would refuse; stores nothing."""
     return previews.preview_import(file_import, file_import.column_mapping(), progress)
 
@@ -92,7 +92,7 @@ def _laid(
 
 def _change(file_import: Import, changes: dict[str, Any], actor: User | None) -> None:
     with transaction.atomic():
-        _move(file_import, checks.EDITABLE, State.UPLOADED, report={}, **changes)
+        _move(file_import, import_jobs.EDITABLE, State.UPLOADED, report={}, **changes)
         jobs.drop(file_import)
         audit.record(
             actor=actor, project=file_import.project, verb="map import", subject=file_import, fields=sorted(changes)
@@ -117,7 +117,7 @@ def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
 def start(*, file_import: Import, actor: User | None = None) -> None:
     """Say that storing has begun; the edge calls `finish`, or enqueues the job. A check that runs is given up."""
     with transaction.atomic():
-        _move(file_import, checks.EDITABLE, State.STORING, report={})
+        _move(file_import, import_jobs.EDITABLE, State.STORING, report={})
         if file_import.part_of_id is None:
             import_jobs.begin_storing(file_import=file_import, owner=actor)
         audit.record(actor=actor, project=file_import.project, verb="start import", subject=file_import)

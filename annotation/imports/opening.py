@@ -23,7 +23,7 @@ from accounts import access, audit
 from accounts.inputs import is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.imports import checks, import_jobs, removal, targets, uploads
+from annotation.imports import import_jobs, removal, targets, uploads
 from annotation.imports.rating_rows import names_known
 from annotation.models import Import, ImportFile, KeptFile, Upload, opened_files
 from annotation.readers import (
@@ -266,7 +266,7 @@ def open_files(*, file_import: Import) -> list[Import]:
             is_meant = now.get("store") in (True, file_import.job_id)  # True: asked for before the upgrade
             is_asked_for = is_meant and first.kind in (Kind.DATASET, Kind.RUBRIC, Kind.RATINGS)
             state = Import.State.STORING if is_asked_for else Import.State.UPLOADED
-            if not checks.end(file_import, state, {}, **changes, unread=None):
+            if not import_jobs.end_check(file_import, state, {}, **changes, unread=None):
                 return []
             if is_asked_for:
                 import_jobs.begin_storing(file_import=file_import, owner=actor)

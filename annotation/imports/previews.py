@@ -14,8 +14,8 @@ from django.db.models import Count
 
 from accounts.inputs import storable_value
 from accounts.models import Project
-from annotation import generator_names
-from annotation.generator_names import Finding
+from annotation import blinding
+from annotation.blinding import Finding
 from annotation.imports import targets
 from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
 from annotation.imports.rating_rows import RatingsReport, fit_ratings, scale_words
@@ -187,17 +187,17 @@ def compare_items(
     if extends:
         append_problems(parsed.problems, compare_with_dataset(extends, parsed.rows, report))
     report.stored -= unfit.refused
-    return report, [] if names == generator_names.MASK else shown_names
+    return report, [] if names == blinding.MASK else shown_names
 
 
 def _settle_names(parsed: ParsedFiles, extends: Dataset | None, names: str) -> list[Finding]:
     """The generators' names that the items show; masked, kept, or else among the problems."""
     layout = extends.layout if extends else None
     before = Item.objects.of(extends).order_by().values_list("generator", flat=True).distinct() if extends else ()
-    shown = generator_names.find_generator_names(parsed.rows, layout, generators=[*parsed.names, *before])
-    if names == generator_names.MASK:
-        parsed.rows.change(generator_names.masker(shown))
-    elif names != generator_names.KEEP:
+    shown = blinding.find_generator_names(parsed.rows, layout, generators=[*parsed.names, *before])
+    if names == blinding.MASK:
+        parsed.rows.change(blinding.masker(shown))
+    elif names != blinding.KEEP:
         expected = "text that does not show who wrote it: mask the names, or decide to keep them"
         for finding in shown:
             text = f"the name of the generator {excerpt(finding.generator)} (items: {finding.items:,}), such as "
@@ -210,9 +210,9 @@ def _settle_names(parsed: ParsedFiles, extends: Dataset | None, names: str) -> l
 
 
 def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
-    if not shown or names not in generator_names.CHOICES:
+    if not shown or names not in blinding.CHOICES:
         return []
-    done = "masked" if names == generator_names.MASK else "kept, and seen by annotators and judges"
+    done = "masked" if names == blinding.MASK else "kept, and seen by annotators and judges"
     return [f"Generators' names {done}: {shortened_list([finding.words for finding in shown], len(shown))}."]
 
 

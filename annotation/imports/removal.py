@@ -18,8 +18,7 @@ from accounts.jobs import JobHeartbeat
 from accounts.models import Job, User
 from accounts.refusals import Refused
 from annotation import bulk
-from annotation.imports.checks import EDITABLE
-from annotation.imports.import_jobs import keep_stored
+from annotation.imports.import_jobs import EDITABLE, keep_stored
 from annotation.imports.parsed_files import forget_parsed
 from annotation.models import (
     Annotation,

@@ -50,7 +50,7 @@ class Dataset(models.Model):
     A version that `extends` an earlier version has the items of that version (the same rows), then its own. `parts` are
     the versions whose own items it consists of, including itself; they are set when it becomes ready, and
     `Item.objects.of` reads them. `staged_at`: when items were last inserted. `names_shown`: the generators' names that
-    annotators and judges would see (`generator_names.find_generator_names`), NULL until they are searched.
+    annotators and judges would see (`blinding.find_generator_names`), NULL until they are searched.
     """
 
     class State(models.TextChoices):

@@ -36,6 +36,8 @@ from annotation.readers.problems import (
 from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_rows
 from annotation.readers.rows import (
     FileRow,
+    TextDoubts,
+    TextReplacement,
     as_key,
     as_language,
     as_number,
@@ -47,7 +49,6 @@ from annotation.readers.rows import (
     without_value_at,
 )
 from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool
-from annotation.readers.texts import TextDoubts, TextReplacement
 
 Turn = dict[str, str]
 SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")

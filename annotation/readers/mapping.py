@@ -16,9 +16,8 @@ import yaml
 from annotation.readers.documents import Node, as_document, load_document, names_of, switch_of, word_of, words_of
 from annotation.readers.encoding import codec_called
 from annotation.readers.problems import FormatError, Problem, Problems, excerpt, shortened_list
-from annotation.readers.rows import FileRow, match_file_name, matches_any
+from annotation.readers.rows import FileRow, match_file_name, matches_any, replaced_pattern
 from annotation.readers.steps import ShapeStep, steps_of
-from annotation.readers.texts import replaced_pattern
 
 MOST_ROWS = 10_000  # above which no header is looked for
 FORMAT_NAMES = ("json", "jsonl", "csv", "tsv", "xlsx", "parquet")
@@ -44,7 +43,7 @@ class Mapping:
     above it is skipped. ``header``: these are the columns; together with ``header_row`` they replace its names.
     ``short_rows``: rows may lack their last cells, which are then blank. ``trust_ids``: ids that look as if a
     spreadsheet had rounded them (``7e1``) are what they should be. ``decimal_comma``: numbers are written as ``3,5``.
-    ``replace``: text -> what replaces it in the texts of items and in rationales (`texts.replaced_pattern`).
+    ``replace``: text -> what replaces it in the texts of items and in rationales (`rows.replaced_pattern`).
     ``encoding``: the one a text file is in, UTF-8 by default. ``sheet``: the one of a workbook that holds the rows.
     """
 

@@ -24,9 +24,8 @@ from annotation.readers.columns import TableFacts
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import InvalidValue, Problems, Progress, excerpt
 from annotation.readers.reading import FileProgress
-from annotation.readers.rows import as_key, as_language, as_number, as_text, is_blank
+from annotation.readers.rows import TextReplacement, as_key, as_language, as_number, as_text, is_blank
 from annotation.readers.spool import PlainRow, Spool
-from annotation.readers.texts import TextReplacement
 
 CriterionKey = Callable[[str], str]
 Row = TypeVar("Row", bound=AnswerRow)

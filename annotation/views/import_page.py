@@ -20,7 +20,7 @@ from accounts.inputs import whole_number, without_nul
 from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation.desk import presentation
-from annotation.imports import checks, lifecycle, opening, targets
+from annotation.imports import import_jobs, lifecycle, opening, targets
 from annotation.imports.previews import Preview, PreviewReport, preview_report
 from annotation.models import Campaign, Dataset, Import, Item, RubricVersion, SavedMapping
 from annotation.readers import (
@@ -219,7 +219,7 @@ def current_preview(file_import: Import, preview: Callable[[], Preview]) -> Prev
     if file_import.state not in lifecycle.UNSTORED:
         return None
     if file_import.is_large():
-        return checks.current(file_import)
+        return import_jobs.current_check(file_import)
     has_target = file_import.kind in opening.ABOUT_ITEMS
     target = targets.resolve(project=file_import.project, target_fields=file_import.target) if has_target else None
     return preview_report(preview(), target)
@@ -236,7 +236,7 @@ def context(request: HttpRequest, project: Project, file_import: Import, seen: P
         "way": way(file_import) if file_import.state in UNDER_WAY else None,
         "is_under_way": file_import.state in UNDER_WAY,
         "undo_failure": _undo_failure(file_import),
-        "is_editable": file_import.state in checks.EDITABLE,
+        "is_editable": file_import.state in import_jobs.EDITABLE,
         "siblings": together,
         "has_ratings_sibling": any(sibling.kind == Import.Kind.RATINGS for sibling in together),
         "report": Report.from_dict(file_import.report),

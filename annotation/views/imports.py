@@ -22,7 +22,7 @@ from accounts.inputs import whole_number
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import tasks
-from annotation.generator_names import CHOICES
+from annotation.blinding import CHOICES
 from annotation.imports import lifecycle, opening, removal
 from annotation.models import Dataset, Import, ImportFile, RubricVersion
 from annotation.readers import File, FormatError, Mapping, parquet_is_installed

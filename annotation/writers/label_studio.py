@@ -14,7 +14,7 @@ from xml.sax.saxutils import quoteattr
 
 import orjson
 
-from annotation.layouts import USUAL_ORDER
+from annotation.blinding import USUAL_ORDER
 from annotation.readers import CriterionDocument, RubricDocument, TextByLanguage, plain_number
 
 NOT_APPLICABLE = "N/A"

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import refusals
 from accounts.models import Project
-from annotation.imports import checks, lifecycle
+from annotation.imports import import_jobs, lifecycle
 from annotation.models import Import
 from annotation.readers import KnownStudy, Report, known_studies
 from annotation.views import import_page, imports
@@ -133,7 +133,7 @@ def _shown(project: Project, parts: list[dict[str, Any]]) -> list[PartShown]:
 def study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Which study it is, and for each of its parts what would be stored, or what was."""
     current_project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
-    seen = checks.current(shown_import) if shown_import.state in lifecycle.UNSTORED else None
+    seen = import_jobs.current_check(shown_import) if shown_import.state in lifecycle.UNSTORED else None
     parts = seen["parts"] if seen else shown_import.report.get("parts", [])
     shown = import_page.context(request, current_project, shown_import, None)
     study, constants = _study(shown_import), shown_import.target.get("constants", {})
@@ -159,7 +159,7 @@ def _study(file_import: Import) -> KnownStudy | None:
 def study_import_problems(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """What is wrong with the files, as CSV."""
     _project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
-    return import_page.problems_csv(shown_import, checks.current(shown_import))
+    return import_page.problems_csv(shown_import, import_jobs.current_check(shown_import))
 
 
 @require_POST

@@ -19,7 +19,7 @@ from accounts import jobs
 from accounts.models import Job
 from accounts.refusals import Refused
 from annotation import tasks
-from annotation.imports import checks, lifecycle
+from annotation.imports import import_jobs, lifecycle
 from annotation.models import Dataset, DryRun, Import, Item
 from annotation.readers.mapping import Mapping
 from judging.models import Verdict
@@ -56,7 +56,7 @@ def state(file_import: Import) -> str:
 
 def carried_out(file_import: Import) -> None:
     """What a worker does when the message reaches it."""
-    checks.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)
+    import_jobs.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)
 
 
 def test_a_worker_reads_the_file_and_the_page_shows_what_it_saw(worker: subprocess.Popen[bytes], cast: Cast) -> None:
@@ -109,7 +109,7 @@ def test_a_file_that_kills_every_worker_is_given_up(cast: Cast) -> None:
     file_import = uploaded(boris)
     for _try in range(jobs.MOST_TRIES):
         # A worker takes it and is never heard of again.
-        checks._take(file_import.pk)
+        import_jobs._take_check(file_import.pk)
         freed = jobs.sweep_jobs(now=long_after())
     assert (freed, state(file_import)) == ([], "failed")
     assert "interrupted 3 times" in page(boris, file_import)
@@ -124,16 +124,16 @@ def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast, m
     boris = cast.client("boris")
     file_import = uploaded(boris)
 
-    def look(held: Import, progress: checks.Progress) -> Any:
+    def look(held: Import, progress: import_jobs.Progress) -> Any:
         seen = lifecycle.preview(held)
         mapping = {**held.mapping, "columns": {"id": "id", "language": "language", "question": "answer"}}
         lifecycle.revise(file_import=Import.objects.get(pk=held.pk), mapping=Mapping.from_dict(mapping))
-        checks.start_check(file_import=Import.objects.get(pk=held.pk))
+        import_jobs.start_check(file_import=Import.objects.get(pk=held.pk))
         with pytest.raises(Refused, match="deleted while it was running"):
             wait_for_workers(lambda: progress(1, 2))
         return seen
 
-    checks.carry_out_check(import_pk=file_import.pk, look=look)
+    import_jobs.carry_out_check(import_pk=file_import.pk, look=look)
     assert (state(file_import), DryRun.objects.count()) == ("checking", 0)
     carried_out(file_import)
     assert DryRun.objects.get().seen["rows"][0]["fields"] == {"answer": "Kus on pakk 1?"}
@@ -175,14 +175,14 @@ def test_progress_is_shown_in_per_cent(cast: Cast, monkeypatch: pytest.MonkeyPat
     boris = cast.client("boris")
     file_import = uploaded(boris)
 
-    def look(held: Import, progress: checks.Progress) -> Any:
+    def look(held: Import, progress: import_jobs.Progress) -> Any:
         progress(30 * 2**20, 120 * 2**20)
         wait_for_workers(lambda: Import.objects.get(pk=file_import.pk).done)
         shown = boris.get(f"/p/kassa/imports/{file_import.pk}/progress/").content.decode()
         assert "25 %" in shown and 'value="25"' in shown and shown.count(filesizeformat(len(DIALOGUES))) == 2
         return lifecycle.preview(held)
 
-    checks.carry_out_check(import_pk=file_import.pk, look=look)
+    import_jobs.carry_out_check(import_pk=file_import.pk, look=look)
     told = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/").json()
     assert (told["state"], told["done"], told["total"]) == ("uploaded", 30 * 2**20, 120 * 2**20)
 
@@ -218,7 +218,7 @@ def test_a_large_file_is_stored_while_its_check_still_runs(worker: subprocess.Po
     """The client opens, stores and waits without ever asking for a preview."""
     boris = cast.client("boris")
     file_import = uploaded(boris)
-    checks.start_check(file_import=file_import)
+    import_jobs.start_check(file_import=file_import)
     assert jobs.take_job(file_import, Job.Kind.CHECK), "its worker has only begun"
     answer = boris.post(f"/api/v1/projects/kassa/imports/{file_import.pk}/store/")
     assert (answer.status_code, answer.json()["state"]) == (202, "storing"), answer.content.decode()

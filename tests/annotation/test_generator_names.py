@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accounts.models import AuditEntry
-from annotation import campaigns, generator_names, panels
+from annotation import blinding, campaigns, panels
 from annotation.models import Dataset, Duty, Item
 from judging.requests import item_text
 from tests import make
@@ -199,9 +199,9 @@ def test_what_counts_as_a_name(items: list[tuple[str, str, str]], found: list[tu
     ]
     names = [generator for generator, _speaker, _text in items]
 
-    seen = generator_names.find_generator_names(rows, generators=names)
+    seen = blinding.find_generator_names(rows, generators=names)
     assert [(each.generator, each.place) for each in seen] == found
-    left = generator_names.find_generator_names(map(generator_names.masker(seen), rows), generators=names)
+    left = blinding.find_generator_names(map(blinding.masker(seen), rows), generators=names)
     assert left == []
 
 
@@ -209,6 +209,6 @@ def test_many_generators_are_looked_for_each_in_its_own_items() -> None:
     turns = [{"speaker": "bird-7x", "text": "bird-8x"}]
     rows = [make.item_row(number, generator=f"bird-{number}x", turns=turns) for number in range(10)]
 
-    seen = generator_names.find_generator_names(rows, generators=[row.generator or "" for row in rows], most=5)
+    seen = blinding.find_generator_names(rows, generators=[row.generator or "" for row in rows], most=5)
 
     assert [(each.generator, each.place) for each in seen] == [("bird-7x", "speaker"), ("bird-8x", "text")]

@@ -18,7 +18,7 @@ from annotation.imports import removal
 from annotation.models import Import, Item, Rating
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError
-from annotation.readers.texts import TextReplacement, misread_utf8
+from annotation.readers.rows import TextReplacement, misread_utf8
 from tests import make
 from tests.annotation.readers.test_archives import code_of
 from tests.annotation.test_commands import run

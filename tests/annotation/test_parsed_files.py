@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation.imports import checks, lifecycle, opening, parsed_files
+from annotation.imports import import_jobs, lifecycle, opening, parsed_files
 from annotation.models import Campaign, Dataset, Import, Item, Rating
 from annotation.readers import Mapping, propose_mapping
 from annotation.readers.encoding import PIECE
@@ -312,9 +312,9 @@ def test_a_check_by_a_worker_is_what_storing_stores(
     file_import = uploaded(boris, "dataset", name="Parcels")
     content = file_import.files.get().content.path
     monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
-    checks.start_check(file_import=file_import)
+    import_jobs.start_check(file_import=file_import)
     opened_files.clear()
-    checks.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)
+    import_jobs.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)
     assert opened_files.count(content) == 1
     file_import.refresh_from_db()
     lifecycle.start(file_import=file_import)

@@ -5,7 +5,7 @@ from typing import Any
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.generator_names import CHOICES
+from annotation.blinding import CHOICES
 from annotation.imports import targets
 from annotation.management.importing import ImportCommand
 from annotation.models import Dataset, Import

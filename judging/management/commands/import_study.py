@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.generator_names import CHOICES
+from annotation.blinding import CHOICES
 from annotation.imports import opening, removal
 from annotation.imports.storage import FileRefused
 from annotation.management.importing import discarded_on_failure

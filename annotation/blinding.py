@@ -1,8 +1,13 @@
-"""Find and mask generators' names in the parts of items that annotators and judges see. Pure.
+"""What annotators and judges see of an item, and the names of generators in it: find and mask them. Pure.
 
-The rule (also in docs/importing.md): a name is searched in speakers, turn names, the title, the texts that the layout
-shows and the content warning. Case, spaces and punctuation do not matter (``GPT-4o``, ``gpt 4O``, ``gpt_4o``). It is
-also searched without the folder before it and the date after it (``openai/gpt-4o-2024-08-06``). It counts as follows:
+A dataset's layout: ``{"fields": ["question", "answer"], "brief": "context", "turns": false}``; every key is optional.
+``fields``: the fields shown, in order (default: all, in `USUAL_ORDER`). ``brief``: the field shown collapsed above the
+text. ``turns``: false hides the dialogue. Generator, scenario and attributes are never shown.
+
+The rule for names (also in docs/importing.md): a name is searched in speakers, turn names, the title, the texts that
+the layout shows and the content warning. Case, spaces and punctuation do not matter (``GPT-4o``, ``gpt 4O``,
+``gpt_4o``). It is also searched without the folder before it and the date after it (``openai/gpt-4o-2024-08-06``). It
+counts as follows:
 
 - A name with a letter and a digit and at least three characters counts everywhere.
 - Other names (``claude``) count in a speaker, a turn's name or the title, as a complete text, and as a label at the
@@ -23,9 +28,54 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
-from annotation.layouts import lay_out
 from annotation.readers import ItemRow, excerpt
 
+USUAL_ORDER = (
+    "context",
+    "question",
+    "source",
+    "document",
+    "passages",
+    "passage_a",
+    "passage_b",
+    "answer",
+    "reference",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleParts:
+    """The visible parts of an item: the collapsed brief, (name, text) of every field, and the turns."""
+
+    brief: str
+    fields: tuple[tuple[str, str], ...]
+    turns: tuple[Mapping[str, str], ...]
+
+
+def lay_out(
+    *, fields: Mapping[str, Any], turns: Sequence[Mapping[str, str]], layout: Mapping[str, Any] | None = None
+) -> VisibleParts:
+    """The parts of an item that its dataset's layout shows."""
+    layout = layout or {}
+    brief = layout.get("brief", "")
+    names = layout.get("fields") or sorted(fields, key=_usual_place)
+    return VisibleParts(
+        brief=_field_text(fields.get(brief, "")),
+        fields=tuple((name, _field_text(fields[name])) for name in names if name in fields and name != brief),
+        turns=tuple(turns) if layout.get("turns", True) else (),
+    )
+
+
+def _usual_place(name: str) -> tuple[int, str]:
+    return (USUAL_ORDER.index(name) if name in USUAL_ORDER else len(USUAL_ORDER), name)
+
+
+def _field_text(value: Any) -> str:
+    """The text of a field; a list of texts becomes paragraphs."""
+    return "\n\n".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+# --- names of generators ----------------------------------------------------------------------------------------------
 MASK, KEEP = "mask", "keep"
 CHOICES = (MASK, KEEP)
 MOST_NAMES = 200  # with more generators in a dataset, an item is searched for its own generator's name only
