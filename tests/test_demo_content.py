@@ -16,13 +16,16 @@ import pytest
 import yaml
 
 import panelbench
+from analytics import decisions
 from annotation.desk.service import count_words, words_needed
+from annotation.models import Campaign
 from annotation.readers.guessing import guess_mapping
 from annotation.readers.items import parse_items
 from annotation.readers.ratings import parse_ratings
 from annotation.readers.reading import peek
 from annotation.readers.rubric import parse_rubric
 from judging.prompts import PromptVariant
+from panelbench.demo import loading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +33,18 @@ if TYPE_CHECKING:
 CONTENT = Path(panelbench.__file__).parent / "demo" / "content"
 LANGUAGES = ("en", "et", "es-MX", "ar", "ja")
 GENERATORS = ("atlas-1", "birch-2", "cedar-mini")
-SCENARIOS = ("late-parcel", "double-charge", "hotel-change")
+SCENARIOS = (
+    "late-parcel",
+    "double-charge",
+    "hotel-change",
+    "broken-kettle",
+    "lost-password",
+    "train-refund",
+    "internet-outage",
+    "wrong-size",
+    "gym-cancel",
+    "pharmacy-hours",
+)
 LEFT_TO_DO = "hotel-change"
 
 
@@ -50,6 +64,8 @@ PANELS: dict[str, list[dict[str, Any]]] = {
 }
 with (CONTENT / "ratings.csv").open(encoding="utf-8", newline="") as lines:
     RATINGS: list[dict[str, str]] = list(csv.DictReader(lines))
+with (CONTENT / "verdicts.csv").open(encoding="utf-8", newline="") as lines:
+    VERDICTS: list[dict[str, str]] = list(csv.DictReader(lines))
 
 
 def _texts(dialogue: dict[str, Any]) -> Iterator[str]:
@@ -187,6 +203,36 @@ def test_the_panels_agree_except_on_japanese_fluency() -> None:
     }
     assert alphas.pop(("fluency", "ja")) < 0.25
     assert all(0.4 < alpha < 0.85 for alpha in alphas.values())
+
+
+def test_stored_judges_score_every_dialogue_on_the_scale_and_say_that_they_are_simulated() -> None:
+    repeats = {"Careful (simulated)": 2, "Uneven (simulated)": 2, "Coarse (simulated)": 1, "Steady (simulated)": 1}
+    expected = [
+        (judge, str(repeat), each["id"]) for judge in repeats for repeat in range(repeats[judge]) for each in DIALOGUES
+    ]
+    assert sorted((row["judge"], row["repeat"], row["item"]) for row in VERDICTS) == sorted(expected)
+    for key, criterion in CRITERIA.items():
+        assert {row[key] for row in VERDICTS} <= set(map(str, criterion["scale"]["points"]))
+
+
+@pytest.mark.django_db
+def test_the_stored_judges_have_the_decisions_that_are_planted(settings: Any) -> None:
+    settings.PROVIDERS = {}
+    loading.load_demo()
+    campaign = Campaign.objects.get(project__slug=loading.SLUG)
+    decided = decisions.decide_now(campaign)
+    assert decided.thresholds.figures_since is None
+    found = {
+        (cell.row["judge"].split()[0], cell.row["criterion"], cell.row["language"]): cell for cell in decided.cells
+    }
+    uses = {key: cell.row["decision"] for key, cell in found.items()}
+    assert {use for (_judge, *cell), use in uses.items() if cell == ["fluency", "ja"]} == {"rubric_problem"}
+    assert sum(use == "judge_alone" for (judge, *_cell), use in uses.items() if judge == "Careful") >= 16
+    assert "judge_alone" not in {use for (judge, _key, tag), use in uses.items() if (judge, tag) == ("Uneven", "ar")}
+    assert sum(use == "ranking_only" for (judge, *_cell), use in uses.items() if judge == "Coarse") >= 16
+    failed = [name["name"] for name in rows["Careful", "grammar", "en"]["findings"] if not name["holds"]]
+    assert "flip_rate" in failed
+    assert "bias" not in failed
 
 
 def test_both_judges_say_that_they_are_simulated() -> None:

@@ -113,7 +113,12 @@ def _demo_programs() -> list[Program]:
     if environment.declared_providers(os.environ):
         return [loading]
     port = _free_port()
-    declared = {"name": "simulated", "base_url": f"http://127.0.0.1:{port}/v1", "simulated": True}
+    declared = {
+        "name": "simulated",
+        "base_url": f"http://127.0.0.1:{port}/v1",
+        "simulated": True,
+        "prices": {"sim-steady": [0.25, 2], "sim-harsh": [1.25, 10]},  # invented; nobody is charged
+    }
     os.environ["PANELBENCH_PROVIDERS"] = json.dumps([declared])  # read by the settings, imported after this
     return [Program(name="provider", function=programs.quiet_provider, arguments=(port,)), loading]
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from analytics.evidence import judge_changes
 from analytics.models import Snapshot
-from annotation.models import Annotation
+from annotation.models import Annotation, Campaign
+from judging.models import JudgeRun
 from panelbench.demo import loading
 from tests.browser import tour
 from tests.provider_server import RunningProvider
@@ -33,6 +35,9 @@ def test_scoring_right_to_left_moves_the_heatmap(
         after = tour.draw_heatmap(lead)
     assert before != after
     assert Snapshot.objects.count() >= 2
+    campaign = Campaign.objects.get(dataset__name="Support dialogues")
+    run = JudgeRun.objects.get(judge__name="Steady (simulated)", dataset=campaign.dataset)
+    assert [change["code"] for change in judge_changes(campaign, run)] == ["served"]  # the spot check, live
 
 
 def _offered(browser: Browser, root: str) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
+import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +20,20 @@ import yaml
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
+from django.utils import timezone
 
 from accounts import people
 from accounts.models import Membership, Project, Role, User
+from analytics import thresholds
 from annotation import allocation, campaigns, panels, rubrics
 from annotation.desk import leasing, service
 from annotation.desk.service import Answer
-from annotation.imports import storage
-from annotation.models import Annotator, Campaign, Duty, Panel, RubricVersion, Skip
-from annotation.readers import ItemRow, guess_mapping, parse_items, parse_rubric, peek
+from annotation.imports import opening, storage
+from annotation.models import Annotator, Campaign, Dataset, Duty, Import, Panel, RubricVersion, Skip
+from annotation.readers import ItemRow, VerdictRow, guess_mapping, parse_items, parse_rubric, peek
 from judging import judges, runs, spending, tasks
-from judging.models import JudgeRun, ProviderAllowance
+from judging.imports import verdicts
+from judging.models import Attempt, Judge, JudgeRun, ProviderAllowance
 
 CONTENT = Path(__file__).parent / "content"
 SLUG = "demo"
@@ -34,6 +41,8 @@ PASSWORD = "panelbench demo"  # noqa: S105 (printed to whoever starts the demo; 
 DEFAULT_MODEL = "gpt-5-mini"
 REAL_BUDGET = Decimal(1)  # USD, of each run at a provider that costs money
 REAL_TOKENS = 4000  # of a reply there, reasoning included
+EARLIER_MODEL = "sim-steady-2025-07"  # what the endpoint answered with when the stored run of its judge was made
+EARLIER = timedelta(days=120)
 logger = logging.getLogger(__name__)
 Answers = dict[str, Answer]
 
@@ -84,13 +93,15 @@ def _create_project(cast: dict[str, Any]) -> Project:
         name="Customer support in five languages",
         slug=SLUG,
         founder=lead,
-        description="Demo: 45 short dialogues in five languages, rated by panels of three and by two judges.",
+        description="Demo: 150 short dialogues in five languages, rated by panels of three and by five judges.",
     )
     Membership.objects.create(project=project, user=researcher, role=Role.RESEARCHER)
+    thresholds.declare_thresholds(project=project, preset="skilled", actor=lead)
     campaign = _campaign(project, researcher)
     answers_by_item = _ratings()
     for panel in cast["panels"]:
         _rate(_duty(campaign, panel, lead), answers_by_item)
+    _import_verdicts(campaign, researcher)
     return project
 
 
@@ -175,6 +186,40 @@ def _rate(duty: Duty, answers_by_item: dict[tuple[str, str], Answers]) -> None:
 
 
 # --- judges ---------------------------------------------------------------------------------------------------------
+def _verdicts(judge: str | None = None) -> list[VerdictRow]:
+    """The stored scores of one judge, or of those that no provider answers for."""
+    live = {entry["name"] for entry in _document("judges.yaml")["judges"]}
+    found = []
+    with (CONTENT / "verdicts.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name, repeat, item = row.pop("judge"), int(row.pop("repeat")), row.pop("item")
+            reply = json.dumps(row)
+            if name == judge or (judge is None and name not in live):
+                found += [
+                    VerdictRow(item, name, key, float(score), True, False, "", repeat, reply, None, "verdicts.csv", 0)
+                    for key, score in row.items()
+                ]
+    return found
+
+
+def _import_verdicts(campaign: Campaign, researcher: User) -> None:
+    """Import the judges that were run elsewhere, as a researcher would, from a file."""
+    text = io.StringIO()
+    columns = ("judge", "item", "criterion", "repeat", "score")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([getattr(row, name) for name in columns] for row in _verdicts())
+    file_import = opening.open_import(
+        project=campaign.project,
+        kind=Import.Kind.VERDICTS,
+        files=[("verdicts.csv", text.getvalue().encode())],
+        target={"dataset": campaign.dataset_id, "rubric_version": campaign.rubric_version_id},
+        actor=researcher,
+    )
+    verdicts.carry_out_verdicts(file_import=file_import, actor=researcher)
+    Judge.objects.filter(project=campaign.project, provider="").update(simulated=True)
+
+
 def _judge(project: Project) -> None:
     """Declare the demo's judges on the available provider, and start the missing runs."""
     campaign = Campaign.objects.filter(project=project).order_by("pk").first()
@@ -183,9 +228,10 @@ def _judge(project: Project) -> None:
     for entry in _judges():
         _allow(project, entry["provider"])
         judge = judges.declare(project=project, **entry)
-        if JudgeRun.objects.filter(judge=judge, dataset=campaign.dataset).exists():
+        dataset = _spot_check(campaign) if _store_earlier_run(judge, campaign) else campaign.dataset
+        if JudgeRun.objects.filter(judge=judge, dataset=dataset).exists():
             continue
-        about: dict[str, Any] = {"judge": judge, "dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+        about: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": campaign.rubric_version}
         if judge.simulated:
             tasks.enqueue_run(runs.start_judge_run(**about).pk)
         elif spending.price(judge):
@@ -200,6 +246,30 @@ def _judge(project: Project) -> None:
             )
 
 
+def _store_earlier_run(judge: Judge, campaign: Campaign) -> bool:
+    """Store the run that a judge had before its endpoint replaced the model; False where the demo has none."""
+    about: dict[str, Any] = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+    if not (rows := _verdicts(judge.name)) or not judge.simulated:
+        return False
+    if JudgeRun.objects.filter(judge=judge, **about).exists():
+        return True
+    fit = verdicts.fit_verdicts(project=judge.project, rows=rows, **about)
+    then = timezone.now() - EARLIER
+    with transaction.atomic():
+        run = JudgeRun.objects.create(project=judge.project, judge=judge, created_at=then, **about)
+        verdicts.write_verdicts(runs={(judge.name, ""): run.pk}, rows=fit.rows)
+        Attempt.objects.filter(call__run=run).update(served_model=EARLIER_MODEL, at=then)
+    return True
+
+
+def _spot_check(campaign: Campaign) -> Dataset:
+    """Three dialogues that a judge is asked about again, to see whether the endpoint still answers as it did."""
+    name = "Spot check"
+    stored = Dataset.objects.filter(project=campaign.project, name=name).first()
+    few = islice(_items(), 3)
+    return stored or storage.store(project=campaign.project, name=name, items=few, actor=campaign.created_by)
+
+
 def _allow(project: Project, provider: str) -> None:
     """Allow the demo to use a provider, with a small cap if it costs money. An existing permission does not change."""
     allowed = ProviderAllowance.objects.filter(project=project, provider=provider)
@@ -208,7 +278,7 @@ def _allow(project: Project, provider: str) -> None:
 
 
 def _judges() -> list[dict[str, Any]]:
-    """The two simulated judges; or the same two prompts with the first real provider that is declared."""
+    """The simulated judges that can be run; or the same two prompts with the first real provider that is declared."""
     entries = _document("judges.yaml")["judges"]
     real = next((provider for provider in settings.PROVIDERS.values() if not provider.simulated), None)
     if real is None:
