@@ -222,10 +222,8 @@ def test_the_stored_judges_have_the_decisions_that_are_planted(settings: Any) ->
     campaign = Campaign.objects.get(project__slug=loading.SLUG)
     decided = decisions.decide_now(campaign)
     assert decided.thresholds.figures_since is None
-    found = {
-        (cell.row["judge"].split()[0], cell.row["criterion"], cell.row["language"]): cell for cell in decided.cells
-    }
-    uses = {key: cell.row["decision"] for key, cell in found.items()}
+    rows = {(row["judge"].split()[0], row["criterion"], row["language"]): row for row in (c.row for c in decided.cells)}
+    uses = {key: row["decision"] for key, row in rows.items()}
     assert {use for (_judge, *cell), use in uses.items() if cell == ["fluency", "ja"]} == {"rubric_problem"}
     assert sum(use == "judge_alone" for (judge, *_cell), use in uses.items() if judge == "Careful") >= 16
     assert "judge_alone" not in {use for (judge, _key, tag), use in uses.items() if (judge, tag) == ("Uneven", "ar")}
