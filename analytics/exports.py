@@ -324,7 +324,7 @@ def runs(export: Export) -> list[JudgeRun]:
     else:
         dataset, wanted = export.subject.dataset, Q(rubric_version=export.subject.rubric_version_id)
     parts = Dataset.objects.parts_of(dataset)
-    here = JudgeRun.objects.filter(wanted, dataset__in=parts, is_pilot=False).select_related("judge").order_by("pk")
+    here = JudgeRun.objects.ordinary().filter(wanted, dataset__in=parts).select_related("judge").order_by("pk")
     if export.options.every_run:
         return whole_run(here)
     versions = sorted(set(here.values_list("rubric_version", flat=True)))

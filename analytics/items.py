@@ -559,7 +559,10 @@ def _verdicts_of(campaign: Campaign, item: Item, options: ItemOptions) -> Iterat
     counted = {run.pk for run in whole_run(options.judges.values())}
     names = {run.judge_id: name for name, run in options.judges.items()}
     verdicts = Verdict.objects.filter(
-        item=item, run__project=campaign.project_id, run__rubric_version=campaign.rubric_version_id
+        item=item,
+        run__project=campaign.project_id,
+        run__rubric_version=campaign.rubric_version_id,
+        run__perturbation__isnull=True,
     )
     whole = verdicts.select_related("run__judge", "attempt").defer("attempt__request", "attempt__reply")
     in_order = whole.order_by("run__judge__name", "-run", "repeat")

@@ -334,7 +334,7 @@ def all_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
 
 def _runs_on(dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRun]:
     parts = Dataset.objects.parts_of(dataset)
-    here = JudgeRun.objects.filter(dataset__in=parts, rubric_version=rubric_version, is_pilot=False)
+    here = JudgeRun.objects.ordinary().filter(dataset__in=parts, rubric_version=rubric_version)
     return here.exclude(state=JudgeRun.State.CANCELLED, verdicts=None)
 
 

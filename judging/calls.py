@@ -53,7 +53,7 @@ SETTLED = (
     *("cost", "estimated", "latency"),
 )
 VERDICT = (
-    *("run_id", "item_id", "criterion_id", "repeat", "attempt_id"),
+    *("run_id", "item_id", "criterion_id", "repeat", "change", "attempt_id"),
     *("status", "score", "applicable", "fractional", "coerced", "rationale", "expected", "confidence"),
 )
 
@@ -516,7 +516,7 @@ def _kept_verdicts(repeated_calls: Sequence[int]) -> set[tuple[int, str]]:
 
 def _verdict_row(outcome: CallOutcome, reading: Reading, criterion_pk: int) -> tuple[Any, ...]:
     call, coerced = outcome.call, (reading.coerced or "")[:80]
-    identity = call.run_id, call.item_id, criterion_pk, call.repeat, outcome.attempt.pk
+    identity = call.run_id, call.item_id, criterion_pk, call.repeat, call.change, outcome.attempt.pk
     read = reading.status, reading.score, reading.applicable, reading.fractional, coerced, reading.rationale
     return *identity, *read, reading.expected, reading.confidence
 

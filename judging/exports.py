@@ -177,7 +177,7 @@ BUNDLE_MEMBERS = (
         },
         written={"file_import": "intake"},
         leaves=(*_OURS, "pays_again", "design", "is_pilot"),
-        since={"key": 2, "width": 2},
+        since={"key": 2, "width": 2, "perturbation": 3},
         on_write=_halted,
     ),
     Member(
@@ -186,6 +186,7 @@ BUNDLE_MEMBERS = (
         rows=lambda project: Call.objects.filter(run__project=project, run__is_pilot=False),
         refers={"run": "runs", "item": "items", "criterion": "criteria"},
         leaves=("lease", "leased_until", "not_before", "repairs"),
+        since={"change": 3},
         on_write=_unleased,
     ),
     Member(
@@ -203,5 +204,6 @@ BUNDLE_MEMBERS = (
         rows=lambda project: Verdict.objects.filter(run__project=project, run__is_pilot=False),
         refers={"run": "runs", "item": "items", "criterion": "criteria", "attempt": "attempts"},
         leaves=("expected", "confidence"),
+        since={"change": 3},
     ),
 )

@@ -157,6 +157,14 @@ class JudgeRunQuerySet(models.QuerySet["JudgeRun"]):
     def visible_to(self, user: User) -> JudgeRunQuerySet:
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
+    def ordinary(self) -> JudgeRunQuerySet:
+        """The runs that figures rest on: neither pilots of designs nor audits."""
+        return self.filter(perturbation__isnull=True, is_pilot=False)
+
+    def perturbed(self) -> JudgeRunQuerySet:
+        """The audits, which ask about changed items too."""
+        return self.filter(perturbation__isnull=False)
+
 
 class JudgeRun(models.Model):
     """One judge over one dataset on one rubric version, so many repeats. Whether it has finished is a query.
@@ -166,6 +174,9 @@ class JudgeRun(models.Model):
     runs to the same requests are used again, unless the run `pays_again`. `key` makes starting it twice start it once;
     `width` is how many calls its last work session kept in flight, for the next to go on with. A run of a `design` is
     one of its cells; one that `is_pilot` asks a few calls beforehand, for the forecast, and enters no figure.
+
+    A run with a `perturbation` (its `changes`, `per_language` and `seed`) is an audit of the judge: it asks about some
+    items as they are and changed (judging/perturbed_runs.py). Its verdicts enter no figure but those of audits.
     """
 
     class State(models.TextChoices):
@@ -185,6 +196,7 @@ class JudgeRun(models.Model):
     reason = models.CharField(max_length=400, blank=True)
     budget = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     pays_again = models.BooleanField(default=False, db_default=False)
+    perturbation = models.JSONField(null=True)
     key = models.CharField(max_length=100, null=True)
     width = models.PositiveSmallIntegerField(null=True)
     file_import = models.ForeignKey(Import, null=True, on_delete=models.PROTECT, related_name="+")
@@ -210,7 +222,8 @@ class Call(models.Model):
 
     Rows are made when the run starts. A worker leases a call by compare-and-set, and only the holder of the lease may
     settle it; the reply that settled it is an attempt. A lease that ran out is taken up again by the sweeper. A call
-    that `repairs` an attempt waits to ask once more, for that reply could not be read.
+    that `repairs` an attempt waits to ask once more, for that reply could not be read. In an audit, `change` is the key
+    of what is changed about the item or the request (judging/perturbation.py): the item itself stays as it is.
     """
 
     class State(models.TextChoices):
@@ -223,6 +236,7 @@ class Call(models.Model):
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
     criterion = models.ForeignKey(Criterion, null=True, on_delete=models.PROTECT, related_name="+")
     repeat = models.PositiveSmallIntegerField(default=1)
+    change = models.CharField(max_length=40, blank=True, default="", db_default="")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     lease = models.UUIDField(null=True)
     leased_until = models.DateTimeField(null=True)
@@ -233,12 +247,12 @@ class Call(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["run", "item", "criterion", "repeat"],
+                fields=["run", "item", "criterion", "repeat", "change"],
                 condition=Q(criterion__isnull=False),
                 name="call_once",
             ),
             models.UniqueConstraint(
-                fields=["run", "item", "repeat"], condition=Q(criterion=None), name="call_compound_once"
+                fields=["run", "item", "repeat", "change"], condition=Q(criterion=None), name="call_compound_once"
             ),
             models.CheckConstraint(
                 condition=Q(state="leased", lease__isnull=False, leased_until__isnull=False)
@@ -309,7 +323,7 @@ class Verdict(models.Model):
     """A judge's score on one criterion, or the reason there is none. A number off the scale is kept, for no mean.
 
     Where the reply has the probabilities of its tokens, `expected` is the mean of the scale's points by them, and
-    `confidence` the probability of the score that was given.
+    `confidence` the probability of the score that was given. `change` is that of its call.
     """
 
     class Status(models.TextChoices):
@@ -324,6 +338,7 @@ class Verdict(models.Model):
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     repeat = models.PositiveSmallIntegerField(default=1)
+    change = models.CharField(max_length=40, blank=True, default="", db_default="")
     status = models.CharField(max_length=12, choices=Status)
     score = models.FloatField(null=True)
     applicable = models.BooleanField(default=True)
@@ -336,7 +351,7 @@ class Verdict(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["run", "item", "criterion", "repeat"], name="verdict_once"),
+            models.UniqueConstraint(fields=["run", "item", "criterion", "repeat", "change"], name="verdict_once"),
             models.CheckConstraint(
                 condition=Q(status="ok", applicable=True, score__isnull=False)
                 | Q(status="ok", applicable=False, score=None)

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from random import Random
 from typing import Any
 
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
 
 from accounts.inputs import storable
 from accounts.refusals import Refused
@@ -21,6 +23,7 @@ from annotation.blinding import lay_out
 from annotation.models import Criterion, Item, RubricVersion
 from judging import digests, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
+from judging.perturbation import changed_criteria, changed_text, changed_variant, changes_request
 from judging.prompts import (
     CriterionBrief,
     ItemText,
@@ -84,6 +87,28 @@ def _sentence(clauses: Iterable[str] | None) -> str:
     return "; ".join([*(clause.rstrip(".。") for clause in written[:-1]), *written[-1:]])
 
 
+# --- changed items (judging/perturbation.py) --------------------------------------------------------------------------
+
+
+def perturbed_text(item: Item, change: str, *, seed: int) -> ItemText | None:
+    """The text of an item with a change; None where it changes nothing. The item itself stays as it is."""
+    donor = _item_in_another_language(item, seed) if change == "foreign_turn" else None
+    return changed_text(
+        item_text(item), change, seed=seed, name=item.external_id, donor=item_text(donor) if donor else None
+    )
+
+
+def _item_in_another_language(item: Item, seed: int) -> Item | None:
+    """An item of the same dataset in another language: of the same scenario where there is one, else drawn by seed."""
+    others = Item.objects.filter(dataset=item.dataset_id).exclude(language=item.language).order_by("pk")
+    aligned = others.filter(scenario=item.scenario) if item.scenario else others.none()
+    for candidates in (aligned, others):
+        if count := candidates.count():
+            place = Random(f"{seed}:{item.external_id}").randrange(count)
+            return candidates.select_related("dataset")[place]
+    return None
+
+
 # --- the requests of a run --------------------------------------------------------------------------------------------
 
 
@@ -120,14 +145,22 @@ class CallRequestWriter:
         self.run = run
         self.looks_ahead = LOOK_AHEAD
         self.variant: PromptVariant = judges.variant_of(run.judge.variant)
-        self._same_for_every_item: dict[int | None, tuple[dict[str, Any], Message]] = {}
+        self._same_for_every_item: dict[tuple[int | None, str], tuple[Sequence[CriterionBrief], Any, Message]] = {}
 
     @cached_property
-    def _criteria(self) -> dict[int, CriterionBrief]:
-        language = self.variant.instruction_language
-        return {
-            criterion.pk: criterion_brief(criterion, language) for criterion in self.run.rubric_version.criteria.all()
-        }
+    def _criteria(self) -> list[Criterion]:
+        return list(self.run.rubric_version.criteria.all())
+
+    def _same(self, call: Call, variant: PromptVariant) -> tuple[Sequence[CriterionBrief], dict[str, Any], Message]:
+        """What is the same for every item: the criteria asked about, the schema of the reply, and the instructions."""
+        key = call.criterion_id, call.change
+        if key not in self._same_for_every_item:
+            asked = [each for each in self._criteria if call.criterion_id in (None, each.pk)]
+            briefs = [criterion_brief(criterion, variant.instruction_language) for criterion in asked]
+            briefs = changed_criteria(briefs, call.change)
+            fixed = briefs, response_schema(briefs, variant), system_message(briefs, variant)
+            self._same_for_every_item[key] = fixed
+        return self._same_for_every_item[key]
 
     @cached_property
     def can_reuse(self) -> bool:
@@ -138,14 +171,11 @@ class CallRequestWriter:
 
     def write(self, call: Call) -> CallRequest:
         """The request for one call. The item and its dataset are loaded with the call."""
-        criteria = [self._criteria[call.criterion_id]] if call.criterion_id else list(self._criteria.values())
-        if call.criterion_id not in self._same_for_every_item:
-            fixed = response_schema(criteria, self.variant), system_message(criteria, self.variant)
-            self._same_for_every_item[call.criterion_id] = fixed
-        schema, instructions = self._same_for_every_item[call.criterion_id]
-        messages = [instructions, user_message(item_text(call.item), self.variant)]
+        variant = changed_variant(self.variant, call.change) if call.change else self.variant
+        criteria, schema, instructions = self._same(call, variant)
+        messages = [instructions, user_message(self._text(call, variant, criteria), variant)]
         if call.repairs is not None:
-            messages = repair_turn(messages, storable(reply_text(call.repairs.reply)), self.variant)
+            messages = repair_turn(messages, storable(reply_text(call.repairs.reply)), variant)
         sent: dict[str, Any] = {
             "schema": schema,
             "parameters": self._parameters(call),
@@ -156,6 +186,15 @@ class CallRequestWriter:
         key = digests.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
         attempt = Attempt(call=call, reserved=worst, reply_key=key)
         return CallRequest(call=call, criteria=criteria, worst_case=worst, attempt=attempt, **sent)
+
+    def _text(self, call: Call, variant: PromptVariant, criteria: Sequence[CriterionBrief]) -> ItemText:
+        """The text of the call's item, changed where the call says so."""
+        if not call.change or changes_request(call.change, variant=variant, criteria=criteria) is not None:
+            return item_text(call.item)
+        changed = perturbed_text(call.item, call.change, seed=int((self.run.perturbation or {}).get("seed", 0)))
+        if changed is None:
+            raise Refused(_("This change does not change the item any more."), code="nothing_changed")
+        return changed
 
     def _parameters(self, call: Call) -> dict[str, Any]:
         """The judge's parameters; a declared seed moves on with the repeat: repeats differ and can be had again."""

@@ -87,7 +87,7 @@ def start_judge_run(
 def _started(judge: Judge, key: str, plan: Mapping[str, Any]) -> JudgeRun | None:
     """The run that was started under this key; refuses a key that stands for another run."""
     run = JudgeRun.objects.filter(project=judge.project_id, key=key).first()
-    if run and any(getattr(run, name) != value for name, value in plan.items()):
+    if run and (run.perturbation or any(getattr(run, name) != value for name, value in plan.items())):
         raise Refused(_("This key was already used for another run (%d). Use a new key.") % run.pk, code="key_used")
     return run
 
@@ -96,7 +96,8 @@ def planned(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion) ->
     """What to say while a run of this judge on these items and rubric has calls to ask; empty when none has."""
     still_open = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=DONE)
     run = (
-        JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version, state__in=LIVE)
+        JudgeRun.objects.ordinary()
+        .filter(judge=judge, dataset=dataset, rubric_version=rubric_version, state__in=LIVE)
         .filter(Exists(still_open))
         .order_by("-pk")
         .first()
@@ -114,6 +115,17 @@ def refuse_unfit(
     *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1, budget: Decimal | None = None
 ) -> None:
     """Refuse a run that can't be started, saying why."""
+    refuse_unready(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
+    after = continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
+    if not asked_about(dataset=dataset, after=after).exists():
+        sentence = _("This judge has already been asked about every item of this dataset.")
+        raise Refused(sentence, code="nothing_to_ask")
+
+
+def refuse_unready(
+    *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1, budget: Decimal | None = None
+) -> None:
+    """Refuse a judge that can't be asked about this dataset and rubric, whatever it was asked before."""
     judges.endpoint(judge)
     spending.allowance(judge.project, judge.provider)
     if dataset.state != Dataset.State.READY or rubric_version.state != RubricVersion.State.PUBLISHED:
@@ -125,10 +137,6 @@ def refuse_unfit(
         raise Refused(sentence, code="repeats", fields={"repeats": sentence})
     spending.refuse_cap(judge, budget=budget)
     _check_prompt(judge, rubric_version)
-    after = continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
-    if not asked_about(dataset=dataset, after=after).exists():
-        sentence = _("This judge has already been asked about every item of this dataset.")
-        raise Refused(sentence, code="nothing_to_ask")
 
 
 def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
@@ -160,8 +168,8 @@ def continued(
     counts before the newest run. A cancelled run, or one that goes on from a cancelled run, leaves items unasked.
     """
     earlier = Dataset.objects.parts_of(dataset).exclude(pk=dataset.pk)
-    here = {"judge": judge, "rubric_version": rubric_version, "is_pilot": False}
-    candidates = JudgeRun.objects.filter(dataset__in=earlier, **here)
+    whole = JudgeRun.objects.ordinary()
+    candidates = whole.filter(judge=judge, rubric_version=rubric_version, dataset__in=earlier)
     if repeats is not None:
         candidates = candidates.filter(repeats=repeats)
     newest_first = candidates.select_related("dataset").order_by("-dataset_id", "-pk")
@@ -250,6 +258,7 @@ def _answered(
     """How many calls of such a run have had a reply in an earlier run of the judge on this rubric version."""
     replies = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED).exclude(reply_key="")
     earlier = Call.objects.filter(run__judge=judge, run__rubric_version=rubric_version, state=Call.State.SETTLED)
+    earlier = earlier.filter(change="")
     replied = earlier.filter(Exists(replies), item__in=asked_about(dataset=dataset, after=after), repeat__lte=repeats)
     return replied.order_by().values("item", "criterion", "repeat").distinct().count()
 

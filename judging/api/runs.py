@@ -24,6 +24,8 @@ from judging import runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
 from judging.models import Attempt, Call, JudgeRun, Verdict
+from judging.perturbation import USUAL
+from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
 
 
 class ChosenRunSerializer(StrictSerializer):
@@ -34,6 +36,20 @@ class ChosenRunSerializer(StrictSerializer):
     rubric_version = serializers.IntegerField(source="rubric_version_id", min_value=1, max_value=LARGEST_ID)
     repeats = serializers.IntegerField(min_value=1, max_value=runs.MAX_REPEATS, default=1)
     budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
+
+
+class PerturbationSerializer(StrictSerializer):
+    """What an audit run changes."""
+
+    changes = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        min_length=1,
+        max_length=40,
+        default=lambda: [*USUAL[:1]],
+        help_text=f"Any of {', '.join(USUAL)}; the shares, in percent, may differ.",
+    )
+    per_language = serializers.IntegerField(min_value=1, max_value=MOST_PER_LANGUAGE, default=PER_LANGUAGE)
+    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0)
 
 
 class RunSerializer(ChosenRunSerializer):
@@ -50,6 +66,11 @@ class RunSerializer(ChosenRunSerializer):
         help_text="Ask, and pay, again where an earlier run of the judge has a reply. Otherwise that reply is used.",
     )
     continues = serializers.IntegerField(source="continues_id", read_only=True, allow_null=True)
+    perturbation = PerturbationSerializer(
+        read_only=True,
+        allow_null=True,
+        help_text="Of an audit: what it changes, of how many items, drawn by which seed.",
+    )
     state = serializers.ChoiceField(choices=JudgeRun.State.choices, read_only=True)
     reason = serializers.CharField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
@@ -115,6 +136,7 @@ class CallSerializer(serializers.Serializer[Call]):
     language = serializers.CharField(source="item.language")
     criterion = serializers.CharField(source="criterion.key", default=None, allow_null=True)
     repeat = serializers.IntegerField()
+    change = serializers.CharField(help_text="In an audit, what is changed about the item or the request.")
     state = serializers.ChoiceField(choices=Call.State.choices)
     tries = serializers.IntegerField()
 
@@ -136,6 +158,7 @@ class VerdictSerializer(serializers.Serializer[Verdict]):
     language = serializers.CharField(source="item.language")
     criterion = serializers.CharField(source="criterion.key")
     repeat = serializers.IntegerField()
+    change = serializers.CharField(help_text="In an audit, what is changed about the item or the request.")
     status = serializers.ChoiceField(choices=Verdict.Status.choices)
     score = serializers.FloatField(allow_null=True)
     applicable = serializers.BooleanField()
@@ -344,7 +367,10 @@ class CallDetail(APIView):
 
 
 class Verdicts(generics.ListAPIView[Verdict]):
-    """Every verdict of the project; only those with status `ok` enter a figure."""
+    """Every verdict of the project, those of audits only where their run is asked for.
+
+    Only verdicts with status `ok` enter a figure.
+    """
 
     serializer_class = VerdictSerializer
     filterset_class = VerdictFilters
@@ -352,5 +378,7 @@ class Verdicts(generics.ListAPIView[Verdict]):
 
     def get_queryset(self) -> QuerySet[Verdict]:
         mine = run_in_project(self.request.user, self.kwargs["project"])[1].order_by()
+        if "run" not in self.request.query_params:
+            mine = mine.filter(perturbation__isnull=True)
         verdicts = Verdict.objects.filter(run__in=mine.values("pk")).select_related("run__judge", "item", "criterion")
         return verdicts.defer("item__turns", "item__fields", "item__attributes")

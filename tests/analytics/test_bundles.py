@@ -154,10 +154,12 @@ def replaced(file: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], 
 ADDED = {
     "annotations": ["blind"],
     "judges": ["concurrency", "timeout", "tries"],
-    "runs": ["key", "width"],
+    "runs": ["key", "perturbation", "width"],
+    "calls": ["change"],
     "attempts": ["estimated", "reserved"],
+    "verdicts": ["change"],
 }
-"""By member, the fields that version 2 brought."""
+"""By member, the fields that versions 2 and 3 brought."""
 
 
 def as_version_1(members: dict[str, bytes]) -> None:
@@ -165,7 +167,7 @@ def as_version_1(members: dict[str, bytes]) -> None:
         rows = [orjson.loads(line) for line in members[f"{name}.jsonl"].splitlines()]
         kept = [{key: value for key, value in row.items() if key not in added} for row in rows]
         members[f"{name}.jsonl"] = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in kept)
-    members["manifest.json"] = members["manifest.json"].replace(b'"version": 2', b'"version": 1')
+    members["manifest.json"] = members["manifest.json"].replace(b'"version": 3', b'"version": 1')
 
 
 def test_a_bundle_of_version_1_is_read_and_what_it_lacks_is_not_known(cast: Cast, study: Campaign) -> None:
@@ -187,7 +189,7 @@ def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> N
 
 REFUSALS = {
     "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
-    "a newer version": (replaced("manifest.json", b'"version": 2', b'"version": 3'), False, "newer Panelbench"),
+    "a newer version": (replaced("manifest.json", b'"version": 3', b'"version": 4'), False, "newer Panelbench"),
     "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
     "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
     "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),

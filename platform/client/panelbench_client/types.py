@@ -149,6 +149,7 @@ class Call(TypedDict):
     language: str
     criterion: NotRequired[str | None]
     repeat: int
+    change: str
     state: CallState
     tries: int
 
@@ -159,6 +160,7 @@ class CallDetail(TypedDict):
     language: str
     criterion: NotRequired[str | None]
     repeat: int
+    change: str
     state: CallState
     tries: int
     attempts: list[Attempt]
@@ -711,6 +713,14 @@ class Panel(TypedDict):
     language: NotRequired[str]
 
 
+class Perturbation(TypedDict):
+    """What an audit run changes."""
+
+    changes: NotRequired[list[str]]
+    per_language: NotRequired[int]
+    seed: NotRequired[int]
+
+
 class Point(TypedDict):
     value: float
     label: str
@@ -842,6 +852,7 @@ class Run(TypedDict):
     key: NotRequired[str | None]
     again: NotRequired[bool]
     continues: int | None
+    perturbation: Perturbation | None
     state: JudgeRunState
     reason: str
     created_at: Moment
@@ -859,6 +870,7 @@ class RunDetail(TypedDict):
     key: NotRequired[str | None]
     again: NotRequired[bool]
     continues: int | None
+    perturbation: Perturbation | None
     state: JudgeRunState
     reason: str
     created_at: Moment
@@ -1103,6 +1115,7 @@ class Verdict(TypedDict):
     language: str
     criterion: str
     repeat: int
+    change: str
     status: VerdictStatusEnum
     score: float | None
     applicable: bool

@@ -1,0 +1,116 @@
+"""Audit runs through API and workers: items and figures stay as they were, unchanged texts are not paid again."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from accounts.refusals import Refused
+from analytics import ratings
+from annotation.models import Item
+from judging import perturbed_runs, runs
+from judging.models import Attempt, Call, JudgeRun, Verdict
+from tests import make
+from tests.cast import Cast
+from tests.judging.test_money import priced  # noqa: F401 (a fixture)
+from tests.judging.test_runs import declared, worked
+from tests.provider_server import RunningProvider
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHANGES = ["shuffled_words_30", "whitespace", "criteria_reversed", "instructions_et", "foreign_turn"]
+
+
+def about(cast: Cast, items: int = 8, **options: Any) -> dict[str, Any]:
+    rows = [
+        make.item_row(number, language=("et", "fi")[number % 2], scenario=f"s{number // 2}") for number in range(items)
+    ]
+    return {
+        "judge": declared(cast, **options),
+        "dataset": make.dataset(cast.kassa, rows),
+        "rubric_version": make.rubric(cast.kassa),
+    }
+
+
+def test_an_audit_asks_about_unchanged_and_changed_texts_and_stores_no_item(
+    cast: Cast, provider: RunningProvider
+) -> None:
+    what = about(cast)
+    worked(runs.start_judge_run(**what))
+    forecast = perturbed_runs.forecast_audit(**what, changes=CHANGES, per_language=3, seed=5)
+    audit = perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=3, seed=5, actor=cast.boris)
+    done = worked(audit)
+    assert (forecast.calls, forecast.answered, forecast.items) == (36, 6, 6)
+    assert dict(forecast.perturbed) == dict.fromkeys(CHANGES, 6)
+    assert (done.planned, done.reused, done.attempts) == (36, 6, 30)
+    assert Item.objects.count() == 8
+    sent = Attempt.objects.filter(call__run=audit).exclude(outcome="reused")
+    assert sent.values("reply_key").distinct().count() == 30
+    assert Verdict.objects.filter(run=audit).exclude(change="").count() == 60
+    texts = {call.item_id: call for call in Call.objects.filter(run=audit, change="foreign_turn")}
+    for call in texts.values():
+        other = Item.objects.exclude(language=call.item.language).get(scenario=call.item.scenario)
+        message = call.attempts.get().request["messages"][1]["content"]
+        assert any(turn["text"] in message for turn in other.turns)
+
+
+def test_an_audit_is_in_no_figure_export_or_list_of_verdicts(cast: Cast, provider: RunningProvider) -> None:
+    what = about(cast)
+    run = runs.start_judge_run(**what)
+    worked(run)
+    campaign = make.campaign(cast.kassa, name="Other")
+    campaign.dataset, campaign.rubric_version = what["dataset"], what["rubric_version"]
+    campaign.save()
+    before = list(ratings.rows(campaign=campaign))
+    audit = perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=3)
+    worked(audit)
+    assert list(ratings.rows(campaign=campaign)) == before
+    assert list(ratings.newest_runs(campaign)) == list(ratings.all_runs(campaign)) == [run]
+    client = cast.client("boris")
+    listed = client.get("/api/v1/projects/kassa/verdicts/?page_size=500").json()["results"]
+    assert {row["run"] for row in listed} == {run.pk}
+    of_audit = client.get(f"/api/v1/projects/kassa/verdicts/?run={audit.pk}").json()["results"]
+    assert {row["change"] for row in of_audit} <= {"", *CHANGES}
+    assert runs.start_judge_run(**what).continues is None
+
+
+def test_the_same_start_twice_is_one_run_and_another_is_refused(cast: Cast, provider: RunningProvider) -> None:
+    what = about(cast)
+    first = perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=3, key="k")
+    assert perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=3, key="k") == first
+    with pytest.raises(Refused, match="already used"):
+        perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=2, key="k")
+    with pytest.raises(Refused, match="already used"):
+        runs.start_judge_run(**what, key="k")
+    assert JudgeRun.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"changes": []}, "Choose at least one"),
+        ({"changes": ["upside_down"]}, "There is no change “upside_down”"),
+        ({"changes": ["shuffled_words_0"]}, "shares from 1 to 100"),
+        ({"changes": ["whitespace"], "per_language": 0}, "from 1 to 500"),
+        ({"changes": ["instructions_en"]}, "None of the chosen changes"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused(
+    cast: Cast, provider: RunningProvider, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(Refused, match=sentence):
+        perturbed_runs.start_perturbed_run(**about(cast), **options)
+    assert not Call.objects.exists()
+
+
+def test_a_cap_holds_for_an_audit(cast: Cast, priced: RunningProvider) -> None:  # noqa: F811
+    what = about(cast, parameters={"max_tokens": 2000})
+    audit = perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=4, budget=Decimal("0.5"))
+    done = worked(audit)
+    audit.refresh_from_db()
+    assert audit.state == "paused"
+    assert done.cost is not None
+    assert done.cost <= Decimal("0.5")
+    assert 0 < done.settled < done.planned
