@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from accounts.refusals import Refused
 from analytics import ratings
+from annotation import campaigns
 from annotation.models import Item
 from judging import perturbed_runs, runs
 from judging.models import Attempt, Call, JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
-from tests.judging.test_money import priced  # noqa: F401 (a fixture)
 from tests.judging.test_runs import declared, worked
 from tests.provider_server import RunningProvider
 
@@ -60,9 +59,8 @@ def test_an_audit_is_in_no_figure_export_or_list_of_verdicts(cast: Cast, provide
     what = about(cast)
     run = runs.start_judge_run(**what)
     worked(run)
-    campaign = make.campaign(cast.kassa, name="Other")
-    campaign.dataset, campaign.rubric_version = what["dataset"], what["rubric_version"]
-    campaign.save()
+    about_items = {"dataset": what["dataset"], "rubric_version": what["rubric_version"]}
+    campaign = campaigns.open_campaign(project=cast.kassa, name="Round", **about_items)
     before = list(ratings.rows(campaign=campaign))
     audit = perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=3)
     worked(audit)
@@ -103,14 +101,3 @@ def test_what_cannot_be_audited_is_refused(
     with pytest.raises(Refused, match=sentence):
         perturbed_runs.start_perturbed_run(**about(cast), **options)
     assert not Call.objects.exists()
-
-
-def test_a_cap_holds_for_an_audit(cast: Cast, priced: RunningProvider) -> None:  # noqa: F811
-    what = about(cast, parameters={"max_tokens": 2000})
-    audit = perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=4, budget=Decimal("0.5"))
-    done = worked(audit)
-    audit.refresh_from_db()
-    assert audit.state == "paused"
-    assert done.cost is not None
-    assert done.cost <= Decimal("0.5")
-    assert 0 < done.settled < done.planned
