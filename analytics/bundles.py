@@ -36,7 +36,7 @@ from judging.models import Judge
 MEMBERS = (*OF_ANNOTATION, *OF_JUDGING)
 """In the order in which they are written and read: a row refers to members that come before its own."""
 FORMAT, VERSION = "panelbench-bundle", 3
-"""The version goes up when a member gains a field; `Member.since` says which fields earlier ones lack."""
+"""The version goes up with a new member or field; `Member.first` and `Member.since` say what earlier ones lack."""
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 2**20
 LARGEST = 64 * 2**30
@@ -115,7 +115,7 @@ def load_bundle(
     """
     with _explained(name), ZipFile(content) as archive:
         version, members = _manifest(name, archive)
-        for member in MEMBERS:
+        for member in _members(version):
             _verify(name, archive, member, members[member.name])
         return _stored(Incoming(project, version, actor), archive, members, progress)
 
@@ -148,13 +148,18 @@ def _stored(incoming: Incoming, archive: ZipFile, members: dict[str, Any], progr
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         _require_empty(project)
-        for member in MEMBERS:
+        for member in _members(incoming.version):
             with archive.open(member.file) as file:
                 lines = with_progress(_lines(member, file), partial(_tell, progress, done, total))
                 bundle.store_member(member, lines, carried.rows[member.name], incoming)
             done += carried.rows[member.name]
         audit.record(actor=incoming.actor, project=project, verb="import bundle", subject=project)
     return carried
+
+
+def _members(version: int) -> list[Member]:
+    """The members that a bundle of this version has."""
+    return [member for member in MEMBERS if member.first <= version]
 
 
 def _tell(progress: Progress, before: int, total: int, rows: int) -> None:
@@ -182,7 +187,7 @@ def _manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
     entries = [entry for entry in archive.infolist() if entry.filename != MANIFEST]
     there = {entry.filename: entry.file_size for entry in entries}
     named = {f"{member}.jsonl": facts["bytes"] for member, facts in members.items()}
-    wanted = {member.file for member in MEMBERS}
+    wanted = {member.file for member in _members(version)}
     odd = (there.keys() ^ named.keys()) | (named.keys() ^ wanted)
     odd |= {file for file in there.keys() & named.keys() if there[file] != named[file]}
     if odd or len(entries) != len(there):

@@ -203,18 +203,19 @@ def _person_reader(people: Table) -> Any:
 def _judge_reader(judges: Table) -> Any:
     """What makes a row of the ratings table of one of the export of verdicts."""
     place, item, of_criterion = (_cells(judges, names) for names in (_PLACE, _ITEM, _CRITERION))
-    of_judge = _cells(judges, ("judge", "status", "not_applicable", "repeat", "rationale_length"))
+    own = ("judge", "status", "not_applicable", "repeat", "rationale_length", "inclusion_probability")
+    of_judge = _cells(judges, own)
 
     def read(row: Sequence[Any]) -> Row:
         external, cluster, criterion = place(row)
-        rater, status, not_applicable, repeat, written = of_judge(row)
+        rater, status, not_applicable, repeat, written, drawn_with = of_judge(row)
         language, generator, score = item(row)
         level, scale, label, scenario, dataset, version, rubric = of_criterion(row)
         reason = None if status == Verdict.Status.OK else status
         return Row(
             external, cluster, criterion, rater, "judge", True, None, language, generator or None, score,
-            not not_applicable, reason, repeat, 1.0, 1.0, None, level, scale, label, scenario or None, dataset, version,
-            rubric, None, None, written,
+            not not_applicable, reason, repeat, drawn_with, 1 / drawn_with, None, level, scale, label, scenario or None,
+            dataset, version, rubric, None, None, written,
         )  # fmt: skip
 
     return read
@@ -320,8 +321,8 @@ def scale(criterion: Criterion) -> Scale:
 def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
     """One run of each judge on the campaign's items and rubric version: of those with nothing left to ask and with
     verdicts the one with most repeats, of these the newest. A run under way, cancelled or without a verdict so replaces
-    no finished one, one on an earlier version none on a later, one with failed calls no complete one on the same
-    version, and one that asked once none that asked three times.
+    no finished one, one over a selection none over all items, one on an earlier version none on a later, one with
+    failed calls no complete one on the same version, and one that asked once none that asked three times.
     """
     return newest_runs_on(dataset=campaign.dataset, rubric_version=campaign.rubric_version_id)
 
@@ -351,8 +352,9 @@ def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRu
             is_cut=ExpressionWrapper(cancelled, output_field=BooleanField()),
             has_verdicts=Exists(Verdict.objects.filter(run=OuterRef("pk"))),
             has_failed=Exists(failed),
+            is_part=ExpressionWrapper(Q(selection__isnull=False), output_field=BooleanField()),
         )
-        .order_by("-has_verdicts", "asking", "is_cut", "-dataset_id", "has_failed", "-repeats", "-pk")
+        .order_by("-has_verdicts", "is_part", "asking", "is_cut", "-dataset_id", "has_failed", "-repeats", "-pk")
     )
     return here.filter(pk=Subquery(of_judge.values("pk")[:1])).select_related("judge").order_by("judge__name")
 

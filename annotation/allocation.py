@@ -27,7 +27,9 @@ from annotation.models import (
     Draft,
     Duty,
     Item,
+    ItemSelection,
     Panel,
+    SelectedItem,
     Selection,
     Skip,
 )
@@ -53,22 +55,32 @@ class DutyShare:
     overlap: int
     criteria: Sequence[Criterion]
     again: bool = False
+    selection: ItemSelection | None = None
 
 
-def items_for(*, dataset: Dataset, panel: Panel, languages: Sequence[str] | None = None) -> QuerySet[Item]:
+def items_for(
+    *,
+    dataset: Dataset,
+    panel: Panel,
+    languages: Sequence[str] | None = None,
+    selection: ItemSelection | None = None,
+) -> QuerySet[Item]:
     """The dataset's items in the panel's language, its regional and script variants included (`es`: `es-MX` too).
 
-    A panel without a language takes every item.
+    A panel without a language takes every item; with a ``selection``, only the items of that count.
     """
     chosen = Q()
     for tag in languages or filter(None, [panel.language]):
         chosen |= Q(language=tag) | Q(language__startswith=f"{tag}-")
-    return Item.objects.of(dataset).filter(chosen)
+    items = Item.objects.of(dataset).filter(chosen)
+    if selection is None:
+        return items
+    return items.filter(pk__in=SelectedItem.objects.filter(selection=selection).values("item"))
 
 
-def size(*, dataset: Dataset, panel: Panel, overlap: int) -> Size:
+def size(*, dataset: Dataset, panel: Panel, overlap: int, selection: ItemSelection | None = None) -> Size:
     """The size of the duty that `allocate` would create."""
-    items = items_for(dataset=dataset, panel=panel).count()
+    items = items_for(dataset=dataset, panel=panel, selection=selection).count()
     return Size(items=items, assignments=items * overlap, seats=panel.seats.count())
 
 
@@ -83,10 +95,12 @@ def allocate(
     seed: int | None = None,
     keep_names: bool = False,
     again: bool = False,
+    selection: ItemSelection | None = None,
     actor: User | None = None,
 ) -> Duty:
     """Create a duty: ``panel`` rates every item in its language (or in ``languages``), with inclusion probability 1.
 
+    Over a ``selection`` of the campaign it rates only the items of that, with their probabilities and strata.
     ``criteria`` defaults to the whole rubric. The order of the items depends only on ``seed``. Without one, a random
     seed is drawn and stored, so that the order does not reveal the order of the dataset, and so the generators.
     Items that show generators' names are refused, unless the names were kept on import or ``keep_names`` is set.
@@ -97,25 +111,45 @@ def allocate(
     _require_open(campaign)
     _require_sound(campaign, panel, overlap)
     knowingly = _require_blind(campaign.dataset, keep_names)
-    items = items_for(dataset=campaign.dataset, panel=panel, languages=languages)
+    _require_own(campaign, selection)
+    items = items_for(dataset=campaign.dataset, panel=panel, languages=languages, selection=selection)
     if not items.exists():
         raise Refused(
             _("%(dataset)s has no items in the language of %(panel)s.")
-            % {"dataset": campaign.dataset, "panel": panel.name},
+            % {"dataset": selection or campaign.dataset, "panel": panel.name},
             code="no_items",
         )
     with transaction.atomic():
         Campaign.objects.select_for_update().get(pk=campaign.pk)  # one allocation at a time
         stored = secrets.randbelow(SEEDS) if seed is None else seed
-        duty = _open_duty(campaign, panel, name or panel.name, overlap, stored, languages or ())
+        duty = _open_duty(campaign, panel, name or panel.name, overlap, stored, languages or (), selection)
         if not again:
             _require_new(campaign, panel, duty_criteria, items)
         duty.criteria.set(duty_criteria)
         criteria_of.cache_clear()  # after a rollback the same primary key can be used again
-        _draw(duty, list(items.values_list("pk", flat=True)), 1.0, "", stored, "all")
+        pks = list(items.values_list("pk", flat=True))
+        if selection is None:
+            _draw(duty, pks, 1.0, "", stored, "all")
+        else:
+            chances, strata = _drawn_with(selection)
+            _draw(duty, pks, chances, strata, stored, "selection")
         fields = ["overlap", "seed", *(["generator_names"] if knowingly else [])]
         audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=fields)
     return duty
+
+
+def _require_own(campaign: Campaign, selection: ItemSelection | None) -> None:
+    if selection is not None and selection.campaign_id != campaign.pk:
+        wrong = _("This selection belongs to another campaign.")
+        raise Refused(wrong, code="other_campaign", fields={"selection": wrong})
+
+
+def _drawn_with(selection: ItemSelection) -> tuple[dict[int, float], dict[int, str]]:
+    """By item of a selection, its inclusion probability and its stratum, as long as a duty's may be."""
+    rows = SelectedItem.objects.filter(selection=selection).values_list("item", "probability", "stratum")
+    drawn = list(rows)
+    longest = Selection._meta.get_field("stratum").max_length
+    return {item: chance for item, chance, _name in drawn}, {item: name[:longest] for item, _chance, name in drawn}
 
 
 def duties_on(*, campaign: Campaign, panel: Panel, items: QuerySet[Item]) -> QuerySet[Duty]:
@@ -207,6 +241,7 @@ def allocate_all(
                 name=_free_name(campaign, share.panel.name),
                 keep_names=keep_names,
                 again=share.again,
+                selection=share.selection,
                 actor=actor,
             )
             for share in shares
@@ -242,11 +277,25 @@ def _require_sound(campaign: Campaign, panel: Panel, overlap: int) -> None:
         raise Refused(wrong, code="invalid", fields={"overlap": wrong})
 
 
-def _open_duty(campaign: Campaign, panel: Panel, name: str, overlap: int, seed: int, languages: Sequence[str]) -> Duty:
+def _open_duty(
+    campaign: Campaign,
+    panel: Panel,
+    name: str,
+    overlap: int,
+    seed: int,
+    languages: Sequence[str],
+    selection: ItemSelection | None,
+) -> Duty:
     try:
         with transaction.atomic():
             return Duty.objects.create(
-                campaign=campaign, panel=panel, name=name, overlap=overlap, seed=seed, languages=list(languages)
+                campaign=campaign,
+                panel=panel,
+                name=name,
+                overlap=overlap,
+                seed=seed,
+                languages=list(languages),
+                chosen=selection,
             )
     except IntegrityError:
         taken = _("This campaign already has a duty called “%(name)s”. Choose another name.") % {"name": name}
@@ -260,7 +309,12 @@ def criteria_of(duty: int) -> tuple[Criterion, ...]:
 
 
 def left(duty: Duty) -> QuerySet[Item]:
-    """The items in the duty's languages from parts of the dataset that the duty has drawn no item from yet."""
+    """The items in the duty's languages from parts of the dataset that the duty has drawn no item from yet.
+
+    A duty over a selection has none: what a later version adds was not there when the selection was drawn.
+    """
+    if duty.chosen_id:
+        return Item.objects.none()
     drawn = Selection.objects.filter(duty=duty).values("item__dataset")
     dataset = duty.campaign.dataset
     return items_for(dataset=dataset, panel=duty.panel, languages=duty.languages).exclude(dataset__in=drawn)
@@ -317,7 +371,14 @@ def draw(
     return len(new)
 
 
-def _draw(duty: Duty, items: list[int], chance: dict[int, float] | float, stratum: str, seed: int, origin: str) -> None:
+def _draw(
+    duty: Duty,
+    items: list[int],
+    chance: dict[int, float] | float,
+    stratum: dict[int, str] | str,
+    seed: int,
+    origin: str,
+) -> None:
     """Store selections and slots for ``items`` (primary keys in the dataset's order), shuffled.
 
     The new order depends on the seed, the wave and the positions of the items in the dataset, not on primary keys.
@@ -329,7 +390,7 @@ def _draw(duty: Duty, items: list[int], chance: dict[int, float] | float, stratu
     bulk.insert(
         Selection,
         ("duty_id", "item_id", "wave", "probability", "stratum", "origin"),
-        ((duty.pk, item, wave, _chance(chance, item), stratum, origin) for item in shuffled),
+        ((duty.pk, item, wave, _of(chance, item), _of(stratum, item), origin) for item in shuffled),
     )
     bulk.insert(
         Assignment,
@@ -338,8 +399,8 @@ def _draw(duty: Duty, items: list[int], chance: dict[int, float] | float, stratu
     )
 
 
-def _chance(chance: dict[int, float] | float, item: int) -> float:
-    return chance[item] if isinstance(chance, dict) else chance
+def _of(values: dict[int, Any] | float | str, item: int) -> Any:
+    return values[item] if isinstance(values, dict) else values
 
 
 def _slots(duty: Duty, items: list[int], start: int) -> Iterator[tuple[object, ...]]:

@@ -36,9 +36,10 @@ class Member:
     """One table of a bundle.
 
     ``refers``: by field, the member that it refers to. ``leaves``: the fields left out. ``written``: by field, its name
-    in the bundle if that differs. ``since``: by field, the version of bundles that has it first; for an older bundle
-    the field gets its default. ``on_write`` changes a row before it is written. ``on_read`` fills in fields that were
-    left out; it refuses the row by raising ``ValueError`` with the expected content.
+    in the bundle if that differs. ``first``: the version of bundles that has this member first. ``since``: by field,
+    the version of bundles that has it first; for an older bundle the field gets its default. ``on_write`` changes a row
+    before it is written. ``on_read`` fills in fields that were left out; it refuses the row by raising ``ValueError``
+    with the expected content.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Member:
     leaves: tuple[str, ...] = ()
     written: Mapping[str, str] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
+    first: int = 1
     on_write: Callable[[Row, Outgoing], None] | None = None
     on_read: Callable[[Row, Incoming], None] | None = None
 
@@ -200,7 +202,7 @@ class _RowReader:
         if value is None and name in self.nullable:
             return None
         if (other := self.member.refers.get(name)) is not None:
-            keys = self.incoming.keys[other]
+            keys = self.incoming.keys.get(other, ())
             if type(value) is int and 0 <= value < len(keys):
                 return keys[value]
             raise self._fault(line, name, excerpt(value), f"the number of a row of {other}.jsonl", "foreign_id")

@@ -14,7 +14,7 @@ from django.db.models.functions import Length
 
 from annotation.bundle import Member, Outgoing, Row
 from annotation.exports import SHARED, dataset_versions, on_scales
-from annotation.models import Dataset
+from annotation.models import Dataset, SelectedItem
 from annotation.writers.tables import BATCH, Column, Table
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.replies import reply_text
@@ -45,6 +45,7 @@ _READ = (
     *(f"attempt__{column}" for column in _ATTEMPT),
     "written",
     "item__dataset",
+    "item",
 )
 
 
@@ -70,23 +71,34 @@ def _verdicts(
     judges = {run.pk: _judge(run) for run in described}
     versions = {run.rubric_version_id for run in runs}
     criteria = on_scales(versions)
+    drawn = _drawn_with(described)
     extra = (*(("rationale",) if rationales else ()), *(("attempt__reply",) if replies else ()))
     for row in ordered.values_list(*_READ, *extra).iterator(BATCH):
         (external, language, generator, scenario, criterion, run, repeat, status, score, applicable) = row[:10]
-        fractional, coerced, call, served, into, out, cost, latency, written, brought = row[10:20]
+        fractional, coerced, call, served, into, out, cost, latency, written, brought, item = row[10:21]
         rubric, file_import = rubrics[run]
         criterion_scale = criteria[criterion]
         # Repeats count from 0 in files, as our importer reads them.
         yield (
             *studies[brought], external, language, generator, scenario, *rubric, criterion_scale.key,
             names[run], "judge", repeat - 1, status, score, status == "ok" and not applicable,
-            row[20] if rationales else "", 1.0, file_import,
+            row[21] if rationales else "", drawn.get((run, item), 1.0), file_import,
             scenario or external, criterion_scale.level, criterion_scale.scale, criterion_scale.labels.get(score, ""),
             written,
             run, *judges[run], fractional, coerced, call, served or "", into, out,
             None if cost is None else float(cost), latency,
             *((_reply(row[-1]),) if replies else ()),
         )  # fmt: skip
+
+
+def _drawn_with(runs: Collection[JudgeRun]) -> dict[tuple[int, int], float]:
+    """By run over a selection and item, the probability that the draw had of choosing it."""
+    by_selection = dict[int, list[tuple[int, float]]]()
+    selections = {run.selection_id for run in runs if run.selection_id}
+    rows = SelectedItem.objects.filter(selection__in=selections, probability__lt=1)
+    for selection, item, probability in rows.values_list("selection", "item", "probability"):
+        by_selection.setdefault(selection, []).append((item, probability))
+    return {(run.pk, item): p for run in runs for item, p in by_selection.get(run.selection_id or 0, ())}
 
 
 def _described(runs: Collection[JudgeRun]) -> QuerySet[JudgeRun]:
@@ -173,11 +185,12 @@ BUNDLE_MEMBERS = (
             "dataset": "datasets",
             "rubric_version": "rubric_versions",
             "continues": "runs",
+            "selection": "item_selections",
             "file_import": "intakes",
         },
         written={"file_import": "intake"},
         leaves=(*_OURS, "pays_again", "design", "is_pilot"),
-        since={"key": 2, "width": 2, "perturbation": 3},
+        since={"key": 2, "width": 2, "perturbation": 3, "selection": 3},
         on_write=_halted,
     ),
     Member(

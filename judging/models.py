@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, Project, User
-from annotation.models import Criterion, Dataset, Import, Item, RubricVersion
+from annotation.models import Criterion, Dataset, Import, Item, ItemSelection, RubricVersion
 
 
 class ProviderAllowance(models.Model):
@@ -171,9 +171,10 @@ class JudgeRun(models.Model):
 
     A run that `continues` one on an earlier version of the dataset asks only about the items that are new since: what
     was paid for there is not asked again, and the numbers read both (judging/runs.py). Replies of the judge's earlier
-    runs to the same requests are used again, unless the run `pays_again`. `key` makes starting it twice start it once;
-    `width` is how many calls its last work session kept in flight, for the next to go on with. A run of a `design` is
-    one of its cells; one that `is_pilot` asks a few calls beforehand, for the forecast, and enters no figure.
+    runs to the same requests are used again, unless the run `pays_again`. A run over a `selection` asks only about its
+    items. `key` makes starting it twice start it once; `width` is how many calls its last work session kept in flight,
+    for the next to go on with. A run of a `design` is one of its cells; one that `is_pilot` asks a few calls
+    beforehand, for the forecast, and enters no figure.
 
     A run with a `perturbation` (its `changes`, `per_language` and `seed`) is an audit of the judge: it asks about some
     items as they are and changed (judging/perturbed_runs.py). Its verdicts enter no figure but those of audits.
@@ -188,6 +189,7 @@ class JudgeRun(models.Model):
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="+")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    selection = models.ForeignKey(ItemSelection, null=True, on_delete=models.PROTECT, related_name="+")
     repeats = models.PositiveSmallIntegerField(default=1)
     design = models.ForeignKey(JudgeDesign, null=True, on_delete=models.PROTECT, related_name="runs")
     is_pilot = models.BooleanField(default=False, db_default=False)

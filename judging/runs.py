@@ -21,7 +21,7 @@ from accounts.models import Event, Project, User
 from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation import bulk
-from annotation.models import Dataset, Item, RubricVersion
+from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.prompts import check
@@ -45,10 +45,12 @@ def start_judge_run(
     budget: Decimal | None = None,
     again: bool = False,
     key: str | None = None,
+    selection: ItemSelection | None = None,
     actor: User | None = None,
 ) -> JudgeRun:
     """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards.
 
+    Over a ``selection`` of a campaign on the dataset it asks about the items of that, and continues no other run.
     On a version that extends one the judge has a run on, the new run continues that one: it asks about the new items.
     Started twice under one ``key``, it is one run. A second run of the judge on the same items and rubric uses the
     replies of the first; ``again``, it asks and pays for all of them anew. While the first still asks, a second is
@@ -56,20 +58,24 @@ def start_judge_run(
     """
     access.refuse_archived(judge.project)
     plan: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
-    plan |= {"repeats": repeats, "budget": budget}
+    plan |= {"repeats": repeats, "budget": budget, "selection": selection}
     if key and (started := _started(judge, key, plan)):
         return started
     refuse_unfit(**plan)
     try:
         with transaction.atomic():
             Judge.objects.select_for_update(no_key=True).get(pk=judge.pk)  # of two starts at once the second waits
-            before = "" if again else planned(judge=judge, dataset=dataset, rubric_version=rubric_version)
+            before = (
+                ""
+                if again
+                else planned(judge=judge, dataset=dataset, rubric_version=rubric_version, selection=selection)
+            )
             if before:
                 raise Refused(before, code="already_planned", fields={"again": before})
             run = JudgeRun.objects.create(
                 project=judge.project,
                 **plan,
-                continues=continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats),
+                continues=_continued(**plan),
                 pays_again=again,
                 key=key or None,
                 created_by=actor,
@@ -92,9 +98,13 @@ def _started(judge: Judge, key: str, plan: Mapping[str, Any]) -> JudgeRun | None
     return run
 
 
-def planned(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion) -> str:
+def planned(
+    *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, selection: ItemSelection | None = None
+) -> str:
     """What to say while a run of this judge on these items and rubric has calls to ask; empty when none has."""
     still_open = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=DONE)
+    if selection is not None:
+        still_open = still_open.filter(item__in=SelectedItem.objects.filter(selection=selection).values("item"))
     run = (
         JudgeRun.objects.ordinary()
         .filter(judge=judge, dataset=dataset, rubric_version=rubric_version, state__in=LIVE)
@@ -112,12 +122,19 @@ def planned(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion) ->
 
 
 def refuse_unfit(
-    *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1, budget: Decimal | None = None
+    *,
+    judge: Judge,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    repeats: int = 1,
+    budget: Decimal | None = None,
+    selection: ItemSelection | None = None,
 ) -> None:
     """Refuse a run that can't be started, saying why."""
     refuse_unready(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
-    after = continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
-    if not asked_about(dataset=dataset, after=after).exists():
+    _refuse_foreign(dataset, selection)
+    after = _continued(judge, dataset, rubric_version, repeats, selection)
+    if not asked_about(dataset=dataset, after=after, selection=selection).exists():
         sentence = _("This judge has already been asked about every item of this dataset.")
         raise Refused(sentence, code="nothing_to_ask")
 
@@ -139,6 +156,17 @@ def refuse_unready(
     _check_prompt(judge, rubric_version)
 
 
+def _refuse_foreign(dataset: Dataset, selection: ItemSelection | None) -> None:
+    """Every item of a selection has to be in the dataset."""
+    if selection is None:
+        return
+    parts = Dataset.objects.parts_of(dataset)
+    if SelectedItem.objects.filter(selection=selection).exclude(item__dataset__in=parts).exists():
+        sentence = _("“%(dataset)s” does not have the items of the selection “%(selection)s”.")
+        sentence %= {"dataset": dataset, "selection": selection}
+        raise Refused(sentence, code="other_dataset", fields={"selection": sentence})
+
+
 def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
     variant = judges.variant_of(judge.variant)
     briefs = [criterion_brief(criterion, variant.instruction_language) for criterion in rubric_version.criteria.all()]
@@ -149,7 +177,8 @@ def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
 
 
 def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
-    items = list(asked_about(dataset=run.dataset, after=run.continues).values_list("pk", flat=True))
+    asked = asked_about(dataset=run.dataset, after=run.continues, selection=run.selection)
+    items = list(asked.values_list("pk", flat=True))
     single = run.judge.variant["grouping"] == "single"
     criteria = list(run.rubric_version.criteria.values_list("pk", flat=True)) if single else [None]
     for repeat, item, criterion in product(range(1, run.repeats + 1), items, criteria):
@@ -164,11 +193,12 @@ def continued(
 ) -> JudgeRun | None:
     """The run of an earlier version that a new one goes on from: it has asked, or will, about that version's items.
 
-    It has the same judge and rubric version, and as many ``repeats`` unless they don't matter. The latest version
-    counts before the newest run. A cancelled run, or one that goes on from a cancelled run, leaves items unasked.
+    It has the same judge and rubric version, asks about all items, and as many ``repeats`` unless they don't matter.
+    The latest version counts before the newest run. A cancelled run, or one that goes on from a cancelled run, leaves
+    items unasked.
     """
     earlier = Dataset.objects.parts_of(dataset).exclude(pk=dataset.pk)
-    whole = JudgeRun.objects.ordinary()
+    whole = JudgeRun.objects.ordinary().filter(selection=None)
     candidates = whole.filter(judge=judge, rubric_version=rubric_version, dataset__in=earlier)
     if repeats is not None:
         candidates = candidates.filter(repeats=repeats)
@@ -176,13 +206,30 @@ def continued(
     return next((run for run in newest_first if not _is_cut_short(run)), None)
 
 
+def _continued(
+    judge: Judge,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    repeats: int,
+    selection: ItemSelection | None = None,
+    budget: Decimal | None = None,
+) -> JudgeRun | None:
+    """The run that a new one with this plan goes on from; one over a selection goes on from none."""
+    if selection is not None:
+        return None
+    return continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
+
+
 def _is_cut_short(run: JudgeRun) -> bool:
     return any(judge_run.state == JudgeRun.State.CANCELLED for judge_run in whole_run([run]))
 
 
-def asked_about(*, dataset: Dataset, after: JudgeRun | None) -> QuerySet[Item]:
-    """The items in their order that a run on ``dataset`` asks about when it goes on ``after`` an earlier one."""
+def asked_about(*, dataset: Dataset, after: JudgeRun | None, selection: ItemSelection | None = None) -> QuerySet[Item]:
+    """The items in their order that a run on ``dataset``, or on a ``selection`` of it, asks about when it goes on
+    ``after`` an earlier one."""
     items = Item.objects.of(dataset)
+    if selection is not None:
+        return items.filter(pk__in=SelectedItem.objects.filter(selection=selection).values("item"))
     return items.exclude(dataset__in=Dataset.objects.parts_of(after.dataset)) if after else items
 
 
@@ -224,16 +271,24 @@ class Forecast:
         return self.calls - self.answered
 
 
-def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1) -> Forecast:
+def forecast(
+    *,
+    judge: Judge,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    repeats: int = 1,
+    selection: ItemSelection | None = None,
+) -> Forecast:
     """Calls and verdicts exactly; tokens from the prompts about a few items spread over those it asks about."""
     variant, criteria = judges.variant_of(judge.variant), list(rubric_version.criteria.order_by("position"))
-    after = continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
-    pks = list(asked_about(dataset=dataset, after=after).values_list("pk", flat=True))
+    after = _continued(judge, dataset, rubric_version, repeats, selection)
+    asked = asked_about(dataset=dataset, after=after, selection=selection)
+    pks = list(asked.values_list("pk", flat=True))
     sample = Item.objects.filter(pk__in=pks[:: max(1, len(pks) // SAMPLE)][:SAMPLE]).select_related("dataset")
     sampled_prompts = list(chain.from_iterable(prompts_about(variant, criteria, item) for item in sample))
     per_item = len(criteria) if variant.grouping == "single" else 1
     calls, verdicts = len(pks) * per_item * repeats, len(pks) * len(criteria) * repeats
-    answered = _answered(judge, rubric_version, dataset, after, repeats)
+    answered = _answered(judge, rubric_version, asked, repeats)
     into = calls * sum(prompt.tokens for prompt in sampled_prompts) // max(1, len(sampled_prompts))
     out = verdicts * (TOKENS_PER_SCORE + (TOKENS_PER_RATIONALE if variant.explanation else 0))
     new_in, new_out = (tokens * (calls - answered) // max(1, calls) for tokens in (into, out))
@@ -252,14 +307,11 @@ def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, r
     )
 
 
-def _answered(
-    judge: Judge, rubric_version: RubricVersion, dataset: Dataset, after: JudgeRun | None, repeats: int
-) -> int:
+def _answered(judge: Judge, rubric_version: RubricVersion, asked: QuerySet[Item], repeats: int) -> int:
     """How many calls of such a run have had a reply in an earlier run of the judge on this rubric version."""
     replies = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED).exclude(reply_key="")
     earlier = Call.objects.filter(run__judge=judge, run__rubric_version=rubric_version, state=Call.State.SETTLED)
-    earlier = earlier.filter(change="")
-    replied = earlier.filter(Exists(replies), item__in=asked_about(dataset=dataset, after=after), repeat__lte=repeats)
+    replied = earlier.filter(Exists(replies), change="", item__in=asked, repeat__lte=repeats)
     return replied.order_by().values("item", "criterion", "repeat").distinct().count()
 
 

@@ -1,6 +1,17 @@
 """The models of datasets, rubrics, panels, campaigns and imports."""
 
-from annotation.models.campaign import Annotation, Assignment, Campaign, Draft, Duty, Rating, Selection, Skip
+from annotation.models.campaign import (
+    Annotation,
+    Assignment,
+    Campaign,
+    Draft,
+    Duty,
+    ItemSelection,
+    Rating,
+    SelectedItem,
+    Selection,
+    Skip,
+)
 from annotation.models.corpus import Dataset, Item
 from annotation.models.imports import DryRun, Import, ImportFile, KeptFile, SavedMapping, Upload, opened_files
 from annotation.models.panel import Annotator, InvitedSeat, Panel, PanelSeat
@@ -20,6 +31,7 @@ __all__ = [
     "ImportFile",
     "InvitedSeat",
     "Item",
+    "ItemSelection",
     "KeptFile",
     "Panel",
     "PanelSeat",
@@ -27,6 +39,7 @@ __all__ = [
     "Rubric",
     "RubricVersion",
     "SavedMapping",
+    "SelectedItem",
     "Selection",
     "Skip",
     "Upload",

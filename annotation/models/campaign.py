@@ -62,7 +62,7 @@ class Duty(models.Model):
     """A panel's share of a campaign: its criteria, and the number of annotators per item (`overlap`).
 
     `languages`: the languages of the items, if they differ from the panel's. `seed` gives the order of the items: leads
-    see it, annotators never do.
+    see it, annotators never do. A duty over a `chosen` selection has only its items.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="duties")
@@ -72,6 +72,7 @@ class Duty(models.Model):
     criteria = models.ManyToManyField(Criterion, related_name="+")
     seed = models.BigIntegerField()
     languages = models.JSONField(default=list, blank=True)
+    chosen = models.ForeignKey("ItemSelection", null=True, on_delete=models.PROTECT, related_name="duties")
 
     objects = DutyQuerySet.as_manager()
 
@@ -85,6 +86,53 @@ class Duty(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ItemSelectionQuerySet(models.QuerySet["ItemSelection"]):
+    def visible_to(self, user: User) -> ItemSelectionQuerySet:
+        return self.filter(campaign__project__memberships__user=user, campaign__project__memberships__role__in=SIGHTED)
+
+
+class ItemSelection(models.Model):
+    """A part of a campaign's items under a name, for judges and panels to rate. It never changes.
+
+    `rule` says how its items were chosen (`annotation/selections.py`), `seed` gives the draw again.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="selections")
+    name = models.CharField(_("name"), max_length=120)
+    rule = models.JSONField(default=dict)
+    seed = models.BigIntegerField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = ItemSelectionQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["campaign", "name"], name="item_selection_name_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SelectedItem(models.Model):
+    """An item of a selection, with the probability that the draw had of choosing it, and its stratum."""
+
+    selection = models.ForeignKey(ItemSelection, on_delete=models.CASCADE, related_name="selected")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    probability = models.FloatField(default=1.0)
+    stratum = models.CharField(max_length=400, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["selection", "item"], name="selected_item_once"),
+            models.CheckConstraint(
+                condition=Q(probability__gt=0, probability__lte=1), name="selected_item_probability"
+            ),
+        ]
 
 
 class Selection(models.Model):

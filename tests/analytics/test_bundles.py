@@ -19,11 +19,11 @@ import pytest
 from accounts.models import Project
 from accounts.refusals import Refused
 from analytics import bundles, ratings
-from annotation import allocation, panels
+from annotation import allocation, panels, selections
 from annotation.desk import service
 from annotation.desk.service import Answer
 from annotation.imports import storage
-from annotation.models import Annotation, Assignment, Campaign, Dataset, Import, Item
+from annotation.models import Annotation, Assignment, Campaign, Dataset, Import, Item, ItemSelection
 from annotation.readers.ratings import RatingRow
 from judging.models import Attempt, Call, Verdict
 from tests import make
@@ -70,6 +70,8 @@ def study(cast: Cast) -> Campaign:
     )
     Verdict.objects.filter(run=run, score=1).update(attempt=attempt)
     make.dataset(cast.kassa, 2, name="Leftovers")
+    run.selection = selections.select(campaign=campaign, name=NASTY, rule={"kind": "list", "items": ["d1"]})
+    run.save()
     return campaign
 
 
@@ -152,22 +154,48 @@ def replaced(file: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], 
 
 
 ADDED = {
-    "annotations": ["blind"],
-    "judges": ["concurrency", "timeout", "tries"],
-    "runs": ["key", "perturbation", "width"],
-    "calls": ["change"],
-    "attempts": ["estimated", "reserved"],
-    "verdicts": ["change"],
+    2: {
+        "annotations": ["blind"],
+        "judges": ["concurrency", "timeout", "tries"],
+        "runs": ["key", "width"],
+        "attempts": ["estimated", "reserved"],
+    },
+    3: {
+        "duties": ["chosen"],
+        "runs": ["perturbation", "selection"],
+        "calls": ["change"],
+        "verdicts": ["change"],
+    },
 }
-"""By member, the fields that versions 2 and 3 brought."""
+"""By version and member, the fields that it brought."""
+NEW_MEMBERS = {3: ["item_selections", "selected_items"]}
 
 
 def as_version_1(members: dict[str, bytes]) -> None:
-    for name, added in ADDED.items():
+    as_version(1, members)
+
+
+def as_version_2(members: dict[str, bytes]) -> None:
+    as_version(2, members)
+
+
+def as_version(version: int, members: dict[str, bytes]) -> None:
+    """Rewrite a bundle as that version wrote it."""
+    newer = [later for later in ADDED if later > version]
+    for name, added in ((name, added) for later in newer for name, added in ADDED[later].items()):
         rows = [orjson.loads(line) for line in members[f"{name}.jsonl"].splitlines()]
         kept = [{key: value for key, value in row.items() if key not in added} for row in rows]
         members[f"{name}.jsonl"] = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in kept)
-    members["manifest.json"] = members["manifest.json"].replace(b'"version": 3', b'"version": 1')
+    manifest = orjson.loads(members["manifest.json"])
+    for name in (name for later in newer for name in NEW_MEMBERS.get(later, ())):
+        del members[f"{name}.jsonl"], manifest["members"][name]
+    members["manifest.json"] = orjson.dumps({**manifest, "version": version})
+
+
+def test_a_bundle_of_version_2_has_no_selections(cast: Cast, study: Campaign) -> None:
+    loaded(cast.teine, rewritten(taken_out(cast.kassa), as_version_2))
+    assert Assignment.objects.filter(duty__campaign__project=cast.teine, duty__chosen=None).exists()
+    assert not ItemSelection.objects.filter(campaign__project=cast.teine).exists()
 
 
 def test_a_bundle_of_version_1_is_read_and_what_it_lacks_is_not_known(cast: Cast, study: Campaign) -> None:

@@ -470,7 +470,7 @@ def _contradictions(rows: pd.DataFrame) -> list[TableProblem]:
 def _contradicting_probabilities(rows: pd.DataFrame) -> list[TableProblem]:
     """People on one panel meet an item and criterion because it was drawn once, with one probability.
 
-    A judge's rows may differ: a judge scores everything (1), whatever was drawn for people.
+    A judge's rows may differ: a judge scores everything (1) or a draw of its own, whatever was drawn for people.
     """
     import pandas as pd
 
@@ -478,8 +478,8 @@ def _contradicting_probabilities(rows: pd.DataFrame) -> list[TableProblem]:
         return []
     stated = pd.to_numeric(rows["inclusion_prob"], errors="coerce")
     draw = ["item_key", "criterion", *(["panel"] if "panel" in rows else [])]
-    kind = rows["rater_kind"].isin(JUDGE_KINDS)
-    first = stated.groupby([*(rows[column] for column in draw), kind], sort=False, dropna=False).transform("first")
+    judge = rows["rater"].where(rows["rater_kind"].isin(JUDGE_KINDS), "")
+    first = stated.groupby([*(rows[column] for column in draw), judge], sort=False, dropna=False).transform("first")
     wrong = (stated.notna() & (stated != first)).to_numpy()
     return [
         TableProblem(int(row), f"inclusion_prob {here:g} contradicts {before:g} given earlier for the same item")

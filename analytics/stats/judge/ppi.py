@@ -182,13 +182,21 @@ def active_mean(
     """Mean from labels drawn with known probabilities: y (M,) NaN where not drawn, f (M,), probability (M,).
 
     theta = mean of lam f_i + [i drawn] (y_i - lam f_i) / pi_i (Horvitz-Thompson). Source: Zrnic & Candes 2024,
-    arXiv:2403.03208.
+    arXiv:2403.03208. Where every item is labelled, pi_i is 1 whatever is stated: people and judge share a draw. Refused
+    where sum 1 / pi_i over the labels exceeds M by more than 3 of its standard errors, sqrt(sum (1 - pi_i) / pi_i^2):
+    the probabilities then belong to a larger set of items than the judge's.
     """
     drawn = ~np.isnan(y)
+    if drawn.all():
+        probability = np.ones_like(probability)
     base: dict[str, Any] = {"statistic": "ppi_plus_mean", "variant": "active", "n_items": int(drawn.sum())}
     base["n_clusters"] = number_of(cluster[drawn])
     if not drawn.any() or np.isnan(probability[drawn]).any():
         reason = "every labelled item needs one probability that it was drawn with (inclusion_prob)"
+        return Estimate(value=None, reason=reason, **base)
+    pi = probability[drawn]
+    if (1 / pi).sum() - len(y) > 3 * np.sqrt(((1 - pi) / pi**2).sum()):
+        reason = "more items are labelled than their probabilities allow: judge and people were not drawn apart"
         return Estimate(value=None, reason=reason, **base)
     z = lam * f
     z[drawn] += (y[drawn] - lam * f[drawn]) / probability[drawn]
