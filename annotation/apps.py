@@ -12,10 +12,9 @@ class AnnotationConfig(AppConfig):
         from annotation import campaigns, panels
         from annotation.imports import import_jobs, parsed_files, storage, uploads
         from annotation.readers import set_bounds
-        from annotation.redaction import redact
 
-        if redact not in removal.redactions:
-            removal.redactions.append(redact)
+        if panels.redact not in removal.redactions:
+            removal.redactions.append(panels.redact)
         if campaigns.contents not in removal.contents:
             removal.contents.append(campaigns.contents)
         jobs.KINDS.update(import_jobs.KINDS)

@@ -1,4 +1,4 @@
-"""Panels and their annotators."""
+"""Panels and their annotators; what is erased with a person (DESIGN 8.25)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts import audit, languages
 from accounts.models import SIGHTED, Invitation, Membership, Project, Role, User
 from accounts.refusals import Refused
-from annotation.models import Annotator, InvitedSeat, Panel, PanelSeat
+from annotation.models import Annotator, Assignment, Draft, InvitedSeat, Panel, PanelSeat, Rating, Skip, Upload
 
 TRIES = 5
 
@@ -135,3 +135,19 @@ def seat_invited(invitation: Invitation, user: User) -> None:
 def names_by_invitation(invitations: Sequence[Invitation]) -> dict[int, str]:
     """By primary key of an invitation, the name of its panel; invitations without a panel are left out."""
     return dict(InvitedSeat.objects.filter(invitation__in=invitations).values_list("invitation", "panel__name"))
+
+
+def redact(user: User) -> None:
+    """Empty a person's rationales and notes, delete their drafts, free their leased items, remove them from panels.
+
+    Runs in the transaction that erases the user. Scores and times are kept.
+    """
+    own = Annotator.objects.filter(user=user)
+    Rating.objects.filter(annotation__annotator__in=own).exclude(rationale="").update(rationale="")
+    Skip.objects.filter(annotator__in=own).exclude(note="").update(note="")
+    Draft.objects.filter(annotator__in=own).delete()
+    held = Assignment.objects.filter(annotator__in=own, state=Assignment.State.LEASED)
+    held.update(state=Assignment.State.OPEN, annotator=None, key=None, leased_at=None, leased_until=None)
+    PanelSeat.objects.filter(annotator__in=own).delete()
+    Upload.objects.filter(created_by=user).update(name="")
+    own.update(user=None)

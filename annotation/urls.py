@@ -4,14 +4,12 @@ from django.urls import path
 
 from annotation.api import campaigns as campaign_routes
 from annotation.api import datasets as dataset_routes
-from annotation.api import import_files as import_file_routes
 from annotation.api import imports as import_routes
-from annotation.api import mappings as mapping_routes
 from annotation.api import panels as panel_routes
 from annotation.api import rubrics as rubric_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
-from annotation.views import campaigns, datasets, imports, mappings, panels, rubrics
+from annotation.views import campaigns, datasets, imports, panels, rubrics
 
 pages = [
     *desk.pages,
@@ -28,16 +26,16 @@ pages = [
     path("p/<slug:project>/imports/<int:file_import>/also/", imports.also_import, name="import_also"),
     path("p/<slug:project>/imports/<int:file_import>/apart/", imports.take_apart, name="import_apart"),
     path("p/<slug:project>/imports/<int:file_import>/problems.csv", imports.import_problems, name="import_problems"),
-    path("p/<slug:project>/imports/<int:file_import>/save-mapping/", mappings.save_mapping, name="import_save_mapping"),
+    path("p/<slug:project>/imports/<int:file_import>/save-mapping/", imports.save_mapping, name="import_save_mapping"),
     path("p/<slug:project>/imports/<int:file_import>/undo/", imports.undo_import, name="import_undo"),
     path("p/<slug:project>/imports/<int:file_import>/discard/", imports.discard_import, name="import_discard"),
     path("p/<slug:project>/imports/<int:file_import>/mapping.yaml", imports.import_mapping, name="import_mapping"),
     path("p/<slug:project>/imports/<int:file_import>/files/<int:file>/", imports.import_file, name="import_file"),
-    path("p/<slug:project>/imports/<int:file_import>/mappings/", mappings.import_offers, name="import_offers"),
-    path("p/<slug:project>/mappings/", mappings.mappings_page, name="mappings"),
-    path("p/<slug:project>/mappings/<int:mapping>.yaml", mappings.mapping_yaml, name="mapping_yaml"),
-    path("p/<slug:project>/mappings/<int:mapping>/rename/", mappings.rename_mapping, name="mapping_rename"),
-    path("p/<slug:project>/mappings/<int:mapping>/delete/", mappings.delete_mapping, name="mapping_delete"),
+    path("p/<slug:project>/imports/<int:file_import>/mappings/", imports.import_offers, name="import_offers"),
+    path("p/<slug:project>/mappings/", imports.mappings_page, name="mappings"),
+    path("p/<slug:project>/mappings/<int:mapping>.yaml", imports.mapping_yaml, name="mapping_yaml"),
+    path("p/<slug:project>/mappings/<int:mapping>/rename/", imports.rename_mapping, name="mapping_rename"),
+    path("p/<slug:project>/mappings/<int:mapping>/delete/", imports.delete_mapping, name="mapping_delete"),
     path("p/<slug:project>/rubrics/", rubrics.rubrics_page, name="rubrics"),
     path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>/", rubrics.version_page, name="rubric_version"),
     path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>.yaml", rubrics.version_yaml, name="rubric_yaml"),
@@ -75,7 +73,7 @@ imports_api = [
     path("projects/<slug:project>/imports/<int:file_import>/", import_routes.ImportDetail.as_view(), name="api_import"),
     path(
         "projects/<slug:project>/imports/<int:file_import>/files/<int:file>/",
-        import_file_routes.ImportFileContent.as_view(),
+        import_routes.ImportFileContent.as_view(),
         name="api_import_file",
     ),
     path(
@@ -121,8 +119,8 @@ api = [
         path(str(route.pattern).replace("/imports/", "/intakes/"), route.callback, name=f"former_{route.name}")
         for route in imports_api
     ),
-    path("projects/<slug:project>/mappings/", mapping_routes.Mappings.as_view(), name="api_mappings"),
-    path("projects/<slug:project>/mappings/<int:mapping>/", mapping_routes.MappingDetail.as_view(), name="api_mapping"),
+    path("projects/<slug:project>/mappings/", import_routes.Mappings.as_view(), name="api_mappings"),
+    path("projects/<slug:project>/mappings/<int:mapping>/", import_routes.MappingDetail.as_view(), name="api_mapping"),
     path("projects/<slug:project>/uploads/", upload_routes.Uploads.as_view(), name="api_uploads"),
     path("projects/<slug:project>/uploads/<uuid:upload>/", upload_routes.UploadDetail.as_view(), name="api_upload"),
     path("projects/<slug:project>/rubrics/", rubric_routes.Rubrics.as_view(), name="api_rubrics"),

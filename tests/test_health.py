@@ -21,7 +21,7 @@ from kombu.common import ignore_errors
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import Heartbeat
-from panelbench import heartbeat, probe
+from panelbench import probe
 from panelbench.celery import REDIS_TRANSPORT, SWEEPERS, app
 from tests.conftest import database_url
 
@@ -57,8 +57,8 @@ def test_without_worker_and_beat_it_is_not_well(client: Client) -> None:
 
 @pytest.mark.django_db
 def test_it_answers_anyone_and_is_not_kept(client: Client) -> None:
-    for kind in (heartbeat.WORKER, heartbeat.BEAT):
-        heartbeat.pulse(kind, f"{kind}@here")
+    for kind in (Heartbeat.WORKER, Heartbeat.BEAT):
+        Heartbeat.objects.pulse(kind, f"{kind}@here")
     reply = client.get("/healthz")
     assert (reply.status_code, reply.json()) == (200, ALL_OK)
     assert "no-store" in reply["Cache-Control"]
@@ -66,11 +66,11 @@ def test_it_answers_anyone_and_is_not_kept(client: Client) -> None:
 
 @pytest.mark.django_db
 def test_a_process_that_fell_silent_is_gone(client: Client) -> None:
-    heartbeat.pulse(heartbeat.WORKER, "worker:one@here")
-    Heartbeat.objects.update(seen_at=timezone.now() - heartbeat.SILENCE - timedelta(seconds=1))
-    assert heartbeat.silent() == [heartbeat.WORKER, heartbeat.BEAT]
-    heartbeat.pulse(heartbeat.WORKER, "worker:two@here")
-    assert heartbeat.silent() == [heartbeat.BEAT]
+    Heartbeat.objects.pulse(Heartbeat.WORKER, "worker:one@here")
+    Heartbeat.objects.update(seen_at=timezone.now() - Heartbeat.SILENCE - timedelta(seconds=1))
+    assert Heartbeat.objects.silent() == [Heartbeat.WORKER, Heartbeat.BEAT]
+    Heartbeat.objects.pulse(Heartbeat.WORKER, "worker:two@here")
+    assert Heartbeat.objects.silent() == [Heartbeat.BEAT]
 
 
 def test_a_worker_and_a_beat_make_it_well(worker: subprocess.Popen[bytes], beat: None, live_server: LiveServer) -> None:
@@ -92,7 +92,7 @@ def test_a_worker_goes_on_after_its_broker_dropped_it(worker: subprocess.Popen[b
 
     redis.Redis.from_url(os.environ["REDIS_URL"]).client_kill_filter(_type="normal", skipme=True)
     Heartbeat.objects.all().delete()
-    wait_until(lambda: heartbeat.WORKER not in heartbeat.silent())
+    wait_until(lambda: Heartbeat.WORKER not in Heartbeat.objects.silent())
     assert worker.poll() is None
 
 
@@ -110,12 +110,12 @@ def test_a_worker_connects_again_to_a_redis_that_was_killed(
     server = subprocess.Popen(redis_server, stdout=subprocess.DEVNULL)
     started = subprocess.Popen(command, env=environment)
     try:
-        wait_until(lambda: heartbeat.WORKER not in heartbeat.silent(), seconds=60)
+        wait_until(lambda: Heartbeat.WORKER not in Heartbeat.objects.silent(), seconds=60)
         server.kill()
         server.wait()
         server = subprocess.Popen(redis_server, stdout=subprocess.DEVNULL)
         Heartbeat.objects.all().delete()
-        wait_until(lambda: heartbeat.WORKER not in heartbeat.silent(), seconds=60)
+        wait_until(lambda: Heartbeat.WORKER not in Heartbeat.objects.silent(), seconds=60)
         assert started.poll() is None
     finally:
         started.terminate()

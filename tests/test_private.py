@@ -19,9 +19,8 @@ from django.core import mail
 from django.test import Client
 
 from accounts import tokens
-from accounts.models import Scope
+from accounts.models import Heartbeat, Scope
 from annotation.models import Dataset
-from panelbench import heartbeat
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
@@ -38,8 +37,8 @@ def test_files_of_an_instance_are_for_its_user_alone(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_health_fails_where_nothing_can_be_written(client: Client, settings: Any, tmp_path: Path) -> None:
-    for kind in (heartbeat.WORKER, heartbeat.BEAT):
-        heartbeat.pulse(kind, f"{kind}@here")
+    for kind in (Heartbeat.WORKER, Heartbeat.BEAT):
+        Heartbeat.objects.pulse(kind, f"{kind}@here")
     assert client.get("/healthz").status_code == 200
     settings.DATA_DIR = tmp_path / "gone"
     reply = client.get("/healthz")

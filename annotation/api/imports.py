@@ -1,4 +1,4 @@
-"""Imports: upload, look, correct, store, take back; for leads and researchers.
+"""Imports: upload, look, correct, store, take back; saved mappings. For leads and researchers.
 
 Verdicts are uploaded and corrected here too. Their preview, storing and undo are under `verdict-imports/`.
 """
@@ -11,7 +11,7 @@ from uuid import UUID
 
 import orjson
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import FileResponse, HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
@@ -29,12 +29,11 @@ from accounts.inputs import whole_number
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import tasks
-from annotation.api.import_files import ImportFileSerializer
 from annotation.blinding import CHOICES
-from annotation.imports import import_jobs, lifecycle, opening, removal, targets, uploads
+from annotation.imports import import_jobs, lifecycle, opening, removal, saved_mappings, targets, uploads
 from annotation.imports.previews import Preview, preview_report
 from annotation.imports.storage import FileRefused
-from annotation.models import Import
+from annotation.models import Import, ImportFile, SavedMapping
 from annotation.readers import File, FormatError, Mapping
 from annotation.writers.tables import FORMATS
 
@@ -48,6 +47,7 @@ RAW_TYPES = {
     "application/gzip": "file.gz",
 }
 """By media type of a request body that is a file: the file's name if the query does not give one."""
+AS_IT_CAME = "application/octet-stream"
 STORED_HERE = (Import.Kind.DATASET, Import.Kind.RUBRIC, Import.Kind.RATINGS)
 
 
@@ -59,6 +59,13 @@ class RawFileParser(FileUploadParser):
     def get_filename(self, stream: Any, media_type: Any, parser_context: Any) -> str:
         request = parser_context["request"]
         return str(request.query_params.get("name", "")) or RAW_TYPES.get(_media_type(request), "file")
+
+
+class ImportFileSerializer(serializers.Serializer[ImportFile]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(read_only=True)
+    size = serializers.IntegerField(read_only=True)
+    sha256 = serializers.CharField(read_only=True)
 
 
 class ImportSerializer(serializers.Serializer[Import]):
@@ -435,3 +442,72 @@ class ImportUndo(APIView):
         """
         current_import = _require_stored_here(get_import(request.user, project, file_import))
         return undone(current_import, tasks.undo_here_or_later(current_import, request.user))
+
+
+class ImportFileContent(APIView):
+    @extend_schema(responses={(200, AS_IT_CAME): OpenApiTypes.BINARY})
+    def get(self, request: Request, project: str, file_import: int, file: int) -> FileResponse:
+        """One of the files, unchanged."""
+        current_project = access.require(user=request.user, slug=project)
+        mine = Import.objects.visible_to(request.user).filter(project=current_project)
+        kept = get_object_or_404(ImportFile.objects.filter(file_import__in=mine, file_import=file_import), pk=file)
+        return FileResponse(kept.content.open("rb"), as_attachment=True, filename=kept.name, content_type=AS_IT_CAME)
+
+
+# --- saved mappings ---------------------------------------------------------------------------------------------------
+class SavedMappingSerializer(serializers.Serializer[SavedMapping]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(max_length=120)
+    kind = serializers.ChoiceField(choices=[(kind.value, kind.label) for kind in saved_mappings.KINDS])
+    mapping = serializers.DictField()
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+def _posted_mapping(request: Request) -> dict[str, Any]:
+    serializer = SavedMappingSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return {**serializer.validated_data, "mapping": read_mapping(serializer.validated_data["mapping"])}
+
+
+class Mappings(generics.ListAPIView[SavedMapping]):
+    """The project's mappings."""
+
+    serializer_class = SavedMappingSerializer
+    queryset = SavedMapping.objects.none()
+
+    def get_queryset(self) -> QuerySet[SavedMapping]:
+        project = access.require(user=self.request.user, slug=self.kwargs["project"])
+        return SavedMapping.objects.visible_to(self.request.user).filter(project=project)
+
+    @extend_schema(request=SavedMappingSerializer, responses={201: SavedMappingSerializer})
+    def post(self, request: Request, project: str) -> Response:
+        """Save a mapping under a name."""
+        current_project = access.require(user=request.user, slug=project)
+        saved = saved_mappings.save(project=current_project, actor=request.user, **_posted_mapping(request))
+        return Response(SavedMappingSerializer(saved).data, status=status.HTTP_201_CREATED)
+
+
+class MappingDetail(APIView):
+    def find(self, request: Request) -> SavedMapping:
+        """A mapping of the project."""
+        project = access.require(user=request.user, slug=self.kwargs["project"])
+        mine = SavedMapping.objects.visible_to(request.user).filter(project=project).select_related("project")
+        return get_object_or_404(mine, pk=self.kwargs["mapping"])
+
+    @extend_schema(responses=SavedMappingSerializer)
+    def get(self, request: Request, project: str, mapping: int) -> Response:
+        """One mapping, in the form that an import accepts."""
+        return Response(SavedMappingSerializer(self.find(request)).data)
+
+    @extend_schema(request=SavedMappingSerializer, responses=SavedMappingSerializer)
+    def put(self, request: Request, project: str, mapping: int) -> Response:
+        """Change the name, the kind and the mapping. Imports that used it keep their own copy."""
+        saved_mapping = self.find(request)
+        saved = saved_mappings.revise_saved_mapping(saved=saved_mapping, actor=request.user, **_posted_mapping(request))
+        return Response(SavedMappingSerializer(saved).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, project: str, mapping: int) -> Response:
+        """Delete the mapping. Imports that used it keep their own copy."""
+        saved_mappings.delete(saved=self.find(request), actor=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)

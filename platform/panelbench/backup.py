@@ -31,9 +31,9 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
+from accounts.models import Heartbeat
 from annotation import bulk
 from annotation.exports import consistent
-from panelbench import heartbeat
 
 FORMAT, VERSION = "panelbench-backup", 1
 MANIFEST, KEY = "manifest.json", "secret_key"
@@ -339,7 +339,8 @@ def _alone() -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CannotRestore(f"an instance runs on {settings.DATA_DIR}. Stop it, and try again.") from None
-        if "accounts_heartbeat" in connection.introspection.table_names() and len(heartbeat.silent()) < PROCESSES:
+        has_table = Heartbeat._meta.db_table in connection.introspection.table_names()
+        if has_table and len(Heartbeat.objects.silent()) < PROCESSES:
             sentence = "worker or beat runs on this database. Stop web, worker and beat, and try again after 40 s."
             raise CannotRestore(sentence)
         yield

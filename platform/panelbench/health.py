@@ -24,7 +24,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from panelbench import heartbeat
+from accounts.models import Heartbeat
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -121,8 +121,8 @@ def _redis(url: str) -> Redis:
 
 
 def _processes() -> dict[str, str]:
-    silent = heartbeat.silent()
-    return {kind: f"no {kind} is running" if kind in silent else OK for kind in (heartbeat.WORKER, heartbeat.BEAT)}
+    silent = Heartbeat.objects.silent()
+    return {kind: f"no {kind} is running" if kind in silent else OK for kind in (Heartbeat.WORKER, Heartbeat.BEAT)}
 
 
 # --- `panelbench check --deploy` -------------------------------------------------------------------------------------

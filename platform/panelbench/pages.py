@@ -14,9 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views import defaults
 
-from accounts.models import SIGHTED, Membership, Project, Role
+from accounts.models import SIGHTED, Heartbeat, Membership, Project, Role
 from annotation.imports.uploads import FULL
-from panelbench import heartbeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +47,10 @@ _PROJECT_LINKS = (
 _BELOW = {"datasets": ("imports", "mappings", "verdict-imports", "study-imports"), "judges": ("runs",)}
 
 _SILENT = {
-    heartbeat.WORKER: gettext_lazy(
+    Heartbeat.WORKER: gettext_lazy(
         "No worker is running. Judge runs and figures wait until “panelbench up” starts one."
     ),
-    heartbeat.BEAT: gettext_lazy(
+    Heartbeat.BEAT: gettext_lazy(
         "The scheduler is not running. Interrupted work does not continue until “panelbench up” starts it."
     ),
 }
@@ -79,7 +78,7 @@ def _demo() -> dict[str, object]:
 def _shell(request: HttpRequest) -> dict[str, object]:
     held = _membership(request)
     is_operator = request.resolver_match is not None and request.resolver_match.url_name == "all_jobs"
-    silent = heartbeat.silent() if is_operator or (held and held.role in SIGHTED) else []
+    silent = Heartbeat.objects.silent() if is_operator or (held and held.role in SIGHTED) else []
     return {
         "project": held.project if held else None,
         "role": held.get_role_display() if held else "",

@@ -1,5 +1,4 @@
-"""Celery components that write the heartbeats of workers and beat (``panelbench.heartbeat``); see
-``panelbench.celery``."""
+"""Celery components that write the heartbeats of workers and beat (`Heartbeat`); see ``panelbench.celery``."""
 
 from __future__ import annotations
 
@@ -14,7 +13,6 @@ from celery.worker.consumer import Connection
 from django.db import DatabaseError
 
 from panelbench import connections
-from panelbench.heartbeat import BEAT, INTERVAL, WORKER, pulse
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +26,11 @@ class WorkerPulse(StartStopStep):
     requires = (Connection,)
 
     def start(self, parent: Any) -> None:
-        name = f"{WORKER}:{parent.hostname}"
-        _pulse_alone(WORKER, name)
-        self.repeated = parent.timer.call_repeatedly(INTERVAL, _pulse_alone, (WORKER, name))
+        from accounts.models import Heartbeat
+
+        beating = (Heartbeat.WORKER, f"{Heartbeat.WORKER}:{parent.hostname}")
+        _pulse_alone(*beating)
+        self.repeated = parent.timer.call_repeatedly(Heartbeat.INTERVAL, _pulse_alone, beating)
 
     def stop(self, parent: Any) -> None:
         self.repeated.cancel()
@@ -42,16 +42,20 @@ class PulsingScheduler(Scheduler):
     _next_pulse = 0.0
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
+        from accounts.models import Heartbeat
+
         if time.monotonic() >= self._next_pulse:
-            _pulse_alone(BEAT, f"{BEAT}@{socket.gethostname()}")
-            self._next_pulse = time.monotonic() + INTERVAL
-        return min(float(super().tick(*args, **kwargs)), INTERVAL)
+            _pulse_alone(Heartbeat.BEAT, f"{Heartbeat.BEAT}@{socket.gethostname()}")
+            self._next_pulse = time.monotonic() + Heartbeat.INTERVAL
+        return min(float(super().tick(*args, **kwargs)), Heartbeat.INTERVAL)
 
 
 def _pulse_alone(kind: str, name: str) -> None:
     """Write a heartbeat. A database that is not reachable is logged, and no connection stays open."""
+    from accounts.models import Heartbeat
+
     try:
-        pulse(kind, name)
+        Heartbeat.objects.pulse(kind, name)
     except DatabaseError as error:
         logger.warning("heartbeat not written: %s", error)
     finally:

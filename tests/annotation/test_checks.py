@@ -16,14 +16,13 @@ from django.template.defaultfilters import filesizeformat
 from django.test import Client
 
 from accounts import jobs
-from accounts.models import Job
+from accounts.models import Heartbeat, Job
 from accounts.refusals import Refused
 from annotation import tasks
 from annotation.imports import import_jobs, lifecycle
 from annotation.models import Dataset, DryRun, Import, Item
 from annotation.readers.mapping import Mapping
 from judging.models import Verdict
-from panelbench import heartbeat
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
@@ -234,7 +233,7 @@ def test_without_a_queue_nothing_large_is_stored_inside_a_request(cast: Cast, se
     with absent_broker():
         assert boris.post(f"/p/kassa/imports/{file_import.pk}/store/").status_code == 302
     assert (state(file_import), Item.objects.count()) == ("storing", 0)
-    heartbeat.pulse(heartbeat.WORKER, "a worker that the queue does not reach")
+    Heartbeat.objects.pulse(Heartbeat.WORKER, "a worker that the queue does not reach")
     shown = page(boris, file_import)
     is_away = bool(settings.REDIS_URL)  # the folder that is the queue without Redis can't be away
     assert "Being stored" in shown and ("The queue can't be reached." in shown) == is_away

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -242,9 +243,28 @@ class AuditEntry(models.Model):
         ]
 
 
+class HeartbeatQuerySet(models.QuerySet["Heartbeat"]):
+    def pulse(self, kind: str, name: str) -> None:
+        """Write the heartbeat of the process ``name`` of this ``kind``."""
+        self.update_or_create(name=name, defaults={"kind": kind, "seen_at": timezone.now()})
+
+    def silent(self) -> list[str]:
+        """The kinds of process (worker, beat) without a recent heartbeat; one query."""
+        recent = set(self.filter(seen_at__gte=timezone.now() - Heartbeat.SILENCE).values_list("kind", flat=True))
+        return [kind for kind in (Heartbeat.WORKER, Heartbeat.BEAT) if kind not in recent]
+
+
 class Heartbeat(models.Model):
-    """The last heartbeat of a worker or of beat, one row per process name."""
+    """The last heartbeat of a worker or of beat, one row per process name, which the process overwrites every few
+    seconds. The heartbeat of a killed process becomes old, so no counter of processes can become wrong.
+    """
+
+    WORKER, BEAT = "worker", "beat"
+    INTERVAL = 10.0  # seconds between two heartbeats
+    SILENCE = timedelta(seconds=35)  # three missed heartbeats and some slack
 
     name = models.CharField(max_length=120, primary_key=True)
     kind = models.CharField(max_length=12)
     seen_at = models.DateTimeField()
+
+    objects = HeartbeatQuerySet.as_manager()
