@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import orjson
 from django.db import transaction
@@ -20,11 +21,55 @@ from annotation.readers import CriterionDocument, RubricDocument, parse_rubric
 TEXT_PARTS = ("name", "question", "definition", "anchors", "mark_if", "dont_mark_if", "examples")
 
 
+def create(*, project: Project, document: RubricDocument, actor: User | None = None) -> RubricVersion:
+    """A draft of a new rubric. Raises ``Refused`` where the project has a rubric with this key."""
+    if RubricVersion.objects.filter(rubric__project=project, rubric__key=document.key).exists():
+        raise Refused(
+            _("The project has a rubric with the key “%s”. Choose another key, or edit that rubric.") % document.key
+        )
+    return draft(project=project, document=document, actor=actor)
+
+
+def edit(
+    *, version: RubricVersion, document: RubricDocument, former_digest: str, actor: User | None = None
+) -> RubricVersion:
+    """Change a draft in place, or draft the next version of a published one.
+
+    Raises ``Refused`` where the draft no longer has the content with ``former_digest``, which the editor began from.
+    """
+    if document.key != version.rubric.key:
+        raise Refused(_("The key of a rubric can't be changed. Create a new rubric instead."))
+    if version.state == RubricVersion.State.PUBLISHED:
+        return draft(project=version.rubric.project, document=document, actor=actor)
+    content, digest = _content(document)
+    with transaction.atomic():
+        unchanged = RubricVersion.objects.filter(pk=version.pk, state=RubricVersion.State.DRAFT, digest=former_digest)
+        if not unchanged.update(document=content, digest=digest):
+            raise Refused(
+                _("This draft was changed or published by somebody else since you opened it."), code="changed"
+            )
+        audit.record(actor=actor, project=version.rubric.project, verb="edit draft", subject=version)
+    version.refresh_from_db()
+    return version
+
+
+def unsaved_criteria(document: RubricDocument) -> list[Criterion]:
+    """The criteria that publishing the document would create, for previews."""
+    version = RubricVersion(document=document.as_dict())
+    return [_criterion(version, position, part) for position, part in enumerate(document.criteria, start=1)]
+
+
+def _content(document: RubricDocument) -> tuple[dict[str, Any], str]:
+    """The stored form of a document, and its digest."""
+    content = document.as_dict()
+    option = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+    return content, hashlib.sha256(orjson.dumps(content, option=option)).hexdigest()
+
+
 def draft(*, project: Project, document: RubricDocument, actor: User | None = None) -> RubricVersion:
     """Create a draft version of the rubric with the document's key. If the newest version has the same content, return
     that version."""
-    content = document.as_dict()
-    digest = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)).hexdigest()
+    content, digest = _content(document)
     with transaction.atomic():
         rubric, _is_new = Rubric.objects.get_or_create(project=project, key=document.key)
         newest = rubric.versions.order_by("-number").first()

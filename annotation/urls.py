@@ -37,6 +37,9 @@ pages = [
     path("p/<slug:project>/mappings/<int:mapping>/rename/", imports.rename_mapping, name="mapping_rename"),
     path("p/<slug:project>/mappings/<int:mapping>/delete/", imports.delete_mapping, name="mapping_delete"),
     path("p/<slug:project>/rubrics/", rubrics.rubrics_page, name="rubrics"),
+    path("p/<slug:project>/rubrics/new/", rubrics.new_rubric, name="rubric_new"),
+    path("p/<slug:project>/rubrics/preview/", rubrics.preview_rubric, name="rubric_preview"),
+    path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>/edit/", rubrics.edit_rubric, name="rubric_edit"),
     path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>/", rubrics.version_page, name="rubric_version"),
     path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>.yaml", rubrics.version_yaml, name="rubric_yaml"),
     path(

@@ -25,12 +25,14 @@ from judging import digests, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import changed_criteria, changed_text, changed_variant, changes_request
 from judging.prompts import (
+    FRAMES,
     CriterionBrief,
     ItemText,
     Message,
     PointBrief,
     PromptVariant,
     Turn,
+    check,
     render,
     repair_turn,
     response_schema,
@@ -225,6 +227,18 @@ def preview_prompts(*, judge: Judge, item: Item, rubric_version: RubricVersion) 
     """Exactly what the judge would be sent about this item: one prompt, or one per criterion."""
     variant = judges.variant_of(judge.variant)
     return prompts_about(variant, _criteria(rubric_version), item)
+
+
+def instructions(criteria: Sequence[Criterion], language: str) -> tuple[str, str]:
+    """The default variant's instructions about criteria, saved or not, and their language: ``language``, or English
+    where there are no instructions in it. Raises ``Refused``."""
+    variant = PromptVariant(instruction_language=language if language in FRAMES else "en")
+    briefs = [criterion_brief(criterion, variant.instruction_language) for criterion in criteria]
+    try:
+        check(briefs, variant)
+    except ValueError as error:
+        raise Refused(str(error), code="prompt") from None
+    return system_message(briefs, variant)["content"], variant.instruction_language
 
 
 def _criteria(rubric_version: RubricVersion) -> list[Criterion]:

@@ -12,6 +12,7 @@ pages = [
     path("p/<slug:project>/judges/new/", judges.new_judge, name="judge_new"),
     path("p/<slug:project>/judges/<int:judge>/", judges.judge_page, name="judge"),
     path("p/<slug:project>/judges/<int:judge>/runs/new/", runs.start_run, name="run_start"),
+    path("p/<slug:project>/rubrics/prompt/", judges.rubric_prompt, name="rubric_prompt"),
     path("p/<slug:project>/runs/", runs.runs_page, name="runs"),
     path("p/<slug:project>/runs/<int:run>/", runs.run_page, name="run"),
     path("p/<slug:project>/runs/<int:run>/live/", runs.run_live, name="run_live"),

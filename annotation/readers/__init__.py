@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from annotation.readers.rows import as_language, as_written, case_folded, is_with_decimal_comma, set_bounds
     from annotation.readers.rubric import (
         CriterionDocument,
+        ParsedRubric,
         RubricDocument,
         TextByLanguage,
         is_on_scale,
@@ -101,6 +102,7 @@ __all__ = [
     "Mapping",
     "ParsedAnswers",
     "ParsedItems",
+    "ParsedRubric",
     "PartitionedRows",
     "PlainRow",
     "Problem",
@@ -238,6 +240,7 @@ _MODULES = {
     "rows": ("as_language", "as_written", "case_folded", "is_with_decimal_comma", "set_bounds"),
     "rubric": (
         "CriterionDocument",
+        "ParsedRubric",
         "RubricDocument",
         "TextByLanguage",
         "is_on_scale",

@@ -1,7 +1,8 @@
-"""Rubrics, their versions and what changed between them; for leads and researchers."""
+"""Rubrics: their versions, what changed between them, and the form that writes them; for leads and researchers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from difflib import unified_diff
 from itertools import groupby
 from typing import Any
@@ -12,14 +13,17 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access, languages, refusals
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import rubrics
+from annotation.desk import presentation
 from annotation.models import RubricVersion
 from annotation.readers import CriterionDocument, RubricDocument, plain_number, rubric_from_dict
+from annotation.views import rubric_form
+from annotation.views.rubric_form import RubricFields
 
 
 def _versions(request: HttpRequest, project: str) -> tuple[Project, QuerySet[RubricVersion]]:
@@ -39,7 +43,8 @@ def rubrics_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every rubric with its versions, newest first."""
     current_project, rubric_versions = _versions(request, project)
     ordered = rubric_versions.order_by("rubric__key", "-number")
-    listed = [(rubric, list(versions)) for rubric, versions in groupby(ordered, key=lambda version: version.rubric)]
+    by_rubric = [list(versions) for _rubric, versions in groupby(ordered, key=lambda version: version.rubric)]
+    listed = [(versions[0].name(request.LANGUAGE_CODE), versions) for versions in by_rubric]
     return render(
         request, "annotation/rubrics.html", {"title": _("Rubrics"), "project": current_project, "rubrics": listed}
     )
@@ -145,3 +150,114 @@ def version_yaml(request: HttpRequest, project: str, rubric: str, number: int) -
     return HttpResponse(
         rubric_from_dict(shown.document).as_yaml(), content_type="application/yaml; charset=utf-8", headers=headers
     )
+
+
+# --- the form -------------------------------------------------------------------------------------------------------
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def new_rubric(request: HttpRequest, project: str) -> HttpResponse:
+    """A rubric by form, empty or begun from another rubric's version (``?from=``)."""
+    current_project, versions = _versions(request, project)
+    if request.method != "POST":
+        begun = _begun_from(versions, request.GET.get("from", ""))
+        return _show_form(request, current_project, begun)
+
+    def save(document: RubricDocument, _former_digest: str) -> RubricVersion:
+        return rubrics.create(project=current_project, document=document, actor=request.user)
+
+    return _posted_form(request, current_project, save)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def edit_rubric(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
+    """Edit a draft, or begin the next version from a published one."""
+    current_project, edited = _version(request, project, rubric, number)
+    if request.method != "POST":
+        return _show_form(request, current_project, rubric_form.fields_of(edited.document), edited=edited)
+
+    def save(document: RubricDocument, former_digest: str) -> RubricVersion:
+        return rubrics.edit(version=edited, document=document, former_digest=former_digest, actor=request.user)
+
+    return _posted_form(request, current_project, save, edited=edited)
+
+
+def _begun_from(versions: QuerySet[RubricVersion], chosen: str) -> RubricFields:
+    """The fields of a copy without its key, or of a rubric with one empty criterion."""
+    if chosen.isdecimal() and (version := versions.filter(pk=int(chosen[:18])).first()):
+        fields = rubric_form.fields_of(version.document)
+        fields.key = ""
+        return fields
+    fields = RubricFields()
+    rubric_form.change(fields, "add-criterion", "")
+    return fields
+
+
+def _posted_form(
+    request: HttpRequest,
+    project: Project,
+    save: Callable[[RubricDocument, str], RubricVersion],
+    *,
+    edited: RubricVersion | None = None,
+) -> HttpResponse:
+    """Save, or carry out another button of the form and show it again with everything that was typed."""
+    fields, action = rubric_form.posted_fields(request.POST), request.POST.get("action", "save")
+    if edited:
+        fields.key = edited.rubric.key
+    if action != "save":
+        try:
+            focus = rubric_form.change(fields, action, request.POST.get("new_language", ""))
+        except ValueError as error:
+            return _show_form(request, project, fields, edited=edited, refusal=str(error))
+        return _show_form(request, project, fields, edited=edited, focus=focus)
+    parsed = fields.parsed()
+    if parsed.document is None:
+        problems = rubric_form.problems_by_criterion(parsed)
+        return _show_form(request, project, fields, edited=edited, problems=problems)
+    try:
+        version = save(parsed.document, request.POST.get("digest", ""))
+    except Refused as refused:
+        return _show_form(request, project, fields, edited=edited, refusal=refused.sentence)
+    messages.success(request, _("Saved as a draft. Publish it to use it in campaigns."))
+    return redirect("rubric_version", project.slug, version.rubric.key, version.number)
+
+
+def _show_form(
+    request: HttpRequest,
+    project: Project,
+    fields: RubricFields,
+    *,
+    edited: RubricVersion | None = None,
+    problems: Mapping[int, list[str]] | None = None,
+    refusal: str = "",
+    focus: str = "",
+) -> HttpResponse:
+    context = {
+        "title": _("Edit %s") % edited if edited else _("New rubric"),
+        "project": project,
+        "edited": edited,
+        "digest": request.POST.get("digest") or (edited.digest if edited else ""),
+        "refusal": refusal,
+        **rubric_form.shown_fields(fields, problems or {}, focus),
+    }
+    status = 400 if problems or refusal else 200
+    return render(request, "annotation/rubric_form.html", context, status=status)
+
+
+@require_POST
+@login_required
+def preview_rubric(request: HttpRequest, project: str) -> HttpResponse:
+    """The criteria of the form as annotators see them on the desk; nothing is stored."""
+    _versions(request, project)
+    fields = rubric_form.posted_fields(request.POST)
+    parsed = list(fields.parsed_alone())
+    criteria = [rubrics.unsaved_criteria(one.document)[0] for one in parsed if one.document]
+    language = presentation.text_language(criteria, fields.preview_language)
+    desk = {"text_language": language, "text_direction": languages.direction(language), "item": {"language": language}}
+    context = {
+        "desk": desk,
+        "criteria": presentation.show_criteria(criteria, language, {}),
+        "incomplete": len(parsed) - len(criteria),
+        "language_name": languages.endonym(language),
+    }
+    return render(request, "annotation/_rubric_preview.html", context)

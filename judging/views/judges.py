@@ -12,13 +12,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access
+from accounts import access, languages
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Item
+from annotation.rubrics import unsaved_criteria
 from annotation.views.campaigns import show_refusal
+from annotation.views.rubric_form import posted_fields
 from judging import judges, requests, runs, spending
 from judging.client import reply_form
 from judging.forms import JudgeForm, PreviewForm
@@ -112,3 +114,21 @@ def _preview(request: HttpRequest, project: Project, judge: Judge) -> dict[str, 
     except Refused as refused:
         return {**shown, "refusal": refused.sentence}
     return {**shown, "prompts": prompts}
+
+
+@require_POST
+@login_required
+def rubric_prompt(request: HttpRequest, project: str) -> HttpResponse:
+    """A judge's instructions with the criteria of the rubric form; nothing is stored."""
+    access.require(user=request.user, slug=project)
+    fields = posted_fields(request.POST)
+    documents = [parsed.document for parsed in fields.parsed_alone() if parsed.document]
+    criteria = [unsaved_criteria(document)[0] for document in documents]
+    shown: dict[str, str] = {}
+    try:
+        if criteria:
+            text, language = requests.instructions(criteria, fields.preview_language)
+            shown = {"text": text, "direction": languages.direction(language)}
+    except Refused as refused:
+        shown = {"refusal": refused.sentence}
+    return render(request, "judging/_rubric_prompt.html", shown)

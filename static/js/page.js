@@ -149,12 +149,24 @@ function submitItself(root) {
   else form.requestSubmit();
 }
 
+// form[data-warns-unsaved] asks before the page is left with changes that were not sent.
+function warnUnsaved(root) {
+  let isChanged = false;
+  const isKept = (event) => event.target.closest("form[data-warns-unsaved]");
+  root.addEventListener("input", (event) => (isChanged ||= Boolean(isKept(event))));
+  root.addEventListener("submit", (event) => {
+    if (isKept(event)) isChanged = false;
+  });
+  addEventListener("beforeunload", (event) => isChanged && event.preventDefault());
+}
+
 switchTheme(document);
 openDialogs(document);
 confirmSubmits(document);
 copyTexts(document);
 submitOnChange(document);
 submitItself(document);
+warnUnsaved(document);
 if (document.querySelector(".upload, [data-chooses-folder]")) {
   const { chooseFolders, showUploads } = await import("./upload.js");
   showUploads(document);
