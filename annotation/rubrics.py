@@ -21,7 +21,7 @@ from annotation.readers import CriterionDocument, RubricDocument, parse_rubric
 TEXT_PARTS = ("name", "question", "definition", "anchors", "mark_if", "dont_mark_if", "examples")
 
 
-def create(*, project: Project, document: RubricDocument, actor: User | None = None) -> RubricVersion:
+def draft_new(*, project: Project, document: RubricDocument, actor: User | None = None) -> RubricVersion:
     """A draft of a new rubric. Raises ``Refused`` where the project has a rubric with this key."""
     if RubricVersion.objects.filter(rubric__project=project, rubric__key=document.key).exists():
         raise Refused(

@@ -246,41 +246,43 @@ def _written(value: float | None) -> str:
 
 
 # --- from a request -------------------------------------------------------------------------------------------------
-def posted_fields(data: QueryDict) -> RubricFields:
+def posted_fields(posted: QueryDict) -> RubricFields:
     """What a request holds, as it was typed."""
-    tags = dict.fromkeys(tag for tag in data.getlist("language") if _is_language(tag))
+    tags = dict.fromkeys(tag for tag in posted.getlist("language") if _is_language(tag))
     spoken = list(tags)[:MOST_LANGUAGES] or ["en"]
-    hidden = _json_object(data.get("hidden_texts", ""))
+    hidden = _json_object(posted.get("hidden_texts", ""))
 
     def texts(name: str) -> Texts:
-        written = {tag: data.get(f"{name}-{tag}", hidden.get(f"{name}-{tag}", "")) for tag in spoken}
+        written = {tag: posted.get(f"{name}-{tag}", hidden.get(f"{name}-{tag}", "")) for tag in spoken}
         return {tag: str(text).replace("\r\n", "\n") for tag, text in written.items()}
 
     def point(prefix: str) -> PointFields:
         return PointFields(
-            data.get(f"{prefix}-value", ""),
+            posted.get(f"{prefix}-value", ""),
             texts(f"{prefix}-label"),
             texts(f"{prefix}-anchor"),
             texts(f"{prefix}-reason"),
         )
 
     def criterion(prefix: str) -> CriterionFields:
-        plain = ("key", "level", "shape", "minimum", "maximum", "step", "speaker")
+        plain = (
+            *("key", "level", "shape", "minimum", "maximum", "step", "speaker"),
+            *("rule", "min_words", "group", "panel", "direction"),
+        )
         return CriterionFields(
-            **{name: data.get(f"{prefix}-{name}", "") for name in plain},
+            **{name: posted.get(f"{prefix}-{name}", "") for name in plain},
             **{name: texts(f"{prefix}-{name}") for name in (*WORDING, *GUIDANCE)},
-            points=[point(f"{prefix}p{number}") for number in _count(data, f"{prefix}-points", MOST_POINTS)],
-            examples=_json_object(data.get(f"{prefix}-examples", "")),
-            not_applicable=f"{prefix}-not_applicable" in data,
-            **{name: data.get(f"{prefix}-{name}", "") for name in ("rule", "min_words", "group", "panel", "direction")},
+            points=[point(f"{prefix}p{number}") for number in _count(posted, f"{prefix}-points", MOST_POINTS)],
+            examples=_json_object(posted.get(f"{prefix}-examples", "")),
+            not_applicable=f"{prefix}-not_applicable" in posted,
         )
 
-    criteria = [criterion(f"c{number}") for number in _count(data, "criteria", MOST_CRITERIA)]
-    return RubricFields(data.get("key", ""), texts("name"), spoken, data.get("shown", ""), criteria)
+    criteria = [criterion(f"c{number}") for number in _count(posted, "criteria", MOST_CRITERIA)]
+    return RubricFields(posted.get("key", ""), texts("name"), spoken, posted.get("shown", ""), criteria)
 
 
-def _count(data: QueryDict, name: str, most: int) -> range:
-    text = data.get(name, "")
+def _count(posted: QueryDict, name: str, most: int) -> range:
+    text = posted.get(name, "")
     return range(min(int(text), most) if re.fullmatch("[0-9]{1,3}", text) else 0)
 
 

@@ -163,7 +163,7 @@ def new_rubric(request: HttpRequest, project: str) -> HttpResponse:
         return _show_form(request, current_project, begun)
 
     def save(document: RubricDocument, _former_digest: str) -> RubricVersion:
-        return rubrics.create(project=current_project, document=document, actor=request.user)
+        return rubrics.draft_new(project=current_project, document=document, actor=request.user)
 
     return _posted_form(request, current_project, save)
 

@@ -160,6 +160,17 @@ function warnUnsaved(root) {
   addEventListener("beforeunload", (event) => isChanged && event.preventDefault());
 }
 
+// details[data-keeps-open] stay as they are when htmx writes them anew.
+function keepOpen(root) {
+  let opened = [];
+  root.addEventListener("htmx:beforeSwap", () => {
+    opened = [...root.querySelectorAll("details[data-keeps-open][open]")].map((details) => details.id);
+  });
+  root.addEventListener("htmx:afterSwap", () => {
+    for (const id of opened) root.getElementById(id)?.setAttribute("open", "");
+  });
+}
+
 switchTheme(document);
 openDialogs(document);
 confirmSubmits(document);
@@ -167,6 +178,7 @@ copyTexts(document);
 submitOnChange(document);
 submitItself(document);
 warnUnsaved(document);
+keepOpen(document);
 if (document.querySelector(".upload, [data-chooses-folder]")) {
   const { chooseFolders, showUploads } = await import("./upload.js");
   showUploads(document);
