@@ -74,14 +74,15 @@ VARIANTS = {
 # --- the rows that a question is about -------------------------------------------------------------------------------
 def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence[JudgeRun] | None = None) -> Table:
     """The ratings table of a question: nothing is left in it that the figures do not rest on."""
+    runs = chosen_runs(campaign, question) if runs is None else runs
     found = ratings.table(
         campaign=campaign,
-        runs=chosen_runs(campaign, question) if runs is None else runs,
+        runs=runs,
         raters=question.raters,
         blind_only=question.blind_only,
         more=of_panels(question) & slow_enough(question),
     )
-    found = with_additions(found, campaign, question)
+    found = with_additions(found, campaign, question, runs)
     wanted = _wanted_values(found, question)
     return replace(found, rows=(row for row in found.rows if _is_wanted(row, wanted))) if wanted else found
 

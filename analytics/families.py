@@ -6,6 +6,7 @@ one rater of the ratings table. pandas and scipy are loaded when a report is com
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from django.db.models import Max, Q
 
 from analytics import ratings
+from analytics.compared_judges import LEVELS, with_levels
 from analytics.ratings import Row
 from annotation.models import Annotation, Campaign, Item
 from annotation.writers.tables import Column, Table
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from analytics.questions import NumbersQuestion
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable
+    from judging.models import JudgeRun
 
 Options = dict[str, Any]
 Call = tuple[str, Callable[..., "list[CellEstimate]"], Options]
@@ -60,13 +63,19 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "recovery": ("label_recovery",),
     "judges": ("spearman", "kendall_tau_b", "pearson", "accuracy", "cohen_kappa", "mae", "tost", "mcnemar"),
     "languages": ("ensemble_kappa", "kappa_gap", "kappa_against_level"),
+    "comparison": (
+        *("accuracy", "accuracy_difference", "accuracy_effect", "accuracy_interaction"),
+        *("mae", "mae_difference", "mae_effect", "mae_interaction"),
+        *("kappa", "kappa_difference", "kappa_effect", "kappa_interaction"),
+        *("common_items", "left_out"),
+    ),
     "measures": ("pearson", "spearman", "kendall_tau_b"),
 }
 """By family, what may be asked for: of the scores themselves; of the reference label; means; of one judge; between two
-judges; of judges with languages as raters; of a measure of the items beside another one, the panel and each judge
-(METHODS 1 to 6)."""
+judges; of judges with languages as raters; of several judges on the items that all of them scored; of a measure of the
+items beside another one, the panel and each judge (METHODS 1 to 6)."""
 OF_JUDGE = ("audit", "correct", "alt_test", "severity", "conformal", "recovery")
-NEED_JUDGE = (*OF_JUDGE, "judges", "languages")
+NEED_JUDGE = (*OF_JUDGE, "judges", "languages", "comparison")
 NEED_TWO_JUDGES = ("judges",)
 STATISTICS = tuple(f"{family}.{name}" for family, names in FAMILIES.items() for name in names)
 MOST_COMPARED = 12
@@ -95,7 +104,8 @@ def family_reports(
     for prefix, report, options in _calls(question, judges, rules, how):
         arguments = report.keywords if isinstance(report, partial) else {}
         about = {"report": _named(report), **arguments, **options, "judges": judges}
-        columns = (*question.measures, *(read if prefix == "recovery." else ()))
+        more = {"recovery.": read, "comparison.": (LEVELS,)}.get(prefix, ())
+        columns = (*question.measures, *more)
         judge = arguments.get("judge")
         yield FamilyReport(prefix, partial(report, **options), about, judge, columns)
 
@@ -123,6 +133,9 @@ def _calls(
             yield "judges.", partial(_between, pair=pair, names=names), dict(how)
     if question.measures:
         yield from _of_measures(question, judges, how)
+    if names := wanted_of(question, "comparison"):
+        report = partial(_compared, rules=rules, judges=judges, statistics=names, against=question.against)
+        yield "comparison.", report, _chosen(how, "by", "bootstrap", "confidence", "seed")
     if names := wanted_of(question, "languages"):
         yield "languages.", partial(_of_languages, judges=judges, names=names), {}
 
@@ -284,6 +297,18 @@ def _of_languages(table: RatingsTable, *, judges: Sequence[str], names: Sequence
 
 def _renamed(row: CellEstimate, statistic: str) -> CellEstimate:
     return replace(row, estimate=row.estimate.with_(statistic=statistic))
+
+
+# --- several judges on the same items, and what they differ in --------------------------------------------------------
+def _compared(table: RatingsTable, **options: Any) -> list[CellEstimate]:
+    from analytics.stats.judge import comparison
+
+    frame = table.frame
+    if LEVELS not in frame:
+        return comparison.comparison_report(table, **options)
+    named = frame[frame[LEVELS].notna().to_numpy()].drop_duplicates("rater")
+    levels = {str(rater): json.loads(text) for rater, text in zip(named["rater"], named[LEVELS], strict=True)}
+    return comparison.comparison_report(table, levels=levels, **options)
 
 
 # --- several judges as one rater (METHODS 4) -------------------------------------------------------------------------
@@ -514,12 +539,14 @@ def _correlated(
 
 
 # --- what a question adds to its table, and leaves out of it ----------------------------------------------------------
-def with_additions(found: Table, campaign: Campaign, question: NumbersQuestion) -> Table:
-    """The table with the times, juries, measures and clusters that a question asks for."""
+def with_additions(found: Table, campaign: Campaign, question: NumbersQuestion, runs: Sequence[JudgeRun]) -> Table:
+    """The table with the times, juries, measures, levels and clusters that a question asks for."""
     if {"week", "hundred"} & set(question.dimensions):
         found = with_times(found, campaign)
     found = with_juries(found, question.jury_members, question.jury_rule)
     found = with_text_measures(found, campaign, question.measures)
+    if wanted_of(question, "comparison"):
+        found = with_levels(found, campaign, runs)
     if question.cluster != "item":
         return found
     return replace(found, rows=((row[0], row[0], *row[2:]) for row in found.rows))
@@ -558,7 +585,7 @@ def slow_enough(question: NumbersQuestion) -> Q:
 def columns_of_families(found: Table, question: NumbersQuestion) -> tuple[str, ...]:
     """The columns that figures of these families depend on beside those that every figure needs."""
     read = ("score_label", *found.names[len(ratings.COLUMNS) :]) if wanted_of(question, "recovery") else ()
-    return (*question.measures, *read)
+    return (*question.measures, *read, *((LEVELS,) if wanted_of(question, "comparison") else ()))
 
 
 def asked_judges(table: RatingsTable, question: NumbersQuestion) -> list[str]:

@@ -121,6 +121,11 @@ class Figure:
         return f"[{self._spelt(self.low)}, {self._spelt(self.high)}]"
 
     @property
+    def signed(self) -> str:
+        """+0.12 or −0.07: a difference or an effect."""
+        return replace(self, statistic="bias").number
+
+    @property
     def span(self) -> str:
         """0.64–0.77, where there is little room, or nothing; −0.42 to 0.34 where a dash would look like a sign."""
         if self.low is None or self.high is None:

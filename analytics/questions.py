@@ -161,9 +161,10 @@ class NumbersQuestion(Settings):
     `variants`: only these variants of a statistic; none: the usual one where there is a usual one. `reference`: one of
     `REFERENCES`, or empty as in `RULES`; `ties`: what the mode does with a tie. `pool`: criteria are pooled.
     `min_seconds`: ratings of items that took less time do not count. `level`: measure all criteria at this level.
-    `juries`: judges that count as one more, by the rule `jury_rule`, a line of CSV with their names each. `measures`:
-    numeric attributes and measures of the items' texts that are set beside scores and ranked. `cluster`: `item` takes
-    items for independent of each other, also those of one scenario.
+    `against`: the judge that others are compared with in `comparison`. `juries`: judges that count as one more, by the
+    rule `jury_rule`, a line of CSV with their names each. `measures`: numeric attributes and measures of the items'
+    texts that are set beside scores and ranked. `cluster`: `item` takes items for independent of each other, also those
+    of one scenario.
     """
 
     rows: str = "criterion"
@@ -176,6 +177,7 @@ class NumbersQuestion(Settings):
     panels: tuple[str, ...] = ()
     juries: tuple[str, ...] = ()
     jury_rule: str = "majority"
+    against: str = ""
     measures: tuple[str, ...] = ()
     cluster: str = ""
     ties: str = "exclude"
@@ -230,6 +232,7 @@ PARAMETERS = {
     "panel": "panels",
     "jury": "juries",
     "jury_rule": "jury_rule",
+    "against": "against",
     "measure": "measures",
     "cluster": "cluster",
     "reference": "reference",
@@ -324,7 +327,7 @@ def _value(name: str, texts: Sequence[str]) -> Any:
     }
     if name in choices:
         return _one_of(name, text, choices[name])
-    if name in ("rows", "columns"):
+    if name in ("rows", "columns", "against"):
         return text
     return _number(name, text)
 
@@ -467,6 +470,9 @@ def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
 
 
 def _check_families(question: NumbersQuestion, choices: QuestionChoices) -> None:
+    if question.against:
+        juries = [families.jury_name(members, question.jury_rule) for members in question.jury_members]
+        _one_of("against", question.against, [*choices.judges, *juries])
     for member in (name for members in question.jury_members for name in members):
         _one_of("jury", member, choices.judges)
     if question.juries and EACH_RUN in question.runs:

@@ -2,13 +2,14 @@
 
 from django.urls import path
 
+from analytics.api import comparison as comparison_routes
 from analytics.api import decisions as decision_routes
 from analytics.api import exports as export_routes
 from analytics.api import items as item_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
-from analytics.views import agreement, decisions, explore, exports, items, numbers, projects, shares
+from analytics.views import agreement, comparison, decisions, explore, exports, items, numbers, projects, shares
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -36,6 +37,7 @@ pages = [
         agreement.agreement_part,
         name="numbers_agreement_part",
     ),
+    path("p/<slug:project>/numbers/<int:campaign>/comparison/", comparison.comparison_page, name="numbers_comparison"),
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
     path("p/<slug:project>/settings/thresholds/", decisions.thresholds_page, name="thresholds"),
     path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),
@@ -91,6 +93,11 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/decisions/history/",
         decision_routes.DecisionHistory.as_view(),
         name="api_decision_history",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/comparison/",
+        comparison_routes.Comparison.as_view(),
+        name="api_comparison",
     ),
     path("projects/<slug:project>/thresholds/", decision_routes.DeclaredThresholds.as_view(), name="api_thresholds"),
     path("projects/<slug:project>/shares/", share_routes.Shares.as_view(), name="api_shares"),

@@ -176,7 +176,7 @@ def _affordable(run: JudgeRun, lease: UUID, call_requests: list[CallRequest], no
     if not caps or not call_requests:
         return TakenCalls(lease=lease, call_requests=call_requests)
     if any(call_request.worst_case is None for call_request in call_requests):
-        spending.refuse_cap(run.judge, budget=run.budget)
+        spending.refuse_cap(run.judge, budget=spending.budget_of(run))
     left = min(cap.left for cap in caps)
     chosen, reserved = [], Decimal(0)
     for call_request in call_requests:

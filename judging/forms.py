@@ -14,7 +14,7 @@ from accounts import languages
 from accounts.models import Project, User
 from annotation.models import Dataset, RubricVersion
 from judging import judges
-from judging.models import Attempt, Call, Verdict
+from judging.models import Attempt, Call, Judge, JudgeDesign, Verdict
 from judging.runs import MAX_REPEATS
 from judging.spending import LARGEST_CAP
 
@@ -152,6 +152,89 @@ class RunForm(MaterialForm):
         required=False,
         help_text=_("The run pauses before it spends more. Leave empty for no limit."),
     )
+
+
+FACTOR_NAMES = {
+    "grouping": _("Grouping"),
+    "anchor_detail": _("How much of the rubric"),
+    "explanation": _("Rationale before each score"),
+    "instruction_language": _("Language of the instructions"),
+    "repair": _("Ask once more when a reply can't be read"),
+    "temperature": _("Temperature"),
+    "top_p": _("Top p"),
+    "reasoning_effort": _("Reasoning effort"),
+    "judge": _("Judge"),
+}
+LEVEL_NAMES = {**dict(GROUPINGS), **dict(DETAILS), **dict(INSTRUCTION_LANGUAGES), "True": _("Yes"), "False": _("No")}
+
+
+class DesignForm(MaterialForm):
+    """Judges, the levels of each factor, what is rated, how often, and at what cost at most."""
+
+    name = forms.CharField(label=_("Name"), max_length=120)
+    judges_asked = forms.ModelMultipleChoiceField(
+        label=_("Judges"),
+        queryset=Judge.objects.none(),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Every judge is combined with every level below. Where nothing is chosen, it stays as it is."),
+    )
+    temperature = forms.CharField(
+        label=_("Temperature"), required=False, max_length=100, help_text=_("Numbers with a comma between: 0, 0.7")
+    )
+    repeats = RunForm.base_fields["repeats"]
+    jury = forms.ChoiceField(
+        label=_("Jury"),
+        required=False,
+        choices=[("", _("None")), *JudgeDesign.Jury.choices],
+        help_text=_("All judges of the design count as one more rater."),
+    )
+    budget = forms.DecimalField(
+        label=_("Budget in USD"),
+        min_value=0,
+        max_value=LARGEST_CAP,
+        decimal_places=6,
+        required=False,
+        help_text=_("For all runs together, the pilot included. They pause before they spend more."),
+    )
+
+    def __init__(self, *args: Any, project: Project, user: User, **options: Any) -> None:
+        super().__init__(*args, project=project, user=user, **options)
+        askable = Judge.objects.visible_to(user).filter(project=project).exclude(provider="")
+        self.fields["judges_asked"].queryset = askable  # type: ignore[attr-defined]
+        for factor, levels in judges.FACTORS.items():
+            self.fields[factor] = forms.MultipleChoiceField(
+                label=FACTOR_NAMES.get(factor, factor),
+                required=False,
+                choices=[(str(level), LEVEL_NAMES.get(str(level), str(level))) for level in levels],
+                widget=forms.CheckboxSelectMultiple,
+            )
+        last = ("temperature", "dataset", "rubric_version", "repeats", "jury", "budget")
+        self.order_fields(["name", "judges_asked", *judges.FACTORS, *last])
+
+    def clean_temperature(self) -> list[float]:
+        texts = [text.strip() for text in self.cleaned_data["temperature"].split(",") if text.strip()]
+        try:
+            return [float(text) for text in texts]
+        except ValueError:
+            raise forms.ValidationError(_("Temperatures are numbers with a comma between, such as 0, 0.7.")) from None
+
+    @property
+    def lacks(self) -> str:
+        """What the project has none of: `dataset`, `rubric_version`, `judge`, or nothing."""
+        return super().lacks or ("" if self.fields["judges_asked"].queryset.exists() else "judge")  # type: ignore[attr-defined]
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What `designs.create_design` takes."""
+        factors: dict[str, list[Any]] = {}
+        for factor, levels in judges.FACTORS.items():
+            if chosen := [level for level in levels if str(level) in self.cleaned_data[factor]]:
+                factors[factor] = chosen
+        if temperatures := self.cleaned_data["temperature"]:
+            factors["temperature"] = temperatures
+        plain = ("name", "dataset", "rubric_version", "repeats", "budget", "jury")
+        judges_asked = list(self.cleaned_data["judges_asked"])
+        return {**{name: self.cleaned_data[name] for name in plain}, "judges_asked": judges_asked, "factors": factors}
 
 
 class BudgetForm(forms.Form):

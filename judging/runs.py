@@ -23,7 +23,7 @@ from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import judges, spending
-from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
 from judging.requests import criterion_brief, prompts_about
 
@@ -46,6 +46,7 @@ def start_judge_run(
     again: bool = False,
     key: str | None = None,
     selection: ItemSelection | None = None,
+    design: JudgeDesign | None = None,
     actor: User | None = None,
 ) -> JudgeRun:
     """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards.
@@ -78,9 +79,10 @@ def start_judge_run(
                 continues=_continued(**plan),
                 pays_again=again,
                 key=key or None,
+                design=design,
                 created_by=actor,
             )
-            bulk.insert(Call, ("run_id", "item_id", "criterion_id", "repeat", "state", "tries"), _plan(run))
+            insert_calls(_plan(run))
             audit.record(actor=actor, project=judge.project, verb="start judge run", subject=run)
     except (IntegrityError, Refused):
         # The same start came at the same time and was first.
@@ -174,6 +176,11 @@ def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
         check(briefs[:1] if variant.grouping == "single" else briefs, variant)
     except ValueError as error:
         raise Refused(_("This judge can't ask about this rubric: %s.") % error, code="prompt") from None
+
+
+def insert_calls(planned_calls: Iterable[tuple[Any, ...]]) -> None:
+    """Store calls that wait to be asked: rows of run, item, criterion, repeat, state, tries."""
+    bulk.insert(Call, ("run_id", "item_id", "criterion_id", "repeat", "state", "tries"), planned_calls)
 
 
 def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
@@ -343,7 +350,7 @@ def resume_run(*, run: JudgeRun, actor: User | None = None) -> bool:
     """Go on; the edge enqueues `tasks.work` afterwards. Refuses what the project may not spend, or no cap can hold."""
     if run.state == JudgeRun.State.PAUSED:
         spending.allowance(run.project, run.judge.provider)
-        spending.refuse_cap(run.judge, budget=run.budget)
+        spending.refuse_cap(run.judge, budget=spending.budget_of(run))
     return _turn(run, (JudgeRun.State.PAUSED,), JudgeRun.State.RUNNING, actor, "")
 
 
@@ -467,9 +474,15 @@ class RunProgress:
 
 
 def run_progress(run: JudgeRun) -> RunProgress:
-    """Four aggregate queries over the run's rows."""
-    by_state = dict(run.calls.order_by().values_list("state").annotate(count=Count("pk")))
-    sums = Attempt.objects.filter(call__run=run).aggregate(
+    """Three aggregate queries over the run's rows."""
+    return progress_of([run])
+
+
+def progress_of(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> RunProgress:
+    """How far several runs are together."""
+    planned_calls = Call.objects.filter(run__in=judge_runs).order_by()
+    by_state = dict(planned_calls.values_list("state").annotate(count=Count("pk")))
+    sums = Attempt.objects.filter(call__run__in=judge_runs).aggregate(
         attempts=Count("pk", filter=~Q(outcome__in=[Attempt.Outcome.PENDING, Attempt.Outcome.REUSED])),
         reused=Count("pk", filter=Q(outcome=Attempt.Outcome.REUSED)),
         tokens_in=Sum("tokens_in"),
@@ -486,7 +499,7 @@ def run_progress(run: JudgeRun) -> RunProgress:
         in_flight=by_state.get(Call.State.LEASED, 0),
         settled=by_state.get(Call.State.SETTLED, 0),
         failed=by_state.get(Call.State.FAILED, 0),
-        verdicts=dict(run.verdicts.order_by().values_list("status").annotate(count=Count("pk"))),
+        verdicts=_by_status(judge_runs),
         attempts=sums["attempts"],
         tokens_in=sums["tokens_in"] or 0,
         tokens_out=sums["tokens_out"] or 0,
@@ -497,6 +510,11 @@ def run_progress(run: JudgeRun) -> RunProgress:
         reused=sums["reused"],
         latency=sums["latency"],
     )
+
+
+def _by_status(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> dict[str, int]:
+    verdicts = Verdict.objects.filter(run__in=judge_runs).order_by()
+    return dict(verdicts.values_list("status").annotate(count=Count("pk")))
 
 
 def announce_finish(run_pk: int) -> None:

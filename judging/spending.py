@@ -26,7 +26,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from judging.client import TOKEN_LIMITS
-from judging.models import Attempt, Judge, JudgeRun, ProviderAllowance
+from judging.models import Attempt, Judge, JudgeDesign, JudgeRun, ProviderAllowance
 from judging.prompts import Message
 
 LARGEST_CAP = Decimal(100_000)
@@ -151,8 +151,8 @@ def allowed_providers(project: Project) -> list[Allowed]:
             provider=provider_allowance.provider,
             cap_total=provider_allowance.cap_total,
             cap_per_day=provider_allowance.cap_per_day,
-            spent=_committed(_at_provider(project.pk, provider_allowance.provider)).all,
-            spent_today=_committed(_today(project.pk, provider_allowance.provider)).all,
+            spent=committed(_at_provider(project.pk, provider_allowance.provider)).all,
+            spent_today=committed(_today(project.pk, provider_allowance.provider)).all,
         )
         for provider_allowance in ProviderAllowance.objects.filter(project=project)
     ]
@@ -176,6 +176,11 @@ def refuse_cap(judge: Judge, *, budget: Decimal | None) -> None:
         if allowed and (allowed.cap_total is not None or allowed.cap_per_day is not None):
             project_cap = _("The operator has limited what this project can spend at %(provider)s.")
             raise Refused(f"{project_cap % {'provider': judge.provider}} {sentence}", code="cap")
+
+
+def budget_of(run: JudgeRun) -> Decimal | None:
+    """The cap of a run: its own, or that of its design; None without one."""
+    return run.budget if run.budget is not None or run.design is None else run.design.budget
 
 
 def _unkept(judge: Judge) -> str:
@@ -237,7 +242,9 @@ def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
     run_caps = []
     if run.budget is not None:
         sentence = _("The budget is spent, or the rest is too small for another call. Raise the budget and resume.")
-        run_caps.append(Cap(run.budget, _committed(Attempt.objects.filter(call__run=run)), sentence))
+        run_caps.append(Cap(run.budget, committed(Attempt.objects.filter(call__run=run)), sentence))
+    if run.design_id is not None:
+        run_caps += _design_caps(JudgeDesign.objects.select_for_update(no_key=True).get(pk=run.design_id))
     if needs_allowance(run.judge.provider):
         rows = ProviderAllowance.objects.select_for_update(no_key=True)
         allowed = rows.filter(project=run.project_id, provider=run.judge.provider).first()
@@ -245,6 +252,16 @@ def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
             raise Refused(_not_allowed(run.project, run.judge.provider), code="provider_not_allowed")
         run_caps += _project_caps(allowed, now or timezone.now())
     return run_caps
+
+
+def _design_caps(design: JudgeDesign) -> list[Cap]:
+    """The cap of all runs of a design together, its pilot's included."""
+    if design.budget is None:
+        return []
+    sentence = _(
+        "The budget of the design is spent, or the rest is too small for another call. Raise it and resume the design."
+    )
+    return [Cap(design.budget, committed(Attempt.objects.filter(call__run__design=design.pk)), sentence)]
 
 
 def _project_caps(allowed: ProviderAllowance, now: datetime) -> list[Cap]:
@@ -255,14 +272,14 @@ def _project_caps(allowed: ProviderAllowance, now: datetime) -> list[Cap]:
             "The project has spent its limit at %(provider)s, or the rest is too small for another call. Ask the "
             "operator to raise the limit."
         )
-        spent = _committed(_at_provider(allowed.project_id, allowed.provider))
+        spent = committed(_at_provider(allowed.project_id, allowed.provider))
         project_caps.append(Cap(allowed.cap_total, spent, sentence % named))
     if allowed.cap_per_day is not None:
         sentence = _(
             "The project has spent its daily limit at %(provider)s, or the rest is too small for another call. "
             "Resume after midnight UTC, or ask the operator to raise the limit."
         )
-        spent = _committed(_today(allowed.project_id, allowed.provider, now))
+        spent = committed(_today(allowed.project_id, allowed.provider, now))
         project_caps.append(Cap(allowed.cap_per_day, spent, sentence % named))
     return project_caps
 
@@ -276,7 +293,7 @@ def _today(project: int, provider: str, now: datetime | None = None) -> QuerySet
     return _at_provider(project, provider).filter(at__gte=today.replace(hour=0, minute=0, second=0, microsecond=0))
 
 
-def _committed(attempts: QuerySet[Attempt]) -> Committed:
+def committed(attempts: QuerySet[Attempt]) -> Committed:
     """What some attempts cost, and what those that are open may cost, in one query."""
     zero = Decimal(0)
     still_open = Q(outcome__in=Attempt.OPEN)

@@ -1,6 +1,6 @@
 """What workers do for judges. Every task may be delivered twice, or die halfway: rows say what is left to do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from celery import shared_task, signals
@@ -14,6 +14,7 @@ from annotation.models import Import
 from annotation.tasks import LONGEST, undo_here_or_later
 from judging import calls, judges, work_sessions
 from judging.imports import studies, verdicts
+from judging.models import JudgeRun
 
 LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 
@@ -100,6 +101,12 @@ def sweep_runs() -> None:
     """Take up again the calls that dead workers and passing troubles left behind."""
     for run_pk in calls.sweep_leases():
         enqueue_run(run_pk, expires=LULL)
+
+
+def enqueue_runs(judge_runs: Iterable[JudgeRun]) -> None:
+    """Set workers on each of these runs."""
+    for run in judge_runs:
+        enqueue_run(run.pk)
 
 
 def enqueue_run(run_pk: int, *, expires: float | None = None) -> None:

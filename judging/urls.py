@@ -2,10 +2,11 @@
 
 from django.urls import path
 
+from judging.api import designs as design_routes
 from judging.api import imports as import_routes
 from judging.api import judges as judge_routes
 from judging.api import runs as run_routes
-from judging.views import calls, imports, judges, runs
+from judging.views import calls, designs, imports, judges, runs
 
 pages = [
     path("p/<slug:project>/judges/", judges.judges_page, name="judges"),
@@ -19,6 +20,12 @@ pages = [
     path("p/<slug:project>/runs/<int:run>/state/", runs.move_run, name="run_move"),
     path("p/<slug:project>/runs/<int:run>/budget/", runs.set_budget, name="run_budget"),
     path("p/<slug:project>/runs/<int:run>/calls/<int:call>/", calls.call_page, name="call"),
+    path("p/<slug:project>/designs/", designs.designs_page, name="designs"),
+    path("p/<slug:project>/designs/new/", designs.new_design, name="design_new"),
+    path("p/<slug:project>/designs/<int:design>/", designs.design_page, name="design"),
+    path("p/<slug:project>/designs/<int:design>/live/", designs.design_live, name="design_live"),
+    path("p/<slug:project>/designs/<int:design>/state/", designs.move_design, name="design_move"),
+    path("p/<slug:project>/designs/<int:design>/budget/", designs.set_design_budget, name="design_budget"),
     path("p/<slug:project>/verdict-imports/<int:file_import>/", imports.verdict_import, name="verdict_import"),
     path(
         "p/<slug:project>/verdict-imports/<int:file_import>/store/",
@@ -79,6 +86,43 @@ api = [
         "projects/<slug:project>/runs/<int:run>/calls/<int:call>/",
         run_routes.CallDetail.as_view(),
         name="api_call",
+    ),
+    path("projects/<slug:project>/designs/", design_routes.Designs.as_view(), name="api_designs"),
+    path("projects/<slug:project>/designs/<int:design>/", design_routes.DesignDetail.as_view(), name="api_design"),
+    path(
+        "projects/<slug:project>/designs/<int:design>/forecast/",
+        design_routes.DesignForecastView.as_view(),
+        name="api_design_forecast",
+    ),
+    path(
+        "projects/<slug:project>/designs/<int:design>/pilot/",
+        design_routes.StartPilot.as_view(),
+        name="api_design_pilot",
+    ),
+    path(
+        "projects/<slug:project>/designs/<int:design>/start/",
+        design_routes.StartDesign.as_view(),
+        name="api_design_start",
+    ),
+    path(
+        "projects/<slug:project>/designs/<int:design>/pause/",
+        design_routes.PauseDesign.as_view(),
+        name="api_design_pause",
+    ),
+    path(
+        "projects/<slug:project>/designs/<int:design>/resume/",
+        design_routes.ResumeDesign.as_view(),
+        name="api_design_resume",
+    ),
+    path(
+        "projects/<slug:project>/designs/<int:design>/cancel/",
+        design_routes.CancelDesign.as_view(),
+        name="api_design_cancel",
+    ),
+    path(
+        "projects/<slug:project>/designs/<int:design>/budget/",
+        design_routes.DesignBudget.as_view(),
+        name="api_design_budget",
     ),
     path("projects/<slug:project>/verdicts/", run_routes.Verdicts.as_view(), name="api_verdicts"),
     path(

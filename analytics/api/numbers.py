@@ -59,6 +59,7 @@ _MEANINGS = {
     "cluster": "`item`: items of one scenario are taken for independent; by default they are not.",
     "measure": "Numeric attributes of the items, and text.words, text.mattr ...: set beside scores, and ranked.",
     "jury_rule": "majority (a tie gives no score), median, mean or minimum.",
+    "against": "The judge that the others are compared with, for comparison.accuracy_difference and alike.",
     "reference": "mode, mode_split, median, mean, minimum, each or dawid_skene; see `ties`.",
     "ties": "What the mode does with a tie: exclude, lower, upper or median.",
     "pool": "`on`: criteria are pooled.",

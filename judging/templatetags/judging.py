@@ -11,7 +11,7 @@ from django import template
 from django.utils.translation import gettext as _
 
 from accounts import languages
-from judging.forms import DETAILS, GROUPINGS
+from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES
 from judging.models import Attempt, Call, Verdict
 from judging.replies import reply_text
 
@@ -29,6 +29,18 @@ def variant_chips(variant: Mapping[str, Any]) -> list[str]:
     instructions = languages.endonym(variant.get("instruction_language", "en"))
     chips.append(_("Instructions: %s") % instructions)
     return [*chips, _("Asks once more")] if variant.get("repair") else chips
+
+
+@register.filter
+def factor_name(factor: str) -> str:
+    """What pages call a factor of a design."""
+    return str(FACTOR_NAMES.get(factor, factor))
+
+
+@register.filter
+def level_name(level: Any) -> str:
+    """What pages call a level of a factor."""
+    return str(LEVEL_NAMES.get(str(level), level))
 
 
 @register.filter

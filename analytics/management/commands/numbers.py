@@ -27,6 +27,7 @@ HELP = {
     "cluster": "item: items of one scenario are taken for independent (default: they are not)",
     "measure": "a numeric attribute of the items, or text.words, text.mattr ...: set beside scores, and ranked",
     "jury_rule": "majority, median, mean or minimum (default: majority; a tie gives no score)",
+    "against": "the judge that the others are compared with, for comparison.*_difference",
     "reference": "mode, mode_split, median, mean, minimum, each or dawid_skene",
     "ties": "what the mode does with a tie: exclude, lower, upper or median (default: exclude)",
     "pool": "pool the criteria",

@@ -126,7 +126,7 @@ def _started(options: dict[str, Any]) -> tuple[int, JudgeRun]:
     project = Project.objects.filter(slug=options["project"]).first()
     if project is None:
         raise Refused(f"There is no project at /p/{options['project']}/.")
-    dataset, rubric_version = _dataset(project, options["dataset"]), _rubric(project, options["rubric"])
+    dataset, rubric_version = chosen_dataset(project, options["dataset"]), chosen_rubric(project, options["rubric"])
     about: dict[str, Any] = {"judge": _judge(project, options), "dataset": dataset, "rubric_version": rubric_version}
     about["repeats"] = options["repeats"]
     runs.refuse_unfit(**about, budget=options["budget"])
@@ -150,7 +150,8 @@ def _judge(project: Project, options: dict[str, Any]) -> Judge:
     return judge
 
 
-def _dataset(project: Project, named: str) -> Dataset:
+def chosen_dataset(project: Project, named: str) -> Dataset:
+    """The dataset that a command names: its newest version, or the one after ` v`."""
     name, version = _versioned(named)
     datasets = Dataset.objects.ready().filter(project=project, name__in=(name, named)).order_by("-version")
     dataset = datasets.filter(version=version).first() if version else datasets.first()
@@ -159,7 +160,8 @@ def _dataset(project: Project, named: str) -> Dataset:
     return dataset
 
 
-def _rubric(project: Project, named: str) -> RubricVersion:
+def chosen_rubric(project: Project, named: str) -> RubricVersion:
+    """The published rubric version that a command names."""
     key, number = _versioned(named)
     versions = RubricVersion.objects.published().filter(rubric__project=project, rubric__key__in=(key, named))
     version = versions.filter(number=number).first() if number else versions.order_by("-number").first()

@@ -75,6 +75,14 @@ class NumberMethods(ServerConnection):
 
         return pd.DataFrame(self.fresh_estimates(campaign, timeout=timeout, **question)["estimates"])
 
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/comparison/")
+    def comparison(self, campaign: int, **chosen: str | int | Sequence[str]) -> types.Comparison:
+        """Judges side by side on the items that all of them scored: `design`, or `judge=[...]`; `measure`, `against`,
+        `jury`; with `first` and `second` also the items on which two judges differ most.
+        """
+        there = self.at("campaigns/{}/comparison/", campaign)
+        return cast(types.Comparison, self.json("GET", there, params=chosen))
+
     @operation("GET", "/projects/{project}/campaigns/{campaign}/ratings.csv", blind="blind_only")
     def save_ratings_table(
         self,

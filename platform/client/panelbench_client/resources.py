@@ -347,6 +347,84 @@ class JudgeMethods(ServerConnection):
         there = self.at("runs/{}/budget/", run)
         return cast(types.RunDetail, self.json("PUT", there, json={"budget": budget}))
 
+    # --- designs ----------------------------------------------------------------------------------------------------
+    @operation("GET", "/projects/{project}/designs/")
+    def designs(self) -> Iterator[types.Design]:
+        """The project's designs, newest first."""
+        return self.pages(self.at("designs/"))
+
+    @operation("POST", "/projects/{project}/designs/")
+    def make_design(
+        self,
+        name: str,
+        *,
+        judges: Sequence[int],
+        dataset: int,
+        rubric_version: int,
+        factors: Mapping[str, Sequence[Any]] | None = None,
+        repeats: int = 1,
+        budget: str | None = None,
+        jury: str = "",
+    ) -> types.DesignDetail:
+        """Make a design of these judges at every combination of levels; nothing is sent.
+
+        ``factors``: ``{"anchor_detail": ["name", "reasons"], "temperature": [0, 0.7]}``. ``budget`` caps all runs.
+        """
+        body: dict[str, Any] = {"name": name, "judges": [*judges], "jury": jury, "budget": budget, "repeats": repeats}
+        body |= {"factors": {factor: [*levels] for factor, levels in (factors or {}).items()}}
+        body |= {"dataset": dataset, "rubric_version": rubric_version}
+        return cast(types.DesignDetail, self.json("POST", self.at("designs/"), json=body))
+
+    @operation("GET", "/projects/{project}/designs/{design}/")
+    def design(self, design: int) -> types.DesignDetail:
+        """One design with its progress and a row for each cell."""
+        return cast(types.DesignDetail, self.json("GET", self.at("designs/{}/", design)))
+
+    @operation("GET", "/projects/{project}/designs/{design}/forecast/")
+    def forecast_design(self, design: int) -> types.DesignForecast:
+        """Calls, tokens and USD of all runs; with an interval once a pilot has replies."""
+        return cast(types.DesignForecast, self.json("GET", self.at("designs/{}/forecast/", design)))
+
+    @operation("POST", "/projects/{project}/designs/{design}/pilot/")
+    def start_pilot(self, design: int) -> types.DesignDetail:
+        """Ask twenty calls beforehand; the design's runs use their replies."""
+        return cast(types.DesignDetail, self.json("POST", self.at("designs/{}/pilot/", design)))
+
+    @operation("POST", "/projects/{project}/designs/{design}/start/")
+    def start_design(self, design: int) -> types.DesignDetail:
+        """Start a run for every cell. Started again, it is the same runs."""
+        return cast(types.DesignDetail, self.json("POST", self.at("designs/{}/start/", design), repeatable=True))
+
+    def wait_for_design(self, design: int, *, timeout: float = 3600.0) -> types.DesignDetail:
+        """Wait until a design has no open calls. Raises `TimedOut`, also if it is paused."""
+
+        def finished() -> types.DesignDetail | None:
+            current_design = self.design(design)
+            return current_design if current_design["phase"] in ("planned", "finished") else None
+
+        return cast(types.DesignDetail, self.wait(finished, timeout=timeout, what=f"Design {design}"))
+
+    @operation("POST", "/projects/{project}/designs/{design}/pause/")
+    def pause_design(self, design: int) -> types.DesignDetail:
+        """Send nothing more; calls in flight come in."""
+        return cast(types.DesignDetail, self.json("POST", self.at("designs/{}/pause/", design)))
+
+    @operation("POST", "/projects/{project}/designs/{design}/resume/")
+    def resume_design(self, design: int) -> types.DesignDetail:
+        """Go on with the paused runs."""
+        return cast(types.DesignDetail, self.json("POST", self.at("designs/{}/resume/", design)))
+
+    @operation("POST", "/projects/{project}/designs/{design}/cancel/")
+    def cancel_design(self, design: int) -> types.DesignDetail:
+        """End the runs permanently; stored verdicts are kept."""
+        return cast(types.DesignDetail, self.json("POST", self.at("designs/{}/cancel/", design)))
+
+    @operation("PUT", "/projects/{project}/designs/{design}/budget/")
+    def set_design_budget(self, design: int, budget: str | None) -> types.DesignDetail:
+        """Raise, lower or lift the cap over all runs; runs that paused for money have to be resumed besides."""
+        there = self.at("designs/{}/budget/", design)
+        return cast(types.DesignDetail, self.json("PUT", there, json={"budget": budget}, repeatable=True))
+
     @operation("GET", "/projects/{project}/runs/{run}/calls/")
     def calls(
         self, run: int, *, state: types.CallState | None = None, language: str | None = None, item: str | None = None

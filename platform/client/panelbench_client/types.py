@@ -41,6 +41,7 @@ InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
 JobKindEnum: TypeAlias = Literal["check", "store", "undo", "export", "bundle", "deliveries", "numbers"]
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
+JuryEnum: TypeAlias = Literal["majority", "median", "mean", "minimum"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
 OutcomeEnum: TypeAlias = Literal[
     "pending",
@@ -234,6 +235,34 @@ class Column(TypedDict):
     off_scale: int | None
 
 
+class ComparedJudge(TypedDict):
+    """A judge or jury: what it costs, its agreement with the panel on the mean of the cells, and its repeats."""
+
+    name: str
+    run: NotRequired[int | None]
+    levels: dict[str, str]
+    calls: int
+    sent: int
+    reused: int
+    paid: Decimal | None
+    verdicts: int
+    unreadable: int
+    cost_per_item: NotRequired[float | None]
+    cost_per_point: NotRequired[float | None]
+    agreement: NotRequired[float | None]
+    repeat_sd: NotRequired[float | None]
+    is_efficient: bool
+
+
+class Comparison(TypedDict):
+    """The newest answer, null until there is one; costs are those of this moment."""
+
+    stale: bool
+    answer: QuestionAnswer | None
+    judges: list[ComparedJudge]
+    disagreements: list[Disagreement]
+
+
 class Condition(TypedDict):
     """One condition of the gate: `state` is holds, fails or not_run."""
 
@@ -400,6 +429,53 @@ class Delivery(TypedDict):
     due_at: Moment
 
 
+class Design(TypedDict):
+    """A factorial of judges, prompt factors and parameters over the same items."""
+
+    id: int
+    name: str
+    factors: NotRequired[dict[str, list[Json]]]
+    dataset: int
+    rubric_version: int
+    repeats: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+    jury: NotRequired[JuryEnum | BlankEnum]
+    started_at: Moment | None
+    created_at: Moment
+
+
+class DesignDetail(TypedDict):
+    """A factorial of judges, prompt factors and parameters over the same items."""
+
+    id: int
+    name: str
+    factors: NotRequired[dict[str, list[Json]]]
+    dataset: int
+    rubric_version: int
+    repeats: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+    jury: NotRequired[JuryEnum | BlankEnum]
+    started_at: Moment | None
+    created_at: Moment
+    phase: str
+    reasons: list[str]
+    spent: str
+    progress: Json
+    cells: Json
+
+
+class DesignForecast(TypedDict):
+    calls: int
+    answered: int
+    verdicts: int
+    items: int
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal | None
+    spent: Decimal | None
+    pilot: PilotForecast | None
+
+
 class DeskDuty(TypedDict):
     id: int
     name: str
@@ -408,6 +484,16 @@ class DeskDuty(TypedDict):
     paused: bool
     done: int
     total: int
+
+
+class Disagreement(TypedDict):
+    item: str
+    language: str
+    criterion: str
+    first_score: float
+    second_score: float
+    first_rationale: str
+    second_rationale: str
 
 
 class Duty(TypedDict):
@@ -511,6 +597,14 @@ class Forecast(TypedDict):
     cost_again: Decimal | None
     items: int
     continues: NotRequired[int | None]
+
+
+class ForecastRange(TypedDict):
+    """A total with the bounds of its 95 % interval."""
+
+    value: Decimal
+    low: Decimal | None
+    high: Decimal | None
 
 
 class Frequent(TypedDict):
@@ -719,6 +813,14 @@ class Perturbation(TypedDict):
     changes: NotRequired[list[str]]
     per_language: NotRequired[int]
     seed: NotRequired[int]
+
+
+class PilotForecast(TypedDict):
+    """What the replies of the pilot say of the calls that are new."""
+
+    calls: int
+    tokens: ForecastRange
+    cost: ForecastRange | None
 
 
 class Point(TypedDict):

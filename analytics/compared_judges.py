@@ -1,0 +1,185 @@
+"""Judges side by side: what they differ in, what they cost, and the items on which two of them differ most."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Abs
+
+from analytics import ratings
+from annotation.models import Campaign, Criterion, Item
+from annotation.writers.tables import Column, Table
+from judging import designs
+from judging.models import DesignCell, JudgeRun, Verdict
+from judging.runs import whole_run
+
+LEVELS = "levels"
+"""The column with the levels of the factors that a judge has, as JSON; nothing for people and juries."""
+
+
+# --- what they differ in ----------------------------------------------------------------------------------------------
+def with_levels(found: Table, campaign: Campaign, runs: Sequence[JudgeRun]) -> Table:
+    """The table with the column `levels` of each judge: those of the design that all runs are of, or else how the
+    judges differ in model, prompt and parameters.
+    """
+    names, levels = ratings.rater_names(campaign, runs), levels_of_runs(runs)
+    written = {names[run.pk]: json.dumps(levels[run.pk], sort_keys=True) for run in runs}
+    rater_at, kind_at = found.names.index("rater"), found.names.index("rater_kind")
+    rows = ((*row, written.get(row[rater_at]) if row[kind_at] == "judge" else None) for row in found.rows)
+    return replace(found, columns=(*found.columns, Column(LEVELS, "text")), rows=rows)
+
+
+def levels_of_runs(runs: Sequence[JudgeRun]) -> dict[int, dict[str, str]]:
+    """By run, the level of each factor in which its judge differs from another one."""
+    designs = {run.design_id for run in runs}
+    found: dict[int, dict[str, Any]] = {}
+    if len(designs) == 1 and None not in designs:
+        cells = DesignCell.objects.filter(design__in=designs)
+        of_judge = dict(cells.values_list("judge", "levels"))
+        found = {run.pk: of_judge.get(run.judge_id, {}) for run in runs}
+    else:
+        for run in runs:
+            judge = run.judge
+            found[run.pk] = {"model": judge.model, **judge.variant, **judge.parameters}
+    texts = {pk: {name: _level_text(level) for name, level in levels.items()} for pk, levels in found.items()}
+    factors = {name for levels in texts.values() for name in levels}
+    kept = {name for name in factors if len({levels.get(name, "") for levels in texts.values()}) > 1}
+    return {pk: {name: levels.get(name, "") for name in sorted(kept)} for pk, levels in texts.items()}
+
+
+def _level_text(level: Any) -> str:
+    return level if isinstance(level, str) else json.dumps(level)
+
+
+# --- what they cost ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCost:
+    """What the run of one rater cost: requests, USD and verdicts as in `designs.CellResult`; a jury's is its members'.
+
+    ``per_item``: USD of one item rated once, on all criteria, by what the replies cost when they were sent; None where
+    that is not known. ``ratings``: how many items were rated, each repeat counted.
+    """
+
+    name: str
+    run: JudgeRun | None = None
+    levels: Mapping[str, str]
+    calls: int = 0
+    sent: int = 0
+    reused: int = 0
+    paid: Decimal | None = None
+    worth: Decimal | None = None
+    ratings: float = 0.0
+    verdicts: int = 0
+    unreadable: int = 0
+
+    @property
+    def per_item(self) -> float | None:
+        return float(self.worth) / self.ratings if self.worth is not None and self.ratings else None
+
+
+def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]:
+    """What each rater of these runs cost, with the runs that it continues; by name."""
+    names, levels = ratings.rater_names(campaign, runs), levels_of_runs(runs)
+    parts = whole_run(runs)
+    sums = designs.run_results(parts)
+    criteria = max(1, campaign.rubric_version.criteria.count())
+    found = []
+    for run in runs:
+        own = [sums[part.pk] for part in parts if names.get(part.pk) == names[run.pk]]
+        total: dict[str, Any] = {name: sum(each.get(name) or 0 for each in own) for name in _SUMMED}
+        known = [each["worth"] for each in own if each.get("worth") is not None]
+        single = run.judge.variant.get("grouping") == "single"
+        settled = sum(each.get("done", 0) - each.get("failed", 0) for each in own)
+        found.append(
+            JudgeCost(
+                name=names[run.pk],
+                run=run,
+                levels=levels[run.pk],
+                calls=total["planned"],
+                sent=total["sent"],
+                reused=total["reused"],
+                paid=total["paid"] if known else None,
+                worth=total["worth"] if known else None,
+                ratings=settled / criteria if single else settled,
+                verdicts=total["verdicts"],
+                unreadable=total["unreadable"],
+            )
+        )
+    return sorted(found, key=lambda cost: cost.name)
+
+
+_SUMMED = ("planned", "sent", "reused", "paid", "worth", "verdicts", "unreadable")
+
+
+def jury_cost(name: str, members: Sequence[JudgeCost]) -> JudgeCost:
+    """A jury costs what its members cost for each item; nothing is known where one of them is not."""
+    known = [member.worth for member in members if member.worth is not None]
+    ratings_each = max((member.ratings for member in members), default=0.0)
+    each = [member.per_item for member in members]
+    total = None if len(known) < len(members) else Decimal(f"{sum(cost or 0 for cost in each) * ratings_each:.8f}")
+    return JudgeCost(name=name, levels={}, worth=total, ratings=ratings_each)
+
+
+def efficient(points: Mapping[str, tuple[float, float]], *, lower_is_better: bool = False) -> set[str]:
+    """The names on the Pareto line of (cost, agreement): none other costs no more and agrees better, or as well for
+    less.
+    """
+    sign = -1 if lower_is_better else 1
+    kept = set()
+    for name, (cost, value) in points.items():
+        beaten = any(
+            other_cost <= cost and sign * other >= sign * value and (other_cost < cost or sign * other > sign * value)
+            for other_cost, other in points.values()
+        )
+        if not beaten:
+            kept.add(name)
+    return kept
+
+
+# --- items on which two of them differ --------------------------------------------------------------------------------
+MOST_DISAGREEMENTS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeDisagreement:
+    """One item and criterion on which the first answers of two judges differ, with both rationales."""
+
+    item: Item
+    criterion: Criterion
+    first: Verdict
+    second: Verdict
+
+    @property
+    def difference(self) -> float:
+        return (self.first.score or 0.0) - (self.second.score or 0.0)
+
+
+def disagreements(first: JudgeRun, second: JudgeRun, *, most: int = MOST_DISAGREEMENTS) -> list[JudgeDisagreement]:
+    """The items on which two judges' first answers differ most, largest first; equal differences by item."""
+    differing = _of_both(first, second).filter(distance__gt=0).select_related("item", "criterion")
+    largest = differing.order_by("-distance", "item__ordinal", "criterion__position")
+    rows = list(largest.defer("item__turns", "item__fields", "item__attributes")[:most])
+    others = Verdict.objects.in_bulk([row.other for row in rows])
+    return [JudgeDisagreement(row.item, row.criterion, row, others[row.other]) for row in rows]
+
+
+def count_disagreements(first: JudgeRun, second: JudgeRun) -> tuple[int, int]:
+    """Of how many pairs of item and criterion both first answers are on the scale, and of how many they differ."""
+    both = _of_both(first, second).exclude(distance=None)
+    return both.count(), both.filter(distance__gt=0).count()
+
+
+def _of_both(first: JudgeRun, second: JudgeRun) -> QuerySet[Any]:
+    """The first answers of one judge with the `other` judge's, and the `distance` between their scores."""
+    mine, theirs = (
+        {"run__in": whole_run([run]), "repeat": 1, "status": Verdict.Status.OK, "score__isnull": False}
+        for run in (first, second)
+    )
+    same = Verdict.objects.filter(item=OuterRef("item"), criterion=OuterRef("criterion"), **theirs)
+    distance = Abs(F("score") - Subquery(same.values("score")[:1]))
+    return Verdict.objects.filter(**mine).annotate(other=Subquery(same.values("pk")[:1]), distance=distance)

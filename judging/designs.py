@@ -1,0 +1,556 @@
+"""Designs: a factorial of judges, prompt factors and parameters over the same items, as one object.
+
+Every combination of levels is a cell: a judge, and a run of it. One forecast, one cap, one progress. A pilot asks a few
+calls beforehand; the runs use its replies.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, TextChoices
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts import access, audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.models import Dataset, RubricVersion
+from judging import judges, runs, spending
+from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
+
+MOST_CELLS = 60
+MOST_NAME = 120
+PILOT_CALLS = 20
+FEWEST_PILOT_CALLS = 5
+"""Replies of a pilot below which the forecast gets no interval."""
+JUDGES = "judge"
+PARAMETERS = ("temperature", "top_p", "reasoning_effort")
+"""Parameters of a judge that can be factors; the factors of a prompt are in `judges.FACTORS`."""
+
+
+# --- making one -------------------------------------------------------------------------------------------------------
+
+
+def create_design(
+    *,
+    project: Project,
+    name: str,
+    judges_asked: Sequence[Judge],
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    factors: Mapping[str, Sequence[Any]] | None = None,
+    repeats: int = 1,
+    budget: Decimal | None = None,
+    jury: str = "",
+    actor: User | None = None,
+) -> JudgeDesign:
+    """The design of these judges at every combination of ``factors``; its judges are declared, and nothing is sent.
+
+    ``factors``: by name of a prompt factor or parameter, the levels. Refuses what could not be started.
+    """
+    access.refuse_archived(project)
+    name, factors = name.strip(), {factor: list(levels) for factor, levels in (factors or {}).items()}
+    combinations = _combinations(judges_asked, factors)
+    about: dict[str, Any] = {"dataset": dataset, "rubric_version": rubric_version, "repeats": repeats, "budget": budget}
+    if jury and len(combinations) < 2:
+        raise _refusal("jury", _("A jury needs two judges or more. This design has one."))
+    try:
+        with transaction.atomic():
+            shown = {JUDGES: [judge.name for judge in judges_asked], **factors}
+            design = JudgeDesign.objects.create(
+                project=project, name=name, factors=shown, jury=jury, created_by=actor, **about
+            )
+            cells = list(_declared_cells(design, combinations, actor))
+            if len({cell.judge_id for cell in cells}) < len(cells):
+                raise _refusal("factors", _("Two combinations of levels are the same judge. Remove one of the levels."))
+            for cell in cells:
+                runs.refuse_unfit(judge=cell.judge, **about)
+            DesignCell.objects.bulk_create(cells)
+            audit.record(actor=actor, project=project, verb="create design", subject=design)
+    except IntegrityError:
+        sentence = _("Another design of this project is called “%(name)s”. Choose another name.") % {"name": name}
+        raise Refused(sentence, code="name_taken", fields={"name": sentence}) from None
+    return design
+
+
+Combination = tuple[Judge, dict[str, Any]]
+
+
+def _combinations(judges_asked: Sequence[Judge], factors: Mapping[str, Sequence[Any]]) -> list[Combination]:
+    if not judges_asked:
+        raise _refusal("judges", _("Choose at least one judge."))
+    if len({judge.pk for judge in judges_asked}) < len(judges_asked):
+        raise _refusal("judges", _("Each judge can be chosen once."))
+    for factor, levels in factors.items():
+        if factor not in judges.FACTORS and factor not in PARAMETERS:
+            known = ", ".join((*judges.FACTORS, *PARAMETERS))
+            sentence = _("“%(factor)s” is not a factor. Use one of: %(known)s.")
+            raise _refusal("factors", sentence % {"factor": factor, "known": known})
+        if not levels or any(level in levels[:place] for place, level in enumerate(levels)):
+            sentence = _("“%(factor)s” needs levels, each of them once.") % {"factor": factor}
+            raise _refusal("factors", sentence)
+    cells = len(judges_asked) * math.prod(map(len, factors.values()))
+    if cells > MOST_CELLS:
+        sentence = _("A design can have at most %(most)d combinations of levels; this one has %(cells)d.")
+        raise _refusal("factors", sentence % {"most": MOST_CELLS, "cells": cells})
+    chosen = [dict(zip(factors, levels, strict=True)) for levels in product(*factors.values())]
+    return [(judge, levels) for judge in judges_asked for levels in chosen]
+
+
+def _declared_cells(
+    design: JudgeDesign, combinations: Sequence[Combination], actor: User | None
+) -> Iterator[DesignCell]:
+    several = len({base.pk for base, _levels in combinations}) > 1
+    for position, (base, levels) in enumerate(combinations):
+        judge = _declared(design.project, base, levels, actor)
+        shown = {**({JUDGES: base.name} if several else {}), **levels}
+        yield DesignCell(design=design, position=position, levels=shown, judge=judge)
+
+
+def _declared(project: Project, base: Judge, levels: Mapping[str, Any], actor: User | None) -> Judge:
+    """The judge that ``base`` is at these levels; a new name is numbered if another judge has it."""
+    if base.project_id != project.pk:
+        raise _refusal("judges", _("“%s” is a judge of another project.") % base.name)
+    variant = {**base.variant, **{name: level for name, level in levels.items() if name not in PARAMETERS}}
+    parameters = {**base.parameters, **{name: level for name, level in levels.items() if name in PARAMETERS}}
+    name = " · ".join([base.name, *(level_in_words(*level) for level in levels.items())])
+    about: dict[str, Any] = {"project": project, "provider": base.provider, "model": base.model, "actor": actor}
+    about |= {pace: getattr(base, pace) for pace in judges.PACES}
+    for ending in ("", *(f" ({number})" for number in range(2, 10))):
+        own = f"{name[: MOST_NAME - len(ending)]}{ending}"
+        try:
+            return judges.declare(name=own, variant=variant, parameters=parameters, **about)
+        except Refused as refused:
+            if refused.code != "name_taken":
+                raise
+    raise _refusal("judges", _("Too many judges are called “%s”. Give the judge another name.") % name)
+
+
+def judges_named(project: Project, names: Sequence[str]) -> list[Judge]:
+    """The judges of these names that still have them."""
+    return list(Judge.objects.filter(project=project, name__in=names))
+
+
+def level_in_words(factor: str, level: Any) -> str:
+    """A level as part of a name: `temperature 0.7`, `no explanation`, `reasons`."""
+    if isinstance(level, bool):
+        return factor.replace("_", " ") if level else f"no {factor.replace('_', ' ')}"
+    if factor in PARAMETERS or not isinstance(level, str):
+        return f"{factor.replace('_', ' ')} {level}"
+    return level
+
+
+def _refusal(field: str, sentence: str) -> Refused:
+    return Refused(sentence, code=field, fields={field: sentence})
+
+
+# --- what it will take ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PilotForecast:
+    """What the replies of a pilot say of the calls that have none yet: a total and its 95 % interval.
+
+    ``calls``: how many replies it rests on. ``cost`` is None without a price.
+    """
+
+    calls: int
+    tokens: Range
+    cost: Range | None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A forecast total with the bounds of its interval; no bounds where too few replies are known."""
+
+    value: Decimal
+    low: Decimal | None = None
+    high: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignForecast:
+    """What the runs of a design come to together; each number as in `runs.Forecast`, of the calls that are new.
+
+    ``spent``: what its pilot has cost so far.
+    """
+
+    cells: Sequence[tuple[DesignCell, runs.Forecast]]
+    pilot: PilotForecast | None
+    spent: Decimal | None
+
+    @property
+    def calls(self) -> int:
+        """All planned calls."""
+        return sum(forecast.calls for _cell, forecast in self.cells)
+
+    @property
+    def answered(self) -> int:
+        """Calls that an earlier run, or the pilot, has a reply to."""
+        return sum(forecast.answered for _cell, forecast in self.cells)
+
+    @property
+    def new_calls(self) -> int:
+        """The calls that are sent."""
+        return self.calls - self.answered
+
+    @property
+    def verdicts(self) -> int:
+        """The verdicts of all calls."""
+        return sum(forecast.verdicts for _cell, forecast in self.cells)
+
+    @property
+    def items(self) -> int:
+        """The items that every cell asks about."""
+        return max((forecast.items for _cell, forecast in self.cells), default=0)
+
+    @property
+    def tokens_in(self) -> int:
+        """Tokens sent, from the prompts about a few items."""
+        return sum(forecast.tokens_in for _cell, forecast in self.cells)
+
+    @property
+    def tokens_out(self) -> int:
+        """Tokens received, by a rule of thumb."""
+        return sum(forecast.tokens_out for _cell, forecast in self.cells)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """USD; None where a price is not known."""
+        costs = [forecast.cost for _cell, forecast in self.cells]
+        return None if any(cost is None for cost in costs) else sum((cost or Decimal(0) for cost in costs), Decimal(0))
+
+
+def forecast_design(design: JudgeDesign) -> DesignForecast:
+    """Calls exactly; tokens and cost roughly, and with an interval once a pilot has replies."""
+    about = _material(design)
+    del about["budget"]
+    cells = [(cell, runs.forecast(judge=cell.judge, **about)) for cell in _cells(design)]
+    rough = DesignForecast(cells=cells, pilot=None, spent=None)
+    own = Attempt.objects.filter(call__run__design=design)
+    return DesignForecast(
+        cells=cells, pilot=_pilot_forecast(design, rough), spent=own.aggregate(sum=Sum("cost"))["sum"]
+    )
+
+
+def _pilot_forecast(design: JudgeDesign, rough: DesignForecast) -> PilotForecast | None:
+    replied = Q(outcome=Attempt.Outcome.REPLIED) | Q(outcome=Attempt.Outcome.REUSED)
+    of_pilot = Attempt.objects.filter(replied, call__run__design=design, call__run__is_pilot=True, call__repairs=None)
+    criteria = design.rubric_version.criteria.count()
+    tokens, costs = [], []
+    for attempt in of_pilot.select_related("call__run__judge", "reused_from"):
+        judge, source = attempt.call.run.judge, attempt.reused_from or attempt
+        into, out = _expected_tokens(attempt, criteria)
+        if source.tokens_in is not None and source.tokens_out is not None:
+            tokens.append((float(source.tokens_in + source.tokens_out), float(into + out)))
+        if source.cost is not None and (cost := spending.cost(judge, into, out)):
+            costs.append((float(source.cost), float(cost)))
+    if not tokens:
+        return None
+    total = ratio_forecast(tokens, expected=rough.tokens_in + rough.tokens_out, calls=rough.new_calls)
+    money = None
+    if costs and rough.cost is not None:
+        money = ratio_forecast(costs, expected=float(rough.cost), calls=rough.new_calls)
+    return PilotForecast(calls=len(tokens), tokens=total, cost=money)
+
+
+def _expected_tokens(attempt: Attempt, criteria: int) -> tuple[int, int]:
+    """What `runs.forecast` expects of this call: tokens sent and received."""
+    judge = attempt.call.run.judge
+    asked = 1 if attempt.call.criterion_id else criteria
+    texts = attempt.request.get("messages", [])
+    into = sum(len(message["content"].encode("utf-8", "replace")) for message in texts) // 4
+    each = runs.TOKENS_PER_SCORE + (runs.TOKENS_PER_RATIONALE if judge.variant.get("explanation", True) else 0)
+    return into, asked * each
+
+
+STUDENT = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+)
+"""Upper 2.5 % points of Student's t with 1, 2, ... degrees of freedom."""
+
+
+def ratio_forecast(replies: Sequence[tuple[float, float]], *, expected: float, calls: int) -> Range:
+    """The total over ``calls`` new calls that were ``expected`` to come to so much; ``replies``: actual and expected.
+
+    Ratio estimator (Cochran 1977, 6.3): R = sum a / sum e, total = R * expected. The 95 % interval has the error of R
+    and the spread of the new calls around it: var = (expected / sum e)^2 n s^2 + calls s^2, s^2 = sum (a - R e)^2 /
+    (n - 1), Student's t with n - 1 degrees of freedom. No interval from fewer than FEWEST_PILOT_CALLS replies.
+    """
+    n, actual, base = len(replies), sum(a for a, _e in replies), sum(e for _a, e in replies)
+    ratio = actual / base if base else 0.0
+    total = ratio * expected
+    if n < FEWEST_PILOT_CALLS or not base:
+        return Range(_decimal(total))
+    spread = sum((a - ratio * e) ** 2 for a, e in replies) / (n - 1)
+    error = math.sqrt((expected / base) ** 2 * n * spread + calls * spread)
+    half = STUDENT[min(n - 1, len(STUDENT)) - 1] * error
+    return Range(_decimal(total), _decimal(max(0.0, total - half)), _decimal(total + half))
+
+
+def _decimal(number: float) -> Decimal:
+    return Decimal(f"{number:.8f}")
+
+
+# --- the pilot --------------------------------------------------------------------------------------------------------
+
+
+def start_pilot(*, design: JudgeDesign, calls: int = PILOT_CALLS, actor: User | None = None) -> list[JudgeRun]:
+    """Ask a few calls of the design beforehand, spread over its cells and drawn by its number; returns their runs.
+
+    The edge enqueues each. The replies are used by the design's runs, and their cost counts towards its budget.
+    """
+    access.refuse_archived(design.project)
+    if not 1 <= calls <= 10 * PILOT_CALLS:
+        raise _refusal("calls", _("A pilot has from 1 to %d calls.") % (10 * PILOT_CALLS))
+    cells = _cells(design)
+    with transaction.atomic():
+        locked = JudgeDesign.objects.select_for_update(no_key=True).get(pk=design.pk)
+        if locked.started_at or locked.runs.exists():
+            raise Refused(_("This design has had its pilot, or has been started."), code="wrong_state")
+        for cell in cells:
+            runs.refuse_unfit(judge=cell.judge, **_material(design))
+        shares = [calls // len(cells) + (place < calls % len(cells)) for place in range(len(cells))]
+        draw = random.Random(design.pk)
+        pilot = [
+            _pilot_run(design, cell, share, draw, actor) for cell, share in zip(cells, shares, strict=True) if share
+        ]
+        audit.record(actor=actor, project=design.project, verb="start pilot", subject=design)
+    return pilot
+
+
+def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.Random, actor: User | None) -> JudgeRun:
+    run = JudgeRun.objects.create(
+        project=design.project,
+        judge=cell.judge,
+        dataset=design.dataset,
+        rubric_version=design.rubric_version,
+        design=design,
+        is_pilot=True,
+        created_by=actor,
+    )
+    criteria: list[int | None] = [None]
+    if cell.judge.variant["grouping"] == "single":
+        criteria = [*design.rubric_version.criteria.values_list("pk", flat=True)]
+    asked = runs.asked_about(dataset=design.dataset, after=None).values_list("pk", flat=True)
+    items = draw.sample(list(asked), min(calls, len(asked)))
+    rows = [(run.pk, item, draw.choice(criteria), 1, Call.State.WAITING.value, 0) for item in items]
+    runs.insert_calls(rows)
+    return run
+
+
+# --- steering ---------------------------------------------------------------------------------------------------------
+
+
+def start_design(*, design: JudgeDesign, actor: User | None = None) -> list[JudgeRun]:
+    """Plan a run for every cell, all of them or none; started again, it is the same runs. The edge enqueues each."""
+    access.refuse_archived(design.project)
+    cells = _cells(design)
+    with transaction.atomic():
+        locked = JudgeDesign.objects.select_for_update(no_key=True).get(pk=design.pk)
+        if locked.started_at:
+            return list(locked.runs.filter(is_pilot=False).order_by("pk"))
+        if phase_of(design) == DesignPhase.PILOT:
+            sentence = _("The pilot is still running: its replies are used. Wait until it has finished, or cancel it.")
+            raise Refused(sentence, code="pilot_runs")
+        about = _material(design)
+        for cell in cells:
+            runs.refuse_unfit(judge=cell.judge, **about)
+        del about["budget"]
+        started = [runs.start_judge_run(judge=cell.judge, design=design, actor=actor, **about) for cell in cells]
+        JudgeDesign.objects.filter(pk=design.pk).update(started_at=timezone.now())
+        audit.record(actor=actor, project=design.project, verb="start design", subject=design)
+    design.refresh_from_db()
+    return started
+
+
+def _material(design: JudgeDesign) -> dict[str, Any]:
+    return {
+        "dataset": design.dataset,
+        "rubric_version": design.rubric_version,
+        "repeats": design.repeats,
+        "budget": design.budget,
+    }
+
+
+def pause_design(*, design: JudgeDesign, actor: User | None = None) -> list[JudgeRun]:
+    """Stop sending; calls in flight come in. Returns the runs that paused."""
+    paused = [run for run in _unfinished(design) if runs.pause_run(run=run, actor=actor)]
+    return _noted(design, paused, "paused", actor)
+
+
+def resume_design(*, design: JudgeDesign, actor: User | None = None) -> list[JudgeRun]:
+    """Go on with every paused run; the edge enqueues each of those that it returns."""
+    resumed = [run for run in _unfinished(design) if runs.resume_run(run=run, actor=actor)]
+    return _noted(design, resumed, "running", actor)
+
+
+def cancel_design(*, design: JudgeDesign, actor: User | None = None) -> list[JudgeRun]:
+    """End every run permanently; verdicts are kept."""
+    cancelled = [run for run in _unfinished(design) if runs.cancel_run(run=run, actor=actor)]
+    return _noted(design, cancelled, "cancelled", actor)
+
+
+def rebudget_design(*, design: JudgeDesign, budget: Decimal | None, actor: User | None = None) -> None:
+    """Raise, lower or lift the cap over all runs of a design."""
+    for cell in _cells(design):
+        spending.refuse_cap(cell.judge, budget=budget)
+    with transaction.atomic():
+        JudgeDesign.objects.filter(pk=design.pk).update(budget=budget)
+        audit.record(actor=actor, project=design.project, verb="set design budget", subject=design, fields=["budget"])
+    design.refresh_from_db()
+
+
+def _unfinished(design: JudgeDesign) -> QuerySet[JudgeRun]:
+    open_calls = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=runs.DONE)
+    own = JudgeRun.objects.filter(Exists(open_calls), design=design)
+    return own.select_related("project", "judge", "design").order_by("pk")
+
+
+def _noted(design: JudgeDesign, moved: list[JudgeRun], state: str, actor: User | None) -> list[JudgeRun]:
+    if moved:
+        audit.record(actor=actor, project=design.project, verb=f"design {state}", subject=design, fields=["state"])
+    return moved
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+class DesignPhase(TextChoices):
+    """What a page calls the state of a design: it follows from its runs."""
+
+    PLANNED = "planned", gettext_lazy("Not started")
+    PILOT = "pilot", gettext_lazy("Pilot")
+    RUNNING = "running", gettext_lazy("Running")
+    PAUSED = "paused", gettext_lazy("Paused")
+    FINISHED = "finished", gettext_lazy("Finished")
+    CANCELLED = "cancelled", gettext_lazy("Cancelled")
+
+
+def phase_of(design: JudgeDesign) -> DesignPhase:
+    """The phase of a design: running while a run has calls to ask and may, paused while one waits to be resumed."""
+    states = set(_unfinished(design).values_list("state", "is_pilot"))
+    live = {state for state, _is_pilot in states} - {JudgeRun.State.CANCELLED.value}
+    if JudgeRun.State.PAUSED in live and JudgeRun.State.RUNNING not in live:
+        return DesignPhase.PAUSED
+    if live:
+        return DesignPhase.RUNNING if design.started_at else DesignPhase.PILOT
+    if not design.started_at:
+        return DesignPhase.PLANNED
+    return DesignPhase.CANCELLED if any(not is_pilot for _state, is_pilot in states) else DesignPhase.FINISHED
+
+
+def pause_reasons(design: JudgeDesign) -> list[str]:
+    """Why runs of a design are paused, each reason once."""
+    paused = _unfinished(design).filter(state=JudgeRun.State.PAUSED)
+    return list(dict.fromkeys(paused.values_list("reason", flat=True)))
+
+
+def progress_of_design(design: JudgeDesign) -> runs.RunProgress:
+    """How far all of its runs are together; before it is started, its pilot."""
+    own = JudgeRun.objects.filter(design=design)
+    return runs.progress_of(own.filter(is_pilot=False) if design.started_at else own)
+
+
+def spent_on(design: JudgeDesign) -> spending.Committed:
+    """What all runs of a design have cost, the pilot's included, and what is reserved for requests in flight."""
+    return spending.committed(Attempt.objects.filter(call__run__design=design))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellResult:
+    """One row of a design's table: how far its run is, and what came of it.
+
+    ``worth``: what its replies cost when they were sent, those of earlier runs included; ``paid``: what this run paid.
+    """
+
+    cell: DesignCell
+    run: JudgeRun | None
+    planned: int = 0
+    done: int = 0
+    failed: int = 0
+    sent: int = 0
+    reused: int = 0
+    paid: Decimal | None = None
+    worth: Decimal | None = None
+    tokens: int = 0
+    verdicts: int = 0
+    unreadable: int = 0
+
+    @property
+    def unreadable_share(self) -> float | None:
+        """The share of its verdicts without a score on the scale; None without verdicts."""
+        return self.unreadable / self.verdicts if self.verdicts else None
+
+
+def cell_results(design: JudgeDesign) -> list[CellResult]:
+    """One row a cell, in order; four queries."""
+    own = JudgeRun.objects.filter(design=design, is_pilot=False).select_related("judge")
+    by_judge = {run.judge_id: run for run in own}
+    sums = run_results(by_judge.values())
+    rows = [(cell, by_judge.get(cell.judge_id)) for cell in _cells(design)]
+    return [CellResult(cell=cell, run=run, **(sums[run.pk] if run else {})) for cell, run in rows]
+
+
+def run_results(judge_runs: Any) -> dict[int, dict[str, Any]]:
+    """By run: calls, requests, money and verdicts, as in `CellResult`; three queries."""
+    keys = [run.pk for run in judge_runs]
+    found: dict[int, dict[str, Any]] = {key: {} for key in keys}
+    own_calls = Call.objects.filter(run__in=keys).order_by().values(key=F("run"))
+    requests = Attempt.objects.filter(call__run__in=keys).order_by().values(key=F("call__run"))
+    read = Verdict.objects.filter(run__in=keys).order_by().values(key=F("run"))
+    unsent = [Attempt.Outcome.PENDING, Attempt.Outcome.REUSED]
+    counts: tuple[QuerySet[Any, Any], ...] = (
+        own_calls.annotate(
+            planned=Count("pk"),
+            done=Count("pk", filter=Q(state__in=runs.DONE)),
+            failed=Count("pk", filter=Q(state=Call.State.FAILED)),
+        ),
+        requests.annotate(
+            sent=Count("pk", filter=~Q(outcome__in=unsent)),
+            reused=Count("pk", filter=Q(outcome=Attempt.Outcome.REUSED)),
+            paid=Sum("cost"),
+            worth=Sum(Coalesce("reused_from__cost", "cost")),
+            tokens=Sum(Coalesce("tokens_in", 0) + Coalesce("tokens_out", 0)),
+        ),
+        read.annotate(verdicts=Count("pk"), unreadable=Count("pk", filter=~Q(status=Verdict.Status.OK))),
+    )
+    for rows in counts:
+        for row in rows:
+            found[row["key"]] |= {name: value for name, value in row.items() if name != "key"}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDesign:
+    """A design in a list: its phase, cells, and how many of its calls are done."""
+
+    design: JudgeDesign
+    phase: DesignPhase
+    cells: int
+    planned: int
+    done: int
+
+
+def list_designs(designs: QuerySet[JudgeDesign]) -> list[ListedDesign]:
+    """The newest designs first, at most `runs.MOST_LISTED`."""
+    listed = []
+    for design in designs.select_related("dataset", "rubric_version__rubric").order_by("-pk")[: runs.MOST_LISTED]:
+        progress = progress_of_design(design)
+        listed.append(ListedDesign(design, phase_of(design), design.cells.count(), progress.planned, progress.done))
+    return listed
+
+
+def _cells(design: JudgeDesign) -> list[DesignCell]:
+    return list(design.cells.select_related("judge__project").order_by("position"))

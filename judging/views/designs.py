@@ -1,0 +1,162 @@
+"""Designs: made, forecast, confirmed, watched and steered as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import HttpResponseClientRefresh
+
+from accounts import access, refusals
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation.models import Campaign, Dataset
+from annotation.views.campaigns import show_refusal
+from judging import designs, tasks
+from judging.forms import BudgetForm, DesignForm
+from judging.models import JudgeDesign
+
+
+def find_designs(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeDesign]]:
+    """The project, and the designs in it."""
+    current_project = access.require(user=request.user, slug=project)
+    found = JudgeDesign.objects.visible_to(request.user).filter(project=current_project)
+    return current_project, found.select_related("project", "dataset", "rubric_version__rubric", "created_by")
+
+
+@require_safe
+@login_required
+def designs_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every design of the project, newest first."""
+    current_project, found = find_designs(request, project)
+    context = {"title": _("Designs"), "project": current_project, "designs": designs.list_designs(found)}
+    return render(request, "judging/designs.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def new_design(request: HttpRequest, project: str) -> HttpResponse:
+    """Make a design; nothing is sent. `?like=` begins with another one's choices."""
+    current_project, found = find_designs(request, project)
+    number = request.GET.get("like", "")
+    like = found.filter(pk=number).first() if number.isdecimal() and len(number) < 18 else None
+    chosen = {"project": current_project, "user": request.user}
+    form = DesignForm(request.POST or None, initial=_initial(like) if like else None, **chosen)
+    if form.is_valid():
+        try:
+            design = designs.create_design(project=current_project, actor=request.user, **form.asked)
+            return redirect("design", current_project.slug, design.pk)
+        except Refused as refused:
+            show_refusal(form, refused)
+    return render(
+        request, "judging/design_new.html", {"title": _("New design"), "project": current_project, "form": form}
+    )
+
+
+def _initial(like: JudgeDesign) -> dict[str, Any]:
+    """The choices of a design, for a longer one of the same kind."""
+    factors = {name: [str(level) for level in levels] for name, levels in like.factors.items()}
+    names = factors.pop(designs.JUDGES, [])
+    own: dict[str, Any] = {
+        "dataset": like.dataset_id,
+        "rubric_version": like.rubric_version_id,
+        "repeats": like.repeats,
+    }
+    own |= {"budget": like.budget, "jury": like.jury, "temperature": ", ".join(factors.pop("temperature", []))}
+    return {**factors, **own, "judges_asked": designs.judges_named(like.project, names)}
+
+
+@require_safe
+@login_required
+def design_page(request: HttpRequest, project: str, design: int) -> HttpResponse:
+    """Forecast before the start; progress, money and a row for each cell after it."""
+    current_project, found = find_designs(request, project)
+    shown = get_object_or_404(found, pk=design)
+    context = {
+        "title": shown.name,
+        "project": current_project,
+        "budget_form": BudgetForm(initial={"budget": shown.budget}),
+        **(standing := _standing(shown)),
+    }
+    if standing["phase"] in (designs.DesignPhase.PLANNED, designs.DesignPhase.PILOT):
+        context |= {"forecast": designs.forecast_design(shown), "pilot_calls": designs.PILOT_CALLS}
+    here = Campaign.objects.visible_to(request.user).filter(project=current_project)
+    same = here.filter(rubric_version=shown.rubric_version_id, dataset__in=Dataset.objects.holding(shown.dataset))
+    return render(request, "judging/design.html", {**context, "campaigns": same})
+
+
+@require_safe
+@login_required
+def design_live(request: HttpRequest, project: str, design: int) -> HttpResponse:
+    """The part of the page that is updated; the page reloads when the design has stopped."""
+    current_project, found = find_designs(request, project)
+    context = _standing(get_object_or_404(found, pk=design))
+    if not context["moving"]:
+        return HttpResponseClientRefresh()
+    return render(request, "judging/_design_live.html", {"project": current_project, **context})
+
+
+def _standing(design: JudgeDesign) -> dict[str, Any]:
+    phase, progress = designs.phase_of(design), designs.progress_of_design(design)
+    rows = designs.cell_results(design)
+    return {
+        "design": design,
+        "phase": phase,
+        "progress": progress,
+        "spent": designs.spent_on(design),
+        "reasons": designs.pause_reasons(design) if phase == designs.DesignPhase.PAUSED else [],
+        "moving": phase in (designs.DesignPhase.RUNNING, designs.DesignPhase.PILOT) or progress.in_flight > 0,
+        "rows": rows,
+        "simulated": all(row.cell.judge.simulated for row in rows),
+    }
+
+
+@require_POST
+@login_required
+def move_design(request: HttpRequest, project: str, design: int) -> HttpResponse:
+    """Start the pilot or the design, pause, resume or cancel it."""
+    current_project, found = find_designs(request, project)
+    moved = get_object_or_404(found, pk=design)
+    with refusals.refusals_as_messages(request):
+        if move := MOVES.get(request.POST.get("to", "")):
+            runs = move(design=moved, actor=request.user)
+            tasks.enqueue_runs(run for run in runs if run.state == run.State.RUNNING)
+            if not runs:
+                messages.error(request, _("No run of this design could be moved; nothing was changed."))
+    return redirect("design", current_project.slug, moved.pk)
+
+
+MOVES = {
+    "pilot": designs.start_pilot,
+    "start": designs.start_design,
+    "pause": designs.pause_design,
+    "resume": designs.resume_design,
+    "cancel": designs.cancel_design,
+}
+
+
+@require_POST
+@login_required
+def set_design_budget(request: HttpRequest, project: str, design: int) -> HttpResponse:
+    """Raise, lower or remove the budget; with `resume`, continue the runs."""
+    current_project, found = find_designs(request, project)
+    capped = get_object_or_404(found, pk=design)
+    form = BudgetForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for error in form.errors["budget"]))
+        return redirect("design", current_project.slug, capped.pk)
+    with refusals.refusals_as_messages(request):
+        designs.rebudget_design(design=capped, actor=request.user, **form.cleaned_data)
+        if "resume" in request.POST:
+            resumed = designs.resume_design(design=capped, actor=request.user)
+            tasks.enqueue_runs(resumed)
+            count = len(resumed)
+            messages.success(request, ngettext("%d run continues.", "%d runs continue.", count) % count)
+    return redirect("design", current_project.slug, capped.pk)

@@ -1,0 +1,206 @@
+"""Judges side by side: values by hand and by other packages, effects by a regression, coverage by simulation."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analytics.stats.core.estimates import CellEstimate
+from analytics.stats.core.scales import Scale
+from analytics.stats.core.validation import ratings_table
+from analytics.stats.judge import comparison
+
+SCALE = {"clarity": Scale(points=(0.0, 1.0, 2.0, 3.0), level="ordinal")}
+RULES = [(["clarity"], None, "exclude")]
+STYLES, TEMPERATURES = ("name", "anchors", "reasons"), ("0", "0.7")
+LEVELS = {f"{style} {t}": {"style": style, "temperature": t} for style, t in product(STYLES, TEMPERATURES)}
+JUDGES = sorted(LEVELS)
+
+
+def rows(seed: int = 1, scenarios: int = 20, repeats: int = 2, **bias: float) -> pd.DataFrame:
+    """Three people, and a judge for each combination of levels, on scenarios with two items of each language."""
+    rng = np.random.default_rng(seed)
+    found: list[dict[str, Any]] = []
+    for scenario, language, copy in product(range(scenarios), ("en", "et"), range(2)):
+        truth = rng.integers(0, 4)
+        about = {"item": f"{scenario}-{language}-{copy}", "cluster": f"s{scenario}", "language": language}
+        about |= {"criterion": "clarity"}
+        for person in range(3):
+            score = int(np.clip(truth + rng.choice([-1, 0, 0, 0, 1]), 0, 3))
+            found.append({**about, "rater": f"p{person}", "rater_kind": "annotator", "score": score, "repeat": 1})
+        for judge, levels in LEVELS.items():
+            off = 0.3 + bias.get(levels["style"], 0.0)
+            for repeat in range(1, repeats + 1):
+                score = int(np.clip(truth + (rng.random() < off), 0, 3))
+                own = {"rater": judge, "rater_kind": "judge", "score": score, "repeat": repeat}
+                found.append({**about, **own})
+    return pd.DataFrame(found)
+
+
+def report(frame: pd.DataFrame, scales: dict[str, Scale] | None = None, **options: Any) -> list[CellEstimate]:
+    table = ratings_table(frame, scales=scales or SCALE)
+    options = {"judges": JUDGES, "rules": RULES, "levels": LEVELS, "bootstrap": 400, **options}
+    return comparison.comparison_report(table, **options)
+
+
+def by_hand(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row for each common item, judge and repeat: x and the panel's mode y."""
+    people = frame[frame["rater_kind"] == "annotator"]
+    modes = people.groupby("item")["score"].agg(lambda scores: scores.mode().tolist())
+    y = modes[modes.map(len) == 1].map(lambda each: each[0])
+    judged = frame[(frame["rater_kind"] == "judge") & frame["item"].isin(y.index) & frame["score"].notna()]
+    complete = judged.groupby("item")["rater"].nunique() == len(JUDGES)
+    judged = judged[judged["item"].isin(complete.index[complete])]
+    return judged.assign(y=judged["item"].map(y))
+
+
+def values(found: list[CellEstimate], statistic: str, **cell: str | None) -> dict[str, float]:
+    return {
+        row.judge or row.estimate.variant or " - ".join(row.raters or ()): row.estimate.value
+        for row in found
+        if row.estimate.statistic == statistic and all(row.cell[name] == value for name, value in cell.items())
+    }
+
+
+class TestValues:
+    def test_accuracy_and_mae_are_those_computed_by_hand(self) -> None:
+        frame = rows()
+        found = report(frame)
+        for language in ("en", "et"):
+            expected = by_hand(frame[frame["language"] == language])
+            right = (expected["score"] == expected["y"]).groupby(expected["rater"]).mean()
+            off = (expected["score"] - expected["y"]).abs().groupby(expected["rater"]).mean()
+            assert values(found, "accuracy", language=language) == pytest.approx(right.to_dict())
+            assert values(found, "mae", language=language) == pytest.approx(off.to_dict())
+
+    def test_kappa_is_that_of_scikit_learn_with_and_without_weights(self) -> None:
+        from sklearn.metrics import cohen_kappa_score
+
+        frame = rows()
+        expected = by_hand(frame[frame["language"] == "et"])
+        nominal = {"clarity": Scale(points=(0.0, 1.0, 2.0, 3.0), level="nominal")}
+        for scales, weights in ((SCALE, "quadratic"), (nominal, None)):
+            kappas = {
+                judge: cohen_kappa_score(mine["score"], mine["y"], weights=weights, labels=[0, 1, 2, 3])
+                for judge, mine in expected.groupby("rater")
+            }
+            assert values(report(frame, scales), "kappa", language="et") == pytest.approx(kappas)
+
+    def test_items_that_one_judge_left_out_are_counted_and_compared_for_none(self) -> None:
+        frame = rows(repeats=1)
+        gone = (frame["rater"] == JUDGES[0]) & frame["item"].isin(["1-en-0", "2-en-0"])
+        frame.loc[gone, "score"] = np.nan
+        frame.loc[(frame["rater_kind"] == "annotator") & (frame["item"] == "3-en-0"), "score"] = [0, 1, 2]  # no mode
+        found = report(frame)
+        left_out = {
+            row.judge: row.estimate.value
+            for row in found
+            if row.estimate.statistic == "left_out" and row.cell["language"] == "en"
+        }
+        common = by_hand(frame[frame["language"] == "en"])["item"].nunique()
+        assert values(found, "common_items", language="en") == {"": common}
+        assert {row.estimate.n_items for row in found if row.cell["language"] == "en"} == {common}
+        assert left_out[JUDGES[0]] == 2 - sum(
+            len(set(frame[(frame["item"] == item) & (frame["rater_kind"] == "annotator")]["score"])) == 3
+            for item in ("1-en-0", "2-en-0")
+        )
+        assert left_out[None] >= 1
+        assert {left_out[judge] for judge in JUDGES[1:]} == {0}
+
+    def test_differences_are_paired_and_have_the_clusters_error(self) -> None:
+        """Against the ratio estimator's linearised error over scenarios, which needs no resampling."""
+        frame = rows(scenarios=60)
+        found = report(frame, bootstrap=4000)
+        expected = by_hand(frame[frame["language"] == "et"])
+        right = expected.assign(right=expected["score"] == expected["y"])
+        of_item = right.groupby(["cluster", "item", "rater"])["right"].mean().unstack()
+        d = of_item[JUDGES[0]] - of_item[JUDGES[1]]
+        sums, sizes = d.groupby("cluster").sum(), d.groupby("cluster").size()
+        c = len(sums)
+        se = np.sqrt(c / (c - 1) * ((sums - d.mean() * sizes) ** 2).sum()) / sizes.sum()
+        pair = next(
+            row.estimate
+            for row in found
+            if row.estimate.statistic == "accuracy_difference"
+            and row.raters == (JUDGES[0], JUDGES[1])
+            and row.cell["language"] == "et"
+        )
+        assert pair.value == pytest.approx(d.mean())
+        assert pair.se == pytest.approx(se, rel=0.06)
+        assert pair.n_clusters == c
+
+    def test_more_judges_are_compared_with_the_one_that_is_asked_for(self) -> None:
+        found = report(rows(), against=JUDGES[2], bootstrap=0)
+        pairs = {row.raters for row in found if row.estimate.statistic == "mae_difference"}
+        assert pairs == {(judge, JUDGES[2]) for judge in JUDGES if judge != JUDGES[2]}
+        assert all(row.estimate.interval_reason for row in found)
+
+
+class TestEffects:
+    def test_main_effects_are_those_of_a_regression_on_effect_codes(self) -> None:
+        import statsmodels.formula.api as smf
+
+        found = report(rows(name=0.3), bootstrap=0)
+        accuracy = values(found, "accuracy", language="en")
+        frame = pd.DataFrame([{**LEVELS[judge], "value": accuracy[judge]} for judge in JUDGES])
+        fit = smf.ols("value ~ C(style, Sum) + C(temperature, Sum)", frame).fit()
+        effects = values(found, "accuracy_effect", language="en")
+        for style in ("anchors", "name"):  # the last in the alphabet is the negative sum
+            assert effects[f"style = {style}"] == pytest.approx(fit.params[f"C(style, Sum)[S.{style}]"])
+        assert effects["temperature = 0"] == pytest.approx(fit.params["C(temperature, Sum)[S.0]"])
+        assert sum(effects[f"style = {style}"] for style in STYLES) == pytest.approx(0, abs=1e-12)
+
+    def test_interactions_are_what_main_effects_leave(self) -> None:
+        levels = [LEVELS[judge] for judge in JUDGES]
+        y = np.random.default_rng(3).normal(size=len(JUDGES))
+        means = pd.DataFrame(levels).assign(y=y).pivot_table(index="style", columns="temperature", values="y")
+        left = means.sub(means.mean(axis=1), axis=0).sub(means.mean(axis=0), axis=1) + y.mean()
+        found = {contrast.name: float(y @ contrast.weights) for contrast in comparison.interactions(levels)}
+        assert len(found) == 3  # of a factor with two levels one is told
+        for name, value in found.items():
+            style, t = (part.partition(" = ")[2] for part in name.split(" × "))
+            assert value == pytest.approx(left.loc[style, t])
+
+    def test_factors_that_go_together_are_undefined_in_words(self) -> None:
+        levels = [{"style": "name", "temperature": "0"}, {"style": "anchors", "temperature": "0.7"}]
+        assert [contrast.weights for contrast in comparison.main_effects(levels)] == [None] * 4
+
+    def test_an_effect_that_is_there_is_found_on_the_mean_of_the_cells(self) -> None:
+        found = report(rows(scenarios=40, name=0.4))
+        effect = next(
+            row.estimate
+            for row in found
+            if row.estimate.statistic == "accuracy_effect"
+            and row.cell["language"] is None
+            and row.estimate.variant == "style = name"
+        )
+        assert effect.high < 0
+        assert effect.note == "mean of 2 cells"
+        interaction = next(row.estimate for row in found if row.estimate.statistic == "accuracy_interaction")
+        assert interaction.method.endswith("Bonferroni over 3")
+
+
+def test_the_same_seed_gives_the_same_report_whatever_the_order_of_rows() -> None:
+    frame = rows(scenarios=8)
+    shuffled = frame.sample(frac=1, random_state=5)
+    first, second = ([row.as_row() for row in report(each, bootstrap=200)] for each in (frame, shuffled))
+    assert len(first) == len(second)
+    for one, other in zip(first, second, strict=True):
+        assert one["value"] == pytest.approx(other["value"])
+        assert one["low"] == pytest.approx(other["low"])
+
+
+@pytest.mark.parametrize("statistic", ["accuracy_difference", "kappa_difference", "accuracy_effect"])
+def test_intervals_cover_in_twenty_scenarios(statistic: str) -> None:
+    """100 small studies in which nothing differs: at least 88 of 100 intervals hold 0 (bench/ has the long run)."""
+    held = []
+    for seed in range(100):
+        frame = rows(seed=1000 + seed, repeats=1)
+        found = report(frame[frame["language"] == "en"], statistics=[statistic], bootstrap=200)
+        estimate = found[0].estimate
+        held.append(estimate.low is None or estimate.low <= 0 <= estimate.high)
+    assert sum(held) >= 88
