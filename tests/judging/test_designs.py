@@ -1,0 +1,247 @@
+"""Designs: one object with one forecast, one cap and one progress; nothing is paid twice."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from scipy import stats
+
+from accounts.models import AuditEntry
+from accounts.refusals import Refused
+from judging import designs, runs, work_sessions
+from judging.designs import DesignPhase
+from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
+from tests import make
+from tests.cast import Cast
+from tests.judging.test_money import billed, limited, priced
+from tests.provider_server import RunningProvider
+
+pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["priced"]
+
+FACTORS = {"anchor_detail": ["name", "anchors", "reasons"], "temperature": [0, 0.7]}
+
+
+def made(cast: Cast, judge: Judge | None = None, *, items: int = 4, **options: Any) -> JudgeDesign:
+    """Three prompt styles by two temperatures by two repeats over a few dialogues."""
+    plan = {"name": "Styles", "factors": FACTORS, "repeats": 2, **options}
+    plan.setdefault("dataset", make.dataset(cast.kassa, items))
+    plan.setdefault("rubric_version", make.rubric(cast.kassa))
+    judges_asked = [judge or limited(cast)]
+    return designs.create_design(project=cast.kassa, judges_asked=judges_asked, actor=cast.boris, **plan)
+
+
+def longer(design: JudgeDesign, name: str, **options: Any) -> dict[str, Any]:
+    return {"name": name, "dataset": design.dataset, "rubric_version": design.rubric_version, **options}
+
+
+def worked(judge_runs: list[JudgeRun]) -> None:
+    """Work sessions until nothing more can be asked."""
+    for _round in range(30):
+        Call.objects.filter(run__in=judge_runs).update(not_before=None)
+        more = [work_sessions.work_on_run(run.pk) for run in judge_runs]
+        if not any(more):
+            return
+
+
+class TestMaking:
+    def test_every_combination_of_levels_is_a_judge(self, cast: Cast, priced: RunningProvider) -> None:
+        design = made(cast)
+        cells = list(design.cells.select_related("judge"))
+        assert len({cell.judge_id for cell in cells}) == 6
+        assert {(cell.judge.variant["anchor_detail"], cell.judge.parameters["temperature"]) for cell in cells} == {
+            (style, t) for style in FACTORS["anchor_detail"] for t in FACTORS["temperature"]
+        }
+        assert cells[1].levels == {"anchor_detail": "name", "temperature": 0.7}
+        assert cells[1].judge.name.endswith("name · temperature 0.7")
+        assert priced.control()["requests"] == 0
+
+    @pytest.mark.parametrize(
+        ("factors", "words"),
+        [
+            ({"few": [1]}, "is not a factor"),
+            ({"anchor_detail": ["much"]}, "is not a valid anchor_detail"),
+            ({"temperature": [0, 0]}, "each of them once"),
+            ({"temperature": []}, "needs levels"),
+            ({"temperature": [n / 100 for n in range(61)]}, "at most 60"),
+        ],
+    )
+    def test_what_makes_no_design_is_refused_and_stores_nothing(
+        self, cast: Cast, priced: RunningProvider, factors: dict[str, Any], words: str
+    ) -> None:
+        judge = limited(cast)
+        with pytest.raises(Refused, match=words):
+            made(cast, judge, factors=factors)
+        assert list(Judge.objects.all()) == [judge]
+        assert not JudgeDesign.objects.exists()
+
+    def test_a_cap_that_could_not_be_kept_is_refused(self, cast: Cast, priced: RunningProvider) -> None:
+        judge = limited(cast, "sim-harsh")
+        with pytest.raises(Refused, match="No price is declared"):
+            made(cast, judge, budget=Decimal(1))
+
+
+class TestForecast:
+    def test_a_pilot_gives_an_interval_and_its_replies_are_used(self, cast: Cast, priced: RunningProvider) -> None:
+        design = made(cast, items=20)
+        before = designs.forecast_design(design)
+        assert (before.calls, before.answered, before.pilot) == (240, 0, None)
+        pilot = designs.start_pilot(design=design, actor=cast.boris)
+        assert designs.phase_of(design) == DesignPhase.PILOT
+        with pytest.raises(Refused, match="pilot is still running"):
+            designs.start_design(design=design)
+        worked(pilot)
+        after = designs.forecast_design(design)
+        assert (after.calls, after.answered) == (240, 20)
+        assert after.pilot is not None
+        assert after.pilot.calls == 20
+        assert after.spent == billed(priced)
+        worked(designs.start_design(design=design, actor=cast.boris))
+        assert priced.control()["requests"] == 240
+        assert designs.phase_of(design) == DesignPhase.FINISHED
+        rest = designs.spent_on(design).paid - after.spent
+        assert after.pilot.cost.low <= rest <= after.pilot.cost.high
+        assert Verdict.objects.filter(run__is_pilot=False).count() == 240 * 2
+
+    def test_the_ratio_estimator_is_that_of_the_textbook(self) -> None:
+        rng = np.random.default_rng(4)
+        expected = rng.uniform(50, 150, 20)
+        actual = 1.7 * expected + rng.normal(0, 10, 20)
+        found = designs.ratio_forecast(list(zip(actual, expected, strict=True)), expected=30_000, calls=300)
+        ratio = actual.sum() / expected.sum()
+        residuals = actual - ratio * expected
+        error = math.sqrt((30_000 / expected.sum()) ** 2 * 20 * residuals.var(ddof=1) + 300 * residuals.var(ddof=1))
+        half = stats.t.ppf(0.975, 19) * error * math.sqrt((residuals**2).sum() / 19 / residuals.var(ddof=1))
+        assert float(found.value) == pytest.approx(ratio * 30_000)
+        assert float(found.high - found.low) / 2 == pytest.approx(half, rel=1e-3)
+
+    def test_students_t_is_that_of_scipy(self) -> None:
+        assert tuple(pytest.approx(stats.t.ppf(0.975, df), abs=6e-4) for df in range(1, 21)) == designs.STUDENT
+
+    def test_too_few_replies_give_no_interval(self) -> None:
+        found = designs.ratio_forecast([(2.0, 1.0)] * 4, expected=10, calls=10)
+        assert (found.value, found.low, found.high) == (20, None, None)
+
+
+class TestSteering:
+    def test_one_cap_holds_over_all_runs_and_is_raised_and_resumed(self, cast: Cast, priced: RunningProvider) -> None:
+        design = made(cast, items=10, budget=Decimal("0.7"))
+        started = designs.start_design(design=design, actor=cast.boris)
+        worked(started)
+        assert designs.phase_of(design) == DesignPhase.PAUSED
+        assert any("budget of the design is spent" in reason for reason in designs.pause_reasons(design))
+        spent = designs.spent_on(design).paid
+        assert spent == billed(priced)
+        assert Decimal("0.4") < spent <= Decimal("0.7")
+        done = designs.progress_of_design(design).done
+        assert 0 < done < 120
+        designs.rebudget_design(design=design, budget=Decimal(20), actor=cast.boris)
+        worked(designs.resume_design(design=design, actor=cast.boris))
+        assert designs.phase_of(design) == DesignPhase.FINISHED
+        assert priced.control()["requests"] == 120
+        assert AuditEntry.objects.filter(verb="set design budget").count() == 1
+
+    def test_started_twice_it_is_the_same_runs(self, cast: Cast, priced: RunningProvider) -> None:
+        design = made(cast)
+        first = designs.start_design(design=design)
+        assert [run.pk for run in designs.start_design(design=design)] == [run.pk for run in first]
+        assert JudgeRun.objects.count() == 6
+
+    def test_pause_resume_and_cancel_move_every_run(self, cast: Cast, priced: RunningProvider) -> None:
+        design = made(cast)
+        designs.start_design(design=design)
+        assert len(designs.pause_design(design=design)) == 6
+        assert designs.phase_of(design) == DesignPhase.PAUSED
+        assert len(designs.resume_design(design=design)) == 6
+        assert designs.phase_of(design) == DesignPhase.RUNNING
+        assert len(designs.cancel_design(design=design, actor=cast.boris)) == 6
+        assert designs.phase_of(design) == DesignPhase.CANCELLED
+        assert designs.cancel_design(design=design) == []
+
+    def test_a_longer_design_pays_only_for_what_is_new(self, cast: Cast, priced: RunningProvider) -> None:
+        design = made(cast)
+        worked(designs.start_design(design=design))
+        sent = priced.control()["requests"]
+        assert sent == 48
+        again = made(cast, design.cells.first().judge.__class__.objects.first(), **longer(design, "Again"))
+        assert designs.forecast_design(again).answered == 48
+        worked(designs.start_design(design=again))
+        assert priced.control()["requests"] == sent
+        assert designs.spent_on(again).paid == 0
+        rows = designs.cell_results(again)
+        assert sum(row.reused for row in rows) == 48
+        assert sum(row.worth for row in rows) == designs.spent_on(design).paid
+        three = made(cast, Judge.objects.order_by("pk").first(), **longer(design, "Three", repeats=3))
+        forecast = designs.forecast_design(three)
+        assert (forecast.calls, forecast.answered) == (72, 48)
+        worked(designs.start_design(design=three))
+        assert priced.control()["requests"] == 72
+
+
+class TestPages:
+    def test_a_design_is_made_confirmed_and_watched(
+        self, cast: Cast, priced: RunningProvider, client: Client, settings: Any
+    ) -> None:
+        client.force_login(cast.boris)
+        judge, dataset, version = limited(cast), make.dataset(cast.kassa, 3), make.rubric(cast.kassa)
+        asked = {"name": "Styles", "judges_asked": [judge.pk], "dataset": dataset.pk, "rubric_version": version.pk}
+        asked |= {"anchor_detail": ["name", "reasons"], "temperature": "0, 0.7", "repeats": 1, "jury": "majority"}
+        made_page = client.post(reverse("design_new", args=["kassa"]), {**asked, "budget": "5"}, follow=True)
+        design = JudgeDesign.objects.get()
+        assert design.factors == {
+            "judge": [judge.name],
+            "anchor_detail": ["name", "reasons"],
+            "temperature": [0.0, 0.7],
+        }
+        text = made_page.content.decode()
+        assert "Start: 12 new calls, 0 replies used" in text
+        client.post(reverse("design_move", args=["kassa", design.pk]), {"to": "start"})
+        worked(list(design.runs.all()))
+        page = client.get(reverse("design", args=["kassa", design.pk])).content.decode()
+        assert "100 % done" in page
+        assert "12 of 12 calls" in page
+        assert "Styles" in client.get(reverse("designs", args=["kassa"])).content.decode()
+        like = client.get(reverse("design_new", args=["kassa"]) + f"?like={design.pk}").content.decode()
+        assert "0.0, 0.7" in like
+
+    def test_the_api_makes_starts_and_shows_a_design(self, cast: Cast, priced: RunningProvider, client: Client) -> None:
+        client.force_login(cast.boris)
+        there = "/api/v1/projects/kassa/designs/"
+        body = {"name": "D", "judges": [limited(cast).pk], "factors": {"explanation": [True, False]}}
+        body |= {"dataset": make.dataset(cast.kassa, 2).pk, "rubric_version": make.rubric(cast.kassa).pk}
+        assert client.post(there, {**body, "bugdet": 1}, content_type="application/json").status_code == 400
+        posted = client.post(there, body, content_type="application/json")
+        assert posted.status_code == 201, posted.json()
+        number = posted.json()["id"]
+        assert posted.json()["phase"] == "planned"
+        assert client.get(f"{there}{number}/forecast/").json()["calls"] == 4
+        started = client.post(f"{there}{number}/start/")
+        assert started.json()["phase"] == "running"
+        worked(list(JudgeRun.objects.all()))
+        shown = client.get(f"{there}{number}/").json()
+        assert (shown["phase"], shown["progress"]["settled"]) == ("finished", 4)
+        assert [cell["levels"] for cell in shown["cells"]] == [{"explanation": True}, {"explanation": False}]
+        assert client.post(f"{there}{number}/pause/").status_code == 409
+
+
+def test_the_command_makes_forecasts_and_refuses(cast: Cast, priced: RunningProvider, capsys: Any) -> None:
+    make.dataset(cast.kassa, 2, name="Dialogues")
+    version = make.rubric(cast.kassa)
+    judge = limited(cast)
+    plan = ["--project", "kassa", "--name", "Cli", "--judge", judge.name, "--factor", "explanation=true,false"]
+    call_command("run_design", *plan, "--dataset", "Dialogues", "--rubric", version.rubric.key, "--forecast")
+    assert "2 cells, 2 items, 4 calls, 0 of them already answered; 4 new calls, about $" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="leave out --judge"):
+        call_command("run_design", *plan)
+    with pytest.raises(CommandError, match="There is no judge"):
+        call_command("run_design", "--project", "kassa", "--name", "X", "--judge", "gone", "--dataset", "Dialogues",
+                     "--rubric", version.rubric.key)  # fmt: skip
+    assert Attempt.objects.count() == 0
+    assert runs.list_runs(JudgeRun.objects.all()) == []
