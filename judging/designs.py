@@ -24,7 +24,7 @@ from django.utils.translation import gettext_lazy
 from accounts import access, audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.models import Dataset, RubricVersion
+from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import judges, runs, spending
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
 
@@ -48,6 +48,7 @@ def create_design(
     judges_asked: Sequence[Judge],
     dataset: Dataset,
     rubric_version: RubricVersion,
+    selection: ItemSelection | None = None,
     factors: Mapping[str, Sequence[Any]] | None = None,
     repeats: int = 1,
     budget: Decimal | None = None,
@@ -61,7 +62,8 @@ def create_design(
     access.refuse_archived(project)
     name, factors = name.strip(), {factor: list(levels) for factor, levels in (factors or {}).items()}
     combinations = _combinations(judges_asked, factors)
-    about: dict[str, Any] = {"dataset": dataset, "rubric_version": rubric_version, "repeats": repeats, "budget": budget}
+    about: dict[str, Any] = {"dataset": dataset, "rubric_version": rubric_version, "selection": selection}
+    about |= {"repeats": repeats, "budget": budget}
     if jury and len(combinations) < 2:
         raise _refusal("jury", _("A jury needs two judges or more. This design has one."))
     try:
@@ -336,6 +338,7 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
         judge=cell.judge,
         dataset=design.dataset,
         rubric_version=design.rubric_version,
+        selection=design.selection,
         design=design,
         is_pilot=True,
         created_by=actor,
@@ -343,7 +346,8 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
     criteria: list[int | None] = [None]
     if cell.judge.variant["grouping"] == "single":
         criteria = [*design.rubric_version.criteria.values_list("pk", flat=True)]
-    asked = runs.asked_about(dataset=design.dataset, after=None).values_list("pk", flat=True)
+    asked_items = runs.asked_about(dataset=design.dataset, after=None, selection=design.selection)
+    asked = asked_items.values_list("pk", flat=True)
     items = draw.sample(list(asked), min(calls, len(asked)))
     rows = [(run.pk, item, draw.choice(criteria), 1, Call.State.WAITING.value, 0) for item in items]
     runs.insert_calls(rows)
@@ -379,6 +383,7 @@ def _material(design: JudgeDesign) -> dict[str, Any]:
     return {
         "dataset": design.dataset,
         "rubric_version": design.rubric_version,
+        "selection": design.selection,
         "repeats": design.repeats,
         "budget": design.budget,
     }

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import languages
 from accounts.models import Project, User
-from annotation.models import Dataset, RubricVersion
+from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import judges
 from judging.models import Attempt, Call, Judge, JudgeDesign, Verdict
 from judging.runs import MAX_REPEATS
@@ -178,6 +178,13 @@ class DesignForm(MaterialForm):
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Every judge is combined with every level below. Where nothing is chosen, it stays as it is."),
     )
+    selection = forms.ModelChoiceField(
+        label=_("Selection"),
+        queryset=ItemSelection.objects.none(),
+        required=False,
+        empty_label=_("All items of the dataset"),
+        help_text=_("Only the items of a selection, drawn from a campaign on this dataset."),
+    )
     temperature = forms.CharField(
         label=_("Temperature"), required=False, max_length=100, help_text=_("Numbers with a comma between: 0, 0.7")
     )
@@ -199,6 +206,8 @@ class DesignForm(MaterialForm):
 
     def __init__(self, *args: Any, project: Project, user: User, **options: Any) -> None:
         super().__init__(*args, project=project, user=user, **options)
+        chosen = ItemSelection.objects.visible_to(user).filter(campaign__project=project).select_related("campaign")
+        self.fields["selection"].queryset = chosen  # type: ignore[attr-defined]
         askable = Judge.objects.visible_to(user).filter(project=project).exclude(provider="")
         self.fields["judges_asked"].queryset = askable  # type: ignore[attr-defined]
         for factor, levels in judges.FACTORS.items():
@@ -208,7 +217,7 @@ class DesignForm(MaterialForm):
                 choices=[(str(level), LEVEL_NAMES.get(str(level), str(level))) for level in levels],
                 widget=forms.CheckboxSelectMultiple,
             )
-        last = ("temperature", "dataset", "rubric_version", "repeats", "jury", "budget")
+        last = ("temperature", "dataset", "selection", "rubric_version", "repeats", "jury", "budget")
         self.order_fields(["name", "judges_asked", *judges.FACTORS, *last])
 
     def clean_temperature(self) -> list[float]:
@@ -232,7 +241,7 @@ class DesignForm(MaterialForm):
                 factors[factor] = chosen
         if temperatures := self.cleaned_data["temperature"]:
             factors["temperature"] = temperatures
-        plain = ("name", "dataset", "rubric_version", "repeats", "budget", "jury")
+        plain = ("name", "dataset", "selection", "rubric_version", "repeats", "budget", "jury")
         judges_asked = list(self.cleaned_data["judges_asked"])
         return {**{name: self.cleaned_data[name] for name in plain}, "judges_asked": judges_asked, "factors": factors}
 

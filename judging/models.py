@@ -101,8 +101,9 @@ class JudgeDesignQuerySet(models.QuerySet["JudgeDesign"]):
 class JudgeDesign(models.Model):
     """A factorial of judges, prompt factors and parameters over the same items: a run for every combination.
 
-    `factors`: by name, the levels; every combination of them is a cell. `budget` caps all runs together, the pilot's
-    included. `jury`: the rule by which its judges count as one more rater, empty for none.
+    `selection`: the items, all of the dataset without one. `factors`: by name, the levels; every combination of them is
+    a cell. `budget` caps all runs together, the pilot's included. `jury`: the rule by which its judges count as one
+    more rater, empty for none.
     """
 
     class Jury(models.TextChoices):
@@ -115,6 +116,7 @@ class JudgeDesign(models.Model):
     name = models.CharField(_("name"), max_length=120)
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="+")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    selection = models.ForeignKey(ItemSelection, null=True, on_delete=models.PROTECT, related_name="+")
     factors = models.JSONField(default=dict)
     repeats = models.PositiveSmallIntegerField(default=1)
     budget = models.DecimalField(max_digits=12, decimal_places=6, null=True)

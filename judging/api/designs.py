@@ -17,7 +17,7 @@ from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.api.campaigns import LARGEST_ID
-from annotation.models import Dataset, RubricVersion
+from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import designs, runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
@@ -45,6 +45,9 @@ class DesignSerializer(StrictSerializer):
     )
     dataset = serializers.IntegerField(source="dataset_id", min_value=1, max_value=LARGEST_ID)
     rubric_version = serializers.IntegerField(source="rubric_version_id", min_value=1, max_value=LARGEST_ID)
+    selection = serializers.IntegerField(
+        source="selection_id", min_value=1, max_value=LARGEST_ID, allow_null=True, default=None
+    )
     repeats = serializers.IntegerField(min_value=1, max_value=runs.MAX_REPEATS, default=1)
     budget = serializers.DecimalField(
         max_digits=12,
@@ -138,7 +141,7 @@ def designs_in(user: User, slug: str) -> tuple[Project, QuerySet[JudgeDesign]]:
     """The project, and the designs in it."""
     project = access.require(user=user, slug=slug)
     found = JudgeDesign.objects.visible_to(user).filter(project=project)
-    return project, found.select_related("project", "dataset", "rubric_version")
+    return project, found.select_related("project", "dataset", "rubric_version", "selection")
 
 
 def _design(user: User, slug: str, pk: int) -> JudgeDesign:
@@ -167,12 +170,15 @@ class Designs(generics.ListAPIView[JudgeDesign]):
             raise Refused(sentence, code="judges", fields={"judges": sentence})
         datasets = Dataset.objects.visible_to(user).filter(project=current_project)
         versions = RubricVersion.objects.visible_to(user).filter(rubric__project=current_project)
+        selections = ItemSelection.objects.visible_to(user).filter(campaign__project=current_project)
+        chosen = values["selection_id"]
         plain = {name: values[name] for name in ("name", "repeats", "budget", "jury")}
         design = designs.create_design(
             project=current_project,
             judges_asked=[by_key[pk] for pk in values["judges"]],
             dataset=get_object_or_404(datasets, pk=values["dataset_id"]),
             rubric_version=get_object_or_404(versions, pk=values["rubric_version_id"]),
+            selection=get_object_or_404(selections, pk=chosen) if chosen else None,
             factors=values.get("factors"),
             actor=user,
             **plain,

@@ -28,7 +28,9 @@ def find_designs(request: HttpRequest, project: str) -> tuple[Project, QuerySet[
     """The project, and the designs in it."""
     current_project = access.require(user=request.user, slug=project)
     found = JudgeDesign.objects.visible_to(request.user).filter(project=current_project)
-    return current_project, found.select_related("project", "dataset", "rubric_version__rubric", "created_by")
+    return current_project, found.select_related(
+        "project", "dataset", "selection", "rubric_version__rubric", "created_by"
+    )
 
 
 @require_safe
@@ -64,13 +66,10 @@ def _initial(like: JudgeDesign) -> dict[str, Any]:
     """The choices of a design, for a longer one of the same kind."""
     factors = {name: [str(level) for level in levels] for name, levels in like.factors.items()}
     names = factors.pop(designs.JUDGES, [])
-    own: dict[str, Any] = {
-        "dataset": like.dataset_id,
-        "rubric_version": like.rubric_version_id,
-        "repeats": like.repeats,
-    }
-    own |= {"budget": like.budget, "jury": like.jury, "temperature": ", ".join(factors.pop("temperature", []))}
-    return {**factors, **own, "judges_asked": designs.judges_named(like.project, names)}
+    initial: dict[str, Any] = {**factors, "judges_asked": designs.judges_named(like.project, names)}
+    initial |= {"dataset": like.dataset_id, "rubric_version": like.rubric_version_id, "selection": like.selection_id}
+    initial |= {"repeats": like.repeats, "budget": like.budget, "jury": like.jury}
+    return initial | {"temperature": ", ".join(factors.get("temperature", []))}
 
 
 @require_safe

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
+from annotation.models import ItemSelection
 from judging import designs, tasks
 from judging.designs import DesignPhase
 from judging.management.commands.run_judge import ENDED_BADLY, LOOK, USAGE, chosen_dataset, chosen_rubric, money
@@ -34,6 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--factor", action="append", default=[], type=factor, metavar="F=A,B", help=levels)
         parser.add_argument("--dataset", metavar="D", help='a name (its newest version) or "name v2"')
         parser.add_argument("--rubric", metavar="R", help='a key (its newest version) or "key v2"')
+        parser.add_argument("--selection", metavar="S", help="only the items of this selection of a campaign")
         parser.add_argument("--repeats", type=int, default=1, metavar="N")
         parser.add_argument("--budget", type=money, metavar="USD", help="cap over all runs; of a design there is, anew")
         parser.add_argument("--jury", default="", choices=["", *JudgeDesign.Jury.values])
@@ -128,11 +130,21 @@ def _design(options: dict[str, Any]) -> JudgeDesign:
         judges_asked=[_judge(project, name) for name in options["judge"]],
         dataset=chosen_dataset(project, options["dataset"]),
         rubric_version=chosen_rubric(project, options["rubric"]),
+        selection=_selection(project, options["selection"]) if options["selection"] else None,
         factors=dict(options["factor"]),
         repeats=options["repeats"],
         budget=options["budget"],
         jury=options["jury"],
     )
+
+
+def _selection(project: Project, name: str) -> ItemSelection:
+    here = ItemSelection.objects.filter(campaign__project=project)
+    selection = here.filter(name=name).order_by("-pk").first()
+    if selection is None:
+        known = ", ".join(here.values_list("name", flat=True)) or "none"
+        raise Refused(f"There is no selection {name!r} (there are: {known}).")
+    return selection
 
 
 def _judge(project: Project, name: str) -> Judge:

@@ -361,6 +361,7 @@ class JudgeMethods(ServerConnection):
         judges: Sequence[int],
         dataset: int,
         rubric_version: int,
+        selection: int | None = None,
         factors: Mapping[str, Sequence[Any]] | None = None,
         repeats: int = 1,
         budget: str | None = None,
@@ -372,7 +373,7 @@ class JudgeMethods(ServerConnection):
         """
         body: dict[str, Any] = {"name": name, "judges": [*judges], "jury": jury, "budget": budget, "repeats": repeats}
         body |= {"factors": {factor: [*levels] for factor, levels in (factors or {}).items()}}
-        body |= {"dataset": dataset, "rubric_version": rubric_version}
+        body |= {"dataset": dataset, "rubric_version": rubric_version, "selection": selection}
         return cast(types.DesignDetail, self.json("POST", self.at("designs/"), json=body))
 
     @operation("GET", "/projects/{project}/designs/{design}/")

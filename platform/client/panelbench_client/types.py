@@ -437,6 +437,7 @@ class Design(TypedDict):
     factors: NotRequired[dict[str, list[Json]]]
     dataset: int
     rubric_version: int
+    selection: NotRequired[int | None]
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
     jury: NotRequired[JuryEnum | BlankEnum]
@@ -452,6 +453,7 @@ class DesignDetail(TypedDict):
     factors: NotRequired[dict[str, list[Json]]]
     dataset: int
     rubric_version: int
+    selection: NotRequired[int | None]
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
     jury: NotRequired[JuryEnum | BlankEnum]
