@@ -24,7 +24,7 @@ from annotation.desk.service import Answer
 from annotation.imports import opening, saved_mappings, uploads
 from annotation.models import Import, Skip
 from annotation.readers.mapping import Mapping
-from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
 from tests.annotation import scene
 from tests.cast import Cast, person
 
@@ -206,11 +206,15 @@ def _judged(cast: Cast, campaign: Any) -> dict[str, int]:
     run = JudgeRun.objects.create(
         project=cast.kassa, judge=judge, dataset=campaign.dataset, rubric_version=campaign.rubric_version
     )
+    about = {"project": cast.kassa, "dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+    design = JudgeDesign.objects.create(name="Styles", **about)
+    DesignCell.objects.create(design=design, judge=judge, position=0)
     item, criterion = campaign.dataset.items.first(), campaign.rubric_version.criteria.first()
     call = Call.objects.create(run=run, item=item, state=Call.State.SETTLED)
     attempt = Attempt.objects.create(call=call, number=1, outcome="replied", request={"messages": []}, reply={})
     verdict = Verdict.objects.create(run=run, item=item, criterion=criterion, status="ok", score=1, attempt=attempt)
-    return {"judge": judge.pk, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
+    rated = {"judge": judge.pk, "design": design.pk}
+    return {**rated, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
 
 
 def _told(cast: Cast, campaign: Any) -> dict[str, Any]:

@@ -47,6 +47,7 @@ STATISTICS = (
 MOST_PAIRED = 12
 """Judges up to which each pair is compared; of more, each with the first, or with the one that is asked for."""
 MOST_INTERACTIONS = 6
+ONE_FACTOR = "an interaction needs judges at each combination of two factors"
 METHOD = "cluster bootstrap standard error, t"
 WITHOUT_REFERENCE = "without a reference label"
 
@@ -452,26 +453,35 @@ def _contrasts(
     return found
 
 
+def _undefined(part: _Part, statistic: str, why: str, how: _How) -> Estimate:
+    empty = _estimate(part, statistic, np.nan, np.zeros(0), how)
+    return empty.with_(reason=why)
+
+
 def _effects(part: _Part, measure: str, how: _How, *, with_interactions: bool) -> Iterator[Estimate]:
     known = [k for k, judge in enumerate(part.judges) if how.levels.get(judge)]
     levels = [how.levels[part.judges[k]] for k in known]
-    if len(known) < 2 or not factor_levels(levels):
+    if not levels or not factor_levels(levels):
+        yield _undefined(part, f"{measure}_effect", "these judges differ in no factor that is known", how)
+        if with_interactions:
+            yield _undefined(part, f"{measure}_interaction", ONE_FACTOR, how)
         return
     value, drawn = part.value[known], part.resampled[:, known]
     scores = int(part.n_scores[known].sum())
     for contrast in main_effects(levels):
         if contrast.weights is None:
             why = "these judges don't tell this factor from another"
-            empty = _estimate(part, f"{measure}_effect", np.nan, drawn[:0, 0], how, scores=scores)
-            yield empty.with_(variant=contrast.name, reason=why)
+            yield _undefined(part, f"{measure}_effect", why, how).with_(variant=contrast.name)
             continue
         w = contrast.weights
         yield _estimate(part, f"{measure}_effect", float(value @ w), drawn @ w, how, scores=scores).with_(
             variant=contrast.name
         )
-    if not with_interactions or len(factor_levels(levels)) < 2:
+    if not with_interactions:
         return
     told = [(contrast.name, contrast.weights) for contrast in interactions(levels) if contrast.weights is not None]
+    if not told:
+        yield _undefined(part, f"{measure}_interaction", ONE_FACTOR, how)
     largest = sorted(told, key=lambda named: -abs(float(value @ named[1])))[:MOST_INTERACTIONS]
     for name, w in largest:
         estimate = _estimate(
