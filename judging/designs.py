@@ -477,7 +477,8 @@ def spent_on(design: JudgeDesign) -> spending.Committed:
 class CellResult:
     """One row of a design's table: how far its run is, and what came of it.
 
-    ``worth``: what its replies cost when they were sent, those of earlier runs included; ``paid``: what this run paid.
+    ``worth``: what its replies cost when they were sent, those of earlier runs included; ``paid``: what this run paid,
+    also for requests without a reply.
     """
 
     cell: DesignCell
@@ -516,6 +517,7 @@ def run_results(judge_runs: Any) -> dict[int, dict[str, Any]]:
     requests = Attempt.objects.filter(call__run__in=keys).order_by().values(key=F("call__run"))
     read = Verdict.objects.filter(run__in=keys).order_by().values(key=F("run"))
     unsent = [Attempt.Outcome.PENDING, Attempt.Outcome.REUSED]
+    answered = [Attempt.Outcome.REPLIED, Attempt.Outcome.REUSED]
     counts: tuple[QuerySet[Any, Any], ...] = (
         own_calls.annotate(
             planned=Count("pk"),
@@ -526,7 +528,7 @@ def run_results(judge_runs: Any) -> dict[int, dict[str, Any]]:
             sent=Count("pk", filter=~Q(outcome__in=unsent)),
             reused=Count("pk", filter=Q(outcome=Attempt.Outcome.REUSED)),
             paid=Sum("cost"),
-            worth=Sum(Coalesce("reused_from__cost", "cost")),
+            worth=Sum(Coalesce("reused_from__cost", "cost"), filter=Q(outcome__in=answered)),
             tokens=Sum(Coalesce("tokens_in", 0) + Coalesce("tokens_out", 0)),
         ),
         read.annotate(verdicts=Count("pk"), unreadable=Count("pk", filter=~Q(status=Verdict.Status.OK))),

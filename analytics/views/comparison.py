@@ -21,7 +21,7 @@ from accounts.refusals import Refused
 from analytics import answers, compared_judges, computing, questions, ratings, tasks
 from analytics.compared_judges import JudgeCost
 from analytics.families import jury_name
-from analytics.figures import Figure
+from analytics.figures import MINUS, Figure
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion
 from analytics.views.explore import criterion_names
@@ -35,6 +35,7 @@ MEASURE_NAMES = {
     "mae": gettext_lazy("Mean absolute error"),
 }
 CHOICES = ("design", "judge", "run", "measure", "against", "jury", "jury_rule", "first", "second", "seen")
+MOST_NAMED = 3
 CHART = {"width": 640, "height": 300, "left": 56, "bottom": 46, "top": 14, "right": 24}
 
 
@@ -106,6 +107,7 @@ class ComparedJudge:
     """One row of the table: a judge's cost, its agreement on the mean of the cells, and its repeats."""
 
     cost: JudgeCost
+    name: str
     agreement: Figure | None
     repeat_sd: float | None
     is_efficient: bool
@@ -172,7 +174,7 @@ class ComparisonPage:
             by_judge.setdefault(str(row["judge"]), {})[self.cell_name(row)] = figure
         differences = self._differences
         return [
-            (name, [(found.get(cell), differences.get((name, cell))) for cell in self.cells])
+            (self.short(name), [(found.get(cell), differences.get((name, cell))) for cell in self.cells])
             for name, found in by_judge.items()
         ]
 
@@ -210,16 +212,31 @@ class ComparisonPage:
             found.setdefault(self.cell_name(row), []).append(figure)
         return list(reversed(found.items()))
 
+    def short(self, name: str) -> str:
+        """A judge's name; of a jury with many members only how many."""
+        for members in self.choice.question.jury_members:
+            if name == jury_name(members, self.choice.question.jury_rule) and len(members) > MOST_NAMED:
+                return _("%(rule)s of %(n)d judges") % {"rule": self.choice.question.jury_rule, "n": len(members)}
+        return name
+
     @property
     def left_out(self) -> list[tuple[str, int, int, list[tuple[str, int]]]]:
-        """By cell: common items, items without a reference label, and judges with items that they did not score."""
+        """By cell: common items, items without a reference label, and judges by how many items they did not score."""
         found = []
         for row in self.counted("common_items"):
             about = [each for each in self.counted("left_out") if self.cell_name(each) == self.cell_name(row)]
             missing = sum(int(each["value"]) for each in about if each["judge"] is None)
-            judges = [(str(each["judge"]), int(each["value"])) for each in about if each["judge"] and each["value"]]
+            by_count: dict[int, list[str]] = {}
+            for each in about:
+                if each["judge"] and each["value"]:
+                    by_count.setdefault(int(each["value"]), []).append(self.short(str(each["judge"])))
+            judges = [(self._listed(names), count) for count, names in sorted(by_count.items())]
             found.append((self.cell_name(row), int(row["value"]), missing, judges))
         return found
+
+    def _listed(self, names: Sequence[str]) -> str:
+        everyone = len(self.agreement)
+        return _("each judge") if len(names) == everyone > 1 else ", ".join(names)
 
     @cached_property
     def judges(self) -> list[ComparedJudge]:
@@ -239,7 +256,14 @@ class ComparisonPage:
         best = compared_judges.efficient(points, lower_is_better=self.lower_is_better)
         repeats = self._repeats
         return [
-            ComparedJudge(cost, whole.get(cost.name), repeats.get(cost.name), cost.name in best, self.lower_is_better)
+            ComparedJudge(
+                cost=cost,
+                name=self.short(cost.name),
+                agreement=whole.get(cost.name),
+                repeat_sd=repeats.get(cost.name),
+                is_efficient=cost.name in best,
+                lower_is_better=self.lower_is_better,
+            )
             for cost in costs
         ]
 
@@ -293,7 +317,7 @@ class ComparisonPage:
             "floor": bottom,
             "end": right,
             "x_ticks": [(round(left + across.share(at) * (right - left), 1), f"${at:.3g}") for at in across.ticks],
-            "y_ticks": [(round(bottom - up.share(at) * (bottom - top), 1), f"{at:.2f}") for at in up.ticks],
+            "y_ticks": [(round(bottom - up.share(at) * (bottom - top), 1), up.written(at)) for at in up.ticks],
         }
 
 
@@ -306,6 +330,11 @@ class _Axis:
 
     def share(self, value: float) -> float:
         return (value - self.low) / (self.high - self.low or 1.0)
+
+    def written(self, value: float) -> str:
+        """As many digits as tell two ticks apart."""
+        digits = 2 if self.high - self.low >= 0.04 else 3 if self.high - self.low >= 0.004 else 4
+        return f"{value:.{digits}f}".replace("-", MINUS)
 
     @property
     def ticks(self) -> list[float]:
