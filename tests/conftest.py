@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 import pytest
 from django.core.cache import caches
 from django.db import connection
+from django.test import TransactionTestCase
 
 from panelbench import environment
-from tests import study_data
+from tests import databases, study_data
 from tests.cast import cast  # noqa: F401
 from tests.provider_server import RunningProvider, running_provider
 from tests.services import CHROMIUM, PLAYWRIGHTS
@@ -72,6 +73,20 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     """A worker and the live server are other processes and threads: SQLite has to be a file for them."""
     if connection.vendor == "sqlite":
         connection.settings_dict["TEST"]["NAME"] = str(Path(os.environ["PANELBENCH_DATA_DIR"]) / "test.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(
+    django_test_environment: None,
+    django_db_modify_db_settings: None,
+    django_db_use_migrations: bool,
+    django_db_blocker: Any,
+) -> Iterator[bool]:
+    """Whether pytest-django is to take the test database as it is: it is a copy of one that was migrated already."""
+    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+        is_copied = django_db_use_migrations and databases.copy_template()
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _case: databases.empty_tables())
+        yield is_copied
 
 
 @pytest.fixture(autouse=True)

@@ -24,6 +24,7 @@ from tests import study_data
 MISSING = pytest.StashKey[list[str]]()
 SERVING = pytest.StashKey[str]()
 FOLDER = "PANELBENCH_TEST_FOLDER"
+OWN_CLUSTER = "PANELBENCH_TEST_OWN_CLUSTER"  # set where the PostgreSQL server is thrown away after the run
 CHROMIUM = "PANELBENCH_TEST_CHROMIUM"  # the browser's path, or PLAYWRIGHTS
 PLAYWRIGHTS = "playwright"
 INSTALL = "PANELBENCH_TEST_INSTALL"  # set by `make test`: what is missing may be installed with apt
@@ -135,7 +136,7 @@ def _postgresql(config: pytest.Config, stack: contextlib.ExitStack, warden: Ward
     unwanted = ("fsync", "full_page_writes", "synchronous_commit", "autovacuum", "jit")
     changes = "; ".join(f"ALTER SYSTEM SET {name} = off" for name in unwanted)
     server.psql(f"{changes}; SELECT pg_reload_conf();")
-    os.environ["DATABASE_URL"] = server.get_uri()
+    os.environ |= {"DATABASE_URL": server.get_uri(), OWN_CLUSTER: "1"}
     return f"PostgreSQL {_version(server.psql('SHOW server_version'))}"
 
 
