@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 # Processes of `make test` on two cores: while one waits for a worker or a timeout, the other two go on.
+# Each is given few tests at a time: no long ones wait behind others at the end.
 PROCESSES ?= 3
 SLOW := browser releases analytics/stats/cli
 # pytest would read every module of tests/ to find those that are marked.
@@ -39,7 +40,7 @@ test: export PANELBENCH_TEST_SERIES := $(VENV)/test-runs
 test: $(VENV)/dev.stamp
 	@rm -f $(PANELBENCH_TEST_SERIES)
 	$(PYTEST) --embedded -n 2 -m "walk or both_databases" $(or $(ARGS),$(BOTH))
-	$(PYTEST) -n $(PROCESSES) $(ARGS)
+	$(PYTEST) -n $(PROCESSES) --maxschedchunk 4 $(ARGS)
 
 # Tables come from the models here, not from sixty migrations; `make test` migrates. What is always slow isn't read.
 test-quick: $(VENV)/dev.stamp

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,19 @@ COMMANDS_ON_FILES = TESTS / "analytics" / "stats" / "cli"
 SLOW_FOLDERS = {BROWSER_TESTS, COMMANDS_ON_FILES, TESTS / "releases"}
 NEEDED_BY_SLOW = frozenset({"db", "transactional_db", "live_server", "worker", "provider"})  # fixtures
 STARTED_BY_SLOW = frozenset({"subprocess", "multiprocessing", "running_provider", "panelbench"})  # names in a module
+ALWAYS_SLOW = re.compile(
+    r"^(pytestmark = .*mark\.(django_db|slow)|    pytest\.mark\.django_db.*,|import (subprocess|multiprocessing)"
+    r"|from \S+ import (.*, )?(running_provider|panelbench)(,.*)?)$",
+    re.MULTILINE,
+)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import, for `make test-quick`, a module whose text shows that all of its tests are slow."""
+    if "not slow" not in str(config.option.markexpr) or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text("utf-8")
+    return True if ALWAYS_SLOW.search(text) and "mark.walk" not in text else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -36,7 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark what is slow, before `-m` chooses, and leave out what needs study files that are missing.
 
     The walk goes first: it takes longest, and other tests fill the other processes meanwhile. Browser tests go last:
-    Playwright's event loop, once running, would refuse the ORM to the tests after it.
+    Playwright's event loop, once running, would refuse the ORM to the tests after it. Of these the long ones go first.
     """
     for item in items:
         if needs_services(item):
@@ -49,7 +64,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("study_data")])
         items[:] = [item for item in items if not item.get_closest_marker("study_data")]
     yield
-    items.sort(key=lambda item: (bool(item.get_closest_marker("browser")), not item.get_closest_marker("walk")))
+    tests_of = Counter(item.path for item in items)
+    items.sort(key=lambda item: _turn(item, tests_of[item.path]))
+
+
+def _turn(item: pytest.Item, tests_of_its_module: int) -> tuple[bool, bool, int]:
+    """The sort key of a test. The only test of a browser module is a long one."""
+    is_browser = item.get_closest_marker("browser") is not None
+    return is_browser, item.get_closest_marker("walk") is None, tests_of_its_module if is_browser else 0
 
 
 def needs_services(item: pytest.Item) -> bool:
@@ -133,10 +155,10 @@ def database_url() -> str:
 def _wait_until_heard() -> None:
     from accounts.models import Heartbeat
 
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 180
     while Heartbeat.WORKER in Heartbeat.objects.silent():
         assert time.monotonic() < deadline, "the worker did not start"
-        time.sleep(0.1)
+        time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")

@@ -25,12 +25,12 @@ class RunningProvider:
         return self.base_url.removesuffix("/v1")
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.root}{path}", timeout=10) as response:
+        with urllib.request.urlopen(f"{self.root}{path}", timeout=60) as response:
             return json.load(response)
 
     def post(self, path: str, **body: Any) -> Any:
         request = urllib.request.Request(f"{self.root}{path}", json.dumps(body).encode())
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return json.load(response)
 
     def control(self, **wanted: Any) -> Any:
@@ -50,7 +50,7 @@ def running_provider(*arguments: str, latency: float = 0.0) -> Iterator[RunningP
         finally:
             process.terminate()
             try:
-                _, complaints = process.communicate(timeout=10)
+                _, complaints = process.communicate(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()  # or the end of the `with` would wait for it for ever
                 raise
@@ -58,7 +58,7 @@ def running_provider(*arguments: str, latency: float = 0.0) -> Iterator[RunningP
 
 
 def _wait_until_healthy(provider: RunningProvider) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         try:
             assert provider.get("/healthz") == {"status": "ok", "simulated": True}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-GRACE = 1.0
+GRACE = 2.0  # longer than a program needs to end, on a busy machine too
 
 SCRIPT = """
 import os, signal, subprocess, sys, time
@@ -75,7 +75,7 @@ class Running:
         """Send a signal; how many seconds the supervisor took to end."""
         started = time.monotonic()
         self.process.send_signal(number)
-        self.process.wait(15)
+        self.process.wait(60)
         return time.monotonic() - started
 
     @property
@@ -97,7 +97,7 @@ def supervise(tmp_path: Path) -> Iterator[Callable[..., Running]]:
         supervisor.process.communicate()
 
 
-def wait_until(true: Callable[[], bool], *, seconds: float = 10) -> None:
+def wait_until(true: Callable[[], bool], *, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "waited in vain"
@@ -146,32 +146,33 @@ def test_a_program_that_runs_once_is_not_started_again(supervise: Callable[..., 
     supervisor.pids("once")
     time.sleep(1)
     assert len(supervisor.pids("once")) == 1
-    assert supervisor.stop() < GRACE
-    assert supervisor.said == ""
+    supervisor.stop()
+    assert supervisor.said == "", "nothing had to be killed"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_every_program(supervise: Callable[..., Running], number: int) -> None:
     supervisor = supervise("steady")
     pid = supervisor.pids("steady")[0]
-    assert supervisor.stop(number) < GRACE
+    supervisor.stop(number)
     assert supervisor.process.returncode == 0
     assert not alive(pid)
+    assert supervisor.said == "", "nothing had to be killed"
 
 
 def test_what_does_not_end_when_asked_is_killed_with_its_whole_group(supervise: Callable[..., Running]) -> None:
     supervisor = supervise("deaf")
     pids = supervisor.pids("deaf") + supervisor.pids("deaf-child")
-    assert GRACE <= supervisor.stop() < GRACE + 2
+    assert GRACE <= supervisor.stop() < GRACE + 20
     assert not any(map(alive, pids))
-    assert supervisor.said == "deaf did not end in 1 s and was killed\n"
+    assert supervisor.said == "deaf did not end in 2 s and was killed\n"
 
 
 def test_a_killed_supervisor_leaves_no_orphan(supervise: Callable[..., Running]) -> None:
     supervisor = supervise("steady", "deaf")
     pids = supervisor.pids("steady") + supervisor.pids("deaf") + supervisor.pids("deaf-child")
     supervisor.stop(signal.SIGKILL)
-    wait_until(lambda: not any(map(alive, pids)), seconds=GRACE + 5)
+    wait_until(lambda: not any(map(alive, pids)), seconds=60)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
@@ -182,7 +183,7 @@ def test_a_signal_to_every_process_at_once_ends_all_in_order(supervise: Callable
     (warden,) = set(children(supervisor.process.pid)) - {program}
     for pid in (program, warden, supervisor.process.pid):
         os.kill(pid, signal.SIGTERM)
-    assert supervisor.process.wait(15) == 0
+    assert supervisor.process.wait(60) == 0
     assert not any(map(alive, (program, warden)))
 
 
@@ -202,13 +203,13 @@ def test_a_worker_ends_when_its_pool_gets_the_signal_too(tmp_path: Path, number:
         start_new_session=True,
     )
     try:
-        wait_until(lambda: len(children(worker.pid)) == 2, seconds=60)
+        wait_until(lambda: len(children(worker.pid)) == 2, seconds=180)
         time.sleep(2)  # the pool waits for its first task
         pool = children(worker.pid)
         for pid in pool if number == signal.SIGTERM else []:
             os.kill(pid, signal.SIGTERM)
         os.kill(worker.pid, number)
-        worker.wait(15)
+        worker.wait(60)
         assert not any(map(alive, pool))
     finally:
         with contextlib.suppress(ProcessLookupError):

@@ -150,12 +150,12 @@ def _table(lead: Client, campaign: Campaign) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
 
 
-def _until(found: Callable[[], Any], *, seconds: float = 60) -> Any:
+def _until(found: Callable[[], Any], *, seconds: float = 180) -> Any:
     """What `found` gives once it gives something."""
     deadline = time.monotonic() + seconds
     while not (value := found()):
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.3)
+        time.sleep(0.05)
     return value
 
 

@@ -52,11 +52,11 @@ def served(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             yield f"http://127.0.0.1:{port}"
         finally:
             instance.send_signal(signal.SIGINT)
-            assert instance.wait(20) == 0
+            assert instance.wait(60) == 0
 
 
 def _wait_until_healthy(url: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while health(url).get("status") != "ok":
         assert time.monotonic() < deadline, health(url)
         time.sleep(0.2)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -65,8 +66,23 @@ def waits_for_a_lock() -> bool:
         return cursor.fetchone() is not None
 
 
-def wait_for_workers(condition: Callable[[], Any], *, seconds: float = 90) -> None:
-    """Wait for a condition."""
+@contextmanager
+def locked_table(name: str) -> Iterator[None]:
+    """Nobody writes to a table of the test's PostgreSQL database, so that workers wait in the middle of their job.
+
+    SQLite can't lock one table: there nobody is held up.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with psycopg.connect(database_url()) as other:
+        other.execute(f"LOCK TABLE {name} IN EXCLUSIVE MODE")
+        yield
+        other.rollback()
+
+
+def wait_for_workers(condition: Callable[[], Any], *, seconds: float = 180) -> None:
+    """Wait for a condition; the limit is far above what a busy machine needs."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come about"

@@ -104,10 +104,10 @@ def test_stored_cells_give_the_figures_of_a_full_computation(campaign: Campaign,
     rng = random.Random(seed)
     for settings in QUESTIONS:
         figures(campaign, settings)
-    for change in CHANGES[seed::2]:
+    for number, change in enumerate(CHANGES[seed::2]):
         change(campaign, rng)
         current = Campaign.objects.get(pk=campaign.pk)
-        for settings in QUESTIONS:
+        for settings in QUESTIONS[number % 2 :: 2]:
             incremental = figures(current, settings)
             StoredCell.objects.filter(settings_digest=settings.digest).delete()
             assert incremental == figures(current, settings), (change, settings)

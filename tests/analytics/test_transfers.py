@@ -297,10 +297,10 @@ def test_an_export_of_what_is_gone_fails_with_a_reason(cast: Cast, rated: Campai
 # --- through a real worker ------------------------------------------------------------------------------------------
 def ended(transfer: Transfer) -> Transfer:
     """The transfer once a worker is done with it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while transfer.is_moving:
         assert time.monotonic() < deadline, "no worker did it"
-        time.sleep(0.1)
+        time.sleep(0.02)
         transfer.refresh_from_db()
     return transfer
 

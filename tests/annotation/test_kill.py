@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from annotation.models import Campaign, Dataset, Import, Item, Rating
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
-from tests.workers import kill, long_after, wait_for_workers, waits_for_a_lock, working
+from tests.workers import kill, locked_table, long_after, wait_for_workers, waits_for_a_lock, working
 
 ITEMS = 50_000  # more than one transaction stages
 DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on minu pakk {n}? {'Ootan. ' * 8}\n" for n in range(ITEMS))
@@ -62,23 +63,24 @@ def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: p
     boris = cast.client("boris")
     nothing = shown(boris)
     file_import = started(cast, "dataset", DIALOGUES, {"name": "Parcels"})
-    with working() as doomed:
+    with locked_table("annotation_item"), working() as doomed:
         wait_for_workers(lambda: held(file_import))
         kill(doomed)
     assert shown(boris) == nothing
     left_to_the_sweep(file_import)
-    with working() as doomed:
+    with locked_table("accounts_auditentry"), working() as doomed:  # written when all items are there
         wait_for_workers(lambda: staged() > 0)
         kill(doomed)
-    assert 0 < staged() < ITEMS and shown(boris) == nothing
+    assert 0 < staged() <= ITEMS and shown(boris) == nothing
     left_to_the_sweep(file_import)
-    with working() as doomed:
+    with working() as doomed, ExitStack() as held_up:
         wait_for_workers(lambda: Import.objects.get(pk=file_import.pk).state == "stored")
         dataset = Dataset.objects.get(file_import=file_import)
         assert (dataset.items.count(), Item.objects.filter(dataset__file_import=file_import).count()) == (ITEMS, ITEMS)
         assert shown(boris) != nothing
 
         target = {"dataset": dataset.pk, "rubric_version": make.rubric(cast.kassa).pk}
+        held_up.enter_context(locked_table("annotation_rating"))
         ratings = started(cast, "ratings", RATINGS, target)
         wait_for_workers(lambda: held(ratings))
         kill(doomed)

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.cast import Cast
 from tests.workers import wait_for_workers
 
+expect.set_options(timeout=20_000)  # on a busy machine a page takes longer than the five seconds that are usual
 VisitAs = Callable[[str, str], Page]
 BUSY = """
 SELECT count(*) FROM pg_stat_activity
@@ -42,7 +43,7 @@ def visit_as(context: BrowserContext, live_server: Any, cast: Cast) -> Iterator[
     yield opened
     for page in context.pages:
         page.close()
-    wait_for_workers(_answered, seconds=10)
+    wait_for_workers(_answered, seconds=60)
 
 
 def _answered() -> bool:

@@ -145,7 +145,7 @@ def test_a_silent_server_is_waited_for_no_longer_than_said(bench: Client, line: 
         started = time.monotonic()
         with pytest.raises(panelbench_client.Unreachable, match="longer timeout"):
             hurried.make_panel("Estonian")
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30
 
 
 def test_nobody_there_is_said() -> None:

@@ -120,7 +120,7 @@ def test_many_questions_share_one_connection(endpoint: Endpoint, provider: Runni
             await asyncio.gather(*(put(connection) for _ in range(64)))
             return time.perf_counter() - started
 
-    assert asyncio.run(scenario()) < 3
+    assert asyncio.run(scenario()) < 10  # one after the other they take 13 s
     assert provider.control()["peak_in_flight"] > 32
 
 
@@ -153,7 +153,7 @@ def test_a_slow_reply_is_given_up_at_the_deadline(endpoint: Endpoint) -> None:
     started = time.perf_counter()
     error = failure(endpoint, "sim-steady:slow", timeout=0.3)
     assert isinstance(error, ProviderUnavailable) and "0.3 seconds" in error.reason
-    assert time.perf_counter() - started < 2
+    assert time.perf_counter() - started < 8  # the reply comes after ten
 
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:

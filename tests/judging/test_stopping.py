@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -26,12 +27,18 @@ IN_FLIGHT = 8
 
 @pytest.fixture
 def asked(cast: Cast, provider: RunningProvider) -> dict[str, Any]:
-    """What a run is about whose replies take three seconds."""
-    provider.control(latency=3)
+    """What a run is about whose replies come when the test says so."""
+    provider.control(latency=600)
     judge = judges.declare(
         project=cast.kassa, name="Slow", provider="simulated", model="sim-steady", concurrency=IN_FLIGHT
     )
     return {"judge": judge, "dataset": make.dataset(cast.kassa, 60), "rubric_version": make.rubric(cast.kassa)}
+
+
+def let_replies_come(provider: RunningProvider) -> None:
+    """Three seconds after the signal: long enough for the worker to hear of it, and to send more if it did not."""
+    time.sleep(3)
+    provider.control(latency=0)
 
 
 def holds_what_was_paid_for(run: JudgeRun, provider: RunningProvider, *, requests: int) -> None:
@@ -51,6 +58,7 @@ def test_a_worker_that_is_told_to_end_sends_nothing_more_and_stores_what_comes(
         tasks.enqueue_run(run.pk)
         wait_for_workers(lambda: provider.control()["in_flight"] == IN_FLIGHT)
         worker.send_signal(signal.SIGTERM)
+        let_replies_come(provider)
         worker.wait(60)
     holds_what_was_paid_for(run, provider, requests=IN_FLIGHT)
     assert run.calls.filter(state="waiting").count() == 60 - IN_FLIGHT
@@ -66,6 +74,7 @@ def test_a_command_that_is_told_to_end_stores_what_comes_and_pauses(
     ) as here:
         wait_for_workers(lambda: provider.control()["in_flight"] == IN_FLIGHT)
         here.send_signal(signal.SIGTERM)
+        let_replies_come(provider)
         _, complaints = here.communicate(timeout=60)
     assert b"Interrupted at the command line" in complaints
     run = JudgeRun.objects.get()

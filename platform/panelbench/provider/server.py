@@ -10,6 +10,7 @@ import re
 import struct
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from ipaddress import ip_address
@@ -176,6 +177,7 @@ class SimulatedProvider:
         self.seed = seed
         self.latency = latency
         self.slowness = 10.0
+        self._changed = asyncio.Event()  # by `_control`
         self.rates = dict(rates or {})
         self.required_key = ""
         self.dearer = 0
@@ -246,6 +248,8 @@ class SimulatedProvider:
         for name in ("latency", "slowness", "rates", "required_key", "dearer", "retry_after", "limits"):
             setattr(self, name, settings.get(name, getattr(self, name)))
         self._scripted.extend(scripted)
+        self._changed.set()
+        self._changed = asyncio.Event()
         return Response({"simulated": True, **self.counts.as_json()})
 
     async def _complete(self, request: Request) -> Response:
@@ -270,7 +274,7 @@ class SimulatedProvider:
             kind = None
         if kind in ("slow", "dropped", "not_json"):  # billed, although the client gets no usable reply
             self._bill(body, _chat_completion(body, model, self._completed(body, model, None, request), self._hidden))
-        await asyncio.sleep(self.slowness if kind == "slow" else self.latency)
+        await self._delay(kind)
         if kind == "dropped":
             raise _Dropped
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
@@ -279,6 +283,15 @@ class SimulatedProvider:
         if kind and (failure := error(kind, key=key, retry_after=self.retry_after)):
             return failure
         return self._reply(body, model, kind, request)
+
+    async def _delay(self, kind: str | None) -> None:
+        """Wait as long as a reply takes; a change of that holds for the requests in flight too."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        while (left := started + (self.slowness if kind == "slow" else self.latency) - clock()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
 
     def _reply(self, body: dict[str, Any], model: str, kind: str | None, request: Request) -> Response:
         if body.get("stream"):

@@ -1,4 +1,4 @@
-"""A thousand random tables at the edges through the statistics; ``bench/fuzz_stats.py`` says what is looked for."""
+"""Five hundred random tables at the edges through the statistics; ``bench/fuzz_stats.py`` says what is looked for."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ pytestmark = pytest.mark.slow
 
 
 def test_no_table_gives_a_traceback_or_a_number_outside_its_range() -> None:
-    found = check_in_processes(1000, seed=1, workers=2)
+    found = check_in_processes(500, seed=1, workers=2)
     assert found.failures == []
-    assert found.tables == 1000
-    assert found.refused < 100
-    assert found.defined > 10_000
+    assert found.tables == 500
+    assert found.refused < 50
+    assert found.defined > 5_000
     assert len(found.statistics) > 45
 
 
