@@ -29,7 +29,8 @@ class DeskDutySerializer(serializers.Serializer[leasing.DeskDuty]):
     language = serializers.CharField()
     paused = serializers.BooleanField()
     done = serializers.IntegerField()
-    total = serializers.IntegerField()
+    total = serializers.IntegerField(help_text="The even share of the items; `done` may exceed it.")
+    left = serializers.IntegerField(help_text="The items that may still be offered.")
 
 
 class TurnSerializer(serializers.Serializer[presentation.TurnShown]):

@@ -63,15 +63,21 @@ class LeaseLost(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An annotator's progress in a duty, in items; ``total`` is their even share, or less if fewer items are left."""
+    """An annotator's progress in a duty, in items; ``total`` is their even share, which they may exceed."""
 
     done: int
     total: int
 
+    @property
+    def extra(self) -> int:
+        """The items beyond the share."""
+        return max(0, self.done - self.total)
+
 
 @dataclass(frozen=True, slots=True)
-class DeskDuty:
-    """A duty as its annotator sees it; ``has_open_item``: they have leased an item in it."""
+class DeskDuty(Progress):
+    """A duty as its annotator sees it; ``has_open_item``: they have leased an item in it; ``left``: the items that they
+    may still be offered, those that others hold now among them."""
 
     pk: int
     name: str
@@ -82,8 +88,7 @@ class DeskDuty:
     language_name: str
     paused: bool
     has_open_item: bool
-    done: int
-    total: int
+    left: int
 
 
 def duties(user: User) -> list[DeskDuty]:
@@ -112,8 +117,6 @@ def _count(rows: QuerySet[Any], column: str, counting: Count = Count("pk")) -> C
 
 
 def _desk_duty(duty: Any) -> DeskDuty:
-    left = duty.left + duty.has_open_item
-    even = _even_share(items=duty.items, overlap=duty.overlap, seats=duty.seats)
     return DeskDuty(
         pk=duty.pk,
         name=duty.name,
@@ -124,8 +127,9 @@ def _desk_duty(duty: Any) -> DeskDuty:
         language_name=languages.endonym(duty.panel.language) if duty.panel.language else "",
         paused=duty.campaign.state == Campaign.State.PAUSED,
         has_open_item=duty.has_open_item,
+        left=duty.left + duty.has_open_item,
         done=duty.done,
-        total=duty.done + (left if duty.done >= even else min(left, even - duty.done)),
+        total=_even_share(items=duty.items, overlap=duty.overlap, seats=duty.seats),
     )
 
 
@@ -138,7 +142,7 @@ def desk_progress(*, duty: Duty, annotator: Annotator) -> Progress:
     done = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.SUBMITTED).count()
     items = Selection.objects.filter(duty=duty).count()
     seats = PanelSeat.objects.filter(panel=duty.panel_id).count()
-    return Progress(done=done, total=max(_even_share(items=items, overlap=duty.overlap, seats=seats), done + 1))
+    return Progress(done=done, total=_even_share(items=items, overlap=duty.overlap, seats=seats))
 
 
 def duty_and_annotator(*, user: User, duty: int) -> tuple[Duty, Annotator]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import wraps
 from http import HTTPStatus
 from typing import Any, Literal
@@ -86,8 +85,7 @@ def assignment_with_key(request: HttpRequest, key: UUID) -> Assignment:
 @never_cache
 def duties_view(request: HttpRequest) -> HttpResponse:
     """The user's duties."""
-    shown = [{**asdict(duty), "url": reverse("desk_duty", args=[duty.pk])} for duty in leasing.duties(request.user)]
-    return render(request, "annotation/home.html", {"title": _("Your duties"), "duties": shown})
+    return render(request, "annotation/home.html", {"title": _("Your duties"), "duties": leasing.duties(request.user)})
 
 
 @pages_and_forms
@@ -108,7 +106,7 @@ def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
         return offer_page(request, reverse("desk_duty", args=[duty]), own_duty, offer="next")
     undo = undo_url(service.last_submitted(duty=own_duty, annotator=annotator))
     done = next(mine for mine in leasing.duties(request.user) if mine.pk == duty)
-    state = "finished" if done.done >= done.total else "waiting"
+    state = "waiting" if done.left else "finished"
     return render(request, "annotation/done.html", {"duty": done, "state": state, "can_undo": undo})
 
 

@@ -302,13 +302,24 @@ def test_the_first_page_lists_ones_duties_and_how_far_they_are(cast: Cast) -> No
 def test_who_did_their_share_goes_on_while_something_is_left(cast: Cast) -> None:
     others = [scene.member(cast, name) for name in ("Piret", "Kaur", "Liis")]
     work = scene.duty(cast, items=4, overlap=1, seated=others)
-    told = []
+    progress = []
     for _item in range(4):
         assignment = scene.taken(cast, work)
         assert assignment.key
         service.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=1)
-        told.append(next((each.done, each.total) for each in leasing.duties(cast.maarika)))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+        progress.append(next((mine.done, mine.total, mine.extra, mine.left) for mine in leasing.duties(cast.maarika)))
+    assert progress == [(1, 1, 0, 3), (2, 1, 1, 2), (3, 1, 2, 1), (4, 1, 3, 0)]
+
+
+def test_every_page_shows_the_same_progress(cast: Cast) -> None:
+    work = scene.duty(cast, items=6, overlap=1, seated=[scene.member(cast, "Piret")])
+    maarika = cast.client("maarika")
+    for words in ("0 of 3 done", "1 of 3 done", "2 of 3 done", "3 of 3 done", "3 of 3 done, and 1 more"):
+        address = scene.next_page(maarika, work)
+        for page in (maarika.get(address), maarika.get("/desk/")):
+            text = page.content.decode().replace("\u2068", "").replace("\u2069", "")
+            assert f">{words}<" in text.replace("\n", "")
+        maarika.post(f"{address}submit/", FULL)
 
 
 def test_the_api_serves_the_desk_as_blind_as_the_page(cast: Cast) -> None:

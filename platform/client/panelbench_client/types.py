@@ -486,6 +486,7 @@ class DeskDuty(TypedDict):
     paused: bool
     done: int
     total: int
+    left: int
 
 
 class Disagreement(TypedDict):
