@@ -153,6 +153,24 @@ def item_columns(campaign: Campaign) -> list[str]:
     return [*PLAIN, *(f"{ATTRIBUTE}{key}" for key in sorted(keys))]
 
 
+def rule_in_words(rule: Mapping[str, Any]) -> str:
+    """A stored rule as a sentence for the page of its selection."""
+    kind = rule.get("kind")
+    if kind == "duty":
+        sentence = _("The items of the duty “%(duty)s”, wave %(wave)d.") if "wave" in rule else ""
+        return (sentence or _("The items of the duty “%(duty)s”.")) % rule
+    if kind == "list":
+        return _("A list of %d ids.") % len(rule["items"])
+    fits = "; ".join(f"{column} = {', '.join(values)}" for column, values in rule["filter"].items())
+    narrowed = _("Only items with %s.") % fits if fits else ""
+    if kind == "filter":
+        return narrowed or _("Every item.")
+    unit = _("scenarios") if rule["unit"] == "scenario" else _("items")
+    by = " x ".join(column.removeprefix(ATTRIBUTE) for column in rule["by"])
+    drawn = _("%(n)d %(unit)s of every %(by)s, at random.") if by else _("%(n)d %(unit)s, at random.")
+    return f"{drawn % {'n': rule['n'], 'unit': unit, 'by': by}} {narrowed}".strip()
+
+
 # --- rules ------------------------------------------------------------------------------------------------------------
 def checked_rule(campaign: Campaign, rule: Mapping[str, Any]) -> dict[str, Any]:
     """The rule with its defaults filled in and a duty by its name; refuses what it can't mean."""

@@ -7,9 +7,10 @@ from annotation.api import datasets as dataset_routes
 from annotation.api import imports as import_routes
 from annotation.api import panels as panel_routes
 from annotation.api import rubrics as rubric_routes
+from annotation.api import selections as selection_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
-from annotation.views import campaigns, datasets, imports, panels, rubrics
+from annotation.views import campaigns, datasets, imports, panels, rubrics, selections
 
 pages = [
     *desk.pages,
@@ -63,6 +64,11 @@ pages = [
         "p/<slug:project>/campaigns/<int:campaign>/duties/<int:duty>/take-back/",
         campaigns.take_back_duty_view,
         name="duty_take_back",
+    ),
+    path("p/<slug:project>/campaigns/<int:campaign>/selections/new/", selections.new_selection, name="selection_new"),
+    path("p/<slug:project>/selections/<int:selection>/", selections.selection_page, name="selection"),
+    path(
+        "p/<slug:project>/selections/<int:selection>/remove/", selections.remove_selection_view, name="selection_remove"
     ),
     path("p/<slug:project>/panels/", panels.panels_page, name="panels"),
     path("p/<slug:project>/panels/<int:panel>/", panels.panel_page, name="panel"),
@@ -172,6 +178,21 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/progress/",
         campaign_routes.CampaignProgress.as_view(),
         name="api_campaign_progress",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/selections/",
+        selection_routes.Selections.as_view(),
+        name="api_selections",
+    ),
+    path(
+        "projects/<slug:project>/selections/<int:selection>/",
+        selection_routes.SelectionDetail.as_view(),
+        name="api_selection",
+    ),
+    path(
+        "projects/<slug:project>/selections/<int:selection>/items/",
+        selection_routes.SelectionItems.as_view(),
+        name="api_selection_items",
     ),
     path("projects/<slug:project>/panels/", panel_routes.Panels.as_view(), name="api_panels"),
     path("projects/<slug:project>/panels/<int:panel>/seats/", panel_routes.Seats.as_view(), name="api_seats"),

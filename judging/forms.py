@@ -137,6 +137,13 @@ class PreviewForm(MaterialForm):
 class RunForm(MaterialForm):
     """What a judge is to rate, how often, and at what cost at most."""
 
+    selection = forms.ModelChoiceField(
+        label=_("Selection"),
+        queryset=ItemSelection.objects.none(),
+        required=False,
+        empty_label=_("All items"),
+        help_text=_("A part of the dataset's items, drawn on the page of a campaign."),
+    )
     repeats = forms.IntegerField(
         label=_("Repeats"),
         min_value=1,
@@ -152,6 +159,13 @@ class RunForm(MaterialForm):
         required=False,
         help_text=_("The run pauses before it spends more. Leave empty for no limit."),
     )
+
+    field_order = ("dataset", "rubric_version", "selection", "repeats", "budget")
+
+    def __init__(self, *args: Any, project: Project, user: User, **options: Any) -> None:
+        super().__init__(*args, project=project, user=user, **options)
+        drawn = ItemSelection.objects.visible_to(user).filter(campaign__project=project)
+        self.fields["selection"].queryset = drawn  # type: ignore[attr-defined]
 
 
 FACTOR_NAMES = {

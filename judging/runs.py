@@ -576,7 +576,7 @@ class ListedRun:
 
 def list_runs(runs: QuerySet[JudgeRun]) -> list[ListedRun]:
     """The newest runs first, at most ``MOST_LISTED``, each with its counts of calls; one query."""
-    counted = runs.select_related("judge", "dataset", "rubric_version__rubric").annotate(
+    counted = runs.select_related("judge", "dataset", "selection", "rubric_version__rubric").annotate(
         planned=Count("calls"),
         done=Count("calls", filter=Q(calls__state__in=DONE)),
         failed=Count("calls", filter=Q(calls__state=Call.State.FAILED)),

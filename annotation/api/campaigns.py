@@ -16,7 +16,7 @@ from accounts import access
 from accounts.inputs import is_storable
 from accounts.models import Project, User
 from annotation import allocation, campaigns
-from annotation.models import Campaign, Criterion, Dataset, Duty, Panel, RubricVersion
+from annotation.models import Campaign, Criterion, Dataset, Duty, ItemSelection, Panel, RubricVersion
 
 LARGEST_ID = 2**63 - 1
 SEEDS = {"min_value": -(2**63), "max_value": LARGEST_ID}
@@ -71,6 +71,14 @@ class DutySerializer(serializers.Serializer[Duty]):
     keep_names = serializers.BooleanField(
         required=False, write_only=True, help_text="Annotators may see generators' names that the items show."
     )
+    selection = serializers.IntegerField(
+        source="chosen_id",
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=LARGEST_ID,
+        help_text="The panel rates only the items of this selection of the campaign.",
+    )
     again = serializers.BooleanField(
         required=False, write_only=True, help_text="The same people rate items again that they have in another duty."
     )
@@ -105,7 +113,8 @@ def _of(user: User, slug: str) -> tuple[Project, QuerySet[Campaign]]:
     return project, Campaign.objects.visible_to(user).filter(project=project)
 
 
-def _campaign(user: User, slug: str, pk: int) -> Campaign:
+def campaign_in_project(user: User, slug: str, pk: int) -> Campaign:
+    """The campaign with its dataset, rubric version and project, or 404."""
     return get_object_or_404(_of(user, slug)[1].select_related("dataset", "rubric_version", "project"), pk=pk)
 
 
@@ -137,14 +146,14 @@ class CampaignDetail(APIView):
     @extend_schema(responses=CampaignSerializer)
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """One campaign."""
-        return Response(CampaignSerializer(_campaign(request.user, project, campaign)).data)
+        return Response(CampaignSerializer(campaign_in_project(request.user, project, campaign)).data)
 
 
 class CampaignState(APIView):
     @extend_schema(request=StateSerializer, responses=CampaignSerializer)
     def post(self, request: Request, project: str, campaign: int) -> Response:
         """Pause a campaign, open it again, or close it permanently."""
-        current_campaign = _campaign(request.user, project, campaign)
+        current_campaign = campaign_in_project(request.user, project, campaign)
         serializer = StateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         moved = campaigns.move(
@@ -157,7 +166,7 @@ class CampaignDataset(APIView):
     @extend_schema(request=ExtensionSerializer, responses=CampaignSerializer)
     def post(self, request: Request, project: str, campaign: int) -> Response:
         """Continue the campaign with a later version of the dataset. Ratings, assignments and selections are kept."""
-        current_campaign = _campaign(request.user, project, campaign)
+        current_campaign = campaign_in_project(request.user, project, campaign)
         serializer = ExtensionSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         mine = Dataset.objects.visible_to(request.user).filter(project=current_campaign.project_id)
@@ -173,7 +182,7 @@ class HandOut(APIView):
     @extend_schema(request=None, responses=HandedOutSerializer)
     def post(self, request: Request, project: str, campaign: int) -> Response:
         """Assign the items that a later version of the dataset added: one more wave in every duty."""
-        current_campaign = _campaign(request.user, project, campaign)
+        current_campaign = campaign_in_project(request.user, project, campaign)
         created = allocation.hand_out(campaign=current_campaign, actor=request.user)
         return Response(HandedOutSerializer({"assignments": created}).data)
 
@@ -185,17 +194,19 @@ class Duties(generics.ListCreateAPIView[Duty]):
     queryset = Duty.objects.none()
 
     def get_queryset(self) -> QuerySet[Duty]:
-        campaign = _campaign(self.request.user, self.kwargs["project"], self.kwargs["campaign"])
+        campaign = campaign_in_project(self.request.user, self.kwargs["project"], self.kwargs["campaign"])
         return Duty.objects.filter(campaign=campaign).prefetch_related("criteria")
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        campaign = _campaign(request.user, kwargs["project"], kwargs["campaign"])
+        campaign = campaign_in_project(request.user, kwargs["project"], kwargs["campaign"])
         serializer = DutySerializer(data=request.data, campaign=campaign)
         serializer.is_valid(raise_exception=True)
         chosen = dict(serializer.validated_data)
         mine = Panel.objects.visible_to(request.user).filter(project=campaign.project_id)
         panel = get_object_or_404(mine, pk=chosen.pop("panel_id"))
-        duty = allocation.allocate(campaign=campaign, panel=panel, actor=request.user, **chosen)
+        wanted = chosen.pop("chosen_id", None)
+        selection = get_object_or_404(ItemSelection, campaign=campaign, pk=wanted) if wanted else None
+        duty = allocation.allocate(campaign=campaign, panel=panel, selection=selection, actor=request.user, **chosen)
         return Response(DutySerializer(duty).data, status=status.HTTP_201_CREATED)
 
 
@@ -203,5 +214,5 @@ class CampaignProgress(APIView):
     @extend_schema(responses=DutyProgressSerializer(many=True))
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """The progress of every duty and of every annotator in it, by pseudonym."""
-        current_campaign = _campaign(request.user, project, campaign)
+        current_campaign = campaign_in_project(request.user, project, campaign)
         return Response(DutyProgressSerializer(campaigns.progress(current_campaign), many=True).data)

@@ -18,7 +18,7 @@ from accounts import access, refusals
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import allocation, campaigns
-from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, Panel, RubricVersion
+from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, ItemSelection, Panel, RubricVersion
 from annotation.views import import_page
 
 MOST_SKIPS = 200  # of the newest, on the page of a campaign
@@ -60,11 +60,13 @@ class DutyForm(forms.Form):
     criteria = CriterionChoice(label=gettext_lazy("Criteria"), queryset=Criterion.objects.none())
     again = forms.BooleanField(label=gettext_lazy("The same people rate the same items again"), required=False)
 
-    def __init__(self, posted: Any, *, campaign: Campaign, panel: Panel) -> None:
-        self.panel, self.campaign = panel, campaign
-        self.size = allocation.size(dataset=campaign.dataset, panel=panel, overlap=1)
+    def __init__(
+        self, posted: Any, *, campaign: Campaign, panel: Panel, selection: ItemSelection | None = None
+    ) -> None:
+        self.panel, self.campaign, self.selection = panel, campaign, selection
+        self.size = allocation.size(dataset=campaign.dataset, panel=panel, overlap=1, selection=selection)
         criteria = campaign.rubric_version.criteria.order_by("position")
-        items = allocation.items_for(dataset=campaign.dataset, panel=panel)
+        items = allocation.items_for(dataset=campaign.dataset, panel=panel, selection=selection)
         self.duties = list(allocation.duties_on(campaign=campaign, panel=panel, items=items))
         initial = {
             "takes_part": bool(self.size.items and self.size.seats and not self.duties),
@@ -93,6 +95,7 @@ class DutyForm(forms.Form):
             overlap=chosen["overlap"],
             criteria=list(chosen["criteria"]),
             again=chosen.get("again", False),
+            selection=self.selection,
         )
 
     @property
@@ -155,6 +158,7 @@ def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
         "campaign": shown,
         "progress": campaigns.progress(shown),
         "skips": campaigns.skips(shown)[:MOST_SKIPS],
+        "selections": ItemSelection.objects.filter(campaign=shown).annotate(items_count=Count("selected")),
         "moves": campaigns.MOVES[Campaign.State(shown.state)],
         **_new_items(shown),
     }
@@ -233,8 +237,11 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     current_project, visible_campaigns = _campaigns(request, project)
     opened = get_object_or_404(visible_campaigns, pk=campaign)
     posted = request.POST if request.method == "POST" else None
+    own = ItemSelection.objects.filter(campaign=opened)
+    wanted = request.GET.get("selection", "")
+    selection = get_object_or_404(own, pk=import_page.key(wanted)) if wanted else None
     shares = [
-        DutyForm(posted, campaign=opened, panel=panel)
+        DutyForm(posted, campaign=opened, panel=panel, selection=selection)
         for panel in Panel.objects.visible_to(request.user).filter(project=current_project)
     ]
     is_sound = request.method == "POST" and all(form.is_sound for form in shares)
@@ -245,6 +252,8 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
         "title": _("Who rates what"),
         "project": current_project,
         "campaign": opened,
+        "selection": selection,
+        "selections": own,
         "shares": shares,
         "names_shown": shown,
         "keeps_names": bool(shown) and allocation.keeps_names(opened.dataset),

@@ -19,7 +19,7 @@ from accounts.inputs import holds_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.api.campaigns import LARGEST_ID
-from annotation.models import Dataset, RubricVersion
+from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
@@ -34,6 +34,14 @@ class ChosenRunSerializer(StrictSerializer):
     judge = serializers.IntegerField(source="judge_id", min_value=1, max_value=LARGEST_ID)
     dataset = serializers.IntegerField(source="dataset_id", min_value=1, max_value=LARGEST_ID)
     rubric_version = serializers.IntegerField(source="rubric_version_id", min_value=1, max_value=LARGEST_ID)
+    selection = serializers.IntegerField(
+        source="selection_id",
+        min_value=1,
+        max_value=LARGEST_ID,
+        allow_null=True,
+        default=None,
+        help_text="Only the items of this selection of a campaign on the dataset are rated.",
+    )
     repeats = serializers.IntegerField(min_value=1, max_value=runs.MAX_REPEATS, default=1)
     budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
 
@@ -211,10 +219,12 @@ def _chosen(request: Request, slug: str, serializer: ChosenRunSerializer) -> dic
     values, user = serializer.validated_data, request.user
     project, judges = judges_in(user, slug)
     versions = RubricVersion.objects.visible_to(user).filter(rubric__project=project)
+    selected = ItemSelection.objects.visible_to(user).filter(campaign__project=project)
     return {
         "judge": get_object_or_404(judges, pk=values["judge_id"]),
         "dataset": get_object_or_404(Dataset.objects.visible_to(user), project=project, pk=values["dataset_id"]),
         "rubric_version": get_object_or_404(versions, pk=values["rubric_version_id"]),
+        "selection": get_object_or_404(selected, pk=values["selection_id"]) if values["selection_id"] else None,
         "repeats": values["repeats"],
         "budget": values["budget"],
     }

@@ -31,7 +31,7 @@ def _find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeRu
     current_project = access.require(user=request.user, slug=project)
     judge_runs = JudgeRun.objects.visible_to(request.user).filter(project=current_project)
     return current_project, judge_runs.select_related(
-        "project", "judge", "dataset", "rubric_version__rubric", "created_by"
+        "project", "judge", "dataset", "selection", "rubric_version__rubric", "created_by"
     )
 
 
@@ -72,7 +72,7 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
             else:
                 show_refusal(form, refused)
     if "forecast" in context:
-        about = {name: form.cleaned_data[name] for name in ("dataset", "rubric_version")}
+        about = {name: form.cleaned_data[name] for name in ("dataset", "rubric_version", "selection")}
         context |= {"planned": runs.planned(judge=chosen_judge, **about), "key": uuid4().hex}
     context |= {"price": spending.price(chosen_judge), "simulated": chosen_judge.simulated}
     return render(request, "judging/run_start.html", context)

@@ -166,3 +166,45 @@ class TestRefusals:
         allocation.take_back_duty(duty=duty)
         selections.remove_selection(selection=selection)
         assert not SelectedItem.objects.exists()
+
+
+@pytest.mark.django_db
+class TestThroughHTTP:
+    def test_the_page_counts_and_then_stores_what_it_counted(self, cast: Cast, campaign: Campaign) -> None:
+        browser = cast.client("boris")
+        address = f"/p/{cast.kassa.slug}/campaigns/{campaign.pk}/selections/new/"
+        fields = {"name": "Twenty", "kind": "draw", "n": "3", "by": ["language", "attribute:domain"], "unit": "item"}
+        counted = browser.post(address, {**fields, "filter": "generator = atlas", "preview": "1"})
+        assert not ItemSelection.objects.exists()
+        assert [stratum.available for stratum in counted.context["strata"]] == [4, 4, 4, 6, 6, 6]
+        seed = counted.context["form"].data["seed"]
+        stored = browser.post(address, {**fields, "filter": "generator = atlas", "seed": seed})
+        selection = ItemSelection.objects.get()
+        assert (stored["Location"], selection.seed) == (f"/p/{cast.kassa.slug}/selections/{selection.pk}/", int(seed))
+        page = browser.get(stored["Location"])
+        assert "3 items of every language x domain" in page.content.decode()
+        refused = browser.post(address, {**fields, "filter": "colour = red", "name": "Other"})
+        assert "have no “colour”" in refused.content.decode()
+
+    def test_the_api_draws_lists_and_removes(self, cast: Cast, campaign: Campaign) -> None:
+        browser = cast.client("boris")
+        base = f"/api/v1/projects/{cast.kassa.slug}"
+        body = {"name": "Ten", "rule": {"kind": "draw", "n": 5, "by": ["generator"]}, "seed": 4}
+        made = browser.post(f"{base}/campaigns/{campaign.pk}/selections/", body, content_type="application/json")
+        assert made.status_code == 201
+        assert made.json()["strata"][0] == {"name": "atlas", "available": 30, "chosen": 5, "items": 5}
+        there = f"{base}/selections/{made.json()['id']}/"
+        items = browser.get(f"{there}items/").json()["results"]
+        assert (len(items), {item["probability"] for item in items}) == (10, {5 / 30})
+        panel = panels.create(project=cast.kassa, name="Everyone")
+        share = {"panel": panel.pk, "overlap": 1, "selection": made.json()["id"]}
+        duty = browser.post(f"{base}/campaigns/{campaign.pk}/duties/", share, content_type="application/json")
+        assert (duty.status_code, duty.json()["selection"]) == (201, made.json()["id"])
+        assert browser.delete(there).status_code == 409
+        assert Selection.objects.filter(duty=duty.json()["id"]).count() == 10
+        wrong = browser.post(
+            f"{base}/campaigns/{campaign.pk}/selections/",
+            {"name": "X", "rule": {"kind": "draw"}},
+            content_type="application/json",
+        )
+        assert (wrong.status_code in (409, 422), set(wrong.json()["fields"])) == (True, {"n"})

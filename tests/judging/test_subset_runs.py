@@ -10,6 +10,7 @@ from annotation import selections
 from annotation.imports import storage
 from annotation.models import Campaign, ItemSelection
 from judging import runs
+from judging.models import JudgeRun
 from tests import make
 from tests.cast import Cast
 from tests.judging.test_continuing import asked
@@ -93,3 +94,20 @@ def test_another_datasets_selection_is_refused(cast: Cast, provider: RunningProv
     other = make.dataset(cast.kassa, 2, name="Other")
     with pytest.raises(Refused, match="does not have the items of the selection “Pilot”"):
         runs.start_judge_run(**about(cast, campaign, dataset=other, selection=selected(campaign)))  # type: ignore[arg-type]
+
+
+def test_page_and_api_start_a_run_over_a_selection(cast: Cast, provider: RunningProvider, campaign: Campaign) -> None:
+    selection, judge, boris = selected(campaign), declared(cast), cast.client("boris")
+    about = {"dataset": campaign.dataset_id, "rubric_version": campaign.rubric_version_id, "selection": selection.pk}
+    address = f"/p/kassa/judges/{judge.pk}/runs/new/"
+    page = boris.get(address, {**about, "repeats": "1"})
+    assert page.context["forecast"].calls == 2
+    started = boris.post(address, {**about, "repeats": "1", "key": "a"})
+    run = JudgeRun.objects.get()
+    assert (started.status_code, run.selection, len(asked(run))) == (302, selection, 2)
+    assert "Pilot" in boris.get(started["Location"]).content.decode()
+    body = {**about, "judge": judge.pk, "repeats": 2, "again": True}
+    made = boris.post("/api/v1/projects/kassa/runs/", body, content_type="application/json")
+    assert (made.status_code, made.json()["selection"], made.json()["progress"]["planned"]) == (201, selection.pk, 4)
+    foreign = boris.post("/api/v1/projects/kassa/runs/", {**body, "selection": 10**9}, content_type="application/json")
+    assert foreign.status_code == 404

@@ -20,7 +20,7 @@ from django.db import connection
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.models import Dataset, RubricVersion
+from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import calls, judges, runs, tasks, work_sessions
 from judging.models import Judge, JudgeRun
 
@@ -37,6 +37,7 @@ class Command(BaseCommand):
         parser.add_argument("--project", required=True, metavar="P", help="the project's address, as in /p/ADDRESS/")
         parser.add_argument("--dataset", required=True, metavar="D", help='a name (its newest version) or "name v2"')
         parser.add_argument("--rubric", required=True, metavar="R", help='a key (its newest version) or "key v2"')
+        parser.add_argument("--selection", metavar="S", help="only the items of this selection of a campaign")
         parser.add_argument("--repeats", type=int, default=1, metavar="N")
         parser.add_argument("--budget", type=money, metavar="USD", help="pause before more than this is spent")
         again = "ask, and pay, again where an earlier run of the judge has a reply; otherwise that reply is used"
@@ -128,7 +129,7 @@ def _started(options: dict[str, Any]) -> tuple[int, JudgeRun]:
         raise Refused(f"There is no project at /p/{options['project']}/.")
     dataset, rubric_version = chosen_dataset(project, options["dataset"]), chosen_rubric(project, options["rubric"])
     about: dict[str, Any] = {"judge": _judge(project, options), "dataset": dataset, "rubric_version": rubric_version}
-    about["repeats"] = options["repeats"]
+    about |= {"repeats": options["repeats"], "selection": _selection(project, dataset, options["selection"])}
     runs.refuse_unfit(**about, budget=options["budget"])
     answered = runs.forecast(**about).answered
     return answered, runs.start_judge_run(**about, budget=options["budget"], again=options["again"])
@@ -158,6 +159,19 @@ def chosen_dataset(project: Project, named: str) -> Dataset:
     if dataset is None:
         raise Refused(f"There is no dataset {named!r} in {project.slug}.")
     return dataset
+
+
+def _selection(project: Project, dataset: Dataset, name: str | None) -> ItemSelection | None:
+    """The newest selection of that name of a campaign on the dataset."""
+    if name is None:
+        return None
+    parts = Dataset.objects.parts_of(dataset)
+    there = ItemSelection.objects.filter(campaign__project=project, campaign__dataset__in=parts)
+    selection = there.filter(name=name).order_by("-pk").first()
+    if selection is None:
+        there_are = ", ".join(there.values_list("name", flat=True)) or "none"
+        raise Refused(f"No campaign on {dataset} has a selection {name!r} (there are: {there_are}).")
+    return selection
 
 
 def chosen_rubric(project: Project, named: str) -> RubricVersion:

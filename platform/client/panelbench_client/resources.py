@@ -138,6 +138,35 @@ class CampaignMethods(ServerConnection):
         """Assign the items that a later version of the dataset added."""
         return cast(types.HandedOut, self.json("POST", self.at("campaigns/{}/hand-out/", campaign)))
 
+    # --- selections -------------------------------------------------------------------------------------------------
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/selections/")
+    def selections(self, campaign: int) -> Iterator[types.Selection]:
+        """The selections of a campaign's items."""
+        return self.pages(self.at("campaigns/{}/selections/", campaign))
+
+    @operation("POST", "/projects/{project}/campaigns/{campaign}/selections/")
+    def select_items(
+        self, campaign: int, name: str, rule: Mapping[str, Any], *, seed: int | None = None
+    ) -> types.SelectionDetail:
+        """Draw a selection, such as ``{"kind": "draw", "n": 20, "by": ["language", "generator"]}``."""
+        there, body = self.at("campaigns/{}/selections/", campaign), {"name": name, "rule": dict(rule), "seed": seed}
+        return cast(types.SelectionDetail, self.json("POST", there, json=_not_none(body)))
+
+    @operation("GET", "/projects/{project}/selections/{selection}/")
+    def selection(self, selection: int) -> types.SelectionDetail:
+        """One selection with its strata."""
+        return cast(types.SelectionDetail, self.json("GET", self.at("selections/{}/", selection)))
+
+    @operation("DELETE", "/projects/{project}/selections/{selection}/")
+    def remove_selection(self, selection: int) -> None:
+        """Remove a selection that no run and no duty uses."""
+        self.send("DELETE", self.at("selections/{}/", selection))
+
+    @operation("GET", "/projects/{project}/selections/{selection}/items/")
+    def selected_items(self, selection: int) -> Iterator[types.SelectedItem]:
+        """The items of a selection, each with its probability and stratum."""
+        return self.pages(self.at("selections/{}/items/", selection))
+
     # --- panels and duties ------------------------------------------------------------------------------------------
     @operation("GET", "/projects/{project}/panels/")
     def panels(self) -> Iterator[types.Panel]:
@@ -183,8 +212,10 @@ class CampaignMethods(ServerConnection):
         seed: int | None = None,
         keep_names: bool | None = None,
         again: bool | None = None,
+        selection: int | None = None,
     ) -> types.Duty:
-        """Create a duty for a panel: ``overlap`` annotators per item, on some or all criteria."""
+        """Create a duty for a panel: ``overlap`` annotators per item, on some or all criteria, and on all items or
+        those of a ``selection``."""
         fields = {
             "panel": panel,
             "overlap": overlap,
@@ -192,6 +223,7 @@ class CampaignMethods(ServerConnection):
             "seed": seed,
             "keep_names": keep_names,
             "again": again,
+            "selection": selection,
         }
         lists = {"criteria": criteria and list(criteria), "languages": languages and list(languages)}
         there = self.at("campaigns/{}/duties/", campaign)
@@ -280,22 +312,30 @@ class JudgeMethods(ServerConnection):
         budget: str | None = None,
         again: bool = False,
         key: str | None = None,
+        selection: int | None = None,
     ) -> types.RunDetail:
-        """Start a run. ``budget`` is a cap in USD, as text: ``"2.50"``.
+        """Start a run, over all items or those of a ``selection``. ``budget`` is a cap in USD, as text: ``"2.50"``.
 
         Replies of earlier runs of the judge are used; ``again`` asks and pays again. The same ``key`` twice starts only
         one run; without a key the method creates one, so that its own retries are safe.
         """
-        body = _run(judge, dataset, rubric_version, repeats, budget)
+        body = _run(judge, dataset, rubric_version, repeats, budget, selection)
         body |= {"again": again, "key": key or uuid4().hex}
         return cast(types.RunDetail, self.json("POST", self.at("runs/"), json=body, repeatable=True))
 
     @operation("POST", "/projects/{project}/runs/forecast/")
     def forecast_run(
-        self, *, judge: int, dataset: int, rubric_version: int, repeats: int = 1, budget: str | None = None
+        self,
+        *,
+        judge: int,
+        dataset: int,
+        rubric_version: int,
+        repeats: int = 1,
+        budget: str | None = None,
+        selection: int | None = None,
     ) -> types.Forecast:
         """The number of calls, and estimates of tokens and USD, of a run that is not started."""
-        body = _run(judge, dataset, rubric_version, repeats, budget)
+        body = _run(judge, dataset, rubric_version, repeats, budget, selection)
         return cast(types.Forecast, self.json("POST", self.at("runs/forecast/"), json=body, repeatable=True))
 
     @operation("GET", "/projects/{project}/runs/{run}/")
@@ -454,8 +494,10 @@ class JudgeMethods(ServerConnection):
         return self.pages(self.at("verdicts/"), language=language, item=item, **filters)
 
 
-def _run(judge: int, dataset: int, rubric_version: int, repeats: int, budget: str | None) -> dict[str, Any]:
-    about = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
+def _run(
+    judge: int, dataset: int, rubric_version: int, repeats: int, budget: str | None, selection: int | None
+) -> dict[str, Any]:
+    about = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version, "selection": selection}
     return {**about, "repeats": repeats, "budget": budget}
 
 

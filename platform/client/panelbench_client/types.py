@@ -219,6 +219,7 @@ class ChosenRun(TypedDict):
     judge: int
     dataset: int
     rubric_version: int
+    selection: NotRequired[int | None]
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
 
@@ -508,6 +509,7 @@ class Duty(TypedDict):
     overlap: int
     criteria: NotRequired[list[str]]
     seed: NotRequired[int]
+    selection: NotRequired[int | None]
 
 
 class DutyProgress(TypedDict):
@@ -951,6 +953,7 @@ class Run(TypedDict):
     judge: int
     dataset: int
     rubric_version: int
+    selection: NotRequired[int | None]
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
     id: int
@@ -969,6 +972,7 @@ class RunDetail(TypedDict):
     judge: int
     dataset: int
     rubric_version: int
+    selection: NotRequired[int | None]
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
     id: int
@@ -1013,6 +1017,33 @@ class Secret(TypedDict):
     failing_since: Moment | None
     created_at: Moment
     secret: str
+
+
+class SelectedItem(TypedDict):
+    item: str
+    probability: float
+    stratum: str
+
+
+class Selection(TypedDict):
+    id: int
+    campaign: int
+    name: str
+    rule: Json
+    seed: NotRequired[int]
+    items: int
+    created_at: Moment
+
+
+class SelectionDetail(TypedDict):
+    id: int
+    campaign: int
+    name: str
+    rule: Json
+    seed: NotRequired[int]
+    items: int
+    created_at: Moment
+    strata: Json
 
 
 class Settings(TypedDict):
