@@ -146,7 +146,7 @@ def summarise(drawn: Iterable[DrawnItem]) -> list[Stratum]:
     ]
 
 
-def item_columns(campaign: Campaign) -> list[str]:
+def selection_columns(campaign: Campaign) -> list[str]:
     """What items of the campaign can be told apart by: their plain columns, and `attribute:KEY` for each attribute."""
     having = Item.objects.of(campaign.dataset).exclude(attributes={}).order_by().values_list("attributes", flat=True)
     keys = {key for attributes in having.iterator() for key in attributes}
@@ -185,7 +185,7 @@ def checked_rule(campaign: Campaign, rule: Mapping[str, Any]) -> dict[str, Any]:
         return {"kind": kind, **_duty_rule(campaign, rule)}
     if kind == "list":
         return {"kind": kind, "items": _texts(rule.get("items"), "items")}
-    known = item_columns(campaign)
+    known = selection_columns(campaign)
     checked: dict[str, Any] = {"kind": kind, "filter": _filter(rule.get("filter") or {}, known)}
     return checked | (_draw_rule(rule, known) if kind == "draw" else {})
 

@@ -76,7 +76,7 @@ class SelectionForm(forms.Form):
 
     def __init__(self, *args: Any, campaign: Campaign, **options: Any) -> None:
         super().__init__(*args, **options)
-        columns = selections.item_columns(campaign)
+        columns = selections.selection_columns(campaign)
         self.fields["by"].choices = [(column, column.removeprefix(selections.ATTRIBUTE)) for column in columns]  # type: ignore[attr-defined]
         self.fields["duty"].queryset = Duty.objects.filter(campaign=campaign)  # type: ignore[attr-defined]
 
