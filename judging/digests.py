@@ -50,8 +50,10 @@ def digest(value: Any) -> str:
 def template_digest(variant: PromptVariant) -> str:
     """Changes whenever a variant's own wording or shape changes, whatever the rubric and the item say."""
     criteria = _SPECIMEN_CRITERIA if variant.grouping == "compound" else _SPECIMEN_CRITERIA[:1]
-    shown = [render(item=_SPECIMEN_ITEM, criteria=[criterion], variant=variant) for criterion in _SPECIMEN_CRITERIA]
-    together = render(item=_SPECIMEN_ITEM, criteria=criteria, variant=variant)
+    about: Any = {"item": _SPECIMEN_ITEM, "variant": variant}
+    about |= {"examples": [(_SPECIMEN_ITEM, 1.0)]} if variant.examples else {}
+    shown = [render(criteria=[criterion], **about) for criterion in _SPECIMEN_CRITERIA]
+    together = render(criteria=criteria, **about)
     shape = [shown, together, response_schema(criteria, variant)]
     return digest([*shape, repair_turn([], "", variant)] if variant.repair else shape)
 

@@ -14,6 +14,7 @@ from accounts import languages
 from accounts.models import Project, User
 from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import judges
+from judging.examples import MOST_PER_CLASS
 from judging.models import Attempt, Call, Judge, JudgeDesign, Verdict
 from judging.runs import MAX_REPEATS
 from judging.spending import LARGEST_CAP
@@ -38,6 +39,29 @@ def _pace(name: str, label: Any, help_text: Any) -> forms.IntegerField:
         required=False,
         help_text=format_lazy(default_text, default=default),
     )
+
+
+TASK_NAMES = {
+    "general": _("General: rate the material by the rubric"),
+    "own": _("Own text, below"),
+    "s0_annotator": _("S0: linguist who rates support dialogues"),
+    "s1_question": _("S1: answers to questions"),
+    "s1_mathematics": _("S1: answers that need calculation"),
+    "s1_translation": _("S1: translations"),
+    "s1_summary": _("S1: summaries"),
+    "s1_dialogue": _("S1: next turn of a dialogue"),
+    "s2_evaluator": _("S2: evaluator with a reference answer"),
+    "s3_detector": _("S3: detector of issues"),
+    "s4_assistant": _("S4: assistant that evaluates a text by metrics"),
+}
+RUBRIC_TEXTS = [("specific", _("As the rubric has it")), ("general", _("General: names and scales only"))]
+REFERENCES = [
+    ("layout", _("Where the dataset's layout shows it")),
+    ("shown", _("Shown")),
+    ("hidden", _("Not shown")),
+]
+ORDERS = [("rubric", _("As in the rubric")), ("reversed", _("Reversed"))]
+FACTOR_FIELDS = ("task", "role_text", "persona", "rubric_text", "reference_answer", "criteria_order", "points_order")
 
 
 class JudgeForm(forms.Form):
@@ -69,6 +93,51 @@ class JudgeForm(forms.Form):
         initial="en",
         help_text=_("The rubric is also shown in this language, if it has been translated."),
     )
+    task = forms.ChoiceField(
+        label=_("Role and task"),
+        choices=[(task, TASK_NAMES[task]) for task in map(str, judges.FACTORS["task"])],
+        initial="general",
+        required=False,
+        help_text=_("The text that opens the prompt."),
+    )
+    role_text = forms.CharField(
+        label=_("Own role and task"),
+        required=False,
+        max_length=judges.TEXTS["role_text"],
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+    persona = forms.CharField(
+        label=_("Persona"),
+        required=False,
+        max_length=judges.TEXTS["persona"],
+        help_text=_("A point of view, such as: a teacher of the language with twenty years of experience."),
+    )
+    rubric_text = forms.ChoiceField(
+        label=_("Rubric text"), choices=RUBRIC_TEXTS, widget=forms.RadioSelect, initial="specific", required=False
+    )
+    reference_answer = forms.ChoiceField(
+        label=_("Reference answer"), choices=REFERENCES, initial="layout", required=False
+    )
+    criteria_order = forms.ChoiceField(
+        label=_("Order of the criteria"), choices=ORDERS, initial="rubric", required=False
+    )
+    points_order = forms.ChoiceField(label=_("Order of scale points"), choices=ORDERS, initial="rubric", required=False)
+    examples_from = forms.ModelChoiceField(
+        label=_("Examples from"),
+        queryset=ItemSelection.objects.none(),
+        required=False,
+        empty_label=_("No examples"),
+        help_text=_(
+            "Items of this selection that the panel has rated are shown as examples. The judge is not asked about them "
+            "or about other items of their scenarios."
+        ),
+    )
+    examples_per_class = forms.IntegerField(
+        label=_("Examples of every score"), min_value=1, max_value=MOST_PER_CLASS, initial=2, required=False
+    )
+    examples_seed = forms.IntegerField(
+        label=_("Seed of the examples"), min_value=0, max_value=2**53, initial=1, required=False
+    )
     parameters = forms.JSONField(
         label=_("Parameters"),
         required=False,
@@ -88,8 +157,10 @@ class JudgeForm(forms.Form):
     tries = _pace("tries", _("Tries of a call"), _("How often a call without a reply is sent before it has failed."))
     concurrency = _pace("concurrency", _("Calls at the same time"), _("At most; fewer if the provider is overloaded."))
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: Any, project: Project, **options: Any) -> None:
         super().__init__(*args, **options)
+        drawn = ItemSelection.objects.filter(campaign__project=project)
+        self.fields["examples_from"].queryset = drawn  # type: ignore[attr-defined]
         names = [(provider.name, f"{provider.name} · {provider.base_url}") for provider in settings.PROVIDERS.values()]
         self.fields["provider"].choices = names  # type: ignore[attr-defined]
 
@@ -105,6 +176,10 @@ class JudgeForm(forms.Form):
         plain = {name: self.cleaned_data[name] for name in ("name", "provider", "model", "parameters")}
         variant = {name: self.cleaned_data[name] for name in ("grouping", "anchor_detail", "instruction_language")}
         variant |= {"explanation": self.cleaned_data["explanation"] == "yes", "repair": self.cleaned_data["repair"]}
+        variant |= {name: self.cleaned_data[name] for name in FACTOR_FIELDS if self.cleaned_data[name]}
+        if selection := self.cleaned_data["examples_from"]:
+            per_class, seed = self.cleaned_data["examples_per_class"] or 2, self.cleaned_data["examples_seed"] or 1
+            variant["examples"] = {"selection": selection.pk, "per_class": per_class, "seed": seed}
         return {**plain, "variant": variant, **{name: self.cleaned_data[name] for name in judges.PACES}}
 
 

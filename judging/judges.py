@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
 
+import orjson
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -16,10 +17,15 @@ from accounts import audit
 from accounts.inputs import holds_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from judging import digests, spending
+from annotation import rubrics
+from annotation.models import RubricVersion
+from annotation.readers import parse_rubric
+from judging import digests, examples, spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge, ModelCapability
-from judging.prompts import INSTRUCTION_LANGUAGES, PromptVariant
+from judging.prompts import INSTRUCTION_LANGUAGES, Example, PromptVariant
+from judging.study_presets import STUDY_PRESETS, StudyPreset
+from judging.study_prompts import OWN, TASKS
 
 FACTORS = {
     "grouping": ("single", "compound"),
@@ -27,7 +33,15 @@ FACTORS = {
     "explanation": (True, False),
     "instruction_language": tuple(sorted(INSTRUCTION_LANGUAGES)),
     "repair": (True, False),
+    "task": ("general", *sorted(TASKS), OWN),
+    "rubric_text": ("specific", "general"),
+    "reference_answer": ("layout", "shown", "hidden"),
+    "criteria_order": ("rubric", "reversed"),
+    "points_order": ("rubric", "reversed"),
 }
+"""By factor, its levels."""
+TEXTS = {"role_text": 4_000, "persona": 500}
+"""By factor that is a text, the most characters it may have."""
 
 # The default, the least and the most of each. A worker's task may take as long as the longest reply (judging.tasks).
 PACES = {"timeout": (90, 1, 1800), "tries": (8, 1, 50), "concurrency": (64, 1, 256)}
@@ -51,7 +65,10 @@ def declare(
     ``timeout`` (seconds for a reply), ``tries`` and ``concurrency`` (calls in flight) change no verdict: on a judge
     that there is, those that are given are set anew.
     """
-    prompt, sent = variant_of(variant or {}), _checked(parameters or {})
+    factors = dict(variant or {})
+    if factors.get("examples"):
+        factors["examples"] = examples.resolve_examples(project, factors["examples"])
+    prompt, sent = variant_of(factors), _checked(parameters or {})
     paces = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
     paced = {name: _within(name, number) for name, number in paces.items() if number is not None}
     if provider not in settings.PROVIDERS:
@@ -81,6 +98,53 @@ def declare(
         )
         raise Refused(taken % {"name": name}, code="name_taken", fields={"name": taken % {"name": name}}) from None
     return judge
+
+
+@dataclass(frozen=True, slots=True)
+class StudyJudge:
+    """What `declare_as_study` made: the judge, its rubric, and how often the study asked."""
+
+    judge: Judge
+    rubric_version: RubricVersion
+    repeats: int
+
+
+def study_preset(key: str) -> StudyPreset:
+    """The configuration of a study by its key; refuses an unknown one, naming what there is."""
+    if key not in STUDY_PRESETS:
+        sentence = _("There is no study “%(key)s”. Use one of: %(keys)s.")
+        sentence %= {"key": key, "keys": ", ".join(STUDY_PRESETS)}
+        raise Refused(sentence, code="unknown_study", fields={"study": sentence})
+    return STUDY_PRESETS[key]
+
+
+def declare_as_study(
+    *, project: Project, study: str, provider: str, model: str, name: str = "", actor: User | None = None
+) -> StudyJudge:
+    """Declare a judge as a study had it, and publish that study's rubric in the project unless it is there."""
+    preset = study_preset(study)
+    with transaction.atomic():
+        judge = declare(
+            project=project,
+            name=name or f"{model} as {study}",
+            provider=provider,
+            model=model,
+            parameters=preset.parameters,
+            variant=preset.variant,
+            actor=actor,
+        )
+        return StudyJudge(judge, study_rubric(project=project, study=study, actor=actor), preset.repeats)
+
+
+def study_rubric(*, project: Project, study: str, actor: User | None = None) -> RubricVersion:
+    """The published rubric of a study in the project; stored when it is not there yet."""
+    parsed = parse_rubric("rubric.json", orjson.dumps(study_preset(study).rubric))
+    if parsed.document is None:  # a mistake of ours: tests/judging/test_variants.py reads every one
+        raise ValueError("; ".join(parsed.problems.sentences()))
+    version = rubrics.draft(project=project, document=parsed.document, actor=actor)
+    if version.state == RubricVersion.State.DRAFT:
+        rubrics.publish(version=version, actor=actor)
+    return version
 
 
 def imported(*, project: Project, name: str, variant: str = "") -> Judge:
@@ -114,11 +178,43 @@ def variant_of(factors: Mapping[str, Any]) -> PromptVariant:
     for factor, level in factors.items():
         if factor not in known:
             raise Refused(_("A prompt variant has no “%(factor)s”.") % {"factor": factor}, fields={"variant": factor})
-        if not any(level is allowed or (level == allowed and isinstance(level, str)) for allowed in FACTORS[factor]):
+        if factor in TEXTS:
+            _check_text(factor, level)
+        elif factor in FACTORS and not any(
+            level is allowed or (level == allowed and isinstance(level, str)) for allowed in FACTORS[factor]
+        ):
             there_is = ", ".join(map(str, FACTORS[factor]))
             sentence = _("“%(level)s” is not a valid %(factor)s. Use one of: %(levels)s.")
             raise Refused(sentence % {"level": level, "factor": factor, "levels": there_is}, fields={"variant": factor})
-    return PromptVariant(**factors)
+    shown = tuple(Example(**example) for example in factors.get("examples") or ())
+    variant = PromptVariant(**{**factors, "examples": shown})
+    if wrong := _contradiction(variant):
+        raise Refused(wrong, fields={"variant": wrong})
+    return variant
+
+
+def _is_level(factor: str, level: Any) -> bool:
+    """Whether it is a level of the factor; 1 is not True."""
+    return any(level is allowed or (level == allowed and isinstance(level, str)) for allowed in FACTORS[factor])
+
+
+def _check_text(factor: str, text: Any) -> None:
+    if not isinstance(text, str) or len(text) > TEXTS[factor] or holds_nul(text):
+        sentence = _("“%(factor)s” is a text of at most %(most)d characters.")
+        raise Refused(sentence % {"factor": factor, "most": TEXTS[factor]}, fields={"variant": factor})
+
+
+def _contradiction(variant: PromptVariant) -> str:
+    """Why these factors do not go together; empty when they do."""
+    if (variant.task == OWN) != bool(variant.role_text.strip()):
+        return _("The task “own” needs a role_text, and a role_text needs the task “own”.")
+    if variant.task not in ("general", OWN) and variant.instruction_language not in TASKS[variant.task]:
+        known = ", ".join(sorted(TASKS[variant.task]))
+        about = {"task": variant.task, "languages": known}
+        return _("The task “%(task)s” has instructions in: %(languages)s. Choose one of these.") % about
+    if variant.examples and variant.grouping != "single":
+        return _("Examples are shown with one criterion per call: choose the grouping “single”.")
+    return ""
 
 
 def endpoint(judge: Judge) -> Endpoint:

@@ -13,14 +13,16 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, Literal
 
 from annotation.readers import is_on_scale
+from judging.study_prompts import OWN, TASKS
 
 Level = Literal["nominal", "ordinal", "interval"]
 Grouping = Literal["single", "compound"]
 AnchorDetail = Literal["name", "anchors", "reasons"]
+Order = Literal["rubric", "reversed"]
 Message = dict[str, str]
 
 NOT_APPLICABLE: Final = "N/A"
@@ -78,6 +80,11 @@ class Frame:
     rationale: str
     closing: str
     repair: str
+    persona: str
+    general_rubric: str
+    examples: str
+    example_score: str
+    rated: str
 
 
 FRAMES: Final[dict[str, Frame]] = {
@@ -110,6 +117,14 @@ FRAMES: Final[dict[str, Frame]] = {
             "Your reply could not be read. Give the same verdict again as one JSON object in the form described above, "
             "with no other text."
         ),
+        persona="Judge from this point of view: {persona}",
+        general_rubric=(
+            "On each scale the lowest score is the worst and the highest is the best. Consider how correct and how "
+            "helpful the material is, and be as objective as you can."
+        ),
+        examples="Examples that people have rated by this rubric:",
+        example_score="Score given by people: {score}",
+        rated="The material to be rated:",
     ),
     "et": Frame(
         role=(
@@ -140,6 +155,14 @@ FRAMES: Final[dict[str, Frame]] = {
             "Sinu vastust ei olnud võimalik lugeda. Anna sama hinnang uuesti ühe JSON-objektina ülal kirjeldatud "
             "kujul, ilma muu tekstita."
         ),
+        persona="Hinda sellest vaatepunktist: {persona}",
+        general_rubric=(
+            "Igal skaalal on madalaim skoor halvim ja kõrgeim skoor parim. Arvesta, kui õige ja kui abistav materjal "
+            "on, ning ole võimalikult objektiivne."
+        ),
+        examples="Näited, mida inimesed on selle juhendi järgi hinnanud:",
+        example_score="Inimeste antud skoor: {score}",
+        rated="Hinnatav materjal:",
     ),
 }
 INSTRUCTION_LANGUAGES: Final = frozenset(FRAMES)
@@ -231,21 +254,53 @@ class ItemText:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """An item that the panel has rated, to be shown as an example: for which criterion, the digest of the item's
+    content, its language, and the score that most of the panel gave."""
+
+    criterion: str
+    item: str
+    language: str
+    score: float
+
+
+ShownExample = tuple[ItemText, float]
+"""An example as a prompt shows it: its text and its score."""
+
+
+@dataclass(frozen=True, slots=True)
 class PromptVariant:
     """The independent factors of a prompt (S4 3.3, S1 5.3, S0 3.5). With `repair`, a reply that can't be read is
-    shown to the model, which is asked once more."""
+    shown to the model, which is asked once more.
+
+    `task` is the role that opens the prompt (`study_prompts.TASKS`, or ``own``: `role_text`), `persona` a point of view
+    beside it. `rubric_text` ``general`` leaves out definitions and anchors. `reference_answer`: whether the item's
+    field `reference` is shown, or only where the dataset's layout shows it. `criteria_order` and `points_order` reverse
+    what the rubric has, for effects of position. `examples` were drawn from panel labels (`judging/examples.py`).
+    """
 
     grouping: Grouping = "compound"
     anchor_detail: AnchorDetail = "anchors"
     explanation: bool = True
     instruction_language: str = "en"
     repair: bool = False
+    task: str = "general"
+    role_text: str = ""
+    persona: str = ""
+    rubric_text: Literal["specific", "general"] = "specific"
+    reference_answer: Literal["layout", "shown", "hidden"] = "layout"
+    criteria_order: Order = "rubric"
+    points_order: Order = "rubric"
+    examples: tuple[Example, ...] = ()
 
     @property
     def factors(self) -> dict[str, Any]:
         """The factors as they are stored and digested: one that came later is left out at its default, so that judges
         from before it stay what they are."""
-        return {name: level for name, level in asdict(self).items() if name != "repair" or level}
+        came_first = ("grouping", "anchor_detail", "explanation", "instruction_language")
+        defaults = {factor.name: factor.default for factor in fields(self)}
+        stored = {name: level for name, level in asdict(self).items() if name in came_first or level != defaults[name]}
+        return {**stored, "examples": list(stored["examples"])} if "examples" in stored else stored
 
 
 def repair_turn(messages: Sequence[Message], reply: str, variant: PromptVariant) -> list[Message]:
@@ -254,14 +309,20 @@ def repair_turn(messages: Sequence[Message], reply: str, variant: PromptVariant)
     return [*messages, {"role": "assistant", "content": reply[:LONGEST_SHOWN_REPLY] or "-"}, asked]
 
 
-def render(*, item: ItemText, criteria: Sequence[CriterionBrief], variant: PromptVariant) -> list[Message]:
-    """The chat messages for one call: the rubric as system message, the fenced item as user message.
+def render(
+    *,
+    item: ItemText,
+    criteria: Sequence[CriterionBrief],
+    variant: PromptVariant,
+    examples: Sequence[ShownExample] = (),
+) -> list[Message]:
+    """The chat messages for one call: the rubric as system message; examples and the fenced item as user message.
 
     Raises ``ValueError`` when the variant cannot be rendered: no frame in its instruction language, no criterion,
     a key twice, or more than one criterion in a single call.
     """
     check(criteria, variant)
-    return [system_message(criteria, variant), user_message(item, variant)]
+    return [system_message(criteria, variant), user_message(item, variant, examples)]
 
 
 def system_message(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> Message:
@@ -269,9 +330,14 @@ def system_message(criteria: Sequence[CriterionBrief], variant: PromptVariant) -
     return {"role": "system", "content": _instructions(criteria, variant, FRAMES[variant.instruction_language])}
 
 
-def user_message(item: ItemText, variant: PromptVariant) -> Message:
-    """The fenced item."""
-    return {"role": "user", "content": f"{fence(item)}\n\n{FRAMES[variant.instruction_language].closing}"}
+def user_message(item: ItemText, variant: PromptVariant, examples: Sequence[ShownExample] = ()) -> Message:
+    """The fenced item, after the examples, each fenced and with its score."""
+    frame = FRAMES[variant.instruction_language]
+    parts = [fence(item), frame.closing]
+    if examples:
+        shown = [f"{fence(text)}\n{frame.example_score.format(score=whole_or_decimal(s))}" for text, s in examples]
+        parts = [frame.examples, *shown, frame.rated, *parts]
+    return {"role": "user", "content": "\n\n".join(parts)}
 
 
 def check(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> None:
@@ -279,6 +345,9 @@ def check(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> None:
     if variant.instruction_language not in FRAMES:
         known = ", ".join(sorted(FRAMES))
         raise ValueError(f"no instructions in {variant.instruction_language!r}; there are: {known}")
+    if variant.task not in ("general", OWN) and variant.instruction_language not in TASKS[variant.task]:
+        known = ", ".join(sorted(TASKS[variant.task]))
+        raise ValueError(f"the task {variant.task!r} has no text in {variant.instruction_language!r}, only in: {known}")
     if not criteria:
         raise ValueError("a call asks for at least one criterion")
     if len({criterion.key for criterion in criteria}) < len(criteria):
@@ -346,7 +415,8 @@ def response_schema(criteria: Sequence[CriterionBrief], variant: PromptVariant) 
     check(criteria, variant)
     if variant.grouping == "single":
         return _answer_schema(criteria[0], variant)
-    return _object_schema({criterion.key: _answer_schema(criterion, variant) for criterion in criteria})
+    shown = _in_order(criteria, variant)
+    return _object_schema({criterion.key: _answer_schema(criterion, variant) for criterion in shown})
 
 
 def whole_or_decimal(value: float) -> float | int:
@@ -374,9 +444,27 @@ def _object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
+def _in_order(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> list[CriterionBrief]:
+    """The criteria, and the points of each, in the variant's order; those of a range are only its ends."""
+    shown = list(criteria) if variant.criteria_order == "rubric" else list(reversed(criteria))
+    if variant.points_order == "rubric":
+        return shown
+    return [replace(one, points=one.points if one.is_range else tuple(reversed(one.points))) for one in shown]
+
+
+def _role(variant: PromptVariant, frame: Frame) -> str:
+    """What the judge is and does, after the persona."""
+    own = {"general": frame.role, OWN: variant.role_text}
+    texts = {} if variant.task in own else TASKS[variant.task]
+    role = own[variant.task] if variant.task in own else texts.get(variant.instruction_language, texts["en"])
+    return f"{frame.persona.format(persona=variant.persona)}\n\n{role}" if variant.persona else role
+
+
 def _instructions(criteria: Sequence[CriterionBrief], variant: PromptVariant, frame: Frame) -> str:
+    criteria = _in_order(criteria, variant)
     material = frame.material.format(begin="<<<BEGIN MATERIAL KEY>>>", end="<<<END MATERIAL KEY>>>")
-    sections = [frame.role, material, f"# {frame.criteria}"]
+    sections = [_role(variant, frame), material, f"# {frame.criteria}"]
+    sections += [frame.general_rubric] if variant.rubric_text == "general" else []
     sections += [_criterion(n, criterion, variant, frame) for n, criterion in enumerate(criteria, 1)]
     if variant.explanation:
         sections.append(frame.rationale_first)
@@ -385,6 +473,8 @@ def _instructions(criteria: Sequence[CriterionBrief], variant: PromptVariant, fr
 
 
 def _criterion(number: int, criterion: CriterionBrief, variant: PromptVariant, frame: Frame) -> str:
+    if variant.rubric_text == "general":
+        return _general_criterion(number, criterion, frame)
     lines = [f"## {number}. {criterion.name}"]
     if variant.anchor_detail != "name":
         lines += [text for text in (criterion.question, criterion.definition) if text]
@@ -399,6 +489,16 @@ def _criterion(number: int, criterion: CriterionBrief, variant: PromptVariant, f
     if criterion.allows_na:
         lines.append(frame.not_applicable)
     return "\n".join(lines)
+
+
+def _general_criterion(number: int, criterion: CriterionBrief, frame: Frame) -> str:
+    """Name, question and scale; the points of a nominal scale mean nothing without their labels."""
+    lines = [f"## {number}. {criterion.name}", *filter(None, [criterion.question])]
+    lines += [frame.speaker.format(speaker=criterion.speaker)] if criterion.speaker else []
+    lines.append(_scale(criterion, frame))
+    if criterion.level == "nominal":
+        lines += [line for point in criterion.points for line in _point(point, "name")]
+    return "\n".join([*lines, *([frame.not_applicable] if criterion.allows_na else [])])
 
 
 def _scale(criterion: CriterionBrief, frame: Frame) -> str:

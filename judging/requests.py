@@ -21,7 +21,7 @@ from accounts.inputs import storable
 from accounts.refusals import Refused
 from annotation.blinding import lay_out
 from annotation.models import Criterion, Item, RubricVersion
-from judging import digests, judges, spending
+from judging import digests, examples, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import changed_criteria, changed_text, changed_variant, changes_request
 from judging.prompts import (
@@ -31,6 +31,7 @@ from judging.prompts import (
     Message,
     PointBrief,
     PromptVariant,
+    ShownExample,
     Turn,
     check,
     render,
@@ -44,9 +45,20 @@ from judging.replies import reply_text
 # --- items and criteria as a prompt takes them ------------------------------------------------------------------------
 
 
-def item_text(item: Item) -> ItemText:
-    """What of an item a judge may see; its generator, scenario and attributes are not part of it."""
-    shown = lay_out(fields=item.fields, turns=item.turns, layout=item.dataset.layout)
+REFERENCE = "reference"
+
+
+def item_text(item: Item, reference: str = "layout") -> ItemText:
+    """What of an item a judge may see; its generator, scenario and attributes are not part of it.
+
+    The reference answer is seen where the layout shows it, or is always ``shown`` or ``hidden``.
+    """
+    layout, fields = item.dataset.layout or {}, item.fields
+    if reference == "hidden":
+        fields = {name: text for name, text in fields.items() if name != REFERENCE}
+    elif reference == "shown" and layout.get("fields") and REFERENCE not in layout["fields"]:
+        layout = {**layout, "fields": [*layout["fields"], REFERENCE]}
+    shown = lay_out(fields=fields, turns=item.turns, layout=layout)
     brief = (("brief", shown.brief),) if shown.brief else ()
     return ItemText(
         turns=tuple(Turn(turn["speaker"], turn["text"], turn.get("name", "")) for turn in shown.turns),
@@ -92,12 +104,11 @@ def _sentence(clauses: Iterable[str] | None) -> str:
 # --- changed items (judging/perturbation.py) --------------------------------------------------------------------------
 
 
-def perturbed_text(item: Item, change: str, *, seed: int) -> ItemText | None:
+def perturbed_text(item: Item, change: str, *, seed: int, reference: str = "layout") -> ItemText | None:
     """The text of an item with a change; None where it changes nothing. The item itself stays as it is."""
     donor = _item_in_another_language(item, seed) if change == "foreign_turn" else None
-    return changed_text(
-        item_text(item), change, seed=seed, name=item.external_id, donor=item_text(donor) if donor else None
-    )
+    text, other = item_text(item, reference), item_text(donor, reference) if donor else None
+    return changed_text(text, change, seed=seed, name=item.external_id, donor=other)
 
 
 def _item_in_another_language(item: Item, seed: int) -> Item | None:
@@ -140,6 +151,28 @@ class CallRequest:
 LOOK_AHEAD = 250  # calls that are held against the replies of earlier runs at a time
 
 
+class ShownExamples:
+    """The examples of a variant, by criterion: those in the item's language, and none of the item's own scenario."""
+
+    def __init__(self, variant: PromptVariant, project: int) -> None:
+        self.variant = variant
+        self._items = examples.example_items(variant.examples, project) if variant.examples else {}
+
+    def about(self, criterion: str, item: Item) -> list[ShownExample]:
+        """What is shown before this item when it is rated on this criterion."""
+        return [
+            (item_text(self._items[example.item], self.variant.reference_answer), example.score)
+            for example in self.variant.examples
+            if example.criterion == criterion and example.language == item.language
+            if not _is_kin(self._items[example.item], item)
+        ]
+
+
+def _is_kin(example: Item, item: Item) -> bool:
+    """Whether they are the same text, or of the same scenario."""
+    return example.digest == item.digest or bool(example.scenario and example.scenario == item.scenario)
+
+
 class CallRequestWriter:
     """Writes the questions of one run. ``looks_ahead`` to so many calls for replies that can be used again."""
 
@@ -165,6 +198,10 @@ class CallRequestWriter:
         return self._same_for_every_item[key]
 
     @cached_property
+    def _examples(self) -> ShownExamples:
+        return ShownExamples(self.variant, self.run.project_id)
+
+    @cached_property
     def can_reuse(self) -> bool:
         """Whether another run of the judge has replies that this one may use."""
         others = JudgeRun.objects.filter(judge=self.run.judge_id).exclude(pk=self.run.pk)
@@ -175,7 +212,8 @@ class CallRequestWriter:
         """The request for one call. The item and its dataset are loaded with the call."""
         variant = changed_variant(self.variant, call.change) if call.change else self.variant
         criteria, schema, instructions = self._same(call, variant)
-        messages = [instructions, user_message(self._text(call, variant, criteria), variant)]
+        shown = self._examples.about(criteria[0].key, call.item) if variant.examples else ()
+        messages = [instructions, user_message(self._text(call, variant, criteria), variant, shown)]
         if call.repairs is not None:
             messages = repair_turn(messages, storable(reply_text(call.repairs.reply)), variant)
         sent: dict[str, Any] = {
@@ -192,8 +230,9 @@ class CallRequestWriter:
     def _text(self, call: Call, variant: PromptVariant, criteria: Sequence[CriterionBrief]) -> ItemText:
         """The text of the call's item, changed where the call says so."""
         if not call.change or changes_request(call.change, variant=variant, criteria=criteria) is not None:
-            return item_text(call.item)
-        changed = perturbed_text(call.item, call.change, seed=int((self.run.perturbation or {}).get("seed", 0)))
+            return item_text(call.item, variant.reference_answer)
+        seed = int((self.run.perturbation or {}).get("seed", 0))
+        changed = perturbed_text(call.item, call.change, seed=seed, reference=variant.reference_answer)
         if changed is None:
             raise Refused(_("This change does not change the item any more."), code="nothing_changed")
         return changed
@@ -247,13 +286,16 @@ def _criteria(rubric_version: RubricVersion) -> list[Criterion]:
 
 def prompts_about(variant: PromptVariant, criteria: Sequence[Criterion], item: Item) -> list[Prompt]:
     briefs = [criterion_brief(criterion, variant.instruction_language) for criterion in criteria]
+    shown = ShownExamples(variant, item.dataset.project_id)
     groups = [[brief] for brief in briefs] if variant.grouping == "single" else [briefs]
     try:
-        return [_prompt(variant, group, item) for group in groups]
+        return [_prompt(variant, group, item, shown) for group in groups]
     except ValueError as error:
         raise Refused(str(error), code="prompt") from None
 
 
-def _prompt(variant: PromptVariant, briefs: Sequence[CriterionBrief], item: Item) -> Prompt:
-    messages = render(item=item_text(item), criteria=briefs, variant=variant)
+def _prompt(variant: PromptVariant, briefs: Sequence[CriterionBrief], item: Item, shown: ShownExamples) -> Prompt:
+    before = shown.about(briefs[0].key, item) if variant.examples else ()
+    text = item_text(item, variant.reference_answer)
+    messages = render(item=text, criteria=briefs, variant=variant, examples=before)
     return Prompt([brief.name for brief in briefs], messages, response_schema(briefs, variant))

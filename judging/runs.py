@@ -22,7 +22,7 @@ from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
-from judging import judges, spending
+from judging import examples, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
 from judging.requests import criterion_brief, prompts_about
@@ -136,7 +136,7 @@ def refuse_unfit(
     refuse_unready(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
     _refuse_foreign(dataset, selection)
     after = _continued(judge, dataset, rubric_version, repeats, selection)
-    if not asked_about(dataset=dataset, after=after, selection=selection).exists():
+    if not asked_about(dataset=dataset, after=after, selection=selection, judge=judge).exists():
         sentence = _("This judge has already been asked about every item of this dataset.")
         raise Refused(sentence, code="nothing_to_ask")
 
@@ -184,7 +184,7 @@ def insert_calls(planned_calls: Iterable[tuple[Any, ...]]) -> None:
 
 
 def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
-    asked = asked_about(dataset=run.dataset, after=run.continues, selection=run.selection)
+    asked = asked_about(dataset=run.dataset, after=run.continues, selection=run.selection, judge=run.judge)
     items = list(asked.values_list("pk", flat=True))
     single = run.judge.variant["grouping"] == "single"
     criteria = list(run.rubric_version.criteria.values_list("pk", flat=True)) if single else [None]
@@ -231,13 +231,17 @@ def _is_cut_short(run: JudgeRun) -> bool:
     return any(judge_run.state == JudgeRun.State.CANCELLED for judge_run in whole_run([run]))
 
 
-def asked_about(*, dataset: Dataset, after: JudgeRun | None, selection: ItemSelection | None = None) -> QuerySet[Item]:
+def asked_about(
+    *, dataset: Dataset, after: JudgeRun | None, selection: ItemSelection | None = None, judge: Judge | None = None
+) -> QuerySet[Item]:
     """The items in their order that a run on ``dataset``, or on a ``selection`` of it, asks about when it goes on
-    ``after`` an earlier one."""
+    ``after`` an earlier one; without those that the ``judge`` has as examples."""
     items = Item.objects.of(dataset)
     if selection is not None:
-        return items.filter(pk__in=SelectedItem.objects.filter(selection=selection).values("item"))
-    return items.exclude(dataset__in=Dataset.objects.parts_of(after.dataset)) if after else items
+        items = items.filter(pk__in=SelectedItem.objects.filter(selection=selection).values("item"))
+    elif after:
+        items = items.exclude(dataset__in=Dataset.objects.parts_of(after.dataset))
+    return items if judge is None else examples.without_examples(items, judge)
 
 
 def whole_run(runs: Iterable[JudgeRun]) -> list[JudgeRun]:
@@ -289,7 +293,7 @@ def forecast(
     """Calls and verdicts exactly; tokens from the prompts about a few items spread over those it asks about."""
     variant, criteria = judges.variant_of(judge.variant), list(rubric_version.criteria.order_by("position"))
     after = _continued(judge, dataset, rubric_version, repeats, selection)
-    asked = asked_about(dataset=dataset, after=after, selection=selection)
+    asked = asked_about(dataset=dataset, after=after, selection=selection, judge=judge)
     pks = list(asked.values_list("pk", flat=True))
     sample = Item.objects.filter(pk__in=pks[:: max(1, len(pks) // SAMPLE)][:SAMPLE]).select_related("dataset")
     sampled_prompts = list(chain.from_iterable(prompts_about(variant, criteria, item) for item in sample))

@@ -62,6 +62,7 @@ pages = [
 
 api = [
     path("projects/<slug:project>/judges/", judge_routes.Judges.as_view(), name="api_judges"),
+    path("projects/<slug:project>/judges/studies/", judge_routes.JudgeStudies.as_view(), name="api_judge_studies"),
     path("projects/<slug:project>/judges/<int:judge>/", judge_routes.JudgeDetail.as_view(), name="api_judge"),
     path(
         "projects/<slug:project>/judges/<int:judge>/preview/",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +23,7 @@ from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Item, RubricVersion
 from judging import judges, requests
 from judging.models import Judge
+from judging.study_presets import STUDY_PRESETS
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -45,6 +47,26 @@ class VariantSerializer(StrictSerializer):
     instruction_language = serializers.ChoiceField(choices=judges.FACTORS["instruction_language"], required=False)
     repair = serializers.BooleanField(
         required=False, help_text="Show the model a reply that can't be read, and ask once more."
+    )
+    task = serializers.ChoiceField(choices=judges.FACTORS["task"], required=False, help_text="What opens the prompt.")
+    role_text = serializers.CharField(
+        max_length=judges.TEXTS["role_text"], required=False, allow_blank=True, help_text="The text of the task “own”."
+    )
+    persona = serializers.CharField(max_length=judges.TEXTS["persona"], required=False, allow_blank=True)
+    rubric_text = serializers.ChoiceField(
+        choices=judges.FACTORS["rubric_text"], required=False, help_text="general: without definitions and anchors."
+    )
+    reference_answer = serializers.ChoiceField(
+        choices=judges.FACTORS["reference_answer"],
+        required=False,
+        help_text="Whether an item's field `reference` is shown; layout: where the dataset's layout shows it.",
+    )
+    criteria_order = serializers.ChoiceField(choices=judges.FACTORS["criteria_order"], required=False)
+    points_order = serializers.ChoiceField(choices=judges.FACTORS["points_order"], required=False)
+    examples = serializers.JSONField(
+        required=False,
+        help_text='Where to draw them: {"selection": id, "per_class": 1 or 2, "seed": 1}. Answers list what was drawn: '
+        "criterion, item (digest of its content), language and score.",
     )
 
 
@@ -78,6 +100,27 @@ class DeclaredJudgeSerializer(StrictSerializer):
     @cached_property
     def _refused(self) -> dict[tuple[str, str], list[str]]:
         return judges.refused_by_models()
+
+
+class PresetSerializer(serializers.Serializer[Any]):
+    key = serializers.CharField()
+    title = serializers.CharField()
+    variant = VariantSerializer()
+    parameters = serializers.DictField(child=serializers.JSONField())
+    repeats = serializers.IntegerField()
+
+
+class ChosenStudySerializer(StrictSerializer):
+    study = serializers.ChoiceField(choices=list(STUDY_PRESETS))
+    provider = serializers.CharField(max_length=80)
+    model = serializers.CharField(max_length=160)
+    name = serializers.CharField(max_length=120, required=False)
+
+
+class StudyJudgeSerializer(serializers.Serializer[judges.StudyJudge]):
+    judge = DeclaredJudgeSerializer()
+    rubric_version = serializers.IntegerField(source="rubric_version.pk")
+    repeats = serializers.IntegerField()
 
 
 class MessageSerializer(serializers.Serializer[Any]):
@@ -115,6 +158,26 @@ class Judges(generics.ListCreateAPIView[Judge]):
     def perform_create(self, serializer: Any) -> None:
         project, _found = judge_in_project(self.request.user, self.kwargs["project"])
         serializer.instance = judges.declare(project=project, actor=self.request.user, **serializer.validated_data)
+
+
+class JudgeStudies(APIView):
+    """Judges as the five studies had them."""
+
+    @extend_schema(responses=PresetSerializer(many=True))
+    def get(self, request: Request, project: str) -> Response:
+        """The ready configurations: prompt, parameters and repeats of each study."""
+        access.require(user=request.user, slug=project)
+        shown = [{"key": key, **asdict(preset)} for key, preset in STUDY_PRESETS.items()]
+        return Response(PresetSerializer(shown, many=True).data)
+
+    @extend_schema(request=ChosenStudySerializer, responses={201: StudyJudgeSerializer})
+    def post(self, request: Request, project: str) -> Response:
+        """Declare a judge as a study had it, and publish that study's rubric unless it is there."""
+        current_project, _found = judge_in_project(request.user, project)
+        serializer = ChosenStudySerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        made = judges.declare_as_study(project=current_project, actor=request.user, **serializer.validated_data)
+        return Response(StudyJudgeSerializer(made).data, status=201)
 
 
 class JudgeDetail(APIView):

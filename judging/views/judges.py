@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -17,14 +18,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, languages
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.models import Item
+from annotation.models import Dataset, Item, RubricVersion
 from annotation.rubrics import unsaved_criteria
 from annotation.views.campaigns import show_refusal
 from annotation.views.rubric_form import posted_fields
-from judging import judges, requests, runs, spending
+from judging import examples, judges, requests, runs, spending
 from judging.client import reply_form
 from judging.forms import JudgeForm, PreviewForm
 from judging.models import Attempt, Judge
+from judging.prompts import PromptVariant
+from judging.study_presets import STUDY_PRESETS, StudyPreset
 
 REPLY_FORMS = {
     "json_schema": _lazy("JSON by a schema"),
@@ -62,17 +65,63 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
 def new_judge(request: HttpRequest, project: str) -> HttpResponse:
     """Declare a judge; the same configuration again leads to the judge there is."""
     current_project, _found = find_judge(request, project)
-    form = JudgeForm(request.POST or None)
+    study = request.GET.get("study", "")
+    preset = STUDY_PRESETS.get(study)
+    form = JudgeForm(request.POST or None, project=current_project, initial=_as_study(study, preset))
+    context: dict[str, Any] = {"presets": STUDY_PRESETS, "study": study, "preset": preset}
     if form.is_valid():
         try:
+            if "preview" in request.POST:
+                prompts = _prompts_of_form(current_project, form)
+                context |= {"title": _("Declare a judge"), "project": current_project, "form": form, **prompts}
+                return render(request, "judging/judge_new.html", {**context, "providers": settings.PROVIDERS})
             judge = judges.declare(project=current_project, actor=request.user, **form.declared)
             if judge.name != form.cleaned_data["name"]:
                 messages.info(request, _("This judge is already declared, as “%s”.") % judge.name)
+            if preset:
+                version = judges.study_rubric(project=current_project, study=study, actor=request.user)
+                address = reverse("run_start", args=[current_project.slug, judge.pk])
+                return redirect(f"{address}?rubric_version={version.pk}&repeats={preset.repeats}")
             return redirect("judge", current_project.slug, judge.pk)
         except Refused as refused:
             show_refusal(form, refused)
-    context = {"title": _("Declare a judge"), "project": current_project, "form": form, "providers": settings.PROVIDERS}
+    context |= {
+        "title": _("Declare a judge"),
+        "project": current_project,
+        "form": form,
+        "providers": settings.PROVIDERS,
+    }
     return render(request, "judging/judge_new.html", context)
+
+
+def _as_study(key: str, preset: StudyPreset | None) -> dict[str, Any]:
+    """What the form begins with: the configuration of a study, or nothing but the defaults."""
+    if preset is None:
+        return {}
+    variant = {**PromptVariant().factors, **preset.variant}
+    return {**variant, "explanation": "yes", "parameters": dict(preset.parameters), "name": key}
+
+
+def _prompts_of_form(project: Project, form: JudgeForm) -> dict[str, Any]:
+    """The prompts of a judge that is not declared yet, about the first item of the newest dataset."""
+    dataset = Dataset.objects.ready().filter(project=project).order_by("-pk").first()
+    version = RubricVersion.objects.published().filter(rubric__project=project).order_by("-pk").first()
+    if dataset is None or version is None:
+        raise Refused(_("A preview needs a dataset and a published rubric."), code="nothing_to_show")
+    factors = dict(form.declared["variant"])
+    factors["examples"] = examples.resolve_examples(project, factors.get("examples", []))
+    criteria = list(version.criteria.order_by("position"))
+    items = examples.without_items(
+        Item.objects.of(dataset), {example["item"] for example in factors["examples"]}, project.pk
+    )
+    item = items.select_related("dataset").first()
+    if item is None:
+        raise Refused(_("Every item of the newest dataset is an example."), code="nothing_to_show")
+    return {
+        "prompts": requests.prompts_about(judges.variant_of(factors), criteria, item),
+        "item": item,
+        "version": version,
+    }
 
 
 @require_safe

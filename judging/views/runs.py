@@ -54,7 +54,8 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     current_project, judges_of_project = find_judges(request, project)
     chosen_judge = get_object_or_404(judges_of_project, pk=judge)
     choices = request.POST or (request.GET if "dataset" in request.GET else None)
-    form = RunForm(choices, project=current_project, user=request.user)
+    begins_with = {name: request.GET[name] for name in ("rubric_version", "repeats") if name in request.GET}
+    form = RunForm(choices, project=current_project, user=request.user, initial=begins_with)
     context: dict[str, Any] = {
         "title": _("Start a run"),
         "project": current_project,

@@ -278,6 +278,7 @@ SPECTACULAR_SETTINGS = {
         "RubricState": "annotation.models.rubric.RubricVersion.State",
         "JudgeRunState": "judging.models.JudgeRun.State",
         "CallState": "judging.models.Call.State",
+        "PromptOrder": [("rubric", "rubric"), ("reversed", "reversed")],
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -23,6 +23,7 @@ from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import calls, judges, runs, tasks, work_sessions
 from judging.models import Judge, JudgeRun
+from judging.study_presets import STUDY_PRESETS
 
 ENDED_BADLY, USAGE = 1, 2
 LOOK = 1.0  # seconds between two looks at a run
@@ -36,9 +37,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, metavar="P", help="the project's address, as in /p/ADDRESS/")
         parser.add_argument("--dataset", required=True, metavar="D", help='a name (its newest version) or "name v2"')
-        parser.add_argument("--rubric", required=True, metavar="R", help='a key (its newest version) or "key v2"')
+        parser.add_argument("--rubric", metavar="R", help='a key (its newest version) or "key v2"')
         parser.add_argument("--selection", metavar="S", help="only the items of this selection of a campaign")
-        parser.add_argument("--repeats", type=int, default=1, metavar="N")
+        parser.add_argument("--repeats", type=int, metavar="N")
         parser.add_argument("--budget", type=money, metavar="USD", help="pause before more than this is spent")
         again = "ask, and pay, again where an earlier run of the judge has a reply; otherwise that reply is used"
         parser.add_argument("--again", action="store_true", help=again)
@@ -111,7 +112,9 @@ def _add_judge(group: Any) -> None:
     group.add_argument("--provider", help="a declared provider")
     group.add_argument("--model", help="the model, as the provider calls it")
     group.add_argument("--parameters", type=json.loads, default={}, metavar="JSON", help='such as {"temperature": 0}')
-    for factor in ("grouping", "anchor_detail", "instruction_language"):
+    studies = "as a study had it: sets the prompt, the parameters, the rubric and the repeats"
+    group.add_argument("--as", dest="study", choices=list(STUDY_PRESETS), help=studies)
+    for factor in (name for name in judges.FACTORS if name not in ("explanation", "repair")):
         levels = [str(level) for level in judges.FACTORS[factor]]
         group.add_argument(f"--{factor.replace('_', '-')}", choices=levels)
     for name, (default, least, most) in judges.PACES.items():
@@ -119,6 +122,10 @@ def _add_judge(group: Any) -> None:
         group.add_argument(f"--{name}", type=int, metavar="N", help=meaning)
     again = "show the model a reply that can't be read, and ask once more"
     group.add_argument("--repair", action="store_const", const=True, help=again)
+    for factor, most in judges.TEXTS.items():
+        group.add_argument(f"--{factor.replace('_', '-')}", metavar="TEXT", help=f"at most {most} characters")
+    where = 'drawn from a selection, such as {"selection": 12, "per_class": 2, "seed": 1}'
+    group.add_argument("--examples", type=json.loads, metavar="JSON", help=where)
     group.add_argument("--no-explanation", action="store_const", const=False, dest="explanation")
 
 
@@ -127,18 +134,35 @@ def _started(options: dict[str, Any]) -> tuple[int, JudgeRun]:
     project = Project.objects.filter(slug=options["project"]).first()
     if project is None:
         raise Refused(f"There is no project at /p/{options['project']}/.")
-    dataset, rubric_version = chosen_dataset(project, options["dataset"]), chosen_rubric(project, options["rubric"])
-    about: dict[str, Any] = {"judge": _judge(project, options), "dataset": dataset, "rubric_version": rubric_version}
+    dataset = chosen_dataset(project, options["dataset"])
+    about: dict[str, Any] = {"dataset": dataset}
+    if options["study"]:
+        made = _as_study(project, options)
+        options["repeats"] = options["repeats"] or made.repeats
+        about |= {"judge": made.judge, "rubric_version": made.rubric_version}
+    else:
+        about |= {"judge": _judge(project, options), "rubric_version": chosen_rubric(project, options["rubric"])}
+    options["repeats"] = options["repeats"] or 1
     about |= {"repeats": options["repeats"], "selection": _selection(project, dataset, options["selection"])}
     runs.refuse_unfit(**about, budget=options["budget"])
     answered = runs.forecast(**about).answered
     return answered, runs.start_judge_run(**about, budget=options["budget"], again=options["again"])
 
 
+def _as_study(project: Project, options: dict[str, Any]) -> judges.StudyJudge:
+    """The judge and the rubric of a study; the options that it sets are refused."""
+    factors = (*judges.FACTORS, *judges.TEXTS, "examples", "rubric", "parameters")
+    if set_too := sorted(name for name in factors if options[name] not in (None, {})):
+        raise Refused(f"--as sets these itself: {', '.join(set_too)}. Leave them out, or leave out --as.")
+    named = {"provider": options["provider"] or "", "model": options["model"] or "", "name": options["judge"] or ""}
+    return judges.declare_as_study(project=project, study=options["study"], actor=None, **named)
+
+
 def _judge(project: Project, options: dict[str, Any]) -> Judge:
     """The judge of that name, or one declared from the options."""
     if options["model"]:
-        variant = {factor: options[factor] for factor in judges.FACTORS if options[factor] is not None}
+        factors = (*judges.FACTORS, *judges.TEXTS, "examples")
+        variant = {factor: options[factor] for factor in factors if options[factor] is not None}
         name = options["judge"] or " ".join([options["model"], *map(str, variant.values())])
         plain = {key: options[key] for key in ("model", "parameters", *judges.PACES)}
         return judges.declare(project=project, name=name, provider=options["provider"] or "", variant=variant, **plain)
@@ -174,8 +198,10 @@ def _selection(project: Project, dataset: Dataset, name: str | None) -> ItemSele
     return selection
 
 
-def chosen_rubric(project: Project, named: str) -> RubricVersion:
+def chosen_rubric(project: Project, named: str | None) -> RubricVersion:
     """The published rubric version that a command names."""
+    if named is None:
+        raise Refused("Name a rubric with --rubric, or a study with --as.")
     key, number = _versioned(named)
     versions = RubricVersion.objects.published().filter(rubric__project=project, rubric__key__in=(key, named))
     version = versions.filter(number=number).first() if number else versions.order_by("-number").first()

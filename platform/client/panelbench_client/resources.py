@@ -282,6 +282,17 @@ class JudgeMethods(ServerConnection):
         chosen = {"parameters": dict(parameters or {}), "variant": dict(variant or {})}
         return cast(types.DeclaredJudge, self.json("POST", self.at("judges/"), json=body | chosen, repeatable=True))
 
+    @operation("GET", "/projects/{project}/judges/studies/")
+    def judge_studies(self) -> list[types.Preset]:
+        """The ready configurations of the five studies."""
+        return cast(list[types.Preset], self.json("GET", self.at("judges/studies/")))
+
+    @operation("POST", "/projects/{project}/judges/studies/")
+    def declare_as_study(self, study: str, *, provider: str, model: str, name: str | None = None) -> types.StudyJudge:
+        """Declare a judge as a study had it, such as ``"s3"``; its rubric is published in the project."""
+        body = _not_none({"study": study, "provider": provider, "model": model, "name": name})
+        return cast(types.StudyJudge, self.json("POST", self.at("judges/studies/"), json=body, repeatable=True))
+
     @operation("GET", "/projects/{project}/judges/{judge}/")
     def judge(self, judge: int) -> types.DeclaredJudge:
         """One judge."""

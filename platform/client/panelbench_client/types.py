@@ -53,11 +53,40 @@ OutcomeEnum: TypeAlias = Literal[
     "reused",
 ]
 PresetEnum: TypeAlias = Literal["experts", "skilled", "crowd"]
+PromptOrder: TypeAlias = Literal["rubric", "reversed"]
+ReferenceAnswerEnum: TypeAlias = Literal["layout", "shown", "hidden"]
 ReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "minimum", "each"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
 RubricState: TypeAlias = Literal["draft", "published"]
+RubricTextEnum: TypeAlias = Literal["specific", "general"]
 SavedMappingKindEnum: TypeAlias = Literal["dataset", "ratings", "verdicts"]
 StatusesEnum: TypeAlias = Literal["failed", "unparsed", "out_of_range", "refused", "truncated", "error"]
+StudyEnum: TypeAlias = Literal[
+    "s0",
+    "s1_question",
+    "s1_mathematics",
+    "s1_translation",
+    "s1_summary",
+    "s1_dialogue",
+    "s2",
+    "s3",
+    "s4_single",
+    "s4_compound",
+    "s4_detailed",
+]
+TaskEnum: TypeAlias = Literal[
+    "general",
+    "s0_annotator",
+    "s1_dialogue",
+    "s1_mathematics",
+    "s1_question",
+    "s1_summary",
+    "s1_translation",
+    "s2_evaluator",
+    "s3_detector",
+    "s4_assistant",
+    "own",
+]
 TransferKindEnum: TypeAlias = Literal["export", "bundle"]
 TransferStateEnum: TypeAlias = Literal["waiting", "working", "done", "failed"]
 UnitEnum: TypeAlias = Literal["bytes", "rows", "deliveries"]
@@ -222,6 +251,15 @@ class ChosenRun(TypedDict):
     selection: NotRequired[int | None]
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
+
+
+class ChosenStudy(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    study: StudyEnum
+    provider: str
+    model: str
+    name: NotRequired[str]
 
 
 class Column(TypedDict):
@@ -851,6 +889,14 @@ class Prepare(TypedDict):
     what: WhatEnum
 
 
+class Preset(TypedDict):
+    key: str
+    title: str
+    variant: Variant
+    parameters: dict[str, Json]
+    repeats: int
+
+
 class Problem(TypedDict):
     file: str
     line: int | None
@@ -1122,6 +1168,12 @@ class StudyImport(TypedDict):
     mapping: dict[str, Json]
 
 
+class StudyJudge(TypedDict):
+    judge: DeclaredJudge
+    rubric_version: int
+    repeats: int
+
+
 class StudyPart(TypedDict):
     kind: ImportKind
     made: str
@@ -1241,6 +1293,14 @@ class Variant(TypedDict):
     explanation: NotRequired[bool]
     instruction_language: NotRequired[InstructionLanguageEnum]
     repair: NotRequired[bool]
+    task: NotRequired[TaskEnum]
+    role_text: NotRequired[str]
+    persona: NotRequired[str]
+    rubric_text: NotRequired[RubricTextEnum]
+    reference_answer: NotRequired[ReferenceAnswerEnum]
+    criteria_order: NotRequired[PromptOrder]
+    points_order: NotRequired[PromptOrder]
+    examples: NotRequired[Json]
 
 
 class Verdict(TypedDict):

@@ -1,0 +1,127 @@
+"""Few-shot examples: drawn once from panel labels, kept with the judge, and never among the items it is asked about.
+
+They come from a split of their own, a selection of a campaign's items: by criterion, language and score, at most two
+items whose score the panel gave by majority (S4 3.5). A judge stores what was drawn, as digests of the items' content
+and scores. Its runs leave out these items, and all items of their scenarios: nothing that it is tested on was shown to
+it, in whatever language.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation.models import Item, ItemSelection, Rating, SelectedItem
+from judging.models import Judge
+from judging.prompts import Example
+
+MOST_PER_CLASS = 2
+SOURCE = {"selection", "per_class", "seed"}
+
+
+def resolve_examples(project: Project, given: Any) -> list[dict[str, Any]]:
+    """The examples of a prompt variant as it stores them.
+
+    ``given`` is such a list already, or says where to draw: ``{"selection": id, "per_class": 1 or 2, "seed": 1}``.
+    """
+    if isinstance(given, Mapping):
+        pk, per_class, seed = given.get("selection", 0), given.get("per_class", MOST_PER_CLASS), given.get("seed", 1)
+        whole = all(type(number) is int and abs(number) < 2**63 for number in (pk, per_class, seed))
+        if given.keys() - SOURCE or not whole or not 1 <= per_class <= MOST_PER_CLASS:
+            raise _not_drawn()
+        selection = ItemSelection.objects.filter(campaign__project=project, pk=pk).first()
+        if selection is None:
+            raise _wrong(_("Choose a selection of this project to draw the examples from."))
+        return draw_examples(selection=selection, per_class=per_class, seed=seed)
+    return _stored(given)
+
+
+def _stored(given: Any) -> list[dict[str, Any]]:
+    """Examples that a variant holds already, such as one that is declared again."""
+    parts = {"criterion", "item", "language", "score"}
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise _wrong(
+            _("Examples are drawn from a selection, with per_class from 1 to %d, and a seed.") % MOST_PER_CLASS
+        )
+    for example in given:
+        texts = isinstance(example, Mapping) and all(isinstance(example.get(key), str) for key in parts - {"score"})
+        if not texts or example.keys() != parts or type(example["score"]) not in (int, float):
+            raise _wrong(_("An example has: %s.") % ", ".join(sorted(parts)))
+    return [dict(example) for example in given]
+
+
+def draw_examples(*, selection: ItemSelection, per_class: int, seed: int) -> list[dict[str, Any]]:
+    """At most ``per_class`` items for every criterion, language and score that most of the panel gave.
+
+    Items on which no score has a majority are left out. The same labels, seed and selection give the same examples.
+    Refused when nothing in the selection has such a label.
+    """
+    pools: dict[tuple[str, str, float], list[str]] = defaultdict(list)
+    for (criterion, item, language), scores in sorted(_panel_scores(selection).items()):
+        (score, votes), *_others = Counter(scores).most_common(1)
+        if 2 * votes > len(scores):
+            pools[criterion, language, score].append(item)
+    if not pools:
+        raise _wrong(_("No item of “%s” has a score from a majority of its panel yet.") % selection)
+    drawn: list[dict[str, Any]] = []
+    for (criterion, language, score), items in sorted(pools.items()):
+        generator = random.Random(f"{seed}:{criterion}:{language}:{score}")
+        about = {"criterion": criterion, "language": language, "score": score}
+        drawn += [{**about, "item": item} for item in generator.sample(items, min(per_class, len(items)))]
+    return drawn
+
+
+def _panel_scores(selection: ItemSelection) -> dict[tuple[str, str, str], list[float]]:
+    """By criterion, digest and language of an item of the selection, the scores that its annotators gave."""
+    chosen = SelectedItem.objects.filter(selection=selection).values("item")
+    given = Rating.objects.filter(
+        annotation__campaign=selection.campaign_id,
+        annotation__superseded_at=None,
+        annotation__item__in=chosen,
+        status=Rating.Status.SCORED,
+    )
+    scores: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    columns = ("criterion__key", "annotation__item__digest", "annotation__item__language", "score")
+    for criterion, item, language, score in given.values_list(*columns):
+        if score is not None:
+            scores[criterion, item, language].append(score)
+    return scores
+
+
+def without_examples(items: QuerySet[Item], judge: Judge) -> QuerySet[Item]:
+    """The items without those that the judge was shown as examples, and without their scenarios."""
+    return without_items(items, {example["item"] for example in judge.variant.get("examples", ())}, judge.project_id)
+
+
+def without_items(items: QuerySet[Item], digests: Collection[str], project: int) -> QuerySet[Item]:
+    """The items without those of these digests, and without the scenarios of these in the project."""
+    if not digests:
+        return items
+    shown = Item.objects.filter(dataset__project=project, digest__in=digests).exclude(scenario="")
+    return items.exclude(Q(digest__in=digests) | Q(scenario__in=list(shown.values_list("scenario", flat=True))))
+
+
+def example_items(examples: Sequence[Example], project: int) -> dict[str, Item]:
+    """By digest, the items of a project that are shown as examples."""
+    digests = {example.item for example in examples}
+    items = Item.objects.filter(dataset__project=project, digest__in=digests).select_related("dataset").order_by("-pk")
+    found = {item.digest: item for item in items} if digests else {}
+    if missing := digests - found.keys():
+        raise Refused(_("%d example items of this judge are not in the project.") % len(missing), code="examples")
+    return found
+
+
+def _not_drawn() -> Refused:
+    sentence = _("Examples are drawn from a selection, with per_class from 1 to %d, and a seed.")
+    return _wrong(sentence % MOST_PER_CLASS)
+
+
+def _wrong(sentence: str) -> Refused:
+    return Refused(sentence, code="examples", fields={"variant": sentence})

@@ -1,0 +1,214 @@
+"""The later factors of a prompt variant: old judges stay what they are, and each factor changes what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from typing import Any
+
+import orjson
+import pytest
+
+from accounts.refusals import Refused
+from annotation import selections
+from annotation.models import Campaign, Item, ItemSelection
+from annotation.readers import parse_rubric
+from judging import judges, requests, runs
+from judging.digests import judge_digest
+from judging.models import Judge
+from judging.prompts import FRAMES, INSTRUCTION_LANGUAGES, PromptVariant, render
+from judging.study_presets import STUDY_PRESETS
+from judging.study_prompts import OWN, TASKS
+from tests import make
+from tests.cast import Cast
+from tests.judging import briefs
+from tests.judging.test_continuing import asked
+from tests.judging.test_runs import worked
+from tests.provider_server import RunningProvider
+
+EVERY_EARLIER = list(
+    itertools.product(
+        ("single", "compound"), ("name", "anchors", "reasons"), (True, False), ("en", "et"), (True, False)
+    )
+)
+
+
+def test_judges_from_before_these_factors_keep_their_digests() -> None:
+    """The digest of all digests was computed with the code before the factors existed (commit ad62af3)."""
+    about: dict[str, Any] = {"endpoint": "simulated", "model": "m", "parameters": {"temperature": 0}}
+    found = "".join(judge_digest(variant=PromptVariant(*levels), **about) for levels in EVERY_EARLIER)
+    assert hashlib.sha256(found.encode()).hexdigest() == (
+        "ab1c7720cf0125797d327deb4e6c91e56755fd0dc16cfcf8314b985c6b519967"
+    )
+    assert PromptVariant().factors.keys() == {"grouping", "anchor_detail", "explanation", "instruction_language"}
+
+
+CRITERIA = (briefs.GRAMMAR, briefs.EMPATHY)
+CHANGES: dict[str, dict[str, Any]] = {
+    "task": {"task": "s3_detector"},
+    "own text": {"task": OWN, "role_text": "You grade essays."},
+    "persona": {"persona": "a retired teacher"},
+    "rubric text": {"rubric_text": "general"},
+    "order of criteria": {"criteria_order": "reversed"},
+    "order of points": {"points_order": "reversed"},
+}
+
+
+def prompt(**factors: Any) -> str:
+    made = render(item=briefs.DIALOGUE, criteria=CRITERIA, variant=judges.variant_of(factors))
+    return "\n".join(message["content"] for message in made)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_factor_changes_prompt_and_digest(change: str) -> None:
+    variant = judges.variant_of(CHANGES[change])
+    assert prompt(**CHANGES[change]) != prompt()
+    about: dict[str, Any] = {"endpoint": "e", "model": "m", "parameters": {}}
+    assert judge_digest(variant=variant, **about) != judge_digest(variant=PromptVariant(), **about)
+    assert judges.variant_of(orjson.loads(orjson.dumps(variant.factors))) == variant
+
+
+def test_what_the_factors_say() -> None:
+    assert prompt(task=OWN, role_text="You grade essays.").startswith("You grade essays.")
+    assert prompt(persona="a retired teacher").startswith("Judge from this point of view: a retired teacher\n\nYou are")
+    first, last = CRITERIA[0], CRITERIA[-1]
+    assert prompt(criteria_order="reversed").index(last.name) < prompt(criteria_order="reversed").index(first.name)
+    general = prompt(rubric_text="general")
+    anchors = [point.text for criterion in CRITERIA for point in criterion.points if point.text]
+    assert anchors
+    assert not [text for text in anchors if text in general]
+    assert FRAMES["en"].general_rubric in general
+    values = [str(int(point.value)) for point in first.points]
+    assert f"Score: one of {', '.join(reversed(values))}." in prompt(points_order="reversed")
+
+
+@pytest.mark.parametrize(
+    ("factors", "sentence"),
+    [
+        ({"few_shot": 2}, "has no “few_shot”"),
+        ({"task": "s9"}, "not a valid task"),
+        ({"task": OWN}, "needs a role_text"),
+        ({"role_text": "You grade."}, "needs the task “own”"),
+        ({"persona": "x" * 501}, "at most 500"),
+        ({"task": "s3_detector", "instruction_language": "et"}, "instructions in: en"),
+        ({"points_order": "shuffled"}, "Use one of: rubric, reversed"),
+    ],
+)
+def test_factors_that_make_no_sense_are_refused(factors: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Refused, match=sentence):
+        judges.variant_of(factors)
+
+
+def test_every_study_preset_is_a_readable_rubric_and_a_known_variant() -> None:
+    for key, preset in STUDY_PRESETS.items():
+        parsed = parse_rubric("rubric.json", orjson.dumps(preset.rubric))
+        assert parsed.document is not None, (key, parsed.problems.sentences())
+        judges.variant_of(preset.variant)
+    s3 = STUDY_PRESETS["s3"]
+    assert (len(s3.rubric["criteria"]), s3.parameters["temperature"], s3.repeats) == (10, 0, 5)
+    assert {preset.variant["task"] for preset in STUDY_PRESETS.values()} == TASKS.keys()
+    assert all(languages.keys() <= INSTRUCTION_LANGUAGES for languages in TASKS.values())
+
+
+@pytest.mark.django_db(transaction=True)
+class TestExamples:
+    @pytest.fixture
+    def campaign(self, cast: Cast) -> Campaign:
+        """Eight Estonian dialogues in four scenarios; fluency 0 or 3 by two of three raters, d8 without majority."""
+        rows = [make.item_row(n, scenario=f"s{(n + 1) // 2}") for n in range(1, 9)]
+        made = make.campaign(cast.kassa, items=rows)
+        first = [0, 3, 0, 3, 0, 3, 0, 1]
+        make.rated(made, {"fluency": {"A": first, "B": first[:7] + [2], "C": [3] * 8}})
+        return made
+
+    def declared(self, campaign: Campaign, selection: ItemSelection, **parts: Any) -> Judge:
+        drawn = {"selection": selection.pk, "per_class": 1, "seed": 5}
+        return judges.declare(
+            project=campaign.project,
+            name="Few-shot",
+            provider="simulated",
+            model="sim-steady",
+            variant={"grouping": "single", "examples": drawn, **parts},
+        )
+
+    def split(self, campaign: Campaign, ids: tuple[str, ...] = ("d1", "d2", "d3", "d4")) -> ItemSelection:
+        return selections.select(campaign=campaign, name="Tuning", rule={"kind": "list", "items": list(ids)})
+
+    def test_at_most_so_many_of_every_score_by_majority(self, provider: RunningProvider, campaign: Campaign) -> None:
+        judge = self.declared(campaign, self.split(campaign))
+        shown = judge.variant["examples"]
+        assert sorted((example["criterion"], example["score"]) for example in shown) == [("fluency", 0), ("fluency", 3)]
+        assert self.declared(campaign, ItemSelection.objects.get()) == judge
+        with pytest.raises(Refused, match="majority of its panel"):
+            self.declared(
+                campaign, selections.select(campaign=campaign, name="T", rule={"kind": "list", "items": ["d8"]})
+            )
+
+    def test_no_item_that_was_shown_is_asked_about(self, provider: RunningProvider, campaign: Campaign) -> None:
+        judge = self.declared(campaign, self.split(campaign, ("d1", "d2")))
+        shown = Item.objects.filter(digest__in=[example["item"] for example in judge.variant["examples"]])
+        assert {item.scenario for item in shown} == {"s1"}
+        about: dict[str, Any] = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+        assert runs.forecast(judge=judge, **about).items == 6
+        run = runs.start_judge_run(judge=judge, **about)
+        assert set(asked(run)) == {"d3", "d4", "d5", "d6", "d7", "d8"}
+        assert worked(run).verdicts["ok"] == 12
+        sent = [call["messages"][1]["content"] for call in run.calls.values_list("attempts__request", flat=True)]
+        assert sum("Score given by people: 0" in content for content in sent) == 6
+
+    def test_the_preview_shows_the_examples_but_never_the_item_itself(
+        self, provider: RunningProvider, campaign: Campaign
+    ) -> None:
+        judge = self.declared(campaign, self.split(campaign, ("d1", "d2")))
+        items = {item.external_id: item for item in campaign.dataset.items.select_related("dataset")}
+        about: dict[str, Any] = {"judge": judge, "rubric_version": campaign.rubric_version}
+        fluency, coherence = requests.preview_prompts(item=items["d5"], **about)
+        assert fluency.messages[1]["content"].count("Score given by people") == 2
+        assert "Score given by people" not in coherence.messages[1]["content"]
+        own, _coherence = requests.preview_prompts(item=items["d1"], **about)
+        assert "Score given by people" not in own.messages[1]["content"]
+
+    def test_examples_need_one_criterion_per_call(self, provider: RunningProvider, campaign: Campaign) -> None:
+        with pytest.raises(Refused, match="choose the grouping “single”"):
+            self.declared(campaign, self.split(campaign), grouping="compound")
+
+
+@pytest.mark.django_db
+class TestAsAStudy:
+    def test_page_and_api_set_rubric_prompt_temperature_and_repeats(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        boris = cast.client("boris")
+        body = {"study": "s3", "provider": "simulated", "model": "sim-steady"}
+        made = boris.post("/api/v1/projects/kassa/judges/studies/", body, content_type="application/json").json()
+        assert (made["repeats"], made["judge"]["parameters"]["temperature"]) == (5, 0)
+        assert made["judge"]["variant"]["task"] == "s3_detector"
+        form = boris.get("/p/kassa/judges/new/?study=s3").context["form"]
+        fields = {name: form[name].value() for name in form.fields}
+        posted = {name: value for name, value in fields.items() if value not in (None, False)}
+        posted |= {"provider": "simulated", "model": "sim-steady", "name": "Mine"}
+        started = boris.post("/p/kassa/judges/new/?study=s3", posted)
+        judge = Judge.objects.get()
+        assert started["Location"] == (
+            f"/p/kassa/judges/{judge.pk}/runs/new/?rubric_version={made['rubric_version']}&repeats=5"
+        )
+        listed = boris.get("/api/v1/projects/kassa/judges/studies/").json()
+        assert [study["key"] for study in listed] == list(STUDY_PRESETS)
+
+    def test_the_reference_answer_is_shown_or_hidden(self, cast: Cast, provider: RunningProvider) -> None:
+        row = make.item_row(1, fields={"answer": "Yes.", "reference": "The expected answer"})
+        item = make.dataset(cast.kassa, [row]).items.select_related("dataset").get()
+        assert "The expected answer" in str(requests.item_text(item))
+        assert "The expected answer" not in str(requests.item_text(item, "hidden"))
+        item.dataset.layout = {"fields": ["answer"]}
+        assert "The expected answer" not in str(requests.item_text(item))
+        assert "The expected answer" in str(requests.item_text(item, "shown"))
+
+    def test_the_form_previews_before_it_declares(self, cast: Cast, provider: RunningProvider) -> None:
+        make.dataset(cast.kassa, 2)
+        make.rubric(cast.kassa)
+        plain = {"provider": "simulated", "model": "m", "name": "J", "grouping": "compound", "anchor_detail": "anchors"}
+        posted = {**plain, "explanation": "yes", "instruction_language": "en", "persona": "a teacher", "preview": "1"}
+        page = cast.client("boris").post("/p/kassa/judges/new/", posted)
+        assert "Judge from this point of view: a teacher" in page.content.decode()
+        assert not Judge.objects.exists()
