@@ -118,7 +118,7 @@ class TestExamples:
         rows = [make.item_row(n, scenario=f"s{(n + 1) // 2}") for n in range(1, 9)]
         made = make.campaign(cast.kassa, items=rows)
         first = [0, 3, 0, 3, 0, 3, 0, 1]
-        make.rated(made, {"fluency": {"A": first, "B": first[:7] + [2], "C": [3] * 8}})
+        make.rated(made, {"fluency": {"A": first, "B": [*first[:7], 2], "C": [3] * 8}})
         return made
 
     def declared(self, campaign: Campaign, selection: ItemSelection, **parts: Any) -> Judge:
