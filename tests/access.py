@@ -19,6 +19,7 @@ from accounts import invitations, tokens
 from accounts.models import Delivery, Job, Membership, Role, Scope, Webhook
 from analytics import exports, shares, snapshots, transfers
 from analytics.models import Chart, Snapshot
+from annotation import selections
 from annotation.desk import service
 from annotation.desk.service import Answer
 from annotation.imports import opening, saved_mappings, uploads
@@ -145,6 +146,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "campaign": campaign.pk,
         "panel": duty.panel_id,
         "seat": duty.panel.seats.order_by("pk").first().pk,
+        "selection": selections.select(campaign=campaign, name="Part", rule={"kind": "draw", "n": 1}).pk,
         "dataset": campaign.dataset_id,
         "item": theirs.item_id,
         **_imported(cast),
