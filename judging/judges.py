@@ -18,8 +18,8 @@ from accounts.inputs import holds_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.models import RubricVersion
-from annotation.readers import parse_rubric
+from annotation.models import Criterion, RubricVersion
+from annotation.readers import RubricDocument, parse_rubric
 from judging import digests, examples, spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge, ModelCapability
@@ -136,12 +136,21 @@ def declare_as_study(
         return StudyJudge(judge, study_rubric(project=project, study=study, actor=actor), preset.repeats)
 
 
-def study_rubric(*, project: Project, study: str, actor: User | None = None) -> RubricVersion:
-    """The published rubric of a study in the project; stored when it is not there yet."""
+def study_criteria(study: str) -> list[Criterion]:
+    """The criteria of a study's rubric, unsaved, for a preview."""
+    return rubrics.unsaved_criteria(_study_document(study))
+
+
+def _study_document(study: str) -> RubricDocument:
     parsed = parse_rubric("rubric.json", orjson.dumps(study_preset(study).rubric))
     if parsed.document is None:  # a mistake of ours: tests/judging/test_variants.py reads every one
         raise ValueError("; ".join(parsed.problems.sentences()))
-    version = rubrics.draft(project=project, document=parsed.document, actor=actor)
+    return parsed.document
+
+
+def study_rubric(*, project: Project, study: str, actor: User | None = None) -> RubricVersion:
+    """The published rubric of a study in the project; stored when it is not there yet."""
+    version = rubrics.draft(project=project, document=_study_document(study), actor=actor)
     if version.state == RubricVersion.State.DRAFT:
         rubrics.publish(version=version, actor=actor)
     return version

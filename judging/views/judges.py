@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, languages
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.models import Dataset, Item, RubricVersion
+from annotation.models import Criterion, Dataset, Item, RubricVersion
 from annotation.rubrics import unsaved_criteria
 from annotation.views.campaigns import show_refusal
 from annotation.views.rubric_form import posted_fields
@@ -72,7 +72,7 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
     if form.is_valid():
         try:
             if "preview" in request.POST:
-                prompts = _prompts_of_form(current_project, form)
+                prompts = _prompts_of_form(current_project, form, study if preset else "")
                 context |= {"title": _("Declare a judge"), "project": current_project, "form": form, **prompts}
                 return render(request, "judging/judge_new.html", {**context, "providers": settings.PROVIDERS})
             judge = judges.declare(project=current_project, actor=request.user, **form.declared)
@@ -102,26 +102,26 @@ def _as_study(key: str, preset: StudyPreset | None) -> dict[str, Any]:
     return {**variant, "explanation": "yes", "parameters": dict(preset.parameters), "name": key}
 
 
-def _prompts_of_form(project: Project, form: JudgeForm) -> dict[str, Any]:
-    """The prompts of a judge that is not declared yet, about the first item of the newest dataset."""
+def _prompts_of_form(project: Project, form: JudgeForm, study: str) -> dict[str, Any]:
+    """The prompts of a judge that is not declared yet, about the first item of the newest dataset, by the rubric of
+    the study, or the newest of the project."""
     dataset = Dataset.objects.ready().filter(project=project).order_by("-pk").first()
     version = RubricVersion.objects.published().filter(rubric__project=project).order_by("-pk").first()
-    if dataset is None or version is None:
+    if dataset is None or not (study or version):
         raise Refused(_("A preview needs a dataset and a published rubric."), code="nothing_to_show")
     factors = dict(form.declared["variant"])
     factors["examples"] = examples.resolve_examples(project, factors.get("examples", []))
-    criteria = list(version.criteria.order_by("position"))
+    of_project = Criterion.objects.filter(rubric_version=version).order_by("position")
+    criteria = judges.study_criteria(study) if study else list(of_project)
     items = examples.without_items(
         Item.objects.of(dataset), {example["item"] for example in factors["examples"]}, project.pk
     )
     item = items.select_related("dataset").first()
     if item is None:
         raise Refused(_("Every item of the newest dataset is an example."), code="nothing_to_show")
-    return {
-        "prompts": requests.prompts_about(judges.variant_of(factors), criteria, item),
-        "item": item,
-        "version": version,
-    }
+    prompts = requests.prompts_about(judges.variant_of(factors), criteria, item)
+    named = STUDY_PRESETS[study].rubric["name"]["en"] if study else version
+    return {"prompts": prompts, "item": item, "shown_rubric": named}
 
 
 @require_safe
