@@ -134,7 +134,18 @@ def variant_name(judge: Judge) -> str:
     if name := factors.get("name"):
         return str(name)
     shown = {key: level for key, level in sorted(factors.items()) if key != "instruction_language"}
-    return " ".join(f"{key}={str(level).lower()}" for key, level in shown.items())
+    return " ".join(f"{key}={_level(level)}" for key, level in shown.items())
+
+
+LONGEST_LEVEL = 40  # characters of an own text that a cell shows
+
+
+def _level(level: Any) -> str:
+    """A level in a cell: of examples their number, of a long text its beginning."""
+    if isinstance(level, list):
+        return str(len(level))
+    text = str(level).lower()
+    return text if len(text) <= LONGEST_LEVEL else f"{text[:LONGEST_LEVEL]}…"
 
 
 def _reply(reply: Mapping[str, Any] | None) -> str:
