@@ -9,9 +9,10 @@ from typing import Any
 
 from django import template
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts import languages
-from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES
+from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES, TASK_NAMES
 from judging.models import Attempt, Call, Verdict
 from judging.replies import reply_text
 
@@ -28,7 +29,16 @@ def variant_chips(variant: Mapping[str, Any]) -> list[str]:
     chips.append(_("With rationale") if variant.get("explanation", True) else _("Only the score"))
     instructions = languages.endonym(variant.get("instruction_language", "en"))
     chips.append(_("Instructions: %s") % instructions)
-    return [*chips, _("Asks once more")] if variant.get("repair") else chips
+    chips += [_("Asks once more")] if variant.get("repair") else []
+    chips += [str(TASK_NAMES[variant["task"]])] if variant.get("task") in TASK_NAMES else []
+    chips += [_("Persona: %s") % variant["persona"]] if variant.get("persona") else []
+    chips += [_("General rubric text")] if variant.get("rubric_text") == "general" else []
+    known = {"shown": _("Reference answer shown"), "hidden": _("Reference answer not shown")}
+    chips += [known[answer]] if (answer := variant.get("reference_answer")) in known else []
+    chips += [_("Criteria reversed")] if variant.get("criteria_order") == "reversed" else []
+    chips += [_("Scale points reversed")] if variant.get("points_order") == "reversed" else []
+    shown = len(variant.get("examples", ()))
+    return [*chips, ngettext("%d example", "%d examples", shown) % shown] if shown else chips
 
 
 @register.filter
