@@ -346,7 +346,7 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
     criteria: list[int | None] = [None]
     if cell.judge.variant["grouping"] == "single":
         criteria = [*design.rubric_version.criteria.values_list("pk", flat=True)]
-    asked_items = runs.asked_about(dataset=design.dataset, after=None, selection=design.selection)
+    asked_items = runs.asked_about(dataset=design.dataset, after=None, selection=design.selection, judge=cell.judge)
     asked = asked_items.values_list("pk", flat=True)
     items = draw.sample(list(asked), min(calls, len(asked)))
     rows = [(run.pk, item, draw.choice(criteria), 1, Call.State.WAITING.value, 0) for item in items]

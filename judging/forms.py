@@ -249,12 +249,28 @@ FACTOR_NAMES = {
     "explanation": _("Rationale before each score"),
     "instruction_language": _("Language of the instructions"),
     "repair": _("Ask once more when a reply can't be read"),
+    "task": _("Role and task"),
+    "rubric_text": _("Rubric text"),
+    "reference_answer": _("Reference answer"),
+    "criteria_order": _("Order of the criteria"),
+    "points_order": _("Order of scale points"),
     "temperature": _("Temperature"),
     "top_p": _("Top p"),
     "reasoning_effort": _("Reasoning effort"),
     "judge": _("Judge"),
 }
-LEVEL_NAMES = {**dict(GROUPINGS), **dict(DETAILS), **dict(INSTRUCTION_LANGUAGES), "True": _("Yes"), "False": _("No")}
+LEVEL_NAMES = {
+    **dict(GROUPINGS),
+    **dict(DETAILS),
+    **dict(INSTRUCTION_LANGUAGES),
+    **TASK_NAMES,
+    **dict(REFERENCES),
+    **dict(ORDERS),
+    "specific": _("As the rubric has it"),
+    "general": _("General"),
+    "True": _("Yes"),
+    "False": _("No"),
+}
 
 
 class DesignForm(MaterialForm):

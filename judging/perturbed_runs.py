@@ -21,7 +21,7 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.models import Dataset, Item, RubricVersion
-from judging import judges, runs, spending
+from judging import examples, judges, runs, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import USUAL, change_of, changes_request
 from judging.requests import criterion_brief, perturbed_text, prompts_about
@@ -163,7 +163,7 @@ def drawn_items(
 
     Of the items that the judge has answered about in an ordinary run, whose replies are used again; else of all.
     """
-    items = Item.objects.of(dataset)
+    items = examples.without_examples(Item.objects.of(dataset), judge)
     answered = Call.objects.filter(
         run__judge=judge, run__rubric_version=rubric_version, run__perturbation__isnull=True, state=Call.State.SETTLED
     )
