@@ -7,12 +7,13 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language_bidi, ngettext
+from django.utils.translation import get_language, get_language_bidi, ngettext
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
@@ -137,17 +138,8 @@ class Figure:
     @property
     def basis(self) -> str:
         """What it rests on: 120 items × 3 raters where everyone rated everything."""
-        items = ngettext("%d item", "%d items", self.n_items) % self.n_items
-        raters = ngettext("%d rater", "%d raters", self.n_raters) % self.n_raters
-        if not self.n_ratings or self.n_ratings == self.n_items * self.n_raters:
-            parts = [f"{items} × {raters}"]
-        else:
-            parts = [items, raters, ngettext("%d rating", "%d ratings", self.n_ratings) % self.n_ratings]
-        if self.n_clusters is not None:
-            parts.append(ngettext("%d cluster", "%d clusters", self.n_clusters) % self.n_clusters)
-        if self.n_missing:
-            parts.append(_("%d missing") % self.n_missing)
-        return ", ".join(parts)
+        counts = (self.n_items, self.n_raters, self.n_ratings, self.n_clusters, self.n_missing)
+        return _counted(get_language(), *counts)
 
     @property
     def items_query(self) -> str:
@@ -169,8 +161,10 @@ class Figure:
     @property
     def made(self) -> str:
         """How the interval was made, or why there is none; standard error and p where there are any."""
-        why_none = _("no interval: %s") % (self.interval_reason or _("none was computed"))
-        parts = [self.method if self.has_interval else why_none if self.is_defined else self.reason]
+        return _made(get_language(), self)
+
+    def _made(self) -> str:
+        parts = [self.method if self.has_interval else self._why_none if self.is_defined else self.reason]
         if self.is_defined and self.speaks_for:
             parts.append(str(SPEAKS_FOR.get(self.speaks_for, self.speaks_for)))
         parts += [
@@ -185,6 +179,10 @@ class Figure:
             return ""
         if self.n_items < SMALL:
             return _("no interval: %s") % (ngettext("%d item", "%d items", self.n_items) % self.n_items)
+        return self._why_none
+
+    @property
+    def _why_none(self) -> str:
         return _("no interval: %s") % (self.interval_reason or _("none was computed"))
 
     @property
@@ -214,6 +212,29 @@ class Labelled:
 
     name: str
     figure: Figure
+
+
+# A page has the same counts and figures again and again, and asks for itself every few seconds.
+@lru_cache(maxsize=4096)
+def _made(_language: str | None, figure: Figure) -> str:
+    return figure._made()
+
+
+@lru_cache(maxsize=4096)
+def _counted(
+    _language: str | None, n_items: int, n_raters: int, n_ratings: int, n_clusters: int | None, n_missing: int
+) -> str:
+    items = ngettext("%d item", "%d items", n_items) % n_items
+    raters = ngettext("%d rater", "%d raters", n_raters) % n_raters
+    if not n_ratings or n_ratings == n_items * n_raters:
+        parts = [f"{items} × {raters}"]
+    else:
+        parts = [items, raters, ngettext("%d rating", "%d ratings", n_ratings) % n_ratings]
+    if n_clusters is not None:
+        parts.append(ngettext("%d cluster", "%d clusters", n_clusters) % n_clusters)
+    if n_missing:
+        parts.append(_("%d missing") % n_missing)
+    return ", ".join(parts)
 
 
 def _digits(number: float) -> str:

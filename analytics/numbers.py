@@ -177,11 +177,11 @@ class NumbersPage:
         decimal = self.campaign.rubric_version.criteria.all()
         return {each.key: each.says("name", spoken) or each.key for each in decimal if each.key in counted}
 
-    @property
+    @cached_property
     def judges(self) -> list[dict[str, Any]]:
         return list(self.content["judges"])
 
-    @property
+    @cached_property
     def chosen(self) -> dict[str, str]:
         """What the address says beyond the raters."""
         return {"coefficient": self.statistic, "judge": self.judge, "criterion": self.criterion, "part": self.part}
@@ -191,7 +191,7 @@ class NumbersPage:
         """The run of the judge shown; empty where there is no judge."""
         return next((dict(judge) for judge in self.judges if judge["name"] == self.judge), {})
 
-    @property
+    @cached_property
     def coefficient(self) -> str:
         return str(COEFFICIENT_NAMES[self.statistic][0])
 
@@ -199,11 +199,11 @@ class NumbersPage:
     def symbol(self) -> str:
         return COEFFICIENT_NAMES[self.statistic][1]
 
-    @property
+    @cached_property
     def coefficients(self) -> list[tuple[str, str]]:
         return [(key, str(COEFFICIENT_NAMES[key][0])) for key in COEFFICIENTS]
 
-    @property
+    @cached_property
     def has_threshold(self) -> bool:
         return self.statistic in CHANCE_CORRECTED
 
@@ -214,7 +214,7 @@ class NumbersPage:
 
     # --- key figures --------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def ordered(self) -> list[str]:
         """The criteria whose points have an order; nominal ones have figures of their own."""
         return [key for key in self.criteria if self.levels[key] != "nominal"]
@@ -228,7 +228,7 @@ class NumbersPage:
         """The criteria that a key figure is about: those with an order where there are any, never both kinds."""
         return self.ordered or self.nominal
 
-    @property
+    @cached_property
     def other_criteria(self) -> int:
         """How many nominal criteria the key figures are not about."""
         return len(self.nominal) if self.ordered else 0
@@ -265,7 +265,7 @@ class NumbersPage:
         kappas = self.figures.among("cohen_kappa", self.summed_up, [self.whole], self.judge)
         return max((figure.n_raters for figure in kappas), default=0)
 
-    @property
+    @cached_property
     def has_panel(self) -> bool:
         """Whether any annotator scored."""
         return bool(self.content["rated"]["ratings"])
@@ -297,7 +297,7 @@ class NumbersPage:
     def heat_languages(self) -> list[tuple[str | None, str]]:
         return [(tag, self.language_name(tag)) for tag in self.heat.languages]
 
-    @property
+    @cached_property
     def undefined(self) -> list[str]:
         """A sentence for every blank cell."""
         return [self._told(cell) for cell in self.heat.undefined]
@@ -311,14 +311,14 @@ class NumbersPage:
         """The heatmap as a table, every coefficient beside the chosen one."""
         return self._lines(COEFFICIENTS, self.heat.languages)
 
-    @property
+    @cached_property
     def applicability_lines(self) -> list[Line]:
         """Agreement on whether the criterion applies at all, where somebody said that it doesn't."""
         return self._lines(APPLICABILITY, self.heat.languages)
 
     # --- calibration --------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def parts(self) -> list[tuple[str, str]]:
         """What the calibration table may show: all languages together, one of them, or each of them."""
         if len(self.languages) < 2:
@@ -326,7 +326,7 @@ class NumbersPage:
         single = [(tag, self.language_name(tag)) for tag in self.languages]
         return [(TOGETHER, _("All languages")), *single, (EACH, _("Each language"))]
 
-    @property
+    @cached_property
     def calibration_lines(self) -> list[Line]:
         return self._lines(CALIBRATION, self.shown_languages, judge=self.judge, criteria=self.ordered)
 
@@ -352,7 +352,7 @@ class NumbersPage:
 
     # --- nominal criteria ---------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def class_tables(self) -> list[ClassTable]:
         """Of each nominal criterion the judge's figures for each class, in the language that is shown."""
         return [table for key in self.nominal if (table := self._class_table(key)).rows]
@@ -371,7 +371,7 @@ class NumbersPage:
 
     # --- what needs no comparison -------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def distributions(self) -> list[Distribution]:
         """Of each criterion, the share of each point among the panel's scores and each judge's."""
         shown = []
@@ -388,7 +388,7 @@ class NumbersPage:
                 shown.append(Distribution(criterion, name, points, shares, classes))
         return shown
 
-    @property
+    @cached_property
     def generator_lines(self) -> list[Line]:
         """Mean score of each generator on each criterion: the panel's, and each judge's."""
         lines = []
@@ -402,7 +402,7 @@ class NumbersPage:
                 lines.append(Line(self.criteria[criterion], generator, f"{criterion}-{generator}", figures))
         return lines
 
-    @property
+    @cached_property
     def repeat_lines(self) -> list[tuple[str, Line]]:
         """How far the repeats of each judge differ, where it has any."""
         names = [judge["name"] for judge in self.judges]
@@ -447,18 +447,18 @@ class NumbersPage:
         """How many items with a tied mode the figures of the judge shown leave out, by criterion and language."""
         return list(self.figures.among("without_reference", self.criteria, self.languages, self.judge))
 
-    @property
+    @cached_property
     def mode_sentence(self) -> str:
         """What the mode leaves out of the figures of the judge shown, where that is much."""
         return on_mode(self.tied)
 
-    @property
+    @cached_property
     def mode_cells(self) -> str:
         """The cells of which it leaves out most."""
         language_name = self.language_name if len(self.languages) > 1 else None
         return mode_cells(self.tied, self.criteria.__getitem__, language_name) if len(self.tied) > 1 else ""
 
-    @property
+    @cached_property
     def left_out(self) -> list[tuple[str, int]]:
         """Why verdicts of this judge, and items without a settled panel score, enter no figure of the table."""
         tag = self.part if self.part in self.languages else self.whole
@@ -479,7 +479,7 @@ class NumbersPage:
         rows = [Labelled(self.language_name(figure.language), figure) for figure in found]
         return sorted(rows, key=lambda row: (not row.figure.is_defined, row.figure.value or 0.0, row.name))
 
-    @property
+    @cached_property
     def shows_bias(self) -> bool:
         """Whether there are a judge and a panel to compare on a criterion with distances."""
         return bool(self.judge and self.has_panel and self.ordered)
@@ -489,7 +489,7 @@ class NumbersPage:
         """The criteria that the chart can show, by key, with their names."""
         return [(key, self.criteria[key]) for key in self.ordered]
 
-    @property
+    @cached_property
     def has_bias(self) -> bool:
         return any(row.figure.is_defined for row in self.bias)
 
@@ -509,7 +509,7 @@ class NumbersPage:
         """The chart of the judge and criterion shown, as it was drawn with the snapshot."""
         return self.snapshot.charts.filter(judge=self.judge, criterion=self.criterion).first()
 
-    @property
+    @cached_property
     def charts(self) -> list[tuple[str, SafeString]]:
         """The chart for either width of screen, to stand in the page."""
         if self.stored_chart is None:
@@ -517,18 +517,18 @@ class NumbersPage:
         drawn = {"wide": self.stored_chart.wide, "narrow": self.stored_chart.narrow}
         return [(width, inline(svg, self.chart_words)) for width, svg in drawn.items()]
 
-    @property
+    @cached_property
     def chart_words(self) -> dict[str, str]:
         """What the chart says, in the reader's language."""
         names = enumerate(map(self.language_name, self.content["languages"]))
         words = {"axis": _("← judge lower · judge higher →"), "approximate": _("approximate")}
         return words | {str(place): shortened(name) for place, name in names}
 
-    @property
+    @cached_property
     def bias_sentence(self) -> str:
         return on_bias((row.figure for row in self.bias), self.language_name)
 
-    @property
+    @cached_property
     def approximate_biases(self) -> str:
         """The languages whose interval in the chart is approximate."""
         return listed([row.name for row in self.bias if row.figure.is_approximate])
