@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from django.db.models import Max, Q
 
-from analytics import ratings
+from analytics import judge_reports, ratings
 from analytics.compared_judges import LEVELS, with_levels
 from analytics.ratings import Row
 from annotation.models import Annotation, Campaign, Item
@@ -50,14 +50,19 @@ class FamilyReport(NamedTuple):
     columns: tuple[str, ...]
 
 
-STABILITY = tuple(f"stability.{name}" for name in ("mean", "kendall_tau_b", "spearman", "inversions", "tied_pairs"))
+STABILITY = tuple(
+    f"stability.{name}"
+    for name in ("mean", "rank", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs")
+)
 FAMILIES: dict[str, tuple[str, ...]] = {
     "distribution": ("score_share",),
     "reference": ("reference_share", "reference_excluded", "label_share"),
     "means": ("classical_mean", "judge_mean"),
     "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable"),
     "correct": ("ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen"),
-    "alt_test": ("alt_test_omega", "alt_test_rho"),
+    "alt_test": ("alt_test_omega", "alt_test_rho", "alt_test_power"),
+    "beside": ("confusion", "panel_given_judge", "verdict_confidence", "f1", "human_f1"),
+    "ranking": ("ranking_tau_b",),
     "severity": ("severity_shift", "severity_uniform", "severity_nonuniform"),
     "conformal": ("conformal_radius", "conformal_width", "for_people"),
     "recovery": ("label_recovery",),
@@ -74,8 +79,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """By family, what may be asked for: of the scores themselves; of the reference label; means; of one judge; between two
 judges; of judges with languages as raters; of several judges on the items that all of them scored; of a measure of the
 items beside another one, the panel and each judge (METHODS 1 to 6)."""
-OF_JUDGE = ("audit", "correct", "alt_test", "severity", "conformal", "recovery")
-NEED_JUDGE = (*OF_JUDGE, "judges", "languages", "comparison")
+OF_JUDGE = ("audit", "correct", "alt_test", "severity", "conformal", "recovery", "ranking")
+NEED_JUDGE = (*OF_JUDGE, "beside", "judges", "languages", "comparison")
 NEED_TWO_JUDGES = ("judges",)
 STATISTICS = tuple(f"{family}.{name}" for family, names in FAMILIES.items() for name in names)
 MOST_COMPARED = 12
@@ -124,10 +129,7 @@ def _calls(
     how: Mapping[str, Any],
 ) -> Iterator[Call]:
     yield from _of_panel(question, rules, how)
-    for family in OF_JUDGE:
-        if wanted_of(question, family):
-            for judge in judges:
-                yield f"{family}.", partial(_REPORTS[family], judge=judge), _chosen(how, *_TAKES[family])
+    yield from _of_judges(question, judges, rules, how)
     if names := wanted_of(question, "judges"):
         for pair in combinations(judges, 2):
             yield "judges.", partial(_between, pair=pair, names=names), dict(how)
@@ -138,6 +140,25 @@ def _calls(
         yield "comparison.", report, _chosen(how, "by", "bootstrap", "confidence", "seed")
     if names := wanted_of(question, "languages"):
         yield "languages.", partial(_of_languages, judges=judges, names=names), {}
+
+
+def _of_judges(
+    question: NumbersQuestion,
+    judges: Sequence[str],
+    rules: Sequence[tuple[Sequence[str], str | None, str]],
+    how: Mapping[str, Any],
+) -> Iterator[Call]:
+    for family in OF_JUDGE:
+        if wanted_of(question, family):
+            chosen = _chosen(how, *judge_reports.TAKES[family])
+            for judge in judges:
+                wanted = {"wanted": wanted_of(question, family)} if family == "alt_test" else {}
+                yield f"{family}.", partial(judge_reports.REPORTS[family], judge=judge, **wanted), chosen
+    if names := wanted_of(question, "beside"):
+        for judge in judges:
+            for criteria, rule, ties in rules:
+                beside = partial(judge_reports.beside_panel, judge=judge, criteria=criteria, rule=rule, ties=ties)
+                yield "beside.", beside, {**how, "statistics": names}
 
 
 def _chosen(how: Mapping[str, Any], *names: str) -> Options:
@@ -171,89 +192,6 @@ def _of_reference(
     usual = {table.scales[key].level for key in criteria} == {"interval"}
     chosen = rule or ("mean" if usual else "mode")
     return reference.reference_report(part, rule=cast("Any", chosen), ties=cast("Any", ties), **options)
-
-
-# --- one judge --------------------------------------------------------------------------------------------------------
-def _audit(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
-    from analytics.stats.judge import soundness
-
-    return soundness.audit_report(_beside_panel(table, judge), judge=judge, **options)
-
-
-def _correct(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
-    from analytics.stats.judge import corrected_means
-
-    return corrected_means.correction_report(_beside_panel(table, judge), judge=judge, **options)
-
-
-def _alt_test(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
-    from analytics.stats.judge import alt_test
-
-    return alt_test.alt_test_report(_beside_panel(table, judge), judge=judge, **options)
-
-
-def _severity(table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool) -> list[CellEstimate]:
-    from analytics.stats.judge import consistency, soundness
-
-    part = _beside_panel(table, judge)
-    pivot = consistency.PIVOT if consistency.PIVOT in set(part.frame["language"].dropna()) else None
-    return soundness.severity_report(part, judge=judge, by=by, pool=pool, pivot=pivot)
-
-
-def _conformal(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
-    from analytics.stats.judge import soundness
-
-    return soundness.conformal_report(_beside_panel(table, judge), judge=judge, **options)
-
-
-def _recovery(table: RatingsTable, *, judge: str, by: Sequence[str]) -> list[CellEstimate]:
-    """Label recovery of every parameter: a nominal criterion called as an attribute of the items, of which its labels
-    are the values.
-    """
-    from analytics.stats.judge import soundness
-
-    frame = table.frame
-    own = frame[((frame["rater"] == judge) & (frame["repeat"] == frame["first_repeat"])).to_numpy()]
-    columns = {key: name for key in table.scales for name in (key, f"attribute_{key}") if name in frame}
-    if not columns or own.empty:
-        return []
-    first = own.groupby("item_key", sort=False).first()
-    read = own.pivot_table(index="item_key", columns="criterion", values="score_label", aggfunc="first", dropna=False)
-    part = first.assign(
-        **{f"parameter_{key}": first[name] for key, name in columns.items()},
-        **{f"judge_parameter_{key}": read.get(key) for key in columns},
-    )
-    names = [f"parameter_{key}" for key in columns]
-    rows = soundness.recovery_report(part, names, by=[name for name in by if name != "criterion"])
-    return [replace(row, judge=judge, estimate=_named_plainly(row)) for row in rows]
-
-
-def _named_plainly(row: CellEstimate) -> Any:
-    return row.estimate.with_(variant=(row.estimate.variant or "").removeprefix("parameter_"))
-
-
-def _beside_panel(table: RatingsTable, judge: str) -> RatingsTable:
-    """The table with the annotators and this judge alone."""
-    frame = table.frame
-    return replace(table, frame=frame[((frame["rater_kind"] == "annotator") | (frame["rater"] == judge)).to_numpy()])
-
-
-_REPORTS: dict[str, Callable[..., list[CellEstimate]]] = {
-    "audit": _audit,
-    "correct": _correct,
-    "alt_test": _alt_test,
-    "severity": _severity,
-    "conformal": _conformal,
-    "recovery": _recovery,
-}
-_TAKES: dict[str, tuple[str, ...]] = {
-    "audit": ("by", "pool"),
-    "correct": ("by", "pool", "confidence", "seed"),
-    "alt_test": ("by", "pool", "bootstrap", "confidence", "seed"),
-    "severity": ("by", "pool"),
-    "conformal": ("by", "pool"),
-    "recovery": ("by",),
-}
 
 
 # --- two judges, and judges with languages as raters -----------------------------------------------------------------

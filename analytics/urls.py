@@ -9,7 +9,19 @@ from analytics.api import items as item_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
-from analytics.views import agreement, comparison, decisions, explore, exports, items, numbers, projects, shares
+from analytics.views import (
+    agreement,
+    calibration,
+    comparison,
+    decisions,
+    explore,
+    exports,
+    items,
+    numbers,
+    projects,
+    shares,
+    stability,
+)
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -38,6 +50,20 @@ pages = [
         name="numbers_agreement_part",
     ),
     path("p/<slug:project>/numbers/<int:campaign>/comparison/", comparison.comparison_page, name="numbers_comparison"),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/calibration/", calibration.calibration_page, name="numbers_calibration"
+    ),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/calibration/<slug:part>/",
+        calibration.calibration_part,
+        name="numbers_calibration_part",
+    ),
+    path("p/<slug:project>/numbers/<int:campaign>/stability/", stability.stability_page, name="numbers_stability"),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/stability/<slug:part>/",
+        stability.stability_part,
+        name="numbers_stability_part",
+    ),
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
     path("p/<slug:project>/settings/thresholds/", decisions.thresholds_page, name="thresholds"),
     path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),

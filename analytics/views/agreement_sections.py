@@ -69,7 +69,7 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """One row; `curve`: points of a small chart, as SVG writes them."""
+    """One row; `curve`: points of a small chart, as SVG writes them; `is_diagonal`: beside the line of equal scores."""
 
     name: str
     cells: tuple[GridCell, ...]
@@ -77,6 +77,7 @@ class GridRow:
     below: str = ""
     curve: str = ""
     basis: str = ""
+    is_diagonal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +117,22 @@ class AgreementSection:
     question: NumbersQuestion
     coefficient: str
     grids: list[Grid] = field(default_factory=list)
+    charts: list[Any] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        _BUILDERS[self.part.name](self)
+        self.build()
         figures = [Figure.of(row) for row in self.rows]
         if self.grids and any(figure.has_interval and figure.is_small for figure in figures):
             self.notes.append(_("Intervals from fewer than %d items or clusters are approximate.") % SMALL)
         if not self.grids:
             undefined = [row["reason"] for row in self.rows if row["value"] is None and row.get("reason")]
             self.reasons = sorted(set(undefined))[:3]
+
+    def build(self) -> None:
+        """Fill the tables, charts and notes of the part; another page's sections override it."""
+        _BUILDERS[self.part.name](self)
 
     @property
     def rows(self) -> list[Mapping[str, Any]]:
@@ -193,7 +199,7 @@ class AgreementSection:
         return Grid(column_name(question.rows), names, shown, title=title)
 
 
-def _figure_cell(
+def figure_cell(
     page: AnswerPage, row: Mapping[str, Any], *lines: str, inked: bool = True, counts: str = ""
 ) -> GridCell:
     """A figure with its interval, further lines and counts; the reason where it is undefined."""
@@ -224,7 +230,7 @@ def _means_cell(page: AnswerPage, row: Mapping[str, Any]) -> GridCell:
     ]
     if (clusters := figure.n_clusters) is not None:
         parts.append(ngettext("%d cluster", "%d clusters", clusters) % clusters)
-    return _figure_cell(page, row, counts=", ".join(parts))
+    return figure_cell(page, row, counts=", ".join(parts))
 
 
 def _signed(value: float) -> str:
@@ -246,7 +252,7 @@ def _matrix(shown: AgreementSection) -> None:
             for label, other in ((_("%s equal"), percent), (_("AC %s"), ac))
             if other and other["value"] is not None and other["asked"] != coefficient
         ]
-        cell = _figure_cell(shown.page, row, " · ".join(beside))
+        cell = figure_cell(shown.page, row, " · ".join(beside))
         shares = (row["value"], percent and percent["value"], commonest and commonest["value"])
         if coefficient != "percent_agreement" and agreement.is_dominated(*shares):
             share = Figure.of(commonest or {}).number
@@ -258,7 +264,7 @@ def _matrix(shown: AgreementSection) -> None:
     shown.cells_of(build)
 
 
-def _plain_cells(shown: AgreementSection) -> None:
+def plain_cells(shown: AgreementSection) -> None:
     """Cells of the first statistic with the others below it."""
     first, *others = shown.question.statistics
 
@@ -271,7 +277,7 @@ def _plain_cells(shown: AgreementSection) -> None:
             for name in others
             if name in found and found[name]["value"] is not None
         ]
-        return _figure_cell(shown.page, row, *beside)
+        return figure_cell(shown.page, row, *beside)
 
     shown.cells_of(build)
 
@@ -452,7 +458,7 @@ def _panels(shown: AgreementSection) -> None:
     names, rows = shown.question.statistics, []
     for (criterion, pair), figures in sorted(found.items(), key=lambda each: (each[0][1], each[0][0])):
         cells = tuple(
-            _figure_cell(shown.page, figures[name], inked=False) if name in figures else NOTHING for name in names
+            figure_cell(shown.page, figures[name], inked=False) if name in figures else NOTHING for name in names
         )
         first, _sign, second = pair.partition(" ~ ")
         below = _("%(second)s compared with %(first)s") % {"first": first, "second": second}
@@ -501,7 +507,7 @@ def _rationales(shown: AgreementSection) -> None:
             share, length = shares.get((key, judge)), lengths.get((key, judge))
             words = ngettext("median %d character", "median %d characters", int(length["value"])) if length else ""
             lines = (words % round(length["value"]),) if length else ()
-            cells.append(_figure_cell(shown.page, share, *lines, inked=False) if share else NOTHING)
+            cells.append(figure_cell(shown.page, share, *lines, inked=False) if share else NOTHING)
         rows.append(GridRow(shown.name("criterion", key), tuple(cells)))
     columns = tuple(judge or _("Annotators") for judge in judges)
     shown.grids.append(Grid(column_name("criterion"), columns, tuple(rows)))
@@ -514,7 +520,7 @@ def _time(shown: AgreementSection) -> None:
     rated = [row for row in shown.rows if plain_value(row.get(column))]
     if len({plain_value(row.get(column)) for row in rated}) < 2:
         return
-    _plain_cells(shown)
+    plain_cells(shown)
     if column == "week":
         weeks = {plain_value(row.get(column)) for row in rated}
         for week, number in sorted(agreement.published_versions(shown.page.campaign).items()):
@@ -565,7 +571,7 @@ _BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
     "raters": _raters,
     "panels": _panels,
     "criteria": _criteria,
-    "applicability": _plain_cells,
+    "applicability": plain_cells,
     "rationales": _rationales,
     "time": _time,
     "items": _items,

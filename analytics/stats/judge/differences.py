@@ -397,3 +397,43 @@ def _with_holm(rows: list[CellEstimate]) -> list[CellEstimate]:
             e = rows[i].estimate
             rows[i] = replace(rows[i], estimate=e.with_(note=f"{e.note}{_HOLM}{p:.4g} in a family of {len(tested)}"))
     return rows
+
+
+# --- annotators against each other, label by label -------------------------------------------------------------------
+def human_f1_report(
+    table: RatingsTable, *, by: Sequence[str] = ("language", "criterion"), pool: bool = False
+) -> list[CellEstimate]:
+    """``human_f1`` of each label (variant): F1 of every annotator against every other one, averaged.
+
+    Each annotator in turn takes the judge's place against the others (`calibration_report`, reference ``each``), then
+    the annotators' figures are averaged. It is the ceiling of a judge's F1 against every annotator. Level: nominal; no
+    interval. Undefined where no two annotators share an item, or the label never occurs. Source: METHODS 3 (S3, 5.3.1).
+    """
+    annotators = table.annotators()
+    found: dict[tuple[tuple[str, str | None], ...], dict[str, list[Estimate]]] = {}
+    for name in sorted(annotators.frame["rater"].unique()):
+        kinds = annotators.frame["rater_kind"].where(annotators.frame["rater"] != name, "judge")
+        seated = replace(annotators, frame=annotators.frame.assign(rater_kind=kinds))
+        of_one = calibration.calibration_report(
+            seated, judge=name, by=by, statistics=["f1"], pool=pool, bootstrap=0, reference="each"
+        )
+        for row in of_one:
+            key = tuple(row.cell.items())
+            found.setdefault(key, {}).setdefault(row.estimate.variant or "", []).append(row.estimate)
+    return [
+        CellEstimate(estimate=_averaged(label, of_label), cell=dict(key))
+        for key, labels in found.items()
+        for label, of_label in labels.items()
+    ]
+
+
+def _averaged(label: str, rows: Sequence[Estimate]) -> Estimate:
+    """The mean over annotators of their F1 of one label."""
+    values = [row.value for row in rows if row.value is not None]
+    most = max(rows, key=lambda row: row.n_items)
+    return Estimate(
+        statistic="human_f1", variant=label or None, level=most.level, n_items=most.n_items, n_clusters=most.n_clusters,
+        n_raters=len(values), n_ratings=max(row.n_ratings for row in rows),
+        value=sum(values) / len(values) if values else None, reason=None if values else rows[0].reason,
+        interval_reason="a mean over annotators", note=f"mean over {len(values)} annotators, each against the others",
+    )  # fmt: skip

@@ -258,6 +258,26 @@ def _raters(meeting: Meeting, goals: Goals) -> Estimate:
     )  # fmt: skip
 
 
+def alt_test_power_report(
+    table: RatingsTable, *, judge: str, by: Sequence[str] = ("language", "criterion"), pool: bool = False, seed: int = 0
+) -> list[CellEstimate]:
+    """``alt_test_power`` of every cell: of a study as large as this one, and of one of 100 items (variant).
+
+    The share of 200 simulated studies in which the judge passes the alternative annotator test with epsilon .15, drawn
+    from the cell's own items; no interval. Source: METHODS 8.
+    """
+    report = []
+    for cell in cells(table, by=by, pool=pool):
+        meeting = meet(cell, judge)
+        for row in _power(meeting, Goals(), seed, slots=not cell.has_persons):
+            made = row.with_(
+                level=cell.scale.level, n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human.sum()),
+                n_clusters=number_of(meeting.cluster), seed=seed, interval_reason="a share of simulated studies",
+            )  # fmt: skip
+            report.append(CellEstimate(estimate=made, cell=cell_key(cell), judge=judge))
+    return report
+
+
 def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Estimate]:
     """Power of the test that ``alt-test`` runs on this meeting: its score, its fewest items per annotator."""
     if slots:

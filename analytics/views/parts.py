@@ -1,0 +1,171 @@
+"""Pages of sections that are questions each: Agreement, Calibration, Stability.
+
+A section has an address of its own. The page shows the first one; the others ask for themselves when they come into
+view, and again every two seconds while a worker computes their answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_safe
+
+from accounts.refusals import Refused
+from analytics import answers, computing, questions, tasks
+from analytics.agreement import AgreementPart
+from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.views.agreement_sections import AgreementSection
+from analytics.views.explore import AnswerPage, QuestionForm, criterion_names
+from analytics.views.items import shown_campaign
+from annotation.models import Campaign
+
+Words = Mapping[str, Any]
+Asked = Callable[[Campaign, AgreementPart, NumbersQuestion, QuestionChoices], NumbersQuestion]
+Section = Callable[[AgreementPart, AnswerPage, NumbersQuestion, str], AgreementSection]
+Offered = Callable[[Campaign, NumbersQuestion, QuestionChoices], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartsPage:
+    """A page of sections. `name`: in its addresses, `numbers_NAME` and `numbers_NAME_part`, and in its files' names.
+
+    `titles`, `notes`, `empty`: words of each part. `asked`: the question of a part; `section`: its tables, given what
+    `about` says of the page's question, which refuses one that the page is not for. `offered`: what else the form and
+    the page need, `nothing` among it where there is nothing to show and why.
+    """
+
+    name: str
+    title: Any
+    parts: Mapping[str, AgreementPart]
+    titles: Words
+    notes: Words
+    empty: Words
+    asked: Asked
+    section: Section
+    offered: Offered
+    about: Callable[[NumbersQuestion], str]
+
+    @property
+    def first(self) -> str:
+        return next(iter(self.parts))
+
+    @method_decorator([require_safe, login_required])
+    def whole(self, request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+        """The form and the first section; the others ask for themselves when they come into view."""
+        current = shown_campaign(request.user, project, campaign)
+        choices = questions.question_choices(current)
+        context = self._context(current) | {"title": self.title}
+        try:
+            question = self._question(request, choices)
+            offered = self.offered(current, question, choices)
+            first = {} if "nothing" in offered else self._part(current, question, self.parts[self.first], choices)
+        except Refused as refused:
+            question = NumbersQuestion()
+            offered = self.offered(current, question, choices)
+            context |= {"refusal": refused.sentence, "form": QuestionForm(question, choices), **offered}
+            return render(request, "analytics/agreement.html", context, status=422)
+        sections = [
+            {"name": name, "title": self.titles[name], "address": self._address(current, question, name)}
+            for name in self.parts
+            if name != self.first and first
+        ]
+        context |= {"form": QuestionForm(question, choices), "question": question, "sections": sections}
+        return render(request, "analytics/agreement.html", {**context, **offered, **first})
+
+    @method_decorator([require_safe, login_required])
+    def one(self, request: HttpRequest, project: str, campaign: int, part: str) -> HttpResponse:
+        """One section: by itself for the page that asks for it, as a page of its own for a person."""
+        if part not in self.parts:
+            raise Http404("This page has no such section.")
+        current = shown_campaign(request.user, project, campaign)
+        choices = questions.question_choices(current)
+        template = "analytics/_agreement_part.html" if "HX-Request" in request.headers else "analytics/agreement.html"
+        context = self._context(current) | {"title": self.titles[part], "is_alone": True}
+        try:
+            question = self._question(request, choices)
+            context |= {"question": question, **self._part(current, question, self.parts[part], choices)}
+        except Refused as refused:
+            return render(request, template, {**context, "refusal": refused.sentence}, status=422)
+        return render(request, template, context)
+
+    def _context(self, campaign: Campaign) -> dict[str, Any]:
+        here = reverse(f"numbers_{self.name}", args=[campaign.project.slug, campaign.pk])
+        return {"project": campaign.project, "campaign": campaign, "page_title": self.title, "page_address": here}
+
+    def _question(self, request: HttpRequest, choices: QuestionChoices) -> NumbersQuestion:
+        pairs = [(name, text) for name, texts in request.GET.lists() for text in texts]
+        question = questions.parsed_question(pairs)
+        self.about(question)
+        questions.check_question(question, choices)
+        return question
+
+    def _part(
+        self, campaign: Campaign, question: NumbersQuestion, part: AgreementPart, choices: QuestionChoices
+    ) -> dict[str, Any]:
+        """The answer to a section's question, or how far it is."""
+        asked = self.asked(campaign, part, question, choices)
+        snapshot, is_stale = answers.current_answer(campaign, asked)
+        failed = None
+        if is_stale:
+            tasks.ask_to_compute(campaign=campaign, settings=asked)
+            failed = computing.failed(campaign=campaign, settings=asked)
+        page = AnswerPage(campaign, snapshot, asked) if snapshot else None
+        return {
+            "part": part,
+            "part_title": self.titles[part.name],
+            "part_about": self.notes[part.name],
+            "part_empty": self.empty[part.name],
+            "shown": self.section(part, page, asked, self.about(question)) if page else None,
+            "snapshot": snapshot,
+            "is_stale": is_stale,
+            "failed": failed,
+            "job": answers.open_job(campaign, asked) if is_stale else None,
+            "addresses": self._addresses(campaign, question, asked, part),
+            "criteria": _criteria_choices(campaign, asked, choices) if part.one_criterion else [],
+            "kept": [pair for pair in questions.pairs_of(question) if not _is_criterion(pair)],
+        }
+
+    def _address(self, campaign: Campaign, question: NumbersQuestion, part: str) -> str:
+        here = [campaign.project.slug, campaign.pk]
+        address = (
+            reverse(f"numbers_{self.name}", args=here)
+            if part == self.first
+            else reverse(f"numbers_{self.name}_part", args=[*here, part])
+        )
+        return f"{address}?{question.query}" if question.query else address
+
+    def _addresses(
+        self, campaign: Campaign, question: NumbersQuestion, asked: NumbersQuestion, part: AgreementPart
+    ) -> dict[str, str]:
+        here, query = [campaign.project.slug, campaign.pk], f"?{asked.query}" if asked.query else ""
+        kinds = {"csv": "numbers_cells_csv", "json": "numbers_cells_json", "explore": "numbers_explore"}
+        found = {name: reverse(route, args=here) + query for name, route in kinds.items()}
+        labels = {
+            f"labels_{kind}": reverse("api_soft_labels", args=[*here, kind]) + query
+            for kind in ("csv", "json")
+            if self.name == "agreement" and part.name == "items"
+        }
+        alone = reverse(f"numbers_{self.name}_part", args=[*here, part.name])
+        this = f"{alone}?{question.query}" if question.query else alone
+        found["csv"] += f"{'&' if query else '?'}part={self.name}-{part.name}"
+        return {**found, **labels, "this": this, "alone": alone, "api": reverse("api_estimates", args=here) + query}
+
+
+def _is_criterion(pair: tuple[str, str]) -> bool:
+    return pair[0] == "where" and pair[1].startswith("criterion=")
+
+
+def _criteria_choices(
+    campaign: Campaign, asked: NumbersQuestion, choices: QuestionChoices
+) -> list[tuple[str, str, bool]]:
+    """The criteria that a section about one of them can be about: the parameter's value, its name, whether chosen."""
+    names = criterion_names(campaign)
+    chosen = dict(asked.where).get("criterion", "")
+    return [(f"criterion={key}", names[key], key == chosen) for key in choices.criteria]

@@ -1,0 +1,251 @@
+"""Calibration and Stability through HTTP: their figures are those of independent implementations and of their JSON."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+from scipy.stats import rankdata, spearmanr
+from sklearn.metrics import confusion_matrix, f1_score
+
+from analytics import snapshots, thresholds
+from analytics.judge_pages import CALIBRATION_PARTS, STABILITY_PARTS, judge_question
+from analytics.questions import NumbersQuestion, check_question, question_choices, question_of
+from annotation.models import Campaign
+from tests import make
+from tests.analytics import scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+PAGES = {"calibration": CALIBRATION_PARTS, "stability": STABILITY_PARTS}
+RATERS = ("mari", "jaan", "noor")
+LANGUAGES = ("en", "et")
+GENERATORS = ("atlas-1", "birch-2", "cedar-3")
+SCENARIOS = range(10)
+ITEMS = [(tag, name, number) for tag in LANGUAGES for name in GENERATORS for number in SCENARIOS]
+BEST = {"en": (3, 2, 1), "et": (3, 1, 2)}  # birch-2 and cedar-3 change places
+
+
+def score_of(tag: str, name: str, number: int, shift: int) -> int:
+    """A score from 0 to 3: the generator's in that language, moved here and there."""
+    moved = (number * 7 + shift * 5) % 4 == 0
+    return min(3, max(0, BEST[tag][GENERATORS.index(name)] + (moved * (-1) ** (number + shift))))
+
+
+PANEL = {rater: [score_of(*item, shift) for item in ITEMS] for shift, rater in enumerate(RATERS)}
+JUDGES = {"Anna": [score_of(*item, 4) for item in ITEMS], "Bert": [max(0, score_of(*item, 1) - 1) for item in ITEMS]}
+
+
+@pytest.fixture
+def judged(cast: Cast) -> Campaign:
+    rows = [
+        make.item_row(place, tag, generator=name, scenario=f"s{number}", external_id=f"{name}-{number}-{tag}")
+        for place, (tag, name, number) in enumerate(ITEMS)
+    ]
+    campaign = make.campaign(cast.kassa, items=rows)
+    make.rated(campaign, {"fluency": PANEL})
+    for name, scores in JUDGES.items():
+        scene.with_verdicts(campaign, {"fluency": scores}, name=name)
+    return campaign
+
+
+def opened(client: Client, campaign: Campaign, page: str, part: str = "", query: str = "") -> str:
+    """A section as its reader gets it, once a worker has computed what it asked for."""
+    address = f"/p/kassa/numbers/{campaign.pk}/{page}/{part}{'/' if part else ''}?{query}"
+    return str(scene.answered(client, campaign, address).content.decode())
+
+
+def text_of(page: str) -> str:
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", page).split()))
+
+
+def rows_of(client: Client, campaign: Campaign, page: str, part: str, query: str = "") -> list[dict[str, Any]]:
+    """The figures of a section by its own JSON link."""
+    (link,) = set(re.findall(r'href="([^"]*cells\.json[^"]*)"', opened(client, campaign, page, part, query)))
+    found: list[dict[str, Any]] = client.get(html.unescape(link)).json()["estimates"]
+    return found
+
+
+def value(rows: list[dict[str, Any]], **about: Any) -> float:
+    found = [row for row in rows if all(row.get(name) == wanted for name, wanted in about.items())]
+    assert len(found) == 1, (about, found)
+    return float(found[0]["value"])
+
+
+def test_the_question_of_every_section_is_the_one_of_its_address(cast: Cast, judged: Campaign) -> None:
+    """Else its answer is stored under another digest, and computed again and again."""
+    choices = question_choices(judged)
+    for parts in PAGES.values():
+        for part in parts.values():
+            asked = judge_question(judged, part, NumbersQuestion(where=(("language", "et"),)), choices)
+            assert question_of(asked.query) == asked, part.name
+            check_question(asked, choices)
+
+
+def of(tag: str, scores: list[int]) -> list[int]:
+    return [score for item, score in zip(ITEMS, scores, strict=True) if item[0] == tag]
+
+
+@pytest.mark.parametrize("which", PAGES)
+def test_every_section_stands_alone_with_its_files_and_methods(cast: Cast, judged: Campaign, which: str) -> None:
+    client = cast.client("boris")
+    whole = opened(client, judged, which)
+    assert whole.count('hx-trigger="revealed"') == len(PAGES[which]) - 1
+    for part in PAGES[which]:
+        text = opened(client, judged, which, part, "reference=mean&bootstrap=200")
+        assert "<html" in text and "<table" in text, (part, text_of(text.partition("<main")[2])[:1500])
+        assert "60 items" in text and "CSV" in text, part
+        for link in re.findall(r'href="([^"]*(?:cells\.(?:csv|json)|/explore/|/estimates/)[^"]*)"', text):
+            linked = client.get(html.unescape(link))
+            assert linked.status_code == 200 and b"".join(linked), link
+    assert client.get(f"/p/kassa/numbers/{judged.pk}/{which}/beauty/").status_code == 404
+    for other in (f"/p/kassa/numbers/{judged.pk}/",):
+        assert f"/numbers/{judged.pk}/{which}/" in client.get(other).content.decode()
+
+
+def test_bias_and_correlation_beside_independent_figures(cast: Cast, judged: Campaign) -> None:
+    client = cast.client("boris")
+    means = np.mean([of("et", PANEL[rater]) for rater in RATERS], axis=0)
+    query = "judge=Bert&reference=mean"
+    bias = value(rows_of(client, judged, "calibration", "bias", query), asked="bias", language="et")
+    assert bias == pytest.approx(np.mean(of("et", JUDGES["Bert"]) - means))
+    page = opened(client, judged, "calibration", "", query)
+    assert "No thresholds are declared" in page and "approximate" in page
+    rho = value(rows_of(client, judged, "calibration", "correlation", query), asked="spearman", language="et")
+    assert rho == pytest.approx(spearmanr(of("et", JUDGES["Bert"]), means)[0])
+    between = value(rows_of(client, judged, "calibration", "judges"), asked="judges.spearman")
+    assert between == pytest.approx(spearmanr(JUDGES["Anna"], JUDGES["Bert"])[0])
+    thresholds.declare_thresholds(project=judged.project, preset="skilled", actor=None)
+    with_margin = opened(client, judged, "calibration", "", query)
+    assert 'data-class="margin"' in with_margin and "reaches beyond the margin of ±0.225" in with_margin
+
+
+def test_confusion_has_the_counts_of_sklearn(cast: Cast, judged: Campaign) -> None:
+    client = cast.client("boris")
+    votes = [
+        Counter(scores).most_common() for scores in zip(*(of("en", PANEL[rater]) for rater in RATERS), strict=True)
+    ]
+    settled = [most[0][0] if len(most) == 1 or most[0][1] > most[1][1] else None for most in votes]
+    pairs = [(mode, own) for mode, own in zip(settled, of("en", JUDGES["Anna"]), strict=True) if mode is not None]
+    expected = confusion_matrix(*zip(*pairs, strict=True), labels=[0, 1, 2, 3])
+    rows = rows_of(client, judged, "calibration", "confusion", "judge=Anna")
+    for reference in range(4):
+        for own in range(4):
+            found = next(r for r in rows if (r["language"], r["variant"]) == ("en", f"{reference} ~ {own}"))
+            assert found["n_items"] == expected[reference, own]
+    text = text_of(opened(client, judged, "calibration", "confusion", "judge=Anna"))
+    assert f"{expected[3, 3]} of {expected[3].sum()}" in text
+
+
+def test_f1_of_the_annotators_is_the_mean_over_pairs_of_them(cast: Cast, judged: Campaign) -> None:
+    client = cast.client("boris")
+    rows = rows_of(client, judged, "calibration", "f1", "judge=Anna")
+    for label in (1, 2, 3):
+        # Every annotator against each other one, averaged over the others, then over the annotators.
+        pairs = [
+            f1_score(of("et", PANEL[other]), of("et", PANEL[one]), labels=[label], average="macro")
+            for one, other in permutations(RATERS, 2)
+        ]
+        about = {"language": "et", "variant": str(label)}
+        assert value(rows, asked="beside.human_f1", **about) == pytest.approx(np.mean(pairs))
+        own = [
+            f1_score(of("et", PANEL[rater]), of("et", JUDGES["Anna"]), labels=[label], average="macro")
+            for rater in RATERS
+        ]
+        assert value(rows, asked="beside.f1", **about) == pytest.approx(np.mean(own))
+
+
+def test_reliability_confidence_and_power_beside_figures_by_hand(cast: Cast, judged: Campaign) -> None:
+    client = cast.client("boris")
+    means = np.mean([of("en", PANEL[rater]) for rater in RATERS], axis=0)
+    own = np.array(of("en", JUDGES["Anna"]))
+    rows = rows_of(client, judged, "calibration", "reliability", "judge=Anna")
+    for score in np.unique(own):
+        found = value(rows, language="en", variant=str(score))
+        assert found == pytest.approx(means[own == score].mean())
+    votes = list(zip(*(of("en", PANEL[rater]) for rater in RATERS), strict=True))
+    confidence = rows_of(client, judged, "calibration", "confidence", "judge=Anna")
+    observed = np.mean([max(Counter(each).values()) / 3 for each in votes])
+    assert value(confidence, language="en", variant="observed") == pytest.approx(observed)
+    replaced = [
+        max(Counter([*each[:place], mine, *each[place + 1 :]]).values()) / 3
+        for each, mine in zip(votes, own.tolist(), strict=True)
+        for place in range(3)
+    ]
+    assert value(confidence, language="en", variant="substituted") == pytest.approx(np.mean(replaced))
+    power = rows_of(client, judged, "calibration", "power", "judge=Anna")
+    assert {row["variant"] for row in power} == {"30 items", "100 items"}
+    assert all(0 <= row["value"] <= 1 and row["interval_reason"] for row in power if row["value"] is not None)
+
+
+def test_rankings_inversions_and_the_judges_ranking(cast: Cast, judged: Campaign) -> None:
+    client = cast.client("boris")
+    ranks = rows_of(client, judged, "stability", "ranks", "judge=Bert")
+    for tag in LANGUAGES:
+        means = [
+            np.mean([PANEL[r][k] for r in RATERS for k, item in enumerate(ITEMS) if item[:2] == (tag, name)])
+            for name in GENERATORS
+        ]
+        expected = dict(zip(GENERATORS, rankdata([-mean for mean in means]), strict=True))
+        for name in GENERATORS:
+            about = {"language": tag, "generator": name, "judge": None}
+            assert value(ranks, asked="stability.rank", **about) == expected[name]
+    page = opened(client, judged, "stability", "ranks", "judge=Bert")
+    assert page.count('class="bump"') == 2 and "birch-2: English 2, Estonian 3." in page
+    pair = rows_of(client, judged, "stability", "rankings")
+    assert value(pair, asked="stability.kendall_tau_b", judge=None) == pytest.approx(1 / 3)
+    assert value(pair, asked="stability.inversions", judge=None) == 1
+    assert value(pair, asked="stability.confirmed_inversions", judge=None) == 1
+    assert "1 confirmed" in text_of(opened(client, judged, "stability", "rankings"))
+    of_judge = rows_of(client, judged, "stability", "judge", "judge=Bert")
+    assert {row["value"] for row in of_judge} == {1.0}
+
+
+def test_measures_of_texts_are_not_called_the_panels(cast: Cast, judged: Campaign) -> None:
+    text = text_of(opened(cast.client("boris"), judged, "stability", "surface"))
+    first, _sign, second = text.partition("Second stage: scores of the panel")
+    assert "First stage: measures of the texts" in first and "Variety of words (MATTR)" in first
+    assert "Fluency" in second and "MATTR" not in second.partition("How each value")[0]
+
+
+def test_what_is_missing_is_said(cast: Cast) -> None:
+    client = cast.client("boris")
+    unrated = scene.campaign_without_ratings(cast, name="Without a panel")
+    assert "No judge has scored these items" in opened(client, unrated, "calibration")
+    assert "There is nothing to rank" in opened(client, unrated, "stability")  # one generator
+    scene.with_verdicts(unrated)
+    page = opened(client, unrated, "calibration")
+    assert "Nobody has rated these items" in page and "hx-get" not in page.partition("<main")[2]
+    refused = client.get(f"/p/kassa/numbers/{unrated.pk}/calibration/?judge=nobody")
+    assert refused.status_code == 422 and "nobody" in refused.content.decode()
+
+
+def test_one_language_ranks_and_says_why_nothing_is_compared(cast: Cast) -> None:
+    rows = [make.item_row(n, "et", generator=GENERATORS[n % 2], scenario=f"s{n // 2}") for n in range(12)]
+    campaign = make.campaign(cast.kassa, items=rows)
+    make.rated(campaign, {"fluency": {"mari": [3, 1] * 6, "jaan": [2, 1] * 6}})
+    scene.with_verdicts(campaign, {"fluency": [3, 2] * 6})
+    client = cast.client("boris")
+    assert "The items are in one language" in opened(client, campaign, "stability")
+    assert "Rankings are compared where two languages" in opened(client, campaign, "stability", "rankings")
+    assert 'class="bump"' in opened(client, campaign, "stability")
+
+
+def test_strangers_and_annotators_see_neither(cast: Cast, judged: Campaign) -> None:
+    for page, parts in PAGES.items():
+        for address in (f"{page}/", f"{page}/{next(reversed(parts))}/"):
+            for who in ("maarika", "zoltan"):
+                assert cast.client(who).get(f"/p/kassa/numbers/{judged.pk}/{address}").status_code in (403, 404)
+
+
+def test_the_command_gives_the_same_figures(cast: Cast, judged: Campaign) -> None:
+    query = "judge=Anna&rows=criterion&columns=language&statistic=ranking.ranking_tau_b"
+    stored = snapshots.snapshot(campaign=judged, settings=question_of(query)).content["estimates"]
+    own = rows_of(cast.client("boris"), judged, "stability", "judge", "judge=Anna")
+    assert [row["value"] for row in stored] == [row["value"] for row in own]
