@@ -163,7 +163,8 @@ def _judge(project: Project, options: dict[str, Any]) -> Judge:
     if options["model"]:
         factors = (*judges.FACTORS, *judges.TEXTS, "examples")
         variant = {factor: options[factor] for factor in factors if options[factor] is not None}
-        name = options["judge"] or " ".join([options["model"], *map(str, variant.values())])
+        levels = (str(variant[factor]) for factor in judges.FACTORS if factor in variant)
+        name = options["judge"] or " ".join([options["model"], *levels])
         plain = {key: options[key] for key in ("model", "parameters", *judges.PACES)}
         return judges.declare(project=project, name=name, provider=options["provider"] or "", variant=variant, **plain)
     judge = Judge.objects.filter(project=project, name=options["judge"]).first()
