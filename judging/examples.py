@@ -54,7 +54,7 @@ def _stored(given: Any) -> list[dict[str, Any]]:
         texts = isinstance(example, Mapping) and all(isinstance(example.get(key), str) for key in parts - {"score"})
         if not texts or example.keys() != parts or type(example["score"]) not in (int, float):
             raise _wrong(_("An example has: %s.") % ", ".join(sorted(parts)))
-    return [dict(example) for example in given]
+    return [{**example, "score": float(example["score"])} for example in given]
 
 
 def draw_examples(*, selection: ItemSelection, per_class: int, seed: int) -> list[dict[str, Any]]:
