@@ -16,9 +16,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from django.db import OperationalError, transaction
-from django.db.models import Q
 
 from analytics import ratings
+from analytics.exclusions import filtered, of_panels, slow_enough, without_excluded
 from analytics.families import (
     JURY,
     FamilyReport,
@@ -26,8 +26,6 @@ from analytics.families import (
     columns_of_families,
     family_reports,
     measure_notes,
-    of_panels,
-    slow_enough,
     with_additions,
 )
 from analytics.models import StoredCell
@@ -45,7 +43,7 @@ from analytics.questions import (
     Settings,
     chosen_runs,
 )
-from annotation.models import Campaign, Rating
+from annotation.models import Campaign
 from annotation.writers.tables import Table
 from judging.models import JudgeRun
 
@@ -82,43 +80,8 @@ def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence
         blind_only=question.blind_only,
         more=of_panels(question) & slow_enough(question),
     )
-    found = with_additions(found, campaign, question, runs)
-    wanted = _wanted_values(found, question)
-    return replace(found, rows=(row for row in found.rows if _is_wanted(row, wanted))) if wanted else found
-
-
-def _wanted_values(found: Table, question: NumbersQuestion) -> dict[int, set[str]]:
-    """By the place of a column, the values that its filters let through."""
-    wanted: dict[int, set[str]] = {}
-    for column, value in question.where:
-        wanted.setdefault(found.names.index(column), set()).add(value)
-    return wanted
-
-
-def _is_wanted(row: Sequence[Any], wanted: Mapping[int, set[str]]) -> bool:
-    return all(("" if row[place] is None else str(row[place])) in values for place, values in wanted.items())
-
-
-def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
-    """How many scores of the chosen raters each exclusion leaves out, and how many by people who could see verdicts
-    are counted where that exclusion is off.
-    """
-    chosen = ratings.ratings_condition(question.raters) & of_panels(question)
-    here = Rating.objects.filter(
-        chosen, annotation__campaign=campaign, annotation__superseded_at=None, status=Rating.Status.SCORED
-    )
-    not_blind = here.filter(annotation__blind=False)
-    too_fast = here.exclude(slow_enough(question)) if question.min_seconds else here.none()
-    if not question.where:
-        return {"not_blind": not_blind.count(), "too_fast": too_fast.count()}
-    found = ratings.table(campaign=campaign, runs=[], more=Q(pk__in=not_blind) | Q(pk__in=too_fast))
-    wanted = _wanted_values(found, question)
-    blind, seconds = (found.names.index(name) for name in ("blind", "seconds"))
-    rows = [row for row in found.rows if _is_wanted(row, wanted)]
-    return {
-        "not_blind": sum(row[blind] is False for row in rows),
-        "too_fast": sum(row[seconds] is not None and row[seconds] < question.min_seconds for row in rows),
-    }
+    found = without_excluded(found, campaign, question)
+    return filtered(with_additions(found, campaign, question, runs), question)
 
 
 def counted_table(found: Table) -> dict[str, int]:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from django.db.models import Max, Q
+from django.db.models import Max
 
 from analytics import judge_reports, ratings
 from analytics.compared_judges import LEVELS, with_levels
@@ -507,17 +507,6 @@ def iso_week(moment: datetime) -> str:
     """2026-W47, in UTC."""
     year, week, _day = moment.astimezone(UTC).isocalendar()
     return f"{year:04}-W{week:02}"
-
-
-def of_panels(question: NumbersQuestion) -> Q:
-    return Q(annotation__assignment__duty__panel__name__in=question.panels) if question.panels else Q()
-
-
-def slow_enough(question: NumbersQuestion) -> Q:
-    """Where nobody knows how long it took, a rating counts."""
-    if not question.min_seconds:
-        return Q()
-    return Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
 
 
 def columns_of_families(found: Table, question: NumbersQuestion) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from accounts.inputs import storable, without_nul
 from accounts.refusals import Refused
-from analytics import families, ratings
+from analytics import exclusions, families, ratings
 from annotation.models import Campaign, Duty, Item
 from annotation.writers import tables
 from judging.models import JudgeRun
@@ -160,11 +160,11 @@ class NumbersQuestion(Settings):
     `runs`: numbers of judge runs, or `each`; none: one run of each judge (`ratings.newest_runs`). `panels`: names.
     `variants`: only these variants of a statistic; none: the usual one where there is a usual one. `reference`: one of
     `REFERENCES`, or empty as in `RULES`; `ties`: what the mode does with a tie. `pool`: criteria are pooled.
-    `min_seconds`: ratings of items that took less time do not count. `level`: measure all criteria at this level.
-    `against`: the judge that others are compared with in `comparison`. `juries`: judges that count as one more, by the
-    rule `jury_rule`, a line of CSV with their names each. `measures`: numeric attributes and measures of the items'
-    texts that are set beside scores and ranked. `cluster`: `item` takes items for independent of each other, also those
-    of one scenario.
+    `exclude`: what else is left out, of `exclusions.EXCLUSIONS`. `min_seconds`: ratings of items that took less time do
+    not count. `level`: measure all criteria at this level. `against`: the judge that others are compared with in
+    `comparison`. `juries`: judges that count as one more, by the rule `jury_rule`, a line of CSV with their names each.
+    `measures`: numeric attributes and measures of the items' texts that are set beside scores and ranked. `cluster`:
+    `item` takes items for independent of each other, also those of one scenario.
     """
 
     rows: str = "criterion"
@@ -182,6 +182,7 @@ class NumbersQuestion(Settings):
     cluster: str = ""
     ties: str = "exclude"
     pool: bool = False
+    exclude: tuple[str, ...] = ()
     min_seconds: float = 0.0
     level: str = ""
 
@@ -239,6 +240,7 @@ PARAMETERS = {
     "ties": "ties",
     "pool": "pool",
     "blind": "blind_only",
+    "exclude": "exclude",
     "min_seconds": "min_seconds",
     "level": "level",
     "confidence": "confidence",
@@ -248,7 +250,7 @@ PARAMETERS = {
 """By parameter of an address, in canonical order, the field it sets. Lists are repeated parameters: a name may hold a
 comma.
 """
-LISTS = frozenset(("where", "statistic", "variant", "judge", "run", "raters", "panel", "jury", "measure"))
+LISTS = frozenset(("where", "statistic", "variant", "judge", "run", "raters", "panel", "jury", "measure", "exclude"))
 SWITCHES = {"pool": "on", "blind": BLIND_ONLY}
 DEFAULTS = {field.name: field.default for field in fields(NumbersQuestion) if field.default is not MISSING}
 
@@ -406,6 +408,7 @@ class QuestionChoices:
     raters: tuple[str, ...]
     panels: tuple[str, ...]
     measures: tuple[str, ...] = ()
+    exclusions: tuple[str, ...] = exclusions.EXCLUSIONS
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -437,6 +440,7 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
         raters=tuple(annotator.pseudonym for annotator in ratings.annotators(campaign)),
         panels=tuple(sorted(set(Duty.objects.filter(campaign=campaign).values_list("panel__name", flat=True)))),
         measures=(*attributes.numeric, *families.TEXT_MEASURES),
+        exclusions=exclusions.available_exclusions(campaign),
     )
 
 
@@ -454,6 +458,7 @@ def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
         "raters": choices.raters,
         "panel": choices.panels,
         "measure": choices.measures,
+        "exclude": choices.exclusions,
     }
     for name, there in known.items():
         for text in getattr(question, PARAMETERS[name]):

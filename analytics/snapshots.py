@@ -17,9 +17,10 @@ from django.db import OperationalError, transaction
 from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from analytics import cells, evidence, ratings
+from analytics import cells, evidence, exclusions, ratings
 from analytics.cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CutTable
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
+from analytics.questions import CALIBRATION as OF_JUDGES
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
 from analytics.thresholds import GateSettings
 from annotation import campaigns
@@ -236,7 +237,8 @@ def _answered(
         "question": question.as_json,
         "query": question.query,
         "counts": cells.counted_table(table),
-        "left_out": cells.excluded_scores(campaign, question),
+        "left_out": exclusions.excluded_scores(campaign, question),
+        "ties": exclusions.tied_modes(table, question) if question.wanted(OF_JUDGES) else {},
         "judges": _judges(campaign, chosen),
     }
     fields = {

@@ -64,6 +64,7 @@ _MEANINGS = {
     "ties": "What the mode does with a tie: exclude, lower, upper or median.",
     "pool": "`on`: criteria are pooled.",
     "blind": "`only`: leave out ratings by people who could see verdicts and other people's ratings.",
+    "exclude": "Leave out: speed (too fast), rationale (breaks its rule), critical (a critical mark), single (alone).",
     "min_seconds": "Leave out ratings of items that took less time.",
     "level": "nominal, ordinal or interval, whatever the criteria declare.",
     "confidence": "Of the intervals; 0.95 by default.",
@@ -194,6 +195,12 @@ class QuestionAnswerSerializer(serializers.Serializer[Snapshot]):
     question = serializers.DictField(source="content.question")
     counts = serializers.DictField(child=serializers.IntegerField(), source="content.counts")
     left_out = serializers.DictField(child=serializers.IntegerField(), source="content.left_out")
+    ties = serializers.DictField(
+        child=serializers.IntegerField(),
+        source="content.ties",
+        default=dict,
+        help_text="`tied` of all `pairs` of item and criterion have a tied mode, and are left out beside a judge.",
+    )
     judges = JudgeSerializer(many=True, source="content.judges")
     notes = serializers.ListField(child=serializers.CharField(), source="content.notes")
     estimates = CellEstimateSerializer(many=True, source="content.estimates")

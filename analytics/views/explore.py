@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
@@ -20,7 +20,7 @@ from django.views.decorators.http import require_safe
 from accounts import languages
 from accounts.refusals import Refused
 from analytics import answers, computing, questions, tasks
-from analytics.figures import SMALL, Figure
+from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
 from analytics.items import ATTRIBUTE, REFERENCES
 from analytics.models import Snapshot
 from analytics.numbers import CLASS_NAMES
@@ -30,6 +30,7 @@ from analytics.views.exports import download
 from analytics.views.items import shown_campaign
 from analytics.views.question_names import (
     COLUMN_NAMES,
+    EXCLUSION_NAMES,
     GROUPS,
     JURY_RULE_NAMES,
     PRESETS,
@@ -40,6 +41,8 @@ from analytics.views.question_names import (
 from annotation.models import Campaign
 
 MOST_MATRICES = 24
+KEEPING_RULES = ("mode_split", "median", "mean", "each")
+"""Rules of reference that a page offers where the mode leaves out much."""
 ABOUT = (
     "criterion",
     "judge",
@@ -135,10 +138,35 @@ class AnswerPage:
             if self.question.blind_only
             else _("counted although their raters could see verdicts")
         )
-        said = [(blind, found["not_blind"])]
+        said = [(blind, found["not_blind"])] if self.question.blind_only or found["not_blind"] else []
         if self.question.min_seconds:
             said.append((_("left out: item rated in less than %g s") % self.question.min_seconds, found["too_fast"]))
-        return [(text, number) for text, number in said if number or "left out" in text]
+        return said + [(_("left out: %s") % name, found[key]) for key, name in EXCLUSION_NAMES.items() if key in found]
+
+    @property
+    def ties_sentence(self) -> str:
+        """What a tied mode leaves out of the figures that need a reference label."""
+        found = self.content.get("ties") or {}
+        if not found.get("tied"):
+            return ""
+        sentence = ngettext(
+            "The mode leaves out %(tied)s of %(pairs)s pair of item and criterion: its annotators are tied.",
+            "The mode leaves out %(tied)s of %(pairs)s pairs of item and criterion: their annotators are tied.",
+            found["pairs"],
+        )
+        return sentence % {name: f"{number:,}" for name, number in found.items()}
+
+    @property
+    def is_much_tied(self) -> bool:
+        """Whether that is a tenth or more: other rules are then offered (METHODS 3)."""
+        found = self.content.get("ties") or {"tied": 0, "pairs": 0}
+        return bool(found["tied"]) and found["tied"] >= SHARE_LEFT_OUT * found["pairs"]
+
+    @property
+    def other_rules(self) -> list[tuple[str, str]]:
+        """Rules of reference that leave out no tie, with the query string of the same question under each."""
+        asked = [replace(self.question, reference=name, ties="exclude") for name in KEEPING_RULES]
+        return [(str(REFERENCE_NAMES[each.reference]), each.query) for each in asked]
 
     def _about(self, row: Mapping[str, Any]) -> Iterator[str]:
         """What a row is about beside its row and its column."""
@@ -175,6 +203,7 @@ class AnswerPage:
         if (
             several
             or question.min_seconds
+            or question.exclude
             or question.level
             or ("criterion" not in wanted and len(self.criteria) > 1)  # a list is about one criterion
             or set(wanted) & {"scenario", "item", "dataset_version", "languages"}
@@ -288,14 +317,14 @@ class QuestionForm:
     def has_filters(self) -> bool:
         """Whether anything among filters, reference, runs and seconds is not as usual."""
         question, usual = self.question, NumbersQuestion()
-        names = ("where", "reference", "ties", "runs", "min_seconds", "juries", "level", "cluster")
+        names = ("where", "reference", "ties", "runs", "min_seconds", "exclude", "juries", "level", "cluster")
         return any(getattr(question, name) != getattr(usual, name) for name in names)
 
     @property
     def kept(self) -> list[tuple[str, str]]:
         """What the form has no field for, kept as it is: filters of other columns, variants, numbers."""
         fields = {"rows", "columns", "statistic", "judge", "run", "raters", "panel", "reference", "ties", "blind"}
-        fields |= {"pool", "min_seconds", "jury", "jury_rule", "measure", "level", "cluster"}
+        fields |= {"pool", "min_seconds", "exclude", "jury", "jury_rule", "measure", "level", "cluster"}
         return [
             (name, text)
             for name, text in questions.pairs_of(self.question)
@@ -314,6 +343,12 @@ class QuestionForm:
     @property
     def references(self) -> list[tuple[str, str, bool]]:
         return [(value, str(name), value == self.question.reference) for value, name in REFERENCE_NAMES.items()]
+
+    @property
+    def exclusions(self) -> list[tuple[str, str, bool]]:
+        """What may be left out of this campaign: nothing is offered that it has no data for."""
+        there = [(key, name) for key, name in EXCLUSION_NAMES.items() if key in self.choices.exclusions]
+        return [(key, str(name), key in self.question.exclude) for key, name in there]
 
     @property
     def levels(self) -> list[tuple[str, bool]]:
@@ -350,6 +385,7 @@ class QuestionForm:
             (_("Clusters"), _("none: items of one scenario are taken for independent") if question.cluster else ""),
             (_("Reference"), str(REFERENCE_NAMES[question.reference]) if question.needs_judge else ""),
             (_("Tied modes"), str(TIE_NAMES[question.ties]) if question.needs_judge else ""),
+            (_("Left out"), "; ".join(str(EXCLUSION_NAMES[name]) for name in question.exclude)),
             (_("Level"), question.level),
             (_("Criteria"), _("pooled") if question.pool else ""),
             (
@@ -432,11 +468,12 @@ def _pairs(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def _presets(choices: QuestionChoices) -> list[tuple[str, str, str]]:
-    """The studies whose questions this campaign can be asked."""
+    """The studies whose questions this campaign can be asked, without exclusions that it has no data for."""
+    asked = [(name, str(about), questions.question_of(query)) for name, about, query in PRESETS]
     return [
-        (name, str(about), query)
-        for name, about, query in PRESETS
-        if choices.judges or not questions.question_of(query).needs_judge
+        (name, about, replace(question, exclude=tuple(sorted({*question.exclude} & {*choices.exclusions}))).query)
+        for name, about, question in asked
+        if choices.judges or not question.needs_judge
     ]
 
 

@@ -186,12 +186,20 @@ REFERENCE_NAMES = {
     "each": gettext_lazy("Each annotator in turn, averaged"),
     "dawid_skene": gettext_lazy("Dawid-Skene"),
 }
+EXCLUSION_NAMES = {
+    "speed": gettext_lazy("item rated in less than a third of the median time"),
+    "rationale": gettext_lazy("rationale breaks the rule of its criterion"),
+    "critical": gettext_lazy("a critical mark on the item and criterion"),
+    "single": gettext_lazy("the only rating left of the item and criterion"),
+}
+"""What `exclusions.EXCLUSIONS` leave out."""
 TIE_NAMES = {
     "exclude": gettext_lazy("left out"),
     "lower": gettext_lazy("the lower point"),
     "upper": gettext_lazy("the upper point"),
     "median": gettext_lazy("the median"),
 }
+S2_EXCLUSIONS = "exclude=rationale&exclude=critical&exclude=single"
 PRESETS = (
     (
         "S0",
@@ -202,7 +210,7 @@ PRESETS = (
     (
         "S2",
         gettext_lazy("Error by generator"),
-        "rows=generator&columns=criterion&statistic=mae&statistic=verdict_confidence&reference=mode",
+        f"rows=generator&columns=criterion&statistic=mae&statistic=verdict_confidence&reference=mode&{S2_EXCLUSIONS}",
     ),
     ("S3", gettext_lazy("F1 against each annotator"), "statistic=f1&statistic=accuracy&reference=each"),
     ("S4", gettext_lazy("Classes of agreement"), "statistic=percent_agreement_exact&statistic=class_share"),

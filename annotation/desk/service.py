@@ -104,7 +104,7 @@ def is_stop(criterion: Criterion, answer: Answer) -> bool:
 
 def problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
     """The problem of one answer, as a sentence that says what to do; "" if there is none."""
-    return _score_problem(criterion, answer, stopped) or _rationale_problem(criterion, answer)
+    return _score_problem(criterion, answer, stopped) or rationale_problem(criterion, answer)
 
 
 def _score_problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
@@ -117,7 +117,8 @@ def _score_problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
     return "" if criterion.is_on_scale(answer.score) else _("The score is not on the scale.")
 
 
-def _rationale_problem(criterion: Criterion, answer: Answer) -> str:
+def rationale_problem(criterion: Criterion, answer: Answer) -> str:
+    """How the answer's rationale breaks the rule of its criterion, as a sentence; "" if it keeps the rule."""
     if len(answer.rationale) > LONGEST_RATIONALE:
         return _("Shorten the rationale to %(most)d characters.") % {"most": LONGEST_RATIONALE}
     if criterion.rationale_rule == Criterion.RationaleRule.NEVER:

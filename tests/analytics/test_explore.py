@@ -156,10 +156,11 @@ class TestPage:
         client = cast.client("boris")
         page = client.get(f"/p/kassa/numbers/{campaign.pk}/").content  # its one link
         assert client.get(f"/p/kassa/numbers/{campaign.pk}/explore/").status_code == 200
-        from analytics.views.question_names import PRESETS
-
-        for _name, _about, query in PRESETS:
-            assert "not rated" in read(client, campaign, query) or query
+        form = client.get(f"/p/kassa/numbers/{campaign.pk}/explore/").content
+        offered = re.findall(rb'<a class="btn btn-s" href="\?([^"]*)">As in', form)
+        assert len(offered) == 5
+        for query in offered:
+            assert "What these figures are based on" in read(client, campaign, html.unescape(query.decode()))
         assert b"/explore/" in page or not snapshots.newest([campaign])
 
     def test_a_worker_computes_however_small_it_is(self, cast: Cast, campaign: Campaign) -> None:

@@ -32,6 +32,7 @@ HELP = {
     "ties": "what the mode does with a tie: exclude, lower, upper or median (default: exclude)",
     "pool": "pool the criteria",
     "blind": "leave out ratings by people who could see verdicts",
+    "exclude": "leave out: speed, rationale, critical or single (docs/methods/agreement.md)",
     "min_seconds": "leave out ratings of items that took less time",
     "level": "nominal, ordinal or interval, whatever the criteria declare",
     "confidence": "of the intervals (default: 0.95)",

@@ -1,0 +1,265 @@
+"""What a question leaves out: ratings by exclusions that are on or off, and items by the rule of reference (METHODS 2).
+
+Every exclusion is counted. They apply in a fixed order, and a rating is counted under the first one that it meets.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+
+from analytics import ratings
+from annotation.desk import service
+from annotation.desk.service import Answer
+from annotation.models import Annotation, Campaign, Criterion, Rating
+from annotation.writers.tables import Table
+
+if TYPE_CHECKING:
+    from analytics.questions import NumbersQuestion
+
+EXCLUSIONS = ("speed", "rationale", "critical", "single")
+"""In the order in which they apply.
+
+`speed`: an item that was rated in less than a third of the median time of its duty. `rationale`: a rationale that
+breaks the rule of its criterion. `critical`: every rating of an item and criterion where one annotator gave a critical
+mark or was stopped by one. `single`: the only rating left of an item and criterion.
+"""
+SUSPICIOUS_SHARE = 1 / 3
+FEWEST_TIMES = 10
+"""Times of one duty from which their median says something."""
+Place = tuple[str, str, str, str | None]
+
+
+def available_exclusions(campaign: Campaign) -> tuple[str, ...]:
+    """The exclusions that may leave something out: there are times, rules on rationales, critical criteria."""
+    criteria = campaign.rubric_version.criteria.all()
+    timed = Annotation.objects.filter(campaign=campaign, superseded_at=None).exclude(seconds=None)
+    there = {
+        "speed": timed.exists(),
+        "rationale": any(_has_rule(criterion) for criterion in criteria),
+        "critical": any(criterion.is_critical and service.worst(criterion) is not None for criterion in criteria),
+        "single": True,
+    }
+    return tuple(name for name in EXCLUSIONS if there[name])
+
+
+def without_excluded(
+    found: Table, campaign: Campaign, question: NumbersQuestion, counts: Counter[str] | None = None
+) -> Table:
+    """The ratings table without the ratings that the question's exclusions leave out; verdicts stay.
+
+    `counts` is added to as rows are read: by exclusion, how many ratings (scores and N/A) it leaves out.
+    """
+    if not question.exclude:
+        return found
+    places = [found.names.index(name) for name in ("item", "criterion")]
+    rules = [(name, _RULES[name](campaign, found)) for name in EXCLUSIONS if name in question.exclude]
+    counted = Counter[str]() if counts is None else counts
+    kind, is_rating = found.names.index("rater_kind"), _rating_test(found)
+
+    def kept() -> Iterator[Sequence[Any]]:
+        for _pair, together in groupby(found.rows, key=itemgetter(*places)):
+            rows = list(together)
+            people = left = [row for row in rows if row[kind] == "annotator"]
+            for name, rule in rules:
+                remaining = rule(people, left)
+                counted[name] += sum(map(is_rating, left)) - sum(map(is_rating, remaining))
+                left = remaining
+            yield from left
+            yield from (row for row in rows if row[kind] != "annotator")
+
+    return replace(found, rows=kept())
+
+
+Rows = list[Sequence[Any]]
+ExclusionRule = Callable[[Rows, Rows], Rows]
+"""From all ratings of an item and criterion, and those that are left, the ones that stay."""
+
+
+def _rating_test(found: Table) -> Callable[[Sequence[Any]], bool]:
+    """Whether a row is a rating: a score or N/A, not what a critical mark stopped."""
+    reason = found.names.index("missing_reason")
+    return lambda row: row[reason] is None
+
+
+def _speed_rule(campaign: Campaign, found: Table) -> ExclusionRule:
+    seconds, duty = found.names.index("seconds"), found.names.index("duty")
+    fewest = fewest_seconds(campaign)
+
+    def rule(_all: Rows, left: Rows) -> Rows:
+        return [row for row in left if row[seconds] is None or row[seconds] >= fewest.get(row[duty], 0.0)]
+
+    return rule
+
+
+def fewest_seconds(campaign: Campaign) -> dict[str | None, float]:
+    """By duty (None: imported), a third of the median seconds of its current annotations; only where enough are known.
+
+    A convention, not a test: `min_seconds` of a question sets a limit of one's own.
+    """
+    times = defaultdict[str | None, list[float]](list)
+    timed = Annotation.objects.filter(campaign=campaign, superseded_at=None).exclude(seconds=None)
+    for duty, seconds in timed.values_list("assignment__duty__name", "seconds").iterator():
+        times[duty].append(seconds or 0.0)
+    known = {duty: values for duty, values in times.items() if len(values) >= FEWEST_TIMES}
+    return {duty: statistics.median(values) * SUSPICIOUS_SHARE for duty, values in known.items()}
+
+
+def _rationale_rule(campaign: Campaign, found: Table) -> ExclusionRule:
+    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion", "rater", "duty")))
+    broken = _broken_rationales(campaign)
+
+    def rule(_all: Rows, left: Rows) -> Rows:
+        return [row for row in left if place(row) not in broken]
+
+    return rule
+
+
+def _broken_rationales(campaign: Campaign) -> set[Place]:
+    """Item, criterion, annotator and duty of every rating whose rationale breaks the rule of its criterion."""
+    criteria = {criterion.pk: criterion for criterion in campaign.rubric_version.criteria.all() if _has_rule(criterion)}
+    here = Rating.objects.filter(
+        annotation__campaign=campaign, annotation__superseded_at=None, criterion__in=criteria, score__isnull=False
+    )
+    about = [f"annotation__{name}" for name in ("item__external_id", "annotator__pseudonym", "assignment__duty__name")]
+    rows = here.values_list(*about, "criterion", "score", "rationale")
+    return {
+        (item, criteria[criterion].key, rater, duty)
+        for item, rater, duty, criterion, score, text in rows.iterator()
+        if service.rationale_problem(criteria[criterion], Answer(score=score, rationale=text))
+    }
+
+
+def _has_rule(criterion: Criterion) -> bool:
+    return criterion.rationale_rule != Criterion.RationaleRule.OPTIONAL
+
+
+def _critical_rule(campaign: Campaign, found: Table) -> ExclusionRule:
+    key, score, reason = (found.names.index(name) for name in ("criterion", "score", "missing_reason"))
+    criteria = campaign.rubric_version.criteria.all()
+    worst = {criterion.key: service.worst(criterion) for criterion in criteria if criterion.is_critical}
+
+    def is_marked(row: Sequence[Any]) -> bool:
+        given = row[score]
+        return row[reason] == Rating.Status.STOPPED or (given is not None and given == worst.get(row[key]))
+
+    def rule(everyone: Rows, left: Rows) -> Rows:
+        return [] if any(map(is_marked, everyone)) else left
+
+    return rule
+
+
+def _single_rule(_campaign: Campaign, found: Table) -> ExclusionRule:
+    is_rating = _rating_test(found)
+
+    def rule(_all: Rows, left: Rows) -> Rows:
+        return [] if sum(map(is_rating, left)) == 1 else left
+
+    return rule
+
+
+_RULES: dict[str, Callable[[Campaign, Table], ExclusionRule]] = {
+    "speed": _speed_rule,
+    "rationale": _rationale_rule,
+    "critical": _critical_rule,
+    "single": _single_rule,
+}
+
+
+# --- who and how long ------------------------------------------------------------------------------------------------
+def of_panels(question: NumbersQuestion) -> Q:
+    return Q(annotation__assignment__duty__panel__name__in=question.panels) if question.panels else Q()
+
+
+def slow_enough(question: NumbersQuestion) -> Q:
+    """Where nobody knows how long it took, a rating counts."""
+    if not question.min_seconds:
+        return Q()
+    return Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
+
+
+# --- filters ---------------------------------------------------------------------------------------------------------
+def filtered(found: Table, question: NumbersQuestion) -> Table:
+    """The rows that the question's filters let through."""
+    if not question.where:
+        return found
+    wanted = defaultdict[int, set[str]](set)
+    for column, value in question.where:
+        wanted[found.names.index(column)].add(value)
+    return replace(found, rows=(row for row in found.rows if _is_wanted(row, wanted)))
+
+
+def _is_wanted(row: Sequence[Any], wanted: Mapping[int, set[str]]) -> bool:
+    return all(("" if row[place] is None else str(row[place])) in values for place, values in wanted.items())
+
+
+# --- counts ----------------------------------------------------------------------------------------------------------
+def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
+    """How many ratings of the chosen raters, under the question's filters, each exclusion leaves out.
+
+    `not_blind`: by people who could see verdicts, counted where that exclusion is off, too; `too_fast`: below
+    `min_seconds`; then those of `EXCLUSIONS` that are on.
+    """
+    chosen = ratings.ratings_condition(question.raters) & of_panels(question)
+    here = Rating.objects.filter(chosen, annotation__campaign=campaign, annotation__superseded_at=None)
+    given = here.exclude(status=Rating.Status.STOPPED)
+    not_blind = given.filter(annotation__blind=False)
+    too_fast = given.exclude(slow_enough(question)) if question.min_seconds else given.none()
+    if not question.where:
+        counts = {"not_blind": not_blind.count(), "too_fast": too_fast.count()}
+        return counts | _counted(campaign, question)
+    found = ratings.table(campaign=campaign, runs=[], more=Q(pk__in=not_blind) | Q(pk__in=too_fast))
+    rows = list(filtered(found, question).rows)
+    blind, seconds = (found.names.index(name) for name in ("blind", "seconds"))
+    counts = {
+        "not_blind": sum(row[blind] is False for row in rows),
+        "too_fast": sum(row[seconds] is not None and row[seconds] < question.min_seconds for row in rows),
+    }
+    return counts | _counted(campaign, question)
+
+
+def _counted(campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
+    """The counts of the exclusions that are on; the table is read once more where there are any."""
+    counts = Counter[str]()
+    if question.exclude:
+        more = of_panels(question) & slow_enough(question)
+        found = ratings.table(
+            campaign=campaign, runs=[], raters=question.raters, blind_only=question.blind_only, more=more
+        )
+        for _row in without_excluded(filtered(found, question), campaign, question, counts).rows:
+            pass
+    return {name: counts[name] for name in EXCLUSIONS if name in question.exclude}
+
+
+def tied_modes(found: Table, question: NumbersQuestion) -> dict[str, int]:
+    """Of all pairs of an item and a criterion with a score, how many have a tied mode that leaves them out.
+
+    `pairs` and `tied`; both 0 where the rule of reference is not the mode or keeps ties. Scores of one pair stand
+    together.
+    """
+    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion")))
+    kind, level, score = (found.names.index(name) for name in ("rater_kind", "level", "score"))
+    pairs = tied = 0
+    for _pair, together in groupby(found.rows, key=place):
+        rows = [row for row in together if row[kind] == "annotator" and row[score] is not None]
+        if rows and leaves_out_ties(question.level or rows[0][level], question):
+            (_first, most), *others = Counter(row[score] for row in rows).most_common(2)
+            pairs += 1
+            tied += bool(others) and others[0][1] == most
+    return {"pairs": pairs, "tied": tied}
+
+
+def leaves_out_ties(level: str, question: NumbersQuestion) -> bool:
+    """Whether a criterion of this level is settled by the mode, and a tie settles nothing (`questions.RULES`)."""
+    rule, ties = question.rule
+    if level == Criterion.Level.NOMINAL:
+        return rule in (None, "mode", "median", "mean", "minimum")
+    usual = rule == "mode" or (rule is None and level == Criterion.Level.ORDINAL)
+    return usual and ties == "exclude"
