@@ -93,6 +93,9 @@ def counted_table(found: Table) -> dict[str, int]:
         "clusters": len({row.cluster for row in rows}),
         "raters": len({row.rater for row in people}),
         "ratings": len(people),
+        "scores": sum(row.score is not None for row in people),
+        "not_applicable": sum(not row.applicable for row in people),
+        "stopped": sum(row.missing_reason is not None for row in people),
         "judges": len({row.rater for row in rows if row.rater_kind == "judge"}),
         "verdicts": sum(row.rater_kind == "judge" for row in rows),
     }

@@ -163,7 +163,7 @@ class NumbersPage:
         self.campaign, self.snapshot, self.chart = campaign, snapshot, chart
         self.content: dict[str, Any] = snapshot.content
         self.figures = Figures(self.content["estimates"])
-        self.languages = tuple(sorted(self.content["languages"], key=self.language_name))
+        self.languages = tuple(languages.in_name_order(self.content["languages"], get_language()))
         self.statistic = chosen_option(query.get("coefficient"), COEFFICIENTS)
         self.judge = chosen_option(query.get("judge"), [judge["name"] for judge in self.judges])
         self.criterion = chosen_option(query.get("criterion"), self.ordered or list(self.criteria))
@@ -538,10 +538,7 @@ class NumbersPage:
         return self.criteria.get(self.criterion, self.criterion)
 
     def language_name(self, tag: str | None) -> str:
-        """In English for English pages, else in the language itself."""
-        if tag is None:
-            return _("All languages")
-        return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
+        return _("All languages") if tag is None else languages.name_for(tag, get_language())
 
     def _told(self, cell: HeatCell) -> str:
         where = f"{self.criteria[cell.criterion]}, {self.language_name(cell.language)}"

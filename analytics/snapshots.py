@@ -372,12 +372,14 @@ def measured_content(
 
 def rated_counts(table: RatingsTable) -> dict[str, int]:
     """How many items the panels scored, by how many people, how often."""
-    scored = table.annotators().frame
-    scored = scored[scored["applicable"] & ~scored["missing"]]
+    frame = table.annotators().frame
+    scored = frame[frame["applicable"] & ~frame["missing"]]
     return {
         "items": int(scored["item_key"].nunique()),
         "raters": int(scored["rater"].nunique()),
         "ratings": len(scored),
+        "not_applicable": int((~frame["applicable"]).sum()),
+        "stopped": int((frame["missing_reason"] == "stopped").sum()),
         "verdicts": int((table.frame["rater_kind"] == "judge").sum()),
     }
 

@@ -72,11 +72,11 @@ class DecisionsPage:
 
     @cached_property
     def languages(self) -> list[str]:
-        return sorted({language for _criterion, language in self.cells})
+        return languages.in_name_order({language for _criterion, language in self.cells}, get_language())
 
     @property
     def language_names(self) -> list[str]:
-        return [_language(tag) for tag in self.languages]
+        return [languages.name_for(tag, get_language()) for tag in self.languages]
 
     @cached_property
     def criteria(self) -> list[tuple[str, str]]:
@@ -115,7 +115,7 @@ class DecisionsPage:
         return [
             DecisionCard(
                 cell,
-                _language(tag),
+                languages.name_for(tag, get_language()),
                 f"in-{tag}",
                 [change for change in of_criterion if change.kept.language == tag][:MOST_HISTORY],
             )
@@ -156,10 +156,6 @@ def judge_decisions(request: HttpRequest, project: str, campaign: int) -> HttpRe
     return render(request, "analytics/decisions.html", {"title": _("Where to use judges"), **context})
 
 
-def _language(tag: str) -> str:
-    return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
-
-
 # --- thresholds ------------------------------------------------------------------------------------------------------
 class ThresholdsForm(forms.Form):
     """A preset, and what differs from it: empty fields take the preset's value."""
@@ -171,9 +167,9 @@ class ThresholdsForm(forms.Form):
         help_text=gettext_lazy("Fills the three values of the table above. The other defaults are the same for all."),
     )
     epsilon = forms.FloatField(
-        label=gettext_lazy("Cost advantage of the judge (ε)"),
+        label=gettext_lazy("How much worse than an annotator the judge may be (ε)"),
         help_text=gettext_lazy(
-            "How much worse than one annotator the judge may be. "
+            "A judge saves work, so it may be a little worse than one annotator beside the others. "
             "Default: experts 0.20, skilled annotators 0.15, crowd 0.10."
         ),
     )

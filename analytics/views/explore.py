@@ -224,6 +224,9 @@ class AnswerPage:
 
     def values(self, name: str) -> list[str]:
         """The known order of a column's values."""
+        if name == "language":
+            tags = {row["language"] for row in self.content["estimates"] if row.get("language")}
+            return languages.in_name_order(tags, get_language())
         return list(self.criteria) if name == "criterion" else []
 
     def name(self, column: str, value: str) -> str:
@@ -231,7 +234,7 @@ class AnswerPage:
         if column == "criterion":
             return self.criteria.get(value, value) or _("all criteria")
         if column in ("language", "languages") and value:
-            return " ~ ".join(map(_language, value.split(" ~ ")))
+            return " ~ ".join(languages.name_for(tag, get_language()) for tag in value.split(" ~ "))
         if column == "agreement_class" and value in CLASS_NAMES:
             return str(CLASS_NAMES[value])
         return value or _("all")
@@ -242,10 +245,6 @@ def criterion_names(campaign: Campaign) -> dict[str, str]:
     spoken = get_language() or "en"
     criteria = campaign.rubric_version.criteria.all()
     return {each.key: str(each.says("name", spoken) or each.key) for each in criteria}
-
-
-def _language(tag: str) -> str:
-    return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
 
 
 def plain_value(value: Any) -> str:
@@ -305,12 +304,13 @@ class QuestionForm:
     @cached_property
     def _filtered(self) -> dict[str, tuple[str, ...]]:
         """The columns that the form has filters for, with their values."""
-        values = {"criterion": self.choices.criteria, "language": self.choices.languages}
+        languages_there = tuple(languages.in_name_order(self.choices.languages, get_language()))
+        values = {"criterion": self.choices.criteria, "language": languages_there}
         values |= {"generator": self.choices.generators, **self.choices.attributes}
         return {column: there for column, there in values.items() if len(there) > 1}
 
     def _filter(self, column: str, value: str) -> tuple[str, str, bool]:
-        name = _language(value) if column == "language" else value
+        name = languages.name_for(value, get_language()) if column == "language" else value
         return f"{column}={value}", name, (column, value) in self.question.where
 
     @property
@@ -333,12 +333,10 @@ class QuestionForm:
 
     @property
     def runs(self) -> list[tuple[str, str, bool]]:
-        """One run of each judge, each run, or one by its number."""
-        said = [("", _("One run of each judge")), (questions.EACH_RUN, _("Each run apart"))]
+        """Each run apart, or runs by their numbers; where none is chosen, one run of each judge."""
+        said = [(questions.EACH_RUN, _("Each run apart"))]
         said += [(str(run.pk), f"{run.judge.name}, {_('run')} {run.pk}") for run in self.choices.runs]
-        return [
-            (value, name, value in self.question.runs or (not value and not self.question.runs)) for value, name in said
-        ]
+        return [(value, name, value in self.question.runs) for value, name in said]
 
     @property
     def references(self) -> list[tuple[str, str, bool]]:

@@ -346,7 +346,7 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
     seats = PanelSeat.objects.filter(
         annotator__user=request.user, panel__in=Duty.objects.filter(campaign=campaign).values("panel")
     )
-    chosen = dict(choice.attributes)
+    chosen, spoken = dict(choice.attributes), get_language()
     return {
         "project": campaign.project,
         "campaign": campaign,
@@ -354,7 +354,9 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
         "choice": choice,
         "criterion_names": [(key, criterion_name(criterion)) for key, criterion in options.criteria.items()],
         "criterion_name": criterion_name(choice.criterion),
-        "languages": [(tag, languages.endonym(tag)) for tag in options.languages],
+        "languages": [
+            (tag, languages.name_for(tag, spoken)) for tag in languages.in_name_order(options.languages, spoken)
+        ],
         "attributes": [
             (f"{items.ATTRIBUTE}{key}", key, values, chosen.get(key, ""))
             for key, values in options.attributes.items()

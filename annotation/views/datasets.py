@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -91,9 +92,10 @@ def _counts(dataset: Dataset) -> dict[str, Any]:
     for language, generator, count in rows.annotate(count=Count("pk")):
         counts[language][generator] = count
     generators = sorted({generator for by_generator in counts.values() for generator in by_generator})
+    spoken = get_language()
     table = [
-        LanguageCounts(tag, languages.endonym(tag), [counts[tag].get(generator, 0) for generator in generators])
-        for tag in sorted(counts)
+        LanguageCounts(tag, languages.name_for(tag, spoken), [counts[tag].get(name, 0) for name in generators])
+        for tag in languages.in_name_order(counts, spoken)
     ]
     return {"generators": generators, "counts": table}
 

@@ -7,6 +7,7 @@ Pure: the registry is Unicode CLDR in Babel. All tags stored or compared in Pane
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -85,6 +86,16 @@ def endonym(tag: str) -> str:
 def english_name(tag: str) -> str:
     """The English name of a language, with its script and region: ``Portuguese (Brazil)``."""
     return _name(_parse(tag), _ENGLISH)
+
+
+def name_for(tag: str, reader: str | None) -> str:
+    """What pages call a language: in English for a reader of English pages, else in the language itself."""
+    return english_name(tag) if (reader or "en").startswith("en") else endonym(tag)
+
+
+def in_name_order(tags: Iterable[str], reader: str | None) -> list[str]:
+    """Tags in the order in which every page lists languages: by their names on it."""
+    return sorted(tags, key=lambda tag: (name_for(tag, reader).casefold(), tag))
 
 
 def spoken_in(code: str) -> str:
