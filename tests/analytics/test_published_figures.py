@@ -199,6 +199,13 @@ MLQE_FLAGS = (
         stats="reference --by majority,criterion --statistic label_share",
     ),
 )
+MLQE_CODES = (
+    Published(
+        f"rows=language{ONE}{ALPHA}",
+        {("Czech", "all"): 0.388, ("German", "all"): 0.673, ("Japanese", "all"): 0.325, ("Chinese", "all"): 0.276},
+        stats="agreement --bootstrap 0 --by language --statistic krippendorff_alpha",
+    ),
+)
 
 
 def imported(client: Client, folder: str, only: str = "") -> None:
@@ -279,7 +286,7 @@ def _is_among(exact: str, values: set[str]) -> bool:
         ("xls-estonian", "human_annotated", {"estonian": ESTONIAN}),
         ("dices-350", "", {"dices": DICES}),
         ("hanna", "", {"explanations": HANNA_FLAGS, "stories": HANNA}),
-        ("mlqe-pe", "", {"assessments": MLQE, "errors": MLQE_FLAGS}),
+        ("mlqe-pe", "", {"assessments": MLQE, "critical-errors": MLQE_FLAGS, "rating-codes": MLQE_CODES}),
         ("multipico-dev", "", {"multipico": MULTIPICO}),
     ],
     ids=lambda value: value if isinstance(value, str) and value else None,

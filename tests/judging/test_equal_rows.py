@@ -287,6 +287,8 @@ COUNTS: dict[str, list[tuple[str, dict[str, int]]]] = {
         ("dataset MLQE-PE critical errors v1", {"read": 4000, "stored": 4000}),
         ("rubric mlqe-critical-errors v1", {"stored": 1}),
         ("ratings MLQE-PE critical errors v1 × mlqe-critical-errors v1", {"read": 12_000, "stored": 12_000}),
+        ("rubric mlqe-rating-codes v1", {"stored": 1}),
+        ("ratings MLQE-PE critical errors v1 × mlqe-rating-codes v1", {"read": 12_000, "stored": 12_000}),
         ("dataset MLQE-PE Pashto to English v1", {"read": 1000, "stored": 1000}),
     ],
     "multipico-dev": [

@@ -937,6 +937,7 @@ class QuestionAnswer(TypedDict):
     question: dict[str, Json]
     counts: dict[str, int]
     left_out: dict[str, int]
+    ties: NotRequired[dict[str, int]]
     judges: list[Judge]
     notes: list[str]
     estimates: list[CellEstimate]
