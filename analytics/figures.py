@@ -23,11 +23,11 @@ MINUS = "−"
 LEFT_TO_RIGHT = "\u200e"
 
 PERCENTAGES = frozenset(
-    {"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate"}
-    | {"commonest_share", "panel_same_mode", "rationale_share", "label_share"}
+    {"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate", "prevalence"}
+    | {"commonest_share", "panel_same_mode", "rationale_share", "label_share", "class_score_share"}
 )
 PARTS = {
-    **dict.fromkeys(("f1", "precision", "recall", "score_share"), "variant"),
+    **dict.fromkeys(("f1", "precision", "recall", "score_share", "prevalence", "class_score_share"), "variant"),
     "class_share": "agreement_class",
     **dict.fromkeys(("classical_mean", "judge_mean"), "generator"),
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -16,6 +16,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from accounts import languages
+from analytics import score_views
 from analytics.figures import (
     CHANCE_CORRECTED,
     COEFFICIENTS,
@@ -39,7 +40,7 @@ from analytics.figures import (
 )
 from analytics.models import Chart, Snapshot
 from analytics.questions import NEEDS_ORDER
-from annotation.models import Campaign
+from annotation.models import Campaign, Criterion
 
 RULE_NAMES = {
     "": gettext_lazy("Mode (mean on interval scales)"),
@@ -78,15 +79,20 @@ STATISTIC_NAMES = {
     "repeat_sd": gettext_lazy("Standard deviation"),
     "flip_rate": gettext_lazy("Items that change"),
 }
-CLASS_NAMES = {
-    "full": gettext_lazy("all agree"),
-    "partial": gettext_lazy("some agree"),
-    "none": gettext_lazy("no two agree"),
-}
 APPLICABILITY = ("applicability_agreement", "applicability_ac")
 REPEATS = ("repeat_sd", "flip_rate")
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
 TOGETHER, EACH = "all", "each"
+MANY_CRITERIA = 12
+"""Criteria from which pages group them, and offer a search."""
+GROUP_NAMES = {
+    "critical": gettext_lazy("Critical"),
+    "general": gettext_lazy("General"),
+    "domain": gettext_lazy("Domain"),
+    "task": gettext_lazy("Task"),
+    "subjective": gettext_lazy("Subjective"),
+}
+T = TypeVar("T")
 REASONS = {
     "out_of_range": gettext_lazy("off the scale"),
     "unparsed": gettext_lazy("unreadable"),
@@ -106,6 +112,13 @@ class Line:
     key: str
     figures: tuple[Figure | None, ...]
     is_all: bool = False
+    criterion_key: str = ""
+    ranks: tuple[str, ...] = ()
+
+    @property
+    def ranked(self) -> list[tuple[Figure | None, str]]:
+        """Each figure with its rank."""
+        return list(zip(self.figures, self.ranks, strict=True))
 
     @property
     def basis(self) -> str:
@@ -116,42 +129,6 @@ class Line:
     def made(self) -> list[tuple[str, Figure]]:
         """Each figure under its name, to say how it was computed and from what."""
         return [(str(STATISTIC_NAMES[figure.statistic]), figure) for figure in self.figures if figure]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassRow:
-    """One class of a nominal criterion: its share among the panel's scores and the judge's; precision, recall, F1."""
-
-    name: str
-    shares: tuple[Figure | None, Figure | None]
-    figures: tuple[Figure | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassTable:
-    """One nominal criterion in one language, class by class."""
-
-    criterion: str
-    language: str
-    rows: tuple[ClassRow, ...]
-    accuracy: Figure | None
-    kappa: Figure | None
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """One criterion: the share of each point, for the panel and each judge; the shares of the agreement classes."""
-
-    key: str
-    criterion: str
-    points: tuple[str, ...]
-    shares: list[tuple[str, list[Figure]]]
-    classes: list[Figure]
-
-    @property
-    def class_shares(self) -> list[tuple[str, Figure]]:
-        """The agreement classes by name."""
-        return [(str(CLASS_NAMES[figure.part or ""]), figure) for figure in self.classes]
 
 
 class NumbersPage:
@@ -285,6 +262,33 @@ class NumbersPage:
     def heat(self) -> Heatmap:
         return heatmap(self.figures, statistic=self.statistic, criteria=list(self.criteria), languages=self.languages)
 
+    @cached_property
+    def groups(self) -> dict[str, str]:
+        """The name of each criterion's group, where there are many criteria in more than one group; else empty."""
+        criteria = [each for each in self.campaign.rubric_version.criteria.all() if each.key in self.criteria]
+        return criterion_groups(criteria)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its tables are so long that a reader wants to search and sort them."""
+        return len(self.criteria) > MANY_CRITERIA
+
+    def grouped(self, rows: Iterable[T], key: Callable[[T], str]) -> list[tuple[str, list[T]]]:
+        """Rows by the group of their criterion, groups in the order of the rubric; all under "" without groups."""
+        found: dict[str, list[T]] = {}
+        for row in rows:
+            found.setdefault(self.groups.get(key(row), ""), []).append(row)
+        return list(found.items())
+
+    @property
+    def heat_groups(self) -> list[tuple[str, list[tuple[str, list[tuple[HeatCell, str, str]]]]]]:
+        """The rows of the heatmap by group."""
+        return self.grouped(self.heat_rows, lambda row: row[1][0][0].criterion)
+
+    @property
+    def calibration_groups(self) -> list[tuple[str, list[Line]]]:
+        return self.grouped(self.calibration_lines, lambda line: line.criterion_key)
+
     @property
     def heat_rows(self) -> list[tuple[str, list[tuple[HeatCell, str, str]]]]:
         """Each criterion's name and its cells, with what a reader is told of the cell and the key of its table row."""
@@ -350,63 +354,38 @@ class NumbersPage:
         named = {"language": self.language_name(self.part_language), "sentence": sentence}
         return _("%(language)s: %(sentence)s") % named
 
-    # --- nominal criteria ---------------------------------------------------------------------------------------------
+    # --- nominal criteria, and what needs no comparison ---------------------------------------------------------------
+
+    @property
+    def class_tables(self) -> list[score_views.ClassTable]:
+        return score_views.class_tables(self)
 
     @cached_property
-    def class_tables(self) -> list[ClassTable]:
-        """Of each nominal criterion the judge's figures for each class, in the language that is shown."""
-        return [table for key in self.nominal if (table := self._class_table(key)).rows]
-
-    def _class_table(self, criterion: str) -> ClassTable:
-        where = (criterion, self.part_language)
-        rows = []
-        for share in self.figures.parts("score_share", *where, self.judge):
-            names = ("precision", "recall", "f1")
-            found = [self.figures.get(name, *where, self.judge, share.part) for name in names]
-            panel = self.figures.get("score_share", *where, None, share.part)
-            rows.append(ClassRow(self.point_name(criterion, share.part), (panel, share), tuple(found)))
-        whole = [self.figures.get(name, *where, self.judge) for name in ("accuracy", "cohen_kappa")]
-        compared = [row for row in rows if any(row.figures)]
-        return ClassTable(self.criteria[criterion], self.language_name(where[1]), tuple(compared), whole[0], whole[1])
-
-    # --- what needs no comparison -------------------------------------------------------------------------------------
+    def prevalence(self) -> list[score_views.PrevalenceTable]:
+        return score_views.prevalence_tables(self)
 
     @cached_property
-    def distributions(self) -> list[Distribution]:
-        """Of each criterion, the share of each point among the panel's scores and each judge's."""
-        shown = []
-        for criterion, name in self.criteria.items():
-            raters = [(None, _("Panel")), *((judge["name"], judge["name"]) for judge in self.judges)]
-            shares = [
-                (rater, self.figures.parts("score_share", criterion, self.part_language, judge))
-                for judge, rater in raters
-            ]
-            shares = [(rater, parts) for rater, parts in shares if parts]
-            if shares:
-                points = tuple(self.point_name(criterion, figure.part) for figure in shares[0][1])
-                classes = self.figures.parts("class_share", criterion, self.part_language)
-                shown.append(Distribution(criterion, name, points, shares, classes))
-        return shown
+    def distributions(self) -> list[score_views.Distribution]:
+        return score_views.distributions(self)
+
+    @property
+    def grouped_distributions(self) -> list[tuple[str, list[score_views.Distribution]]]:
+        return self.grouped(self.distributions, lambda shown: shown.key)
 
     @cached_property
     def generator_lines(self) -> list[Line]:
-        """Mean score of each generator on each criterion: the panel's, and each judge's."""
-        lines = []
-        for criterion in self.ordered:
-            judges = [judge["name"] for judge in self.judges]
-            means = [self.figures.parts("classical_mean", criterion)]
-            means += [self.figures.parts("judge_mean", criterion, None, judge) for judge in judges]
-            by_generator = [{figure.part: figure for figure in column} for column in means]
-            for generator in sorted({part for column in by_generator for part in column if part}):
-                figures = tuple(column.get(generator) for column in by_generator)
-                lines.append(Line(self.criteria[criterion], generator, f"{criterion}-{generator}", figures))
-        return lines
+        return score_views.generator_lines(self)
 
     @cached_property
     def repeat_lines(self) -> list[tuple[str, Line]]:
         """How far the repeats of each judge differ, where it has any."""
         names = [judge["name"] for judge in self.judges]
         return [(name, line) for name in names for line in self._lines(REPEATS, [self.part_language], judge=name)]
+
+    @cached_property
+    def repeats(self) -> Spread | None:
+        """How many items change over the repeats of the judge shown, criterion by criterion."""
+        return spread(self.figures.among("flip_rate", self.criteria, [self.whole], self.judge))
 
     def point_name(self, criterion: str, point: str | None) -> str:
         """What the rubric calls the point of a nominal scale, else the point itself."""
@@ -559,8 +538,15 @@ class NumbersPage:
                 cells = tuple(self.figures.get(statistic, criterion, tag, judge) for statistic in statistics)
                 if any(cells):
                     name = self.criteria[criterion]
-                    lines.append(Line(name, self.language_name(tag), _key(criterion, tag), cells, tag is None))
+                    key, is_all = _key(criterion, tag), tag is None
+                    lines.append(Line(name, self.language_name(tag), key, cells, is_all, criterion))
         return lines
+
+
+def criterion_groups(criteria: Iterable[Criterion]) -> dict[str, str]:
+    """By key, the name of each criterion's group; empty where there are few criteria or they are in one group."""
+    groups = {each.key: str(GROUP_NAMES.get(each.group, each.group)) for each in criteria}
+    return groups if len(groups) > MANY_CRITERIA and len(set(groups.values())) > 1 else {}
 
 
 def _key(criterion: str, tag: str | None) -> str:

@@ -334,6 +334,7 @@ LABELS = ("cohen_kappa", "accuracy", "f1", "precision", "recall")
 REPEATS = ("repeat_sd", "flip_rate")
 ALL_LANGUAGES = ("criterion",)
 EACH_LANGUAGE = ("language", "criterion")
+EACH_GENERATOR = ("generator", "language", "criterion")
 
 
 def measured_content(
@@ -357,6 +358,11 @@ def measured_content(
     for by in _groupings(languages):
         reports += list(_reports(table, settings, by))
     reports.append(_means(settings))
+    if flags := [key for key in sorted(table.frame["criterion"].unique()) if is_flag(table.scales[key])]:
+        by = EACH_GENERATOR
+        reports.append(
+            CellReport(name="prevalence", compute=_prevalence, options={}, by=by, judge=ALL_JUDGES, criteria=flags)
+        )
     rows: list[dict[str, Any]] = []
     for done, report in enumerate(reports):
         progress(done, len(reports))
@@ -370,6 +376,11 @@ def measured_content(
     }
 
 
+def is_flag(scale: Scale) -> bool:
+    """Whether a criterion is nominal with two labels."""
+    return scale.level == "nominal" and scale.q == 2
+
+
 def rated_counts(table: RatingsTable) -> dict[str, int]:
     """How many items the panels scored, by how many people, how often."""
     frame = table.annotators().frame
@@ -381,6 +392,7 @@ def rated_counts(table: RatingsTable) -> dict[str, int]:
         "not_applicable": int((~frame["applicable"]).sum()),
         "stopped": int((frame["missing_reason"] == "stopped").sum()),
         "verdicts": int((table.frame["rater_kind"] == "judge").sum()),
+        "judged_items": int(table.frame.loc[table.frame["rater_kind"] == "judge", "item_key"].nunique()),
     }
 
 
@@ -405,7 +417,7 @@ def _reports(table: RatingsTable, settings: Settings, by: tuple[str, ...]) -> It
             yield replace(cells.calibration_cells(settings, by, judge, names, rule), criteria=criteria)
     shares = partial(panel.score_share_report, by=by)
     yield CellReport(name="score_share", compute=shares, options={}, by=by, judge=ALL_JUDGES)
-    yield CellReport(name="class_share", compute=partial(_class_shares, by=by), options={}, by=by)
+    yield CellReport(name="class_share", compute=partial(_class_shares, by=by), options={}, by=by, judge=ALL_JUDGES)
     for judge in judges:
         if (frame["repeat"] != frame["first_repeat"])[(frame["rater"] == judge).to_numpy()].any():
             audits = partial(_repeats, soundness.audit_report, by=by, judge=judge)
@@ -413,10 +425,23 @@ def _reports(table: RatingsTable, settings: Settings, by: tuple[str, ...]) -> It
 
 
 def _class_shares(table: RatingsTable, by: Sequence[str]) -> Iterator[CellEstimate]:
+    """Shares of the classes of agreement, and in each class the shares of the points, as `class_score_share`."""
     from analytics.stats.judge import panel
 
-    classes = panel.agreement_class_report(table.annotators(), by=by)
-    return (row for row in classes if row.estimate.statistic == "class_share" and row.estimate.is_defined)
+    for row in panel.agreement_class_report(table, by=by):
+        if row.estimate.statistic == "class_share" and row.estimate.is_defined:
+            yield row
+        elif row.estimate.is_defined and table.scales[str(row.cell["criterion"])].q <= panel.MOST_SHOWN:
+            yield replace(row, estimate=row.estimate.with_(statistic="class_score_share"))
+
+
+def _prevalence(table: RatingsTable) -> Iterator[CellEstimate]:
+    """Of flags, the share of the higher label among the scores of the panel and of each judge, by generator."""
+    from analytics.stats.judge import panel
+
+    for row in panel.score_share_report(table, by=EACH_GENERATOR):
+        if row.estimate.variant == table.scales[str(row.cell["criterion"])].label(1):
+            yield replace(row, estimate=row.estimate.with_(statistic="prevalence"))
 
 
 def _repeats(report: Any, table: RatingsTable, *, judge: str, by: Sequence[str]) -> Iterator[CellEstimate]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 from urllib.parse import urlencode
@@ -16,6 +16,7 @@ from analytics import agreement, questions
 from analytics.agreement import AgreementPart
 from analytics.figures import MINUS, SMALL, Figure, HeatCell
 from analytics.questions import NumbersQuestion
+from analytics.score_views import CLASS_NAMES
 from analytics.views.explore import (
     MOST_MATRICES,
     AnswerPage,
@@ -44,11 +45,6 @@ TITLES = {
     "items": gettext_lazy("Items on which annotators differ most"),
 }
 COEFFICIENT_NAMES = {name: STATISTIC_NAMES[name] for name in questions.COEFFICIENTS}
-CLASS_NAMES = {
-    "full": gettext_lazy("all agree"),
-    "partial": gettext_lazy("some agree"),
-    "none": gettext_lazy("none agree"),
-}
 BAR_WIDTH, BAR_HEIGHT = 120, 36
 
 
@@ -78,6 +74,7 @@ class GridRow:
     curve: str = ""
     basis: str = ""
     is_diagonal: bool = False
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +90,14 @@ class Grid:
     notes: tuple[str, ...] = ()
     is_small: bool = False
     title: str = ""
+
+    @property
+    def groups(self) -> list[tuple[str, list[GridRow]]]:
+        """The rows by the group of their criterion, in the order of their first rows; all under "" without groups."""
+        found: dict[str, list[GridRow]] = {}
+        for row in self.rows:
+            found.setdefault(row.group, []).append(row)
+        return list(found.items())
 
     @property
     def methods(self) -> list[tuple[str, str, str, str]]:
@@ -123,6 +128,8 @@ class AgreementSection:
 
     def __post_init__(self) -> None:
         self.build()
+        if groups := {self.page.criteria[key]: name for key, name in self.page.groups.items()}:
+            self.grids = [replace(grid, rows=_in_groups(grid, groups)) for grid in self.grids]
         figures = [Figure.of(row) for row in self.rows]
         if self.grids and any(figure.has_interval and figure.is_small for figure in figures):
             self.notes.append(_("Intervals from fewer than %d items or clusters are approximate.") % SMALL)
@@ -197,6 +204,13 @@ class AgreementSection:
         names = tuple(self.name(question.columns, column) for column in columns)
         title = self.name("criterion", criterion) if criterion else ""
         return Grid(column_name(question.rows), names, shown, title=title)
+
+
+def _in_groups(grid: Grid, groups: Mapping[str, str]) -> tuple[GridRow, ...]:
+    """The rows of a table by criterion with the group of each; other tables as they are."""
+    if grid.corner != column_name("criterion"):
+        return grid.rows
+    return tuple(replace(row, group=groups.get(row.name, "")) for row in grid.rows)
 
 
 def figure_cell(

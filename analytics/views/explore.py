@@ -23,9 +23,10 @@ from analytics import answers, computing, questions, tasks
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
 from analytics.items import ATTRIBUTE, REFERENCES
 from analytics.models import Snapshot
-from analytics.numbers import CLASS_NAMES
+from analytics.numbers import criterion_groups
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.ratings import attribute_choices
+from analytics.score_views import CLASS_NAMES
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
 from analytics.views.question_names import (
@@ -109,6 +110,7 @@ class AnswerPage:
     def __init__(self, campaign: Campaign, snapshot: Snapshot, question: NumbersQuestion) -> None:
         self.campaign, self.content, self.question = campaign, snapshot.content, question
         self.criteria = criterion_names(campaign)
+        self.groups = criterion_groups(campaign.rubric_version.criteria.all())
         attributes = attribute_choices(campaign.dataset)
         self.keys = dict(zip(attributes.names, attributes.keys, strict=True))
 

@@ -1,9 +1,13 @@
 // Tables of cells: a search field that hides rows, and heads that sort them. Works for parts that arrive later.
 
 function numberIn(cell) {
-  const text = cell?.querySelector(".num")?.textContent.replace("−", "-").replace(/[^\d.+-]/g, "") ?? "";
+  if (cell?.dataset.value !== undefined) return Number(cell.dataset.value);
+  const found = cell?.querySelector(".estimate b, .num");
+  const text = found?.textContent.replace("−", "-").replace(/[^\d.+-]/g, "") ?? "";
   return text === "" ? NaN : Number(text);
 }
+
+const isHead = (row) => row.classList.contains("group-row");
 
 // Numbers by size, the largest first; text in its order; cells without a number last.
 function compared(first, second, column) {
@@ -12,32 +16,46 @@ function compared(first, second, column) {
   return first.cells[column].textContent.trim().localeCompare(second.cells[column].textContent.trim());
 }
 
+// Groups of rows keep their places: each is sorted by itself.
 function sortBy(head) {
-  const body = head.closest("table").tBodies[0];
   const sign = head.getAttribute("aria-sort") === "descending" ? -1 : 1;
-  const rows = [...body.rows].sort((first, second) => sign * compared(first, second, head.cellIndex));
-  body.append(...rows);
+  for (const body of head.closest("table").tBodies) {
+    const rows = [...body.rows].filter((row) => !isHead(row));
+    body.append(...rows.sort((first, second) => sign * compared(first, second, head.cellIndex)));
+  }
   for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", sign === 1 ? "descending" : "ascending");
 }
 
 // The heads become buttons here: without script they are plain text.
 function prepare(root) {
-  for (const head of root.querySelectorAll("th[data-sorts]")) {
+  for (const head of root.querySelectorAll("th[data-sorts], th[data-folds]")) {
     if (head.querySelector("button")) continue;
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
     head.append(button);
+    if (head.matches("[data-folds]")) button.setAttribute("aria-expanded", "true");
   }
 }
 
+function fold(button) {
+  const isOpen = button.getAttribute("aria-expanded") === "true";
+  button.setAttribute("aria-expanded", String(!isOpen));
+  button.closest("tbody").classList.toggle("is-folded", isOpen);
+}
+
+// What matches is shown in folded groups, too; a group without a match has no head.
 function filterRows(field) {
   const wanted = field.value.trim().toLocaleLowerCase();
   let matches = 0;
-  for (const row of document.getElementById(field.dataset.filters).tBodies[0].rows) {
-    row.hidden = !row.cells[0].textContent.toLocaleLowerCase().includes(wanted);
-    if (!row.hidden) matches += 1;
+  for (const body of document.getElementById(field.dataset.filters).tBodies) {
+    const rows = [...body.rows].filter((row) => !isHead(row));
+    for (const row of rows) row.hidden = !row.cells[0].textContent.toLocaleLowerCase().includes(wanted);
+    const shown = rows.filter((row) => !row.hidden).length;
+    for (const row of body.rows) if (isHead(row)) row.hidden = shown === 0;
+    body.classList.toggle("is-searched", wanted !== "");
+    matches += shown;
   }
   const status = field.parentElement.querySelector("[data-none]");
   if (status) status.textContent = matches ? "" : status.dataset.none;
@@ -46,6 +64,8 @@ function filterRows(field) {
 document.addEventListener("click", (event) => {
   const head = event.target.closest("th[data-sorts] > button")?.parentElement;
   if (head) sortBy(head);
+  const folding = event.target.closest("th[data-folds] > button");
+  if (folding) fold(folding);
 });
 document.addEventListener("input", (event) => {
   if (event.target.matches("[data-filters]")) filterRows(event.target);
