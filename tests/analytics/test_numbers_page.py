@@ -175,7 +175,7 @@ class TestFigures:
 
     def test_a_cell_shows_its_interval_and_that_it_is_approximate(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast.client("boris"), campaign)
-        heat = page[page.index('<table class="heat">') :].split("</table>")[0]
+        heat = page[page.index('<table class="heat" ') :].split("</table>")[0]
         cells = re.findall(r"<td data-bin.*?</td>", heat)
         assert cells
         assert all(re.search(r"<small>(\W?\d\.\d\d–\d\.\d\d|no interval)</small>", cell) for cell in cells)

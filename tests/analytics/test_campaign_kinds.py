@@ -1,0 +1,151 @@
+"""Pages show what a campaign has: flags, judges alone, panels alone, many criteria, many languages; nothing empty."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import pandas as pd
+import pytest
+from django.test import Client
+
+from analytics import snapshots
+from annotation import campaigns
+from annotation.models import Campaign, Rating
+from judging.models import JudgeRun
+from tests import make
+from tests.analytics import scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+POINTS = [{"value": value, "label": {"en": name}} for value, name in enumerate(("no", "yes"))]
+FLAG = {"key": "toxic", "name": {"en": "Toxic"}, "scale": {"level": "nominal", "points": POINTS}}
+PLACES = [(language, generator) for language in ("et", "ar") for generator in ("atlas", "borealis") for _n in range(3)]
+MARI = [0, 1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1]
+JAAN = [0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0]
+JUDGE = [0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1]
+
+
+def opened(cast: Cast, *criteria: dict[str, Any], places: list[tuple[str, str]] = PLACES) -> Campaign:
+    items = [make.item_row(n, *place, external_id=f"i{n}") for n, place in enumerate(places)]
+    return campaigns.open_campaign(
+        project=cast.kassa,
+        name="Kinds",
+        dataset=make.dataset(cast.kassa, items),
+        rubric_version=make.rubric(cast.kassa, *criteria),
+    )
+
+
+def page_of(client: Client, campaign: Campaign, page: str = "") -> str:
+    """The text of a page, each cell after the other."""
+    answer = scene.answered(client, campaign, f"/p/kassa/numbers/{campaign.pk}/{page}")
+    assert answer.status_code == 200
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", answer.content.decode()).split()))
+
+
+def test_flags_have_prevalence_and_scores_by_class_of_agreement(cast: Cast) -> None:
+    made = opened(cast, FLAG)
+    make.rated(made, {"toxic": {"mari": list(map(float, MARI)), "jaan": list(map(float, JAAN))}})
+    scene.with_verdicts(made, {"toxic": list(map(float, JUDGE))}, simulated=False)
+    frame = pd.DataFrame(PLACES, columns=["language", "generator"]).assign(mari=MARI, jaan=JAAN, judge=JUDGE)
+    content = snapshots.snapshot(campaign=made).content["estimates"]
+    shares = {
+        (row["generator"], row["language"], row.get("judge")): row
+        for row in content
+        if row["statistic"] == "prevalence"
+    }
+    for place, part in frame.groupby(["generator", "language"]):
+        assert shares[(*place, None)]["value"] == pytest.approx(part[["mari", "jaan"]].to_numpy().mean())
+        assert shares[(*place, "Kohtunik")]["value"] == pytest.approx(part["judge"].mean())
+        assert (shares[(*place, None)]["n_ratings"], shares[(*place, None)]["n_raters"]) == (6, 2)
+    inside = {
+        (row["agreement_class"], row.get("judge"), row["variant"]): row["value"]
+        for row in content
+        if row["statistic"] == "class_score_share" and not row.get("language")
+    }
+    alike = frame["mari"] == frame["jaan"]
+    assert inside["full", None, "1"] == pytest.approx(frame[alike]["mari"].mean())
+    assert inside["full", "Kohtunik", "1"] == pytest.approx(frame[alike]["judge"].mean())
+    assert inside["none", "Kohtunik", "1"] == pytest.approx(frame[~alike]["judge"].mean())
+    text = page_of(cast.client("boris"), made)
+    assert "Prevalence by generator and language" in text and "Toxic: yes" in text
+    assert text.index("leave out 3 of 12 cells") < text.index("Computed") < text.index("Agreement between raters")
+    assert "Scores by agreement of the raters" in text and "Bias" not in text
+
+
+def test_a_campaign_of_judges_alone(cast: Cast) -> None:
+    made = opened(cast, make.criterion("fluency"), FLAG)
+    scores = [float(n % 4) for n in range(12)]
+    scene.with_verdicts(made, {"fluency": scores, "toxic": list(map(float, JUDGE))})
+    text = page_of(cast.client("boris"), made)
+    assert "Verdicts 24" in text and "Judged items 12 of 12" in text
+    assert "Agreement between raters" not in text and "Cells to check" not in text and "Panel —" not in text
+    assert "rank 1" in text and "rank 2" in text and "Toxic: yes" in text
+
+
+def test_a_campaign_of_a_panel_alone(cast: Cast) -> None:
+    made = opened(cast, make.criterion("fluency"))
+    make.rated(
+        made, {"fluency": {"mari": [float(n % 4) for n in range(12)], "jaan": [float(n % 3) for n in range(12)]}}
+    )
+    text = page_of(cast.client("boris"), made)
+    assert "Judge agrees with panel" not in text and "against the panel" not in text
+    assert "no judge yet · Declare a judge" in text and "Mean score by generator" in text and "corrected by" not in text
+
+
+def test_many_criteria_are_in_groups_with_a_search(cast: Cast) -> None:
+    groups = ["general"] * 8 + ["task"] * 6
+    criteria = [make.criterion(f"c{n}", group=group) for n, group in enumerate(groups)]
+    made = opened(cast, *criteria)
+    given = [float(n % 4) for n in range(12)]
+    make.rated(made, {f"c{n}": {"mari": given, "jaan": given[::-1]} for n in range(14)})
+    scene.with_verdicts(made, {f"c{n}": given for n in range(14)})
+    client = cast.client("boris")
+    for address, tables in (("", ("heatmap", "calibration")), ("agreement/", ("grid-matrix-1",))):
+        page_of(client, made, address)
+        page = client.get(f"/p/kassa/numbers/{made.pk}/{address}").content.decode()
+        for table in tables:
+            assert f'data-filters="{table}"' in page
+            part = page[page.index(f'id="{table}"') :].split("</table>")[0]
+            heads = re.findall(r"data-folds>(\w+) <span[^>]*>(\d+) rows", part)
+            assert heads == [("General", "8"), ("Task", "6")] and part.count("<tbody>") == 2 and "data-sorts" in part
+    few = page_of(client, scene.rated_campaign(cast, name="Few"))
+    assert "Find a row" not in few
+
+
+def test_ratings_are_told_from_scores(cast: Cast) -> None:
+    made = opened(cast, make.criterion("fluency", not_applicable=True), places=PLACES[:10])
+    make.rated(made, {"fluency": {"mari": [1.0] * 5 + [2.0] * 5, "jaan": [1.0] * 6 + [2.0] * 4}})
+    Rating.objects.filter(annotation__item__external_id="i3").update(status="na", score=None)
+    client = cast.client("boris")
+    for address in ("", "agreement/", "explore/"):
+        assert "20 ratings (18 scores, 2 N/A)" in page_of(client, made, address), address
+
+
+def test_the_form_keeps_several_runs(cast: Cast) -> None:
+    made = scene.rated_campaign(cast)
+    runs = [scene.with_verdicts(made).pk for _time in range(3)]
+    query = "&".join(f"run={pk}" for pk in runs[:2])
+    page = cast.client("boris").get(f"/p/kassa/numbers/{made.pk}/explore/?statistic=mae&{query}").content.decode()
+    chosen = dict(re.findall(r'name="run" value="(\w+)"( checked)?', page))
+    assert chosen == {"each": "", **{str(pk): " checked" for pk in runs[:2]}, str(runs[2]): ""}
+    assert JudgeRun.objects.count() == 3
+
+
+def test_languages_have_one_name_and_one_order(cast: Cast) -> None:
+    """German is de, Estonian et, Spanish es: by their tags the order would be another."""
+    places = [(tag, "atlas") for tag in ("et", "de", "es") for _n in range(4)]
+    made = opened(cast, make.criterion("fluency"), places=places)
+    given = [float(n % 4) for n in range(12)]
+    make.rated(made, {"fluency": {"mari": given, "jaan": given}})
+    client, names = cast.client("boris"), ["Estonian", "German", "Spanish"]
+    for address in ("", "agreement/", "explore/", "items/"):
+        page_of(client, made, address)
+        page = client.get(f"/p/kassa/numbers/{made.pk}/{address}").content.decode()
+        body = page[page.index("<main") :]
+        found = list(dict.fromkeys(re.findall(r"Estonian|German|Spanish|eesti|Deutsch|español", body)))
+        assert found == names, address
+    datasets = client.get(f"/p/kassa/datasets/{made.dataset_id}/").content.decode()
+    table = datasets[datasets.index("<table") :]
+    assert list(dict.fromkeys(re.findall(r"Estonian|German|Spanish|eesti|Deutsch", table))) == names
