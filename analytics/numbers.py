@@ -271,7 +271,12 @@ class NumbersPage:
     @property
     def is_long(self) -> bool:
         """Whether its tables are so long that a reader wants to search and sort them."""
-        return len(self.criteria) > MANY_CRITERIA
+        return max(len(self.criteria), len(self.languages)) > MANY_CRITERIA
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the heatmap has a row for each language: there are more of them than fit beside each other."""
+        return len(self.languages) > max(MANY_CRITERIA, len(self.criteria))
 
     def grouped(self, rows: Iterable[T], key: Callable[[T], str]) -> list[tuple[str, list[T]]]:
         """Rows by the group of their criterion, groups in the order of the rubric; all under "" without groups."""
@@ -283,6 +288,8 @@ class NumbersPage:
     @property
     def heat_groups(self) -> list[tuple[str, list[tuple[str, list[tuple[HeatCell, str, str]]]]]]:
         """The rows of the heatmap by group."""
+        if self.is_turned:
+            return [("", self.heat_rows)]
         return self.grouped(self.heat_rows, lambda row: row[1][0][0].criterion)
 
     @property
@@ -291,15 +298,23 @@ class NumbersPage:
 
     @property
     def heat_rows(self) -> list[tuple[str, list[tuple[HeatCell, str, str]]]]:
-        """Each criterion's name and its cells, with what a reader is told of the cell and the key of its table row."""
-        return [
+        """Each row's name and its cells, with what a reader is told of the cell and the key of its table row."""
+        rows = [
             (self.criteria[criterion], [(cell, self._told(cell), _key(criterion, cell.language)) for cell in cells])
             for criterion, cells in self.heat.rows
         ]
+        if not self.is_turned:
+            return rows
+        by_language = zip(*(cells for _name, cells in rows), strict=True)
+        names = (self.language_name(tag) for tag in self.heat.languages)
+        return [(name, list(cells)) for name, cells in zip(names, by_language, strict=True)]
 
     @property
-    def heat_languages(self) -> list[tuple[str | None, str]]:
-        return [(tag, self.language_name(tag)) for tag in self.heat.languages]
+    def heat_columns(self) -> list[tuple[bool, str]]:
+        """Whether a column is that of all languages together, and its name."""
+        if self.is_turned:
+            return [(False, self.criteria[criterion]) for criterion, _cells in self.heat.rows]
+        return [(tag is None, self.language_name(tag)) for tag in self.heat.languages]
 
     @cached_property
     def undefined(self) -> list[str]:

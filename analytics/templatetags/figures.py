@@ -55,7 +55,8 @@ def heat_cell(cell: HeatCell, sentence: str, key: str) -> SafeString:
     if cell.figure.is_approximate:
         small += f"<small>{escape(_('approximate'))}</small>"
     link = f'<a href="#{escape(key)}" data-told="{told}" title="{told}">{cell.figure.number}{small}</a>'
-    return _markup(f'<td data-bin="{cell.bin}" class="{classes}">{link}</td>')
+    value = f"{cell.figure.value:.4f}"  # with all digits that a table is sorted by
+    return _markup(f'<td data-bin="{cell.bin}" data-value="{value}" class="{classes}">{link}</td>')
 
 
 @register.simple_tag(takes_context=True)

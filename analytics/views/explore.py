@@ -42,6 +42,8 @@ from analytics.views.question_names import (
 from annotation.models import Campaign
 
 MOST_MATRICES = 24
+MOST_ROWS = 2000
+"""Figures in one file of JSON: 123 raters have 7,503 pairs."""
 KEEPING_RULES = ("mode_split", "median", "mean", "each")
 """Rules of reference that a page offers where the mode leaves out much."""
 ABOUT = (
@@ -442,11 +444,12 @@ def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -
     """The very cells of the page as CSV or JSON; what is wrong with the address, or not computed yet, as a sentence.
 
     While newer ones are computed, the stored cells are given: their time and revision are in the JSON. `part` in the
-    address only names the CSV file.
+    address only names the CSV file. JSON has at most `MOST_ROWS` figures, from the one numbered `from` (0 the first),
+    with their `total` and the address of the `next` ones.
     """
     current = shown_campaign(request.user, project, campaign)
     try:
-        asked = [(name, text) for name, text in _pairs(request) if name != "part"]
+        asked = [(name, text) for name, text in _pairs(request) if name not in ("part", "from")]
         question = questions.asked_question(current, asked)
         snapshot, is_stale = answers.current_answer(current, question)
     except Refused as refused:
@@ -457,10 +460,21 @@ def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -
         text = _("A worker is computing these figures. Try again in a moment.")
         return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "5"})
     if kind == "json":
-        return JsonResponse(answers.answer_document(snapshot), json_dumps_params={"ensure_ascii": False})
+        document = _part_of(answers.answer_document(snapshot), request)
+        return JsonResponse(document, json_dumps_params={"ensure_ascii": False})
     about = slugify(request.GET.get("part", "")[:40]) or "cells"
     name = f"{slugify(current.name) or current.pk}-{about}.csv"
     return download(answers.answer_csv(snapshot), name=name, media_type="text/csv; charset=utf-8")
+
+
+def _part_of(document: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
+    """A document with at most `MOST_ROWS` of its estimates."""
+    given = request.GET.get("from", "")
+    start, rows = int(given) if given.isdecimal() else 0, document["estimates"]
+    end = start + MOST_ROWS
+    query = urlencode([*((name, text) for name, text in _pairs(request) if name != "from"), ("from", str(end))])
+    following = f"{request.path}?{query}" if end < len(rows) else None
+    return {**document, "estimates": rows[start:end], "total": len(rows), "next": following}
 
 
 def _pairs(request: HttpRequest) -> list[tuple[str, str]]:

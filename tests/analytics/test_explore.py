@@ -312,6 +312,21 @@ def test_files_hold_the_stored_answer_while_a_newer_one_is_computed(cast: Cast, 
     assert answers.open_job(campaign, asked)
 
 
+def test_a_long_answer_comes_in_parts(cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = question_of("statistic=mae&statistic=bias")
+    scene.compute(campaign, asked)
+    client = cast.client("boris")
+    address = f"/p/kassa/numbers/{campaign.pk}/explore/cells.json?{asked.query}"
+    whole = client.get(address).json()
+    assert whole["next"] is None and whole["total"] == len(whole["estimates"]) == 6
+    monkeypatch.setattr("analytics.views.explore.MOST_ROWS", 4)
+    first = client.get(address).json()
+    rest = client.get(first["next"]).json()
+    assert first["estimates"] + rest["estimates"] == whole["estimates"] and len(first["estimates"]) == 4
+    assert rest["next"] is None and rest["total"] == 6
+    assert len(list(csv.DictReader(io.StringIO(b"".join(client.get(address.replace("json", "csv"))).decode())))) == 6
+
+
 def test_a_question_without_figures_says_so(cast: Cast, campaign: Campaign) -> None:
     page = read(cast.client("boris"), campaign, "variant=none")
     assert "There is no figure for this question" in page and "Choose other statistics, variants" in page
