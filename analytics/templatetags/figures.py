@@ -55,7 +55,7 @@ def heat_cell(cell: HeatCell, sentence: str, key: str) -> SafeString:
     if cell.figure.is_approximate:
         small += f"<small>{escape(_('approximate'))}</small>"
     link = f'<a href="#{escape(key)}" data-told="{told}" title="{told}">{cell.figure.number}{small}</a>'
-    value = f"{cell.figure.value:.4f}"  # with all digits that a table is sorted by
+    value = f"{cell.figure.value:.4f}"
     return _markup(f'<td data-bin="{cell.bin}" data-value="{value}" class="{classes}">{link}</td>')
 
 
