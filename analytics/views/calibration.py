@@ -14,10 +14,10 @@ from analytics.agreement import AgreementPart
 from analytics.figures import Figure
 from analytics.judge_pages import CALIBRATION_PARTS
 from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.score_views import CLASS_NAMES
 from analytics.views.agreement_sections import (
     BAR_HEIGHT,
     BAR_WIDTH,
-    CLASS_NAMES,
     NOTHING,
     AgreementSection,
     Grid,
