@@ -122,7 +122,7 @@ api = [
     ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/comparison/",
-        comparison_routes.Comparison.as_view(),
+        comparison_routes.JudgeComparison.as_view(),
         name="api_comparison",
     ),
     path("projects/<slug:project>/thresholds/", decision_routes.DeclaredThresholds.as_view(), name="api_thresholds"),

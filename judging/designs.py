@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, TextChoices
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, TextChoices, prefetch_related_objects
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -64,6 +64,7 @@ def create_design(
     combinations = _combinations(judges_asked, factors)
     about: dict[str, Any] = {"dataset": dataset, "rubric_version": rubric_version, "selection": selection}
     about |= {"repeats": repeats, "budget": budget}
+    prefetch_related_objects([rubric_version], "criteria", "rubric")
     if jury and len(combinations) < 2:
         raise _refusal("jury", _("A jury needs two judges or more. This design has one."))
     try:
@@ -235,6 +236,7 @@ class DesignForecast:
 
 def forecast_design(design: JudgeDesign) -> DesignForecast:
     """Calls exactly; tokens and cost roughly, and with an interval once a pilot has replies."""
+    prefetch_related_objects([design], "rubric_version__criteria")
     about = _material(design)
     del about["budget"]
     cells = [(cell, runs.forecast(judge=cell.judge, **about)) for cell in _cells(design)]
@@ -248,7 +250,7 @@ def forecast_design(design: JudgeDesign) -> DesignForecast:
 def _pilot_forecast(design: JudgeDesign, rough: DesignForecast) -> PilotForecast | None:
     replied = Q(outcome=Attempt.Outcome.REPLIED) | Q(outcome=Attempt.Outcome.REUSED)
     of_pilot = Attempt.objects.filter(replied, call__run__design=design, call__run__is_pilot=True, call__repairs=None)
-    criteria = design.rubric_version.criteria.count()
+    criteria = len(design.rubric_version.criteria.all())
     tokens, costs = [], []
     for attempt in of_pilot.select_related("call__run__judge", "reused_from"):
         judge, source = attempt.call.run.judge, attempt.reused_from or attempt
@@ -317,6 +319,7 @@ def start_pilot(*, design: JudgeDesign, calls: int = PILOT_CALLS, actor: User | 
     if not 1 <= calls <= 10 * PILOT_CALLS:
         raise _refusal("calls", _("A pilot has from 1 to %d calls.") % (10 * PILOT_CALLS))
     cells = _cells(design)
+    prefetch_related_objects([design], "rubric_version__criteria")
     with transaction.atomic():
         locked = JudgeDesign.objects.select_for_update(no_key=True).get(pk=design.pk)
         if locked.started_at or locked.runs.exists():
@@ -345,7 +348,7 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
     )
     criteria: list[int | None] = [None]
     if cell.judge.variant["grouping"] == "single":
-        criteria = [*design.rubric_version.criteria.values_list("pk", flat=True)]
+        criteria = [criterion.pk for criterion in design.rubric_version.criteria.all()]
     asked_items = runs.asked_about(dataset=design.dataset, after=None, selection=design.selection, judge=cell.judge)
     asked = asked_items.values_list("pk", flat=True)
     items = draw.sample(list(asked), min(calls, len(asked)))
@@ -368,6 +371,7 @@ def start_design(*, design: JudgeDesign, actor: User | None = None) -> list[Judg
         if phase_of(design) == DesignPhase.PILOT:
             sentence = _("The pilot is still running: its replies are used. Wait until it has finished, or cancel it.")
             raise Refused(sentence, code="pilot_runs")
+        prefetch_related_objects([design], "rubric_version__criteria")
         about = _material(design)
         for cell in cells:
             runs.refuse_unfit(judge=cell.judge, **about)

@@ -187,7 +187,7 @@ def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
     asked = asked_about(dataset=run.dataset, after=run.continues, selection=run.selection, judge=run.judge)
     items = list(asked.values_list("pk", flat=True))
     single = run.judge.variant["grouping"] == "single"
-    criteria = list(run.rubric_version.criteria.values_list("pk", flat=True)) if single else [None]
+    criteria = [criterion.pk for criterion in run.rubric_version.criteria.all()] if single else [None]
     for repeat, item, criterion in product(range(1, run.repeats + 1), items, criteria):
         yield run.pk, item, criterion, repeat, Call.State.WAITING.value, 0
 
@@ -291,7 +291,10 @@ def forecast(
     selection: ItemSelection | None = None,
 ) -> Forecast:
     """Calls and verdicts exactly; tokens from the prompts about a few items spread over those it asks about."""
-    variant, criteria = judges.variant_of(judge.variant), list(rubric_version.criteria.order_by("position"))
+    variant, criteria = (
+        judges.variant_of(judge.variant),
+        sorted(rubric_version.criteria.all(), key=lambda criterion: criterion.position),
+    )
     after = _continued(judge, dataset, rubric_version, repeats, selection)
     asked = asked_about(dataset=dataset, after=after, selection=selection, judge=judge)
     pks = list(asked.values_list("pk", flat=True))

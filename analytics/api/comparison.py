@@ -73,7 +73,7 @@ class ComparisonSerializer(serializers.Serializer[dict[str, Any]]):
     disagreements = DisagreementSerializer(many=True)
 
 
-class Comparison(APIView):
+class JudgeComparison(APIView):
     @extend_schema(parameters=PARAMETERS, responses=ComparisonSerializer)
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """Judges on the items that all of them scored: agreement, paired differences, effects, cost."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +35,7 @@ MEASURE_NAMES = {
     "mae": gettext_lazy("Mean absolute error"),
 }
 CHOICES = ("design", "judge", "run", "measure", "against", "jury", "jury_rule", "first", "second", "seen")
+LABEL_PLACES = ((14, -6), (14, 16), (-14, -6), (-14, 16), (0, -14), (0, 22), (28, 4), (-28, 4))
 MOST_NAMED = 3
 CHART = {"width": 640, "height": 300, "left": 56, "bottom": 46, "top": 14, "right": 24}
 
@@ -129,13 +130,15 @@ class ComparedJudge:
 
 @dataclass(frozen=True, slots=True)
 class ChartPoint:
-    """A judge in the chart of cost and agreement: its place in pixels, and its number in the table."""
+    """A judge in the chart of cost and agreement: its place in pixels, and its number in the table and where it is."""
 
     number: int
     name: str
     x: float
     y: float
     is_efficient: bool
+    label_x: float = 0.0
+    label_y: float = 0.0
 
 
 class ComparisonPage:
@@ -309,6 +312,7 @@ class ComparisonPage:
             )
             for (number, judge), cost, value in zip(known, costs, values, strict=True)
         ]
+        points = _labelled(points)
         line = sorted((point.x, point.y) for point in points if point.is_efficient)
         return {
             **CHART,
@@ -319,6 +323,21 @@ class ComparisonPage:
             "x_ticks": [(round(left + across.share(at) * (right - left), 1), f"${at:.3g}") for at in across.ticks],
             "y_ticks": [(round(bottom - up.share(at) * (bottom - top), 1), up.written(at)) for at in up.ticks],
         }
+
+
+def _labelled(points: Sequence[ChartPoint]) -> list[ChartPoint]:
+    """The points with a place for each number, beside its point and apart from the numbers before it."""
+    placed: list[ChartPoint] = []
+    for point in points:
+        places = [(point.x + x, point.y + y) for x, y in LABEL_PLACES]
+        free = [
+            (x, y)
+            for x, y in places
+            if all(abs(x - other.label_x) > 14 or abs(y - other.label_y) > 12 for other in placed)
+        ]
+        x, y = (free or places)[0]
+        placed.append(replace(point, label_x=round(x, 1), label_y=round(y, 1)))
+    return placed
 
 
 class _Axis:

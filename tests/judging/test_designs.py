@@ -32,8 +32,8 @@ FACTORS = {"anchor_detail": ["name", "anchors", "reasons"], "temperature": [0, 0
 def made(cast: Cast, judge: Judge | None = None, *, items: int = 4, **options: Any) -> JudgeDesign:
     """Three prompt styles by two temperatures by two repeats over a few dialogues."""
     plan = {"name": "Styles", "factors": FACTORS, "repeats": 2, **options}
-    plan.setdefault("dataset", make.dataset(cast.kassa, items))
-    plan.setdefault("rubric_version", make.rubric(cast.kassa))
+    if "dataset" not in plan:
+        plan |= {"dataset": make.dataset(cast.kassa, items), "rubric_version": make.rubric(cast.kassa)}
     judges_asked = [judge or limited(cast)]
     return designs.create_design(project=cast.kassa, judges_asked=judges_asked, actor=cast.boris, **plan)
 
@@ -132,17 +132,18 @@ class TestForecast:
 
 class TestSteering:
     def test_one_cap_holds_over_all_runs_and_is_raised_and_resumed(self, cast: Cast, priced: RunningProvider) -> None:
-        design = made(cast, items=10, budget=Decimal("0.7"))
+        priced.control(dearer=60)
+        design = made(cast, items=10, budget=Decimal(1))
         started = designs.start_design(design=design, actor=cast.boris)
         worked(started)
         assert designs.phase_of(design) == DesignPhase.PAUSED
         assert any("budget of the design is spent" in reason for reason in designs.pause_reasons(design))
         spent = designs.spent_on(design).paid
         assert spent == billed(priced)
-        assert Decimal("0.4") < spent <= Decimal("0.7")
+        assert Decimal("0.7") < spent <= Decimal(1)
         done = designs.progress_of_design(design).done
         assert 0 < done < 120
-        designs.rebudget_design(design=design, budget=Decimal(20), actor=cast.boris)
+        designs.rebudget_design(design=design, budget=Decimal(40), actor=cast.boris)
         worked(designs.resume_design(design=design, actor=cast.boris))
         assert designs.phase_of(design) == DesignPhase.FINISHED
         assert priced.control()["requests"] == 120

@@ -147,8 +147,8 @@ def judged_items(cell: Cell, judges: Sequence[str], *, rule: str | None, ties: s
     reference = dict(zip(rows["item_key"][has_label], labels[has_label], strict=True))
     usable = frame["applicable"] & ~frame["missing"] & ~frame["out_of_range"] & frame["score"].notna()
     scored = frame[(usable & frame["rater"].isin(present) & frame["item_key"].isin(list(reference))).to_numpy()]
-    common = scored.groupby("item_key")["rater"].nunique()
-    keys = np.sort(common.index[(common == len(present)).to_numpy()].to_numpy())
+    number_of_judges = scored.groupby("item_key")["rater"].nunique()
+    keys = np.sort(number_of_judges.index[(number_of_judges == len(present)).to_numpy()].to_numpy())
     answered = scored.groupby("rater")["item_key"].nunique()
     items = rows.set_index("item_key").loc[keys]
     scores = scored[scored["item_key"].isin(keys).to_numpy()]
@@ -402,7 +402,7 @@ class Contrast:
 
 
 def main_effects(levels: Sequence[Mapping[str, str]]) -> list[Contrast]:
-    """The effect of each level of each factor: its deviation from the mean, other factors held equal."""
+    """The effect of each level of each factor: its deviation from the mean, at equal other factors."""
     factors = factor_levels(levels)
     wanted = [(f"{name} = {level}", {name: level}) for name, values in factors.items() for level in values]
     return _contrasts(levels, factors, [(name,) for name in factors], wanted)
