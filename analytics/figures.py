@@ -34,6 +34,7 @@ PARTS = {
 """What tells several figures of one statistic and cell apart, where there are several."""
 SIGNED = frozenset(
     {"bias", "panel_difference"}
+    | {f"{name}_{kind}" for name in ("accuracy", "mae", "kappa") for kind in ("difference", "effect", "interaction")}
     | {f"{name}_change" for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")}
 )
 SPEAKS_FOR = {
@@ -120,11 +121,6 @@ class Figure:
         if self.low is None or self.high is None:
             return ""
         return f"[{self._spelt(self.low)}, {self._spelt(self.high)}]"
-
-    @property
-    def signed(self) -> str:
-        """+0.12 or −0.07: a difference or an effect."""
-        return replace(self, statistic="bias").number
 
     @property
     def span(self) -> str:

@@ -65,7 +65,7 @@ def start_judge_run(
     refuse_unfit(**plan)
     try:
         with transaction.atomic():
-            Judge.objects.select_for_update(no_key=True).get(pk=judge.pk)  # of two starts at once the second waits
+            list(Judge.objects.select_for_update(no_key=True).filter(pk=judge.pk))  # of two starts the second waits
             before = (
                 ""
                 if again

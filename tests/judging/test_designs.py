@@ -47,7 +47,8 @@ def worked(judge_runs: list[JudgeRun]) -> None:
     for _round in range(30):
         Call.objects.filter(run__in=judge_runs).update(not_before=None)
         more = [work_sessions.work_on_run(run.pk) for run in judge_runs]
-        if not any(more):
+        running = JudgeRun.objects.filter(pk__in=[run.pk for run in judge_runs], state="running")
+        if not any(more) and not Call.objects.filter(run__in=running, state=Call.State.WAITING).exists():
             return
 
 
