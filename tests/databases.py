@@ -62,11 +62,11 @@ def _migrate(name: str) -> None:
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # everything is in the file that is copied
-    close()
+    _close()
     connection.settings_dict["NAME"], connection.settings_dict["TEST"]["NAME"] = own, wanted
 
 
-def close() -> None:
+def _close() -> None:
     """End every connection of this process to the database."""
     connection.close()
     if connection.vendor == "postgresql":
