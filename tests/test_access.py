@@ -17,6 +17,7 @@ from tests import access
 from tests.access import Route, answers_to_every_method
 from tests.cast import Cast, make_cast
 
+SECTIONS = {"numbers_calibration_part": {"part": "bias"}, "numbers_stability_part": {"part": "ranks"}}
 ROUTES = access.routes()
 ANNOTATORS = ("layla", "maarika")
 BY_LINK = ("join", "shared", "shared_rubric", "shared_chart", "shared_table", "shared_digest", "shared_figures")
@@ -64,7 +65,8 @@ def address(route: Route, parts: dict[str, Any]) -> str:
     for folder, kind in (("verdict-imports", access.VERDICTS), ("study-imports", access.STUDY)):
         if folder in route.pattern:
             parts = {**parts, "file_import": parts[kind]}
-    return reverse(route.name, kwargs={part: parts[part] for part in route.parts})
+    chosen = {**parts, **SECTIONS.get(route.name, {})}
+    return reverse(route.name, kwargs={part: chosen[part] for part in route.parts})
 
 
 def browser(furnished: Furnished, who: str) -> Client:
