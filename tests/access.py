@@ -6,7 +6,7 @@ in ALLOWED below, or the matrix fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -243,9 +243,12 @@ class Answered:
         return self.status in (401, 403, 404, 405) or self.location.startswith("/account/login/")
 
 
-def answers_to_every_method(client: Client, address: str) -> list[Answered]:
+METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def answers_to_every_method(client: Client, address: str, methods: Sequence[str] = METHODS) -> list[Answered]:
     """The address by every method, each in a transaction that is rolled back."""
-    return [_ask(client, method, address) for method in ("get", "post", "put", "patch", "delete")]
+    return [_ask(client, method, address) for method in methods]
 
 
 def _ask(client: Client, method: str, address: str) -> Answered:
