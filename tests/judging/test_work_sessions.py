@@ -190,13 +190,13 @@ class TestLongReplies:
         self, cast: Cast, provider: RunningProvider, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A lease that is given anew again and again, beyond the end of the session too, outlives itself."""
-        monkeypatch.setattr(work_sessions, "SESSION", 2.0)
         monkeypatch.setattr(work_sessions, "TICK", 0.1)
         provider.control(latency=600)
         run = started(cast, declared(cast), items=1)
         began = time.monotonic()
         with at_work(run):
             wait_for_workers(lambda: provider.control()["in_flight"] == 1)
+            monkeypatch.setattr(work_sessions, "SESSION", 0.0)  # it is over, but for the reply
             for _look in range(4):
                 (ends,) = Call.objects.values_list("leased_until", flat=True)
                 time.sleep(0.8)
