@@ -16,20 +16,22 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from accounts.refusals import Refused
 from analytics import ratings
+from analytics.audit_columns import CHANGED, FAMILY, LENGTH, judge_families, with_audited
 from analytics.models import GateThresholds
 from analytics.thresholds import LIMITS, GateSettings
-from annotation.models import Campaign, Dataset, Item, RubricVersion
+from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Table
 from judging import digests
 from judging.judges import variant_of
 from judging.models import Attempt, Call, JudgeRun, Verdict
+from judging.perturbation import change_of
 from judging.runs import whole_run
 
 if TYPE_CHECKING:
     from analytics.stats.core.estimates import Estimate
+    from analytics.stats.core.tables import RatingsTable
     from analytics.stats.planning.gate import GatedCell, GateFinding, Thresholds
 
-LENGTH = "characters_of_item"
 FIGURE = (
     "statistic", "variant", "level", "value", "low", "high", "confidence", "method", "n_items", "n_clusters",
     "n_raters", "n_ratings", "reason", "interval_reason",
@@ -129,11 +131,8 @@ def decided_cells(
 
     declared = GateThresholds.objects.get(pk=settings.thresholds)
     thresholds = _as_declared(declared)
-    frame = ratings.frame(found)
-    lengths = item_lengths(campaign.dataset)
-    table = ratings_table(
-        frame.assign(**{LENGTH: frame["item"].map(lengths).astype(float)}), scales=ratings.scales(campaign)
-    )
+    audited = with_audited(found, campaign, runs, (LENGTH, FAMILY, CHANGED))
+    table = ratings_table(ratings.frame(audited), scales=ratings.scales(campaign))
     names = ratings.rater_names(campaign, runs)
     known = set(table.frame["rater"].unique())
     decided: list[dict[str, Any]] = []
@@ -144,7 +143,9 @@ def decided_cells(
         if names[run.pk] not in known:
             continue
         gated = gated_cells(
-            table, thresholds, judge=names[run.pk], length=LENGTH, bootstrap=settings.bootstrap, seed=settings.seed,
+            table, thresholds, judge=names[run.pk], length=LENGTH,
+            families=judge_families(table), expects=expected_effects(table),
+            bootstrap=settings.bootstrap, seed=settings.seed,
             stale_because=", ".join(change["code"] for change in changes) or None,
             failed_calls=failed_calls(campaign, run),
         )  # fmt: skip
@@ -153,14 +154,10 @@ def decided_cells(
     return {"gate": {"thresholds": declared.pk, "number": declared.number}, "decisions": decided}
 
 
-def item_lengths(dataset: Dataset) -> dict[str, int]:
-    """By item, the characters of its turns and fields."""
-    texts = Item.objects.of(dataset).values_list("external_id", "turns", "fields")
-    return {
-        item: sum(len(turn.get("text") or "") for turn in turns)
-        + sum(len(str(text)) for text in (fields or {}).values())
-        for item, turns, fields in texts.iterator()
-    }
+def expected_effects(table: RatingsTable) -> dict[str, str]:
+    """By change that a judge was asked about, what a sound one does with it: fall, same or no_rise."""
+    known = {key for text in table.frame[CHANGED].unique() if text for key in json.loads(text)}
+    return {key: change_of(key).expects for key in sorted(known)}
 
 
 def _as_declared(declared: GateThresholds) -> Thresholds:

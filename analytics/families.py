@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from django.db.models import Max
 
 from analytics import judge_reports, ratings
+from analytics.audit_columns import CHANGED, FAMILY, LENGTH, READ, with_audited
 from analytics.compared_judges import LEVELS, with_levels
 from analytics.ratings import Row
 from annotation.models import Annotation, Campaign, Item
@@ -58,7 +59,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "distribution": ("score_share",),
     "reference": ("reference_share", "reference_excluded", "label_share"),
     "means": ("classical_mean", "judge_mean"),
-    "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable"),
+    "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference"),
+    "perturbation": ("score_drop", "fall", "stay", "rise"),
     "correct": ("ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen"),
     "alt_test": ("alt_test_omega", "alt_test_rho", "alt_test_power"),
     "beside": ("confusion", "panel_given_judge", "verdict_confidence", "f1", "human_f1"),
@@ -79,7 +81,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """By family, what may be asked for: of the scores themselves; of the reference label; means; of one judge; between two
 judges; of judges with languages as raters; of several judges on the items that all of them scored; of a measure of the
 items beside another one, the panel and each judge (METHODS 1 to 6)."""
-OF_JUDGE = ("audit", "correct", "alt_test", "severity", "conformal", "recovery", "ranking")
+OF_JUDGE = ("audit", "perturbation", "correct", "alt_test", "severity", "conformal", "recovery", "ranking")
 NEED_JUDGE = (*OF_JUDGE, "beside", "judges", "languages", "comparison")
 NEED_TWO_JUDGES = ("judges",)
 STATISTICS = tuple(f"{family}.{name}" for family, names in FAMILIES.items() for name in names)
@@ -109,9 +111,9 @@ def family_reports(
     for prefix, report, options in _calls(question, judges, rules, how):
         arguments = report.keywords if isinstance(report, partial) else {}
         about = {"report": _named(report), **arguments, **options, "judges": judges}
-        more = {"recovery.": read, "comparison.": (LEVELS,)}.get(prefix, ())
+        more = {"recovery.": read, "comparison.": (LEVELS,)}.get(prefix, READ.get(prefix, ()))
         columns = (*question.measures, *more)
-        judge = arguments.get("judge")
+        judge = None if prefix == "audit." else arguments.get("judge")  # self-preference reads all judges
         yield FamilyReport(prefix, partial(report, **options), about, judge, columns)
 
 
@@ -478,7 +480,10 @@ def _correlated(
 
 # --- what a question adds to its table, and leaves out of it ----------------------------------------------------------
 def with_additions(found: Table, campaign: Campaign, question: NumbersQuestion, runs: Sequence[JudgeRun]) -> Table:
-    """The table with the times, juries, measures, levels and clusters that a question asks for."""
+    """The table with the times, juries, measures, levels, clusters and columns of audits that a question asks for."""
+    asked = {f"{name.partition('.')[0]}." for name in question.statistics}
+    if columns := [column for family, own in READ.items() if family in asked for column in own]:
+        found = with_audited(found, campaign, runs, columns)
     if {"week", "hundred"} & set(question.dimensions):
         found = with_times(found, campaign)
     found = with_juries(found, question.jury_members, question.jury_rule)
@@ -512,7 +517,8 @@ def iso_week(moment: datetime) -> str:
 def columns_of_families(found: Table, question: NumbersQuestion) -> tuple[str, ...]:
     """The columns that figures of these families depend on beside those that every figure needs."""
     read = ("score_label", *found.names[len(ratings.COLUMNS) :]) if wanted_of(question, "recovery") else ()
-    return (*question.measures, *read, *((LEVELS,) if wanted_of(question, "comparison") else ()))
+    more = (LEVELS,) if wanted_of(question, "comparison") else ()
+    return (*question.measures, *read, *more, *(name for name in (LENGTH, FAMILY, CHANGED) if name in found.names))
 
 
 def asked_judges(table: RatingsTable, question: NumbersQuestion) -> list[str]:

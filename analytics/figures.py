@@ -23,8 +23,8 @@ MINUS = "−"
 LEFT_TO_RIGHT = "\u200e"
 
 PERCENTAGES = frozenset(
-    {"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate", "prevalence"}
-    | {"commonest_share", "panel_same_mode", "rationale_share", "label_share", "class_score_share"}
+    {"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate", "prevalence", "stay"}
+    | {"commonest_share", "panel_same_mode", "rationale_share", "label_share", "class_score_share", "scale_use"}
 )
 PARTS = {
     **dict.fromkeys(("f1", "precision", "recall", "score_share", "prevalence", "class_score_share"), "variant"),

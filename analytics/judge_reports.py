@@ -9,15 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from analytics.audit_columns import audit_rows, perturbation_rows
+
 if TYPE_CHECKING:
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable
-
-
-def _audit(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
-    from analytics.stats.judge import soundness
-
-    return soundness.audit_report(_beside_panel(table, judge), judge=judge, **options)
 
 
 def _correct(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
@@ -129,7 +125,8 @@ def _beside_panel(table: RatingsTable, judge: str) -> RatingsTable:
 
 
 REPORTS: dict[str, Callable[..., list[CellEstimate]]] = {
-    "audit": _audit,
+    "audit": audit_rows,
+    "perturbation": perturbation_rows,
     "correct": _correct,
     "alt_test": _alt_test,
     "severity": _severity,
@@ -139,6 +136,7 @@ REPORTS: dict[str, Callable[..., list[CellEstimate]]] = {
 }
 TAKES: dict[str, tuple[str, ...]] = {
     "audit": ("by", "pool"),
+    "perturbation": ("by", "pool", "bootstrap", "confidence", "seed"),
     "correct": ("by", "pool", "confidence", "seed"),
     "alt_test": ("by", "pool", "bootstrap", "confidence", "seed"),
     "severity": ("by", "pool"),

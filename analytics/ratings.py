@@ -359,6 +359,31 @@ def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRu
     return here.filter(pk=Subquery(of_judge.values("pk")[:1])).select_related("judge").order_by("judge__name")
 
 
+def audit_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
+    """The audits of judges on the campaign's items and rubric version: what they gave changed texts."""
+    parts = Dataset.objects.parts_of(campaign.dataset)
+    here = JudgeRun.objects.perturbed().filter(dataset__in=parts, rubric_version=campaign.rubric_version_id)
+    return here.exclude(state=JudgeRun.State.CANCELLED, verdicts=None)
+
+
+def changed_scores(campaign: Campaign, names: Mapping[int, str]) -> dict[tuple[str, str, str], str]:
+    """By judge, item and criterion, as JSON: by change the score before and after it, both of the newest audit that
+    has them. ``names``: the judges wanted, by key, as the table calls them. N/A and scores off the scale don't count.
+    """
+    verdicts = Verdict.objects.filter(
+        run__in=audit_runs(campaign).filter(judge__in=names), status=Verdict.Status.OK, score__isnull=False
+    )
+    columns = ("run", "change", "run__judge", "item__external_id", "criterion__key", "score")
+    before: dict[tuple[int, str, str], float] = {}
+    changed: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for run, change, judge, item, criterion, score in verdicts.order_by("run", "change").values_list(*columns):
+        if not change:
+            before[run, item, criterion] = score
+        elif (first := before.get((run, item, criterion))) is not None:
+            changed.setdefault((names[judge], item, criterion), {})[change] = [first, score]
+    return {key: nested(scores) for key, scores in changed.items()}
+
+
 def annotators(campaign: Campaign) -> QuerySet[Annotator]:
     """Everyone whose ratings are in the table."""
     here = Annotation.objects.filter(annotator=OuterRef("pk"), campaign=campaign, superseded_at=None)

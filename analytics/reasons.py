@@ -36,14 +36,15 @@ FINDING_NAMES = {
     "flip_rate": gettext_lazy("The same score when asked again"),
     "verbosity": gettext_lazy("Length does not move it"),
     "self_preference": gettext_lazy("No preference for its own family"),
-    "perturbation": gettext_lazy("Changed texts change its scores"),
+    "perturbation": gettext_lazy("What must not matter does not move it"),
+    "sensitivity": gettext_lazy("Worse texts lower its scores"),
     "ppi_gain": gettext_lazy("Correction pays"),
     "tau_b": gettext_lazy("The same ranking of generators"),
 }
 PROBLEMS = frozenset({"stale", "insufficient", "rubric_problem"})
 """Findings that are bad where they hold."""
-ALONE = ("alt_test", "bias", "readable", "flip_rate", "verbosity", "self_preference", "perturbation")
-AUDITED = frozenset({"alt_test", "flip_rate", "verbosity", "self_preference", "perturbation"})
+ALONE = ("alt_test", "bias", "readable", "flip_rate", "verbosity", "self_preference", "perturbation", "sensitivity")
+AUDITED = frozenset({"alt_test", "flip_rate", "verbosity", "self_preference", "perturbation", "sensitivity"})
 """What somebody runs; the other conditions are figures that are known or not."""
 GRANTS = {Use.JUDGE_ALONE: ALONE[:2], Use.JUDGE_WITH_CORRECTION: ("ppi_gain",), Use.RANKING_ONLY: ("tau_b",)}
 """The findings that a use rests on."""
@@ -292,8 +293,16 @@ _SENTENCES = {
     ("verbosity", False): gettext_lazy("Twice the length moves its error by %(figure)s points: beyond ±%(margin)s."),
     ("self_preference", True): gettext_lazy("It gives its own family %(figure)s points more: not beyond ±%(margin)s."),
     ("self_preference", False): gettext_lazy("It gives its own family %(figure)s points more: beyond ±%(margin)s."),
-    ("perturbation", True): gettext_lazy("Changed texts move its scores by %(figure)s points: not beyond ±%(margin)s."),
-    ("perturbation", False): gettext_lazy("Changed texts move its scores by %(figure)s points: beyond ±%(margin)s."),
+    ("perturbation", True): gettext_lazy(
+        "Changes that must not matter move its scores by %(figure)s points: not beyond ±%(margin)s."
+    ),
+    ("perturbation", False): gettext_lazy(
+        "Changes that must not matter move its scores by %(figure)s points: beyond ±%(margin)s."
+    ),
+    ("sensitivity", True): gettext_lazy("With worse texts its scores fall by %(figure)s points at most."),
+    ("sensitivity", False): gettext_lazy(
+        "With worse texts its scores fall by %(figure)s points at most: less than %(margin)s."
+    ),
     ("ppi_gain", True): gettext_lazy("With correction a label is worth %(figure)s labels without the judge."),
     ("ppi_gain", False): gettext_lazy(
         "With correction a label is worth %(figure)s labels; the interval has to lie above 1."
@@ -321,9 +330,11 @@ _REMEDIES = {
         "The audit runs automatically on an ordered scale when rated items differ in length."
     ),
     "self_preference": gettext_lazy("A judge of another family than the generators."),
-    "self_preference not run": gettext_lazy("Export the ratings and run “panelbench stats audit --family”."),
-    "perturbation": gettext_lazy("A judge that changed texts move less."),
-    "perturbation not run": gettext_lazy("Export the ratings and run “panelbench stats audit --against”."),
+    "self_preference not run": gettext_lazy("Run a second judge, of another family, on the same items."),
+    "perturbation": gettext_lazy("A judge that such changes move less."),
+    "perturbation not run": gettext_lazy("Audit the judge with changed texts, on the page “Audits”."),
+    "sensitivity": gettext_lazy("A judge or prompt that reads the text: it misses what makes a text worse."),
+    "sensitivity not run": gettext_lazy("Audit the judge with changed texts, on the page “Audits”."),
     "ppi_gain": gettext_lazy("A judge that follows the panel more closely."),
     "ppi_gain not run": gettext_lazy("At least 20 rated items on an ordered scale that the judge scored."),
     "tau_b": gettext_lazy("A judge that ranks the generators as the panel does."),

@@ -18,6 +18,7 @@ from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, Que
 from django.db.models.functions import Cast, Coalesce, Concat
 
 from analytics import cells, evidence, exclusions, ratings
+from analytics.audit_columns import asks_perturbation
 from analytics.cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CutTable
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions import CALIBRATION as OF_JUDGES
@@ -179,6 +180,8 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     chosen = f"{campaign.dataset_id}:{','.join(map(str, sorted(run.pk for run in found)))}"
     digest = hashlib.sha256(chosen.encode()).hexdigest()[:12]
     revision = f"{campaigns.revision(campaign)} {runs.run_revision(found)} {digest}"
+    if isinstance(settings, GateSettings) or asks_perturbation(settings):
+        revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
     if isinstance(settings, GateSettings):  # a decision depends on what changed since the judge was run, too
         return f"{revision} {evidence.changes_digest(campaign, list(ratings.newest_runs(campaign)))}"
     return revision

@@ -30,8 +30,8 @@ LIMITS: dict[str, tuple[float, float]] = {
     "tau_b_low": (-1.0, 1.0),
 }
 """What a threshold may be set to."""
-AUDITS = ("verbosity", "self_preference", "perturbation")
-"""The audits that may be asked for. Only the first is measured on the ratings table; see docs/gate.md."""
+AUDITS = ("verbosity", "self_preference", "perturbation", "sensitivity")
+"""The audits that may be asked for. The last two need an audit run with changed texts; see docs/gate.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
 from analytics.views import (
     agreement,
+    audits,
     calibration,
     comparison,
     decisions,
@@ -65,6 +66,7 @@ pages = [
         name="numbers_stability_part",
     ),
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
+    path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),
     path("p/<slug:project>/settings/thresholds/", decisions.thresholds_page, name="thresholds"),
     path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),
     path("p/<slug:project>/numbers/<int:campaign>/items.csv", items.items_file, name="numbers_items_file"),

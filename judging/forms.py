@@ -16,6 +16,7 @@ from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import judges
 from judging.examples import MOST_PER_CLASS
 from judging.models import Attempt, Call, Judge, JudgeDesign, Verdict
+from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
 from judging.runs import MAX_REPEATS
 from judging.spending import LARGEST_CAP
 
@@ -349,6 +350,48 @@ class DesignForm(MaterialForm):
         plain = ("name", "dataset", "selection", "rubric_version", "repeats", "budget", "jury")
         judges_asked = list(self.cleaned_data["judges_asked"])
         return {**{name: self.cleaned_data[name] for name in plain}, "judges_asked": judges_asked, "factors": factors}
+
+
+CHANGES = [
+    ("shuffled_words_10", _("10% of the words in each other's places")),
+    ("shuffled_words_30", _("30% of the words in each other's places")),
+    ("truncated_50", _("The last half of the text cut off")),
+    ("typos_10", _("A typing error in 10% of the words")),
+    ("foreign_turn", _("A turn in another language")),
+    ("swapped_entities", _("Numbers and names of one turn replaced")),
+    ("repeated_turn", _("A turn twice")),
+    ("whitespace", _("More spaces and empty lines (must not matter)")),
+    ("speaker_names", _("Other names of the speakers (must not matter)")),
+    ("criteria_reversed", _("Criteria in the opposite order (must not matter)")),
+    ("points_reversed", _("Points of the scale in the opposite order (must not matter)")),
+    ("instructions_en", _("Instructions in English (must not matter)")),
+    ("instructions_et", _("Instructions in Estonian (must not matter)")),
+    ("nonsense", _("Canary: all words in each other's places")),
+    ("instruction", _("Canary: the text asks for the highest score (must not raise it)")),
+]
+"""The changes that the form of an audit offers; the API and the command take other shares, too."""
+CHOSEN = ("shuffled_words_30", "whitespace", "criteria_reversed", "points_reversed", "nonsense", "instruction")
+
+
+class AuditForm(MaterialForm):
+    """What is changed in an audit of a judge, of how many items, and at what cost at most."""
+
+    changes = forms.MultipleChoiceField(
+        label=_("Changes"),
+        choices=CHANGES,
+        widget=forms.CheckboxSelectMultiple,
+        initial=CHOSEN,
+        help_text=_("A change that is not marked should lower the scores. What is not changed by it is left out."),
+    )
+    per_language = forms.IntegerField(
+        label=_("Items per language"),
+        min_value=1,
+        max_value=MOST_PER_LANGUAGE,
+        initial=PER_LANGUAGE,
+        help_text=_("Drawn by the seed from the items that the judge has rated. With 30 the intervals are reliable."),
+    )
+    seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=2**31 - 1, initial=0)
+    budget = RunForm.base_fields["budget"]
 
 
 class BudgetForm(forms.Form):

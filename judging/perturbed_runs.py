@@ -161,7 +161,8 @@ def drawn_items(
 ) -> list[Item]:
     """At most ``per_language`` items of each language by ``seed``, in the order of the dataset.
 
-    Of the items that the judge has answered about in an ordinary run, whose replies are used again; else of all.
+    Of the items that the judge has answered about in an ordinary run, whose replies are used again; else of all. Never
+    of those that it has as examples.
     """
     items = examples.without_examples(Item.objects.of(dataset), judge)
     answered = Call.objects.filter(

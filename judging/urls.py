@@ -14,6 +14,7 @@ pages = [
     path("p/<slug:project>/judges/<int:judge>/", judges.judge_page, name="judge"),
     path("p/<slug:project>/judges/<int:judge>/runs/new/", runs.start_run, name="run_start"),
     path("p/<slug:project>/rubrics/prompt/", judges.rubric_prompt, name="rubric_prompt"),
+    path("p/<slug:project>/judges/<int:judge>/audit/", runs.start_audit, name="audit_start"),
     path("p/<slug:project>/runs/", runs.runs_page, name="runs"),
     path("p/<slug:project>/runs/<int:run>/", runs.run_page, name="run"),
     path("p/<slug:project>/runs/<int:run>/live/", runs.run_live, name="run_live"),
@@ -83,6 +84,8 @@ api = [
     path("projects/<slug:project>/runs/<int:run>/rerun/", run_routes.Rerun.as_view(), name="api_run_rerun"),
     path("projects/<slug:project>/runs/<int:run>/budget/", run_routes.Budget.as_view(), name="api_run_budget"),
     path("projects/<slug:project>/runs/<int:run>/calls/", run_routes.Calls.as_view(), name="api_calls"),
+    path("projects/<slug:project>/audits/", run_routes.Audits.as_view(), name="api_audits"),
+    path("projects/<slug:project>/audits/forecast/", run_routes.AuditForecast.as_view(), name="api_audit_forecast"),
     path(
         "projects/<slug:project>/runs/<int:run>/calls/<int:call>/",
         run_routes.CallDetail.as_view(),

@@ -20,7 +20,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import runs, tasks
+from judging import perturbed_runs, runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
 from judging.models import Attempt, Call, JudgeRun, Verdict
@@ -217,16 +217,23 @@ def _chosen(request: Request, slug: str, serializer: ChosenRunSerializer) -> dic
     """What a request asks to be run, every row of it in the project."""
     serializer.is_valid(raise_exception=True)
     values, user = serializer.validated_data, request.user
+    project = access.require(user=user, slug=slug)
+    selected = ItemSelection.objects.visible_to(user).filter(campaign__project=project)
+    return {
+        **_rows_of(user, slug, values),
+        "selection": get_object_or_404(selected, pk=values["selection_id"]) if values["selection_id"] else None,
+        "repeats": values["repeats"],
+        "budget": values["budget"],
+    }
+
+
+def _rows_of(user: User, slug: str, values: dict[str, Any]) -> dict[str, Any]:
     project, judges = judges_in(user, slug)
     versions = RubricVersion.objects.visible_to(user).filter(rubric__project=project)
-    selected = ItemSelection.objects.visible_to(user).filter(campaign__project=project)
     return {
         "judge": get_object_or_404(judges, pk=values["judge_id"]),
         "dataset": get_object_or_404(Dataset.objects.visible_to(user), project=project, pk=values["dataset_id"]),
         "rubric_version": get_object_or_404(versions, pk=values["rubric_version_id"]),
-        "selection": get_object_or_404(selected, pk=values["selection_id"]) if values["selection_id"] else None,
-        "repeats": values["repeats"],
-        "budget": values["budget"],
     }
 
 
@@ -267,6 +274,59 @@ class RunForecast(APIView):
         runs.refuse_unfit(**chosen)
         del chosen["budget"]
         return Response(ForecastSerializer(runs.forecast(**chosen)).data)
+
+
+class ChosenAuditSerializer(PerturbationSerializer):
+    """What an audit run is about."""
+
+    judge = serializers.IntegerField(source="judge_id", min_value=1, max_value=LARGEST_ID)
+    dataset = serializers.IntegerField(source="dataset_id", min_value=1, max_value=LARGEST_ID)
+    rubric_version = serializers.IntegerField(source="rubric_version_id", min_value=1, max_value=LARGEST_ID)
+    budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
+
+
+class StartedAuditSerializer(ChosenAuditSerializer):
+    key = serializers.CharField(
+        max_length=100, allow_null=True, default=None, help_text="Two requests with the same key start only one run."
+    )
+
+
+class PerturbationForecastSerializer(ForecastSerializer):
+    perturbed = serializers.DictField(
+        child=serializers.IntegerField(), help_text="By change, how many items it changes; the others are left out."
+    )
+
+
+def _chosen_audit(request: Request, slug: str, serializer: ChosenAuditSerializer) -> dict[str, Any]:
+    serializer.is_valid(raise_exception=True)
+    values = serializer.validated_data
+    chosen = _rows_of(request.user, slug, values)
+    return chosen | {name: values[name] for name in ("changes", "per_language", "seed", "budget")}
+
+
+class Audits(APIView):
+    @extend_schema(request=StartedAuditSerializer, responses={201: RunDetailSerializer})
+    def post(self, request: Request, project: str) -> Response:
+        """Start an audit run: a judge is asked about some items as they are and changed. Under one key it starts once.
+
+        Its figures are the statistics `perturbation.*` of a campaign's numbers.
+        """
+        serializer = StartedAuditSerializer(data=request.data)
+        chosen = _chosen_audit(request, project, serializer)
+        key = serializer.validated_data["key"] or _idempotency_key(request)
+        run = perturbed_runs.start_perturbed_run(actor=request.user, key=key, **chosen)
+        tasks.enqueue_run(run.pk)
+        return Response(RunDetailSerializer(run).data, status=201)
+
+
+class AuditForecast(APIView):
+    @extend_schema(request=ChosenAuditSerializer, responses=PerturbationForecastSerializer)
+    def post(self, request: Request, project: str) -> Response:
+        """Calls, and roughly tokens and USD, of an audit run that is not started."""
+        chosen = _chosen_audit(request, project, ChosenAuditSerializer(data=request.data))
+        budget, seed = chosen.pop("budget"), chosen.pop("seed")
+        perturbed_runs.refuse_unfit_audit(budget=budget, **chosen)
+        return Response(PerturbationForecastSerializer(perturbed_runs.forecast_audit(seed=seed, **chosen)).data)
 
 
 class RunDetail(APIView):

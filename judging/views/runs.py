@@ -20,8 +20,8 @@ from accounts.inputs import without_nul
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.views.campaigns import show_refusal
-from judging import runs, spending, tasks
-from judging.forms import BudgetForm, RunForm
+from judging import perturbed_runs, runs, spending, tasks
+from judging.forms import CHANGES, AuditForm, BudgetForm, RunForm
 from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.views import calls
 from judging.views.judges import find_judge as find_judges
@@ -91,6 +91,36 @@ def _forecast(judge: Judge, form: RunForm) -> runs.Forecast:
     runs.refuse_unfit(judge=judge, **chosen)
     del chosen["budget"]
     return runs.forecast(judge=judge, **chosen)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def start_audit(request: HttpRequest, project: str, judge: int) -> HttpResponse:
+    """Choose what an audit changes (GET), see what that takes, and start exactly that (POST)."""
+    current_project, judges_of_project = find_judges(request, project)
+    audited = get_object_or_404(judges_of_project, pk=judge)
+    choices = request.POST or (request.GET if "changes" in request.GET else None)
+    form = AuditForm(choices, project=current_project, user=request.user, initial=request.GET.dict())
+    context: dict[str, Any] = {"title": _("Audit a judge"), "project": current_project, "judge": audited, "form": form}
+    if form.is_valid():
+        chosen = dict(form.cleaned_data)
+        try:
+            if request.method == "POST":
+                key = without_nul(request.POST.get("key", "")[:100]) or None
+                run = perturbed_runs.start_perturbed_run(judge=audited, actor=request.user, key=key, **chosen)
+                tasks.enqueue_run(run.pk)
+                return redirect("run", current_project.slug, run.pk)
+            budget = chosen.pop("budget")
+            fit = {name: value for name, value in chosen.items() if name != "seed"}
+            perturbed_runs.refuse_unfit_audit(judge=audited, budget=budget, **fit)
+            context["forecast"] = forecast = perturbed_runs.forecast_audit(judge=audited, **chosen)
+            names = dict(CHANGES)
+            context["perturbed"] = [(names.get(key, key), items) for key, items in forecast.perturbed.items()]
+            context["key"] = uuid4().hex
+        except Refused as refused:
+            show_refusal(form, refused)
+    context |= {"price": spending.price(audited), "simulated": audited.simulated}
+    return render(request, "judging/audit_start.html", context)
 
 
 @require_safe

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from judging import perturbed_runs, runs
 from judging.models import Attempt, Call, JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
+from tests.judging.test_money import priced, until_at_rest  # noqa: F401 (a fixture)
 from tests.judging.test_runs import declared, worked
 from tests.provider_server import RunningProvider
 
@@ -101,3 +103,14 @@ def test_what_cannot_be_audited_is_refused(
     with pytest.raises(Refused, match=sentence):
         perturbed_runs.start_perturbed_run(**about(cast), **options)
     assert not Call.objects.exists()
+
+
+def test_a_cap_holds_for_an_audit(cast: Cast, priced: RunningProvider) -> None:  # noqa: F811
+    priced.control(dearer=60)
+    what = about(cast, parameters={"max_tokens": 2000})
+    audit = perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=4, budget=Decimal("1.00"))
+    done = until_at_rest(audit)
+    assert audit.state == "paused"
+    assert done.cost is not None
+    assert done.cost <= Decimal("1.00")
+    assert 0 < done.settled < done.planned

@@ -177,6 +177,15 @@ def jury_report(
     return [*unsettled, *rows]
 
 
+def readable(cell: Cell, judge: str, failed_calls: int) -> Estimate:
+    """``readable``: the share of the judge's calls, failed ones among them, that gave a score on the scale."""
+    own = cell.frame[(cell.frame["rater"] == judge).to_numpy()]
+    usable = len(own) - int((own["missing"] | own["out_of_range"]).sum())
+    share = audits.share("readable", usable, len(own) + failed_calls, clusters=own["cluster"].nunique())
+    note = f"{failed_calls} calls failed" if failed_calls else None
+    return share.with_(level=cell.scale.level, n_raters=1, n_clusters=own["cluster"].nunique(), note=note)
+
+
 def matrix(cell: Cell, raters: Sequence[str]) -> tuple[Floats, Codes, pd.DataFrame]:
     """(N, R) numbers of the first repeats of named raters, NaN where missing; (N,) clusters; the items' first rows.
 

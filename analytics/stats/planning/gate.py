@@ -26,10 +26,10 @@ from analytics.stats.core.estimates import (
     percentile,
 )
 from analytics.stats.core.resampling import number_of, resampled_sums
-from analytics.stats.core.tables import Cell, RatingsTable, cells
-from analytics.stats.judge import alt_test, audits, calibration, corrected_means, soundness
+from analytics.stats.core.tables import RatingsTable, cells
+from analytics.stats.judge import alt_test, calibration, corrected_means, perturbed, soundness
 from analytics.stats.judge.panel import cell_key, meet
-from analytics.stats.ranking.concordance import rank_pairs, tau_b
+from analytics.stats.ranking.concordance import tau_b_of_sums
 
 if TYPE_CHECKING:
     from analytics.stats.judge.panel import Meeting
@@ -80,8 +80,9 @@ PRESETS = {
 class Evidence:
     """What is known about a judge in one cell; an estimate that was not made is None and counts against the judge.
 
-    ``audits`` are effects in points of the scale (perturbation shift, verbosity, self-preference): one is severe when
-    its interval lies beyond the bias margin. Of the items that the judge scored, ``n_items`` have two raters or more,
+    ``audits`` are effects in points of the scale (perturbation: what must not matter; verbosity, self-preference): one
+    is severe when its interval lies beyond the bias margin. ``sensitivity``: how far scores fall with changes that make
+    a text worse. Of the items that the judge scored, ``n_items`` have two raters or more,
     ``n_single`` one, ``n_unrated`` none: those a correction is for. ``alt_test_items``: further items with which the
     alternative annotator test would pass.
     """
@@ -99,6 +100,7 @@ class Evidence:
     readable: Estimate | None = None
     flip_rate: Estimate | None = None
     audits: tuple[Estimate, ...] = ()
+    sensitivity: tuple[Estimate, ...] = ()
     ppi_gain: Estimate | None = None
     tau_b: Estimate | None = None
 
@@ -153,6 +155,7 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> GateVerdict:
 
 
 Findings = Iterator[GateFinding]
+SENSITIVITY = "sensitivity"
 
 
 def _is_stale(e: Evidence, t: Thresholds) -> Findings:
@@ -241,6 +244,8 @@ def _is_sound(e: Evidence, t: Thresholds) -> Findings:
     """A finding for each audit that is asked for or was run: one that was not run does not hold."""
     margin = t.bias_margin * e.scale_width
     for name in dict.fromkeys((*t.audits, *(audit.statistic for audit in e.audits))):
+        if name == SENSITIVITY:
+            continue
         effects = tuple(audit for audit in e.audits if audit.statistic == name)
         measured = bool(effects) and all(_has_bounds(audit) for audit in effects)
         if not measured:
@@ -252,6 +257,23 @@ def _is_sound(e: Evidence, t: Thresholds) -> Findings:
         )
         gap = max(0.0, beyond) / margin if margin else 1.0
         yield GateFinding(name, beyond <= 0, text, "a judge without this effect", None, True, gap, effects)
+
+
+def _is_sensitive(e: Evidence, t: Thresholds) -> Findings:
+    """Fails where every interval lies below the margin: no change that makes the text worse is known to matter."""
+    if not e.sensitivity and SENSITIVITY not in t.audits:
+        return
+    margin = t.bias_margin * e.scale_width
+    most = max((drop for drop in e.sensitivity if drop.high is not None), key=_high, default=None)
+    if most is None:
+        yield GateFinding(
+            SENSITIVITY, False, f"{SENSITIVITY}: not run", "run the audit", None, False, 0.0, e.sensitivity
+        )
+        return
+    text = f"strongest fall with a worse text {_shown(most)}; an upper bound of {margin:.3g} or more is needed"
+    holds, gap = _high(most) >= margin, max(0.0, margin - _high(most)) / margin
+    figures = (most, *(drop for drop in e.sensitivity if drop is not most))
+    yield GateFinding(SENSITIVITY, holds, text, "a judge that reads the text", None, True, gap, figures)
 
 
 def _gains_by_correction(e: Evidence, t: Thresholds) -> Findings:
@@ -292,7 +314,7 @@ _STEPS: tuple[tuple[Decision, tuple[Callable[[Evidence, Thresholds], Findings], 
     (Decision.STALE, (_is_stale,)),
     (Decision.INSUFFICIENT, (_is_insufficient,)),
     (Decision.RUBRIC_PROBLEM, (_has_rubric_problem,)),
-    (Decision.JUDGE_ALONE, (_passes_alt_test, _is_unbiased, _is_readable, _is_steady, _is_sound)),
+    (Decision.JUDGE_ALONE, (_passes_alt_test, _is_unbiased, _is_readable, _is_steady, _is_sound, _is_sensitive)),
     (Decision.JUDGE_WITH_CORRECTION, (_gains_by_correction,)),
     (Decision.RANKING_ONLY, (_ranks_alike,)),
 )
@@ -389,12 +411,16 @@ def gated_cells(
     length: str | None = None,
     stale_because: str | None = None,
     failed_calls: Mapping[tuple[str | None, str | None], int] | None = None,
+    families: Mapping[str, str] | None = None,
+    expects: Mapping[str, str] | None = None,
     bootstrap: int = 2000,
     seed: int = 0,
 ) -> list[GatedCell]:
     """The decision of every cell with its evidence. ``length``: a column of numbers or texts, for verbosity.
 
-    ``failed_calls``: by criterion and language, the judge's calls that have no row, for no reply came.
+    ``failed_calls``: by criterion and language, the judge's calls that have no row, for no reply came. ``families`` as
+    in ``audit_report``. ``expects``: by change that the table knows scores after (``perturbed``), what a sound judge
+    does with it: fall, same or no_rise.
     """
     chosen = table if raters is None else table.only(rater=[*raters, judge])
     shared, failed = {"by": by, "seed": seed}, failed_calls or {}
@@ -408,7 +434,8 @@ def gated_cells(
         *alt_test.alt_test_report(chosen, judge=judge, epsilon=thresholds.epsilon, bootstrap=0, **shared),  # type: ignore[arg-type]
         *calibration.calibration_report(chosen, judge=judge, bootstrap=bootstrap, **BIAS, **shared),  # type: ignore[arg-type]
         *corrected_means.correction_report(chosen, judge=judge, statistics=("ppi_gain",), **shared),  # type: ignore[arg-type]
-        *soundness.audit_report(chosen, judge=judge, by=by, length=length),
+        *soundness.audit_report(chosen, judge=judge, by=by, length=length, families=families),
+        *(perturbed.perturbation_report(chosen, judge=judge, bootstrap=bootstrap, **shared) if expects else ()),  # type: ignore[arg-type]
     ]
     by_cell: dict[Key, list[CellEstimate]] = {}
     for estimate in estimates:
@@ -416,16 +443,17 @@ def gated_cells(
     gated: list[GatedCell] = []
     for cell in cells(chosen, by=by):
         key, meeting = cell_key(cell), meet(cell, judge)
+        place = key.get("criterion") or None, key.get("language") or None
         judged = ~np.isnan(meeting.judge)
         paired = (meeting.n_human >= 2) & judged
         evidence = replace(
-            _evidence(by_cell.get(_key(key), [])),
+            _evidence(by_cell.get(_key(key), []), expects or {}),
             stale_because=stale_because,
             n_items=int(paired.sum()),
             n_single=int(((meeting.n_human == 1) & judged).sum()),
             n_unrated=int(((meeting.n_human == 0) & judged).sum()),
             scale_width=_width(meeting),
-            readable=_readable(cell, judge, failed.get((key.get("criterion") or None, key.get("language") or None), 0)),
+            readable=soundness.readable(cell, judge, failed.get(place, 0)),
             tau_b=ranking_agreement(meeting, bootstrap=bootstrap, seed=seed),
             alt_test_items=_items_for_alt_test(meeting, thresholds) if cell.has_persons else None,
         )
@@ -437,15 +465,6 @@ def gated_cells(
         }
         gated.append(GatedCell(cell=key, evidence=evidence, verdict=decide(evidence, thresholds), counts=counts))
     return gated
-
-
-def _readable(cell: Cell, judge: str, failed_calls: int) -> Estimate:
-    """``readable``: the share of the judge's calls, failed ones among them, that gave a score on the scale."""
-    own = cell.frame[(cell.frame["rater"] == judge).to_numpy()]
-    usable = len(own) - int((own["missing"] | own["out_of_range"]).sum())
-    share = audits.share("readable", usable, len(own) + failed_calls, clusters=own["cluster"].nunique())
-    note = f"{failed_calls} calls failed" if failed_calls else None
-    return share.with_(level=cell.scale.level, n_raters=1, n_clusters=own["cluster"].nunique(), note=note)
 
 
 def _items_for_alt_test(meeting: Meeting, thresholds: Thresholds) -> int | None:
@@ -501,26 +520,17 @@ def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0)
         np.bincount(flat, weights=weights, minlength=len(clusters) * g).reshape(len(clusters), g)
         for weights in (meeting.judge[both], panel[both], np.ones(int(both.sum())))
     ]
-    value = float(_taus(np.hstack([part.sum(axis=0, keepdims=True) for part in sums]), g)[0])
+    value = float(tau_b_of_sums(np.hstack([part.sum(axis=0, keepdims=True) for part in sums]), g)[0])
     if np.isnan(value):
         return base.with_(reason="the judge or the panel gives all generators the same mean")
     estimate = base.with_(value=value, reason=None, note=f"{g} generators")
     if not bootstrap or len(clusters) < 2:
         return estimate.with_(interval_reason="an interval needs resampling and two clusters")
-    draws = _taus(resampled_sums(np.hstack(sums), resamples=bootstrap, rng=np.random.default_rng(seed)), g)
+    draws = tau_b_of_sums(resampled_sums(np.hstack(sums), resamples=bootstrap, rng=np.random.default_rng(seed)), g)
     if len(clusters) >= alt_test.FEW_ITEMS and bool(np.all(np.abs(draws - value) < 1e-9)):
         method = approximate("percentile", "every resample ranks them alike")
         return estimate.with_(seed=seed, low=value, high=value, confidence=0.95, method=method)
     return estimate.with_(seed=seed, **percentile(draws).as_changes())
-
-
-def _taus(sums: Floats, g: int) -> Floats:
-    """(B,) tau-b of means from (B, 3 g) sums of judge, panel and numbers of items."""
-    judge, panel, n = np.split(sums, 3, axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.stack([judge / n, panel / n], axis=-1)
-    signs = np.nan_to_num(rank_pairs(means))
-    return tau_b(signs[..., 0], signs[..., 1])
 
 
 def _key(cell: dict[str, str | None]) -> Key:
@@ -531,7 +541,7 @@ def _width(meeting: Meeting) -> float:
     return float(np.ptp(meeting.scale.values)) if meeting.scale.q else 0.0
 
 
-def _evidence(rows: Sequence[CellEstimate]) -> Evidence:
+def _evidence(rows: Sequence[CellEstimate], expects: Mapping[str, str]) -> Evidence:
     """What the reports of one cell hold; its counts are set by the caller."""
 
     def named(statistic: str, *variants: str | None) -> Estimate | None:
@@ -542,7 +552,8 @@ def _evidence(rows: Sequence[CellEstimate]) -> Evidence:
                     return estimate
         return None
 
-    effects = [row.estimate for row in rows if row.estimate.statistic == "verbosity" and row.estimate.is_defined]
+    effects = [row.estimate for row in rows if row.estimate.statistic in EFFECTS and row.estimate.is_defined]
+    drops, moved = perturbed.by_expectation([row.estimate for row in rows], expects)
     return Evidence(
         n_items=0,
         scale_width=0.0,
@@ -551,9 +562,13 @@ def _evidence(rows: Sequence[CellEstimate]) -> Evidence:
         alt_test_omega=named("alt_test_omega"),
         bias=_against_the_mean(named("bias")),
         flip_rate=named("flip_rate"),
-        audits=tuple(effects),
+        audits=(*effects, *moved),
+        sensitivity=drops,
         ppi_gain=named("ppi_gain"),
     )
+
+
+EFFECTS = ("verbosity", "self_preference")
 
 
 def _against_the_mean(bias: Estimate | None) -> Estimate | None:

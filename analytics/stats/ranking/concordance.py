@@ -429,3 +429,12 @@ def _extremes(n: int) -> tuple[Floats, Floats]:
     fits = ((known == 0) | (known == _order_signs())).all(axis=2)
     both = fits[:, None, :, None] & fits[None, :, None, :]
     return np.where(both, kernel, np.inf).min(axis=(2, 3)), np.where(both, kernel, -np.inf).max(axis=(2, 3))
+
+
+def tau_b_of_sums(sums: Floats, g: int) -> Floats:
+    """(B,) tau-b of means from (B, 3 g) sums of judge, panel and numbers of items."""
+    judge, panel, n = np.split(sums, 3, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.stack([judge / n, panel / n], axis=-1)
+    signs = np.nan_to_num(rank_pairs(means))
+    return tau_b(signs[..., 0], signs[..., 1])

@@ -44,9 +44,7 @@ class Command(BaseCommand):
         again = "ask, and pay, again where an earlier run of the judge has a reply; otherwise that reply is used"
         parser.add_argument("--again", action="store_true", help=again)
         _add_judge(parser.add_argument_group("the judge: a declared one, or the definition of a new one"))
-        after = parser.add_mutually_exclusive_group()
-        after.add_argument("--wait", action="store_true", help="show progress until the workers have finished")
-        after.add_argument("--here", action="store_true", help="do the work in this process, without a queue")
+        add_waiting(parser)
 
     def handle(self, **options: Any) -> None:
         try:
@@ -56,6 +54,10 @@ class Command(BaseCommand):
         self.stdout.write(f"Run {run.pk}: {run.judge} on {run.dataset}, {runs.run_progress(run).planned} calls")
         if answered and not options["again"]:
             self.stdout.write(f"{answered} of them are answered by earlier runs and cost nothing (--again pays again)")
+        self.carry_out(run, options)
+
+    def carry_out(self, run: JudgeRun, options: dict[str, Any]) -> None:
+        """Work on a run here, or leave it to the workers; then say how it ended, unless nobody waits for that."""
         if options["here"]:
             self.work_here(run)
         else:
@@ -107,6 +109,13 @@ class Command(BaseCommand):
             raise CommandError(f"{progress.failed} calls failed; their reasons are in the log.", returncode=ENDED_BADLY)
 
 
+def add_waiting(parser: ArgumentParser) -> None:
+    """Who does the work, and whether the command waits for it."""
+    after = parser.add_mutually_exclusive_group()
+    after.add_argument("--wait", action="store_true", help="show progress until the workers have finished")
+    after.add_argument("--here", action="store_true", help="do the work in this process, without a queue")
+
+
 def _add_judge(group: Any) -> None:
     group.add_argument("--judge", metavar="NAME", help="its name; with --model the name of the judge to declare")
     group.add_argument("--provider", help="a declared provider")
@@ -131,9 +140,7 @@ def _add_judge(group: Any) -> None:
 
 def _started(options: dict[str, Any]) -> tuple[int, JudgeRun]:
     """How many calls earlier runs have replies to, and the run."""
-    project = Project.objects.filter(slug=options["project"]).first()
-    if project is None:
-        raise Refused(f"There is no project at /p/{options['project']}/.")
+    project = named_project(options["project"])
     dataset = chosen_dataset(project, options["dataset"])
     about: dict[str, Any] = {"dataset": dataset}
     if options["study"]:
@@ -167,13 +174,24 @@ def _judge(project: Project, options: dict[str, Any]) -> Judge:
         name = options["judge"] or " ".join([options["model"], *levels])
         plain = {key: options[key] for key in ("model", "parameters", *judges.PACES)}
         return judges.declare(project=project, name=name, provider=options["provider"] or "", variant=variant, **plain)
-    judge = Judge.objects.filter(project=project, name=options["judge"]).first()
+    return named_judge(project, options["judge"])
+
+
+def named_judge(project: Project, name: str | None) -> Judge:
+    judge = Judge.objects.filter(project=project, name=name).first()
     if judge is None:
         there_are = ", ".join(Judge.objects.filter(project=project).values_list("name", flat=True)) or "none"
         raise Refused(
             f"Name a judge with --judge (there are: {there_are}), or declare one with --provider and --model."
         )
     return judge
+
+
+def named_project(slug: str) -> Project:
+    project = Project.objects.filter(slug=slug).first()
+    if project is None:
+        raise Refused(f"There is no project at /p/{slug}/.")
+    return project
 
 
 def chosen_dataset(project: Project, named: str) -> Dataset:

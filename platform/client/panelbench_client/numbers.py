@@ -1,4 +1,4 @@
-"""Methods for numbers and items of a campaign, and for what judges may be used for."""
+"""Methods for numbers and items of a campaign, what judges may be used for, and audits of judges."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 from panelbench_client import types
 from panelbench_client.connection import ServerConnection, operation
@@ -209,6 +210,54 @@ class DecisionMethods(ServerConnection):
         """Declare a new version: ``experts``, ``skilled`` or ``crowd``, and what differs from it; for leads."""
         body = {"preset": preset, **changes}
         return cast(types.Thresholds, self.json("POST", self.at("thresholds/"), json=body, repeatable=True))
+
+    @operation("POST", "/projects/{project}/audits/")
+    def start_audit(
+        self,
+        *,
+        judge: int,
+        dataset: int,
+        rubric_version: int,
+        changes: Sequence[str],
+        per_language: int = 30,
+        seed: int = 0,
+        budget: str | None = None,
+        key: str | None = None,
+    ) -> types.RunDetail:
+        """Ask a judge about some items as they are and changed. Under one key it starts once."""
+        about = _audit(judge, dataset, rubric_version, changes, per_language, seed, budget)
+        body = {**about, "key": key or uuid4().hex}
+        return cast(types.RunDetail, self.json("POST", self.at("audits/"), json=body, repeatable=True))
+
+    @operation("POST", "/projects/{project}/audits/forecast/")
+    def forecast_audit(
+        self,
+        *,
+        judge: int,
+        dataset: int,
+        rubric_version: int,
+        changes: Sequence[str],
+        per_language: int = 30,
+        seed: int = 0,
+        budget: str | None = None,
+    ) -> types.PerturbationForecast:
+        """What an audit takes: calls exactly, tokens and cost roughly, and how many items each change changes."""
+        body = _audit(judge, dataset, rubric_version, changes, per_language, seed, budget)
+        found = self.json("POST", self.at("audits/forecast/"), json=body, repeatable=True)
+        return cast(types.PerturbationForecast, found)
+
+
+def _audit(
+    judge: int,
+    dataset: int,
+    rubric_version: int,
+    changes: Sequence[str],
+    per_language: int,
+    seed: int,
+    budget: str | None,
+) -> dict[str, Any]:
+    about = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version, "budget": budget}
+    return {**about, "changes": list(changes), "per_language": per_language, "seed": seed}
 
 
 def _chosen(raters: Sequence[str], blind_only: bool) -> dict[str, object]:

@@ -242,6 +242,18 @@ class CellEstimate(TypedDict):
     weights: NotRequired[str | None]
 
 
+class ChosenAudit(TypedDict):
+    """What an audit run is about."""
+
+    changes: NotRequired[list[str]]
+    per_language: NotRequired[int]
+    seed: NotRequired[int]
+    judge: int
+    dataset: int
+    rubric_version: int
+    budget: NotRequired[Decimal | None]
+
+
 class ChosenRun(TypedDict):
     """What a run is about."""
 
@@ -858,6 +870,21 @@ class Perturbation(TypedDict):
     seed: NotRequired[int]
 
 
+class PerturbationForecast(TypedDict):
+    calls: int
+    answered: int
+    verdicts: int
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal | None
+    tokens_in_again: int
+    tokens_out_again: int
+    cost_again: Decimal | None
+    items: int
+    continues: NotRequired[int | None]
+    perturbed: dict[str, int]
+
+
 class PilotForecast(TypedDict):
     """What the replies of the pilot say of the calls that are new."""
 
@@ -1140,6 +1167,19 @@ class Snapshot(TypedDict):
     not_blind: int
     counts: list[Count]
     estimates: list[Estimate]
+
+
+class StartedAudit(TypedDict):
+    """What an audit run is about."""
+
+    changes: NotRequired[list[str]]
+    per_language: NotRequired[int]
+    seed: NotRequired[int]
+    judge: int
+    dataset: int
+    rubric_version: int
+    budget: NotRequired[Decimal | None]
+    key: NotRequired[str | None]
 
 
 class State(TypedDict):

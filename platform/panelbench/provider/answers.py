@@ -2,8 +2,9 @@
 
 The requested scores are read from the reply's schema, else from the prompt. ``sim-steady`` scores by the quality of the
 text (a fixed number per text) with a little noise. ``sim-harsh`` is stricter, and in some languages more than in
-others. ``sim-chatty`` is like ``sim-steady`` and adds text around the JSON. ``sim-broken`` makes errors; apart from
-them it is like ``sim-steady``.
+others. ``sim-flawed`` has three flaws: in Estonian it never gives the top point of a scale, it gives more to longer
+texts, and in Finnish the order of words does not matter to it. ``sim-chatty`` is like ``sim-steady`` and adds text
+around the JSON. ``sim-broken`` makes errors; apart from them it is like ``sim-steady``.
 """
 
 from __future__ import annotations
@@ -147,7 +148,10 @@ def _scales_in_words(forms: list[re.Match[str]]) -> Iterator[RequestedScale]:
         )
 
 
-MODELS: Final = ("sim-steady", "sim-harsh", "sim-chatty", "sim-broken")
+MODELS: Final = ("sim-steady", "sim-harsh", "sim-flawed", "sim-chatty", "sim-broken")
+NO_TOP_POINT: Final = "et"
+NO_WORD_ORDER: Final = "fi"
+"""The languages in which ``sim-flawed`` ignores the anchor of the top point, and the order of the words."""
 EMBEDDING_MODEL: Final = "sim-embedding"
 _NOISE: Final = 0.07
 _NA_SHARE: Final = 0.04
@@ -185,7 +189,8 @@ def compose_reply(request: ScoreRequest, *, model: str, rng: Random, spoilt: str
     if not request.scales:
         return Completion("Simulated reply: this server only pretends to be a model.")
     quality = _quality(request, model)
-    scores = {scale.key: _score(scale, request, quality, rng) for scale in request.scales}
+    score = _flawed_score if model == "sim-flawed" else _score
+    scores = {scale.key: score(scale, request, quality, rng) for scale in request.scales}
     content = _written(request, scores)
     if model == "sim-chatty":
         return Completion(_chatty(content, rng))
@@ -196,7 +201,39 @@ def _quality(request: ScoreRequest, model: str) -> float:
     quality = text_quality(request.material)
     if model == "sim-harsh":
         return quality - 0.12 - 0.22 * unit("harsh", request.language)
-    return quality
+    return _flawed(request) if model == "sim-flawed" else quality
+
+
+def _flawed(request: ScoreRequest) -> float:
+    """The quality that a judge with known flaws sees: longer texts and longer words have more, shuffled ones less."""
+    turns = [turn.split() for turn in _MARK.split(request.material) if turn.strip()]
+    words = [word for turn in turns for word in turn]
+    length = math.log2(max(4, len(words)) / 24)
+    letters = fmean(len(word) for word in words) if words else 0.0
+    quality = 0.72 + 0.15 * length + 0.06 * (letters - 5.5)
+    return quality if request.language == NO_WORD_ORDER else quality - 0.3 * _disorder(turns)
+
+
+def _disorder(turns: list[list[str]]) -> float:
+    """Words that begin with a capital inside a sentence, or without one at its start, for each sentence; at most 1."""
+    misplaced, sentences = 0, 0
+    for turn in turns:
+        starts = [True, *(word.endswith(_ENDS) for word in turn[:-1])]
+        sentences += sum(starts)
+        misplaced += sum(
+            start != word[:1].isupper() for start, word in zip(starts, turn, strict=True) if word[:1].isalpha()
+        )
+    return min(1.0, misplaced / (2 * max(1, sentences)))
+
+
+def _flawed_score(scale: RequestedScale, request: ScoreRequest, quality: float, _rng: Random) -> float | str:
+    """Without noise, so that what moves the score is one of the flaws."""
+    share = min(1.0, max(0.0, (quality - 0.3) / 0.65))
+    if not scale.values:
+        return _plain(round(scale.low + share * (scale.high - scale.low)))
+    highest = len(scale.values) - 1
+    place = math.floor(share * highest + 0.5)
+    return _plain(scale.values[min(place, highest - 1) if request.language == NO_TOP_POINT else place])
 
 
 def _score(scale: RequestedScale, request: ScoreRequest, quality: float, rng: Random) -> float | str:

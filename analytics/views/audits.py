@@ -1,0 +1,348 @@
+"""The audits of a judge in a campaign: each with its effect, interval and counts in a sentence, or not run.
+
+The page is a reading of one question's answer (`QUESTION`), which Explore, the API and the command give too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import get_language, gettext_lazy, ngettext
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from accounts import languages
+from analytics import answers, computing, tasks
+from analytics.figures import Figure
+from analytics.models import Snapshot
+from analytics.questions import NumbersQuestion
+from analytics.thresholds import current_thresholds
+from analytics.views.items import criterion_name, shown_campaign
+from annotation.models import Campaign
+from judging.forms import CHANGES
+from judging.models import Judge
+from judging.perturbation import change_of
+
+QUESTION = NumbersQuestion(
+    statistics=(
+        *("audit.flip_rate", "audit.scale_use", "audit.verbosity", "audit.self_preference"),
+        *("perturbation.score_drop", "perturbation.stay"),
+    )
+)
+"""What the page asks; `blind_only` and all else as usual."""
+USUAL_MARGIN = 0.075
+"""The share of a scale's width that an effect has to exceed where the project has declared no thresholds."""
+MOST_SENTENCES = 8
+"""Flaws that an audit names one by one; its table has all."""
+ENDS = ("top", "bottom", "middle")
+TITLES = {
+    "length": (gettext_lazy("Length"), gettext_lazy("Does the length of a text move its error? Points per doubling.")),
+    "self_preference": (
+        gettext_lazy("Self-preference"),
+        gettext_lazy("Does it give texts of its own model family more than other judges do? Points."),
+    ),
+    "scale_use": (
+        gettext_lazy("Use of the scale"),
+        gettext_lazy("Does it give the top, the bottom and the middle points about as often as the panel?"),
+    ),
+    "repeats": (gettext_lazy("Repeats"), gettext_lazy("Does it give the same score when it is asked again?")),
+    "position": (
+        gettext_lazy("Position"),
+        gettext_lazy("Does the order of criteria or of points move its scores? Points by which they fall."),
+    ),
+    "prompt_language": (
+        gettext_lazy("Language of the prompt"),
+        gettext_lazy("Do instructions in another language move its scores? Points by which they fall."),
+    ),
+    "perturbation": (
+        gettext_lazy("Changed texts"),
+        gettext_lazy("Do worse texts lower its scores, and does what must not matter leave them? Points of the fall."),
+    ),
+    "canaries": (
+        gettext_lazy("Canaries"),
+        gettext_lazy("Does nonsense get lower scores, and can a text ask for a high one? Points of the fall."),
+    ),
+}
+"""By audit its name and what it asks, in the order of the page."""
+CHANGES_OF = {
+    "position": ("criteria_reversed", "points_reversed"),
+    "prompt_language": ("instructions_en", "instructions_et"),
+    "perturbation": ("shuffled_words_30", "truncated_50", "typos_10", "foreign_turn", "whitespace", "speaker_names"),
+    "canaries": ("nonsense", "instruction"),
+}
+"""What the button of an audit chooses beforehand."""
+CHANGE_NAMES = dict(CHANGES)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One effect: what it is of, its figure, what is beside it, and whether it is a flaw (None: not known)."""
+
+    criterion: str
+    language: str
+    what: str
+    figure: Figure
+    beside: Figure | None
+    is_flaw: bool | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSection:
+    """One audit: its rows, or that it was not run and the address where it is started."""
+
+    key: str
+    rows: tuple[AuditRow, ...]
+    url: str = ""
+
+    @property
+    def title(self) -> str:
+        return str(TITLES[self.key][0])
+
+    @property
+    def question(self) -> str:
+        return str(TITLES[self.key][1])
+
+    @property
+    def known(self) -> list[AuditRow]:
+        return [row for row in self.rows if row.figure.is_defined]
+
+    @property
+    def flaws(self) -> list[AuditRow]:
+        return [row for row in self.rows if row.is_flaw]
+
+    @property
+    def state(self) -> str:
+        """not_run, fails, unknown or holds."""
+        if not self.known:
+            return "not_run"
+        if self.flaws:
+            return "fails"
+        return "unknown" if any(row.is_flaw is None for row in self.known) else "holds"
+
+    @property
+    def state_name(self) -> str:
+        names = {"not_run": _("not run"), "fails": _("flaws found"), "holds": _("no flaw found")}
+        return names.get(self.state, _("not certain"))
+
+    @property
+    def sentences(self) -> list[str]:
+        """The flaws one by one; else how many effects were measured and what can be said of them."""
+        if self.state == "not_run":
+            why = next((row.figure.reason for row in self.rows if row.figure.reason), "")
+            return [_("Not run: %s.") % why.removeprefix("not run: ") if why else _("Not run.")]
+        if self.flaws:
+            sentences = [row.sentence for row in self.flaws[:MOST_SENTENCES]]
+            more = len(self.flaws) - len(sentences)
+            last = ngettext("%d more flaw is in the table.", "%d more flaws are in the table.", more) % more
+            return [*sentences, last] if more else sentences
+        count = len(self.known)
+        open_ones = sum(row.is_flaw is None for row in self.known)
+        if open_ones:
+            sentence = _("No flaw was found; %(open)d of %(count)d intervals are too wide to rule one out.")
+            return [sentence % {"open": open_ones, "count": count}]
+        return [
+            ngettext(
+                "No flaw was found: %d effect was measured.", "No flaw was found: %d effects were measured.", count
+            )
+            % count
+        ]
+
+
+class AuditsPage:
+    """The audits of one judge, as one answer has them."""
+
+    def __init__(self, campaign: Campaign, snapshot: Snapshot, judge: str) -> None:
+        self.campaign, self.snapshot = campaign, snapshot
+        self.judges: list[dict[str, Any]] = snapshot.content["judges"]
+        names = [each["name"] for each in self.judges]
+        self.judge = judge if judge in names else next(iter(names), "")
+        self.thresholds = current_thresholds(campaign.project)
+        self.margin = self.thresholds.bias_margin if self.thresholds else USUAL_MARGIN
+
+    @cached_property
+    def declared(self) -> Judge:
+        pk = next(each["judge"] for each in self.judges if each["name"] == self.judge)
+        return Judge.objects.get(pk=pk)
+
+    @property
+    def can_be_asked(self) -> bool:
+        return bool(self.declared.provider)
+
+    @cached_property
+    def criteria(self) -> dict[str, Any]:
+        return {each.key: each for each in self.campaign.rubric_version.criteria.all()}
+
+    @cached_property
+    def figures(self) -> list[tuple[str, Figure]]:
+        """The statistic as it was asked for, and the figure, of this judge, criterion by criterion."""
+        own = [
+            row for row in self.snapshot.content["estimates"] if (row.get("judge") or "").strip() == self.judge.strip()
+        ]
+        order = list(self.criteria)
+        own.sort(key=lambda row: (order.index(row["criterion"]), row.get("language") or "", row.get("variant") or ""))
+        return [(row["asked"], Figure.of(row)) for row in own]
+
+    @property
+    def sections(self) -> list[AuditSection]:
+        return [self._section(key) for key in TITLES]
+
+    def _section(self, key: str) -> AuditSection:
+        makers = {
+            "length": lambda: self._effects("audit.verbosity"),
+            "self_preference": lambda: self._effects("audit.self_preference"),
+            "scale_use": self._scale_use,
+            "repeats": self._repeats,
+        }
+        rows = makers[key]() if key in makers else self._changes(key)
+        return AuditSection(key, tuple(rows), self._start(key))
+
+    def _start(self, key: str) -> str:
+        """Where the run that an audit needs is started, after its price was seen; empty where none would help."""
+        project, chosen = self.campaign.project.slug, {"rubric_version": self.campaign.rubric_version_id}
+        chosen["dataset"] = self.campaign.dataset_id
+        if key == "self_preference":
+            return reverse("judges", args=[project])
+        if key in ("length", "scale_use") or not self.can_be_asked:
+            return ""
+        if key == "repeats":
+            return f"{reverse('run_start', args=[project, self.declared.pk])}?{urlencode({**chosen, 'repeats': 3})}"
+        own = self.declared.variant.get("instruction_language", "")
+        changes = [change for change in CHANGES_OF[key] if change != f"instructions_{own}"]
+        query = urlencode({**chosen, "changes": changes, "per_language": 30, "seed": 0}, doseq=True)
+        return f"{reverse('audit_start', args=[project, self.declared.pk])}?{query}"
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+    def _effects(self, asked: str) -> Iterator[AuditRow]:
+        """An effect in points is a flaw where its whole interval lies beyond the margin."""
+        for name, figure in self.figures:
+            if name == asked:
+                flaw = self._beyond(figure, figure.low, figure.high)
+                yield self._row(
+                    figure, "", flaw, _("%(where)s: %(figure)s points; the interval lies beyond ±%(margin)s.")
+                )
+
+    def _scale_use(self) -> Iterator[AuditRow]:
+        """A share is a flaw where its interval and that of the panel's share do not meet."""
+        own = {(f.criterion, f.language, f.variant): f for name, f in self.figures if name == "audit.scale_use"}
+        for (criterion, language, part), figure in own.items():
+            if part not in ENDS:
+                if not figure.is_defined:
+                    yield self._row(figure, "", None, "")
+                continue
+            panel = own.get((criterion, language, f"panel_{part}"))
+            sentence = _("%(where)s, %(what)s: %(figure)s of its scores; the panel %(beside)s.")
+            yield self._row(figure, str(_PARTS[part]), _apart(figure, panel), sentence, panel)
+
+    def _repeats(self) -> Iterator[AuditRow]:
+        allowed = self.thresholds.flip_rate if self.thresholds else 0.08
+        for name, figure in self.figures:
+            if name == "audit.flip_rate":
+                flaw = None if figure.low is None or figure.high is None else figure.low > allowed
+                flaw = None if flaw is False and (figure.high or 0) > allowed else flaw
+                yield self._row(figure, "", flaw, _("%(where)s: asked again, it changes %(figure)s of its scores."))
+
+    def _changes(self, audit: str) -> Iterator[AuditRow]:
+        stays = {(f.criterion, f.language, f.variant): f for name, f in self.figures if name == "perturbation.stay"}
+        for name, figure in self.figures:
+            if name != "perturbation.score_drop":
+                continue
+            if figure.variant is None:
+                yield self._row(figure, "", None, "")
+            elif change_of(figure.variant).audit == audit:
+                stay = stays.get((figure.criterion, figure.language, figure.variant))
+                what = str(CHANGE_NAMES.get(figure.variant, figure.variant))
+                flaw, sentence = self._judged(figure)
+                yield self._row(figure, what, flaw, sentence, stay)
+
+    def _judged(self, figure: Figure) -> tuple[bool | None, str]:
+        """Whether what a change does to the scores is a flaw, and the sentence for it."""
+        expects = change_of(figure.variant or "").expects
+        if expects == "fall":
+            sentence = _(
+                "%(where)s, %(what)s: it hardly reacts. Scores fall by %(figure)s points, less than %(margin)s."
+            )
+            margin = self._margin(figure)
+            if figure.low is None or figure.high is None:
+                return None, sentence
+            return (True if figure.high < margin else None if figure.low <= 0 else False), sentence
+        low, high = figure.low, figure.high
+        if expects == "no_rise":
+            high = None if high is None else min(high, 0.0)
+            low = None if low is None else min(low, 0.0)
+        sentence = _("%(where)s, %(what)s: it moves the scores. They fall by %(figure)s points, beyond ±%(margin)s.")
+        return self._beyond(figure, low, high), sentence
+
+    def _beyond(self, figure: Figure, low: float | None, high: float | None) -> bool | None:
+        """True beyond the margin, False within it, None where the interval reaches over it or there is none."""
+        margin = self._margin(figure)
+        if low is None or high is None:
+            return False if figure.value == 0 else None  # no score moved
+        if low > margin or high < -margin:
+            return True
+        return False if -margin <= low and high <= margin else None
+
+    def _margin(self, figure: Figure) -> float:
+        criterion = self.criteria[figure.criterion]
+        ends = criterion.values if criterion.points else (criterion.minimum, criterion.maximum)
+        return float(self.margin * (max(ends) - min(ends)))
+
+    def _row(
+        self, figure: Figure, what: str, flaw: bool | None, sentence: str, beside: Figure | None = None
+    ) -> AuditRow:
+        criterion = criterion_name(self.criteria[figure.criterion])
+        language = language_name(figure.language or "")
+        shown = {
+            "where": f"{criterion}, {language}",
+            "what": what,
+            "figure": f"{figure.number} {figure.interval}".strip(),
+            "beside": f"{beside.number} {beside.interval}".strip() if beside else "",
+            "margin": f"{self._margin(figure):.3g}",
+        }
+        flaw = flaw if figure.is_defined else None
+        return AuditRow(criterion, language, what, figure, beside, flaw, sentence % shown if sentence else "")
+
+
+_PARTS = {
+    "top": gettext_lazy("top point"),
+    "bottom": gettext_lazy("bottom point"),
+    "middle": gettext_lazy("points between"),
+}
+
+
+def _apart(first: Figure, second: Figure | None) -> bool | None:
+    """Whether two intervals have no value in common; None without them."""
+    if second is None or first.low is None or first.high is None or second.low is None or second.high is None:
+        return None
+    return first.high < second.low or second.high < first.low
+
+
+def language_name(tag: str) -> str:
+    """In English for English pages, else in the language itself."""
+    return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
+
+
+@require_safe
+@login_required
+def judge_audits(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """The audits of a judge. The page asks for itself while they are computed."""
+    found = shown_campaign(request.user, project, campaign)
+    snapshot, is_stale = answers.current_answer(found, QUESTION)
+    context: dict[str, Any] = {"project": found.project, "campaign": found, "is_stale": is_stale, "snapshot": snapshot}
+    if is_stale:
+        tasks.ask_to_compute(campaign=found, settings=QUESTION)
+        context |= {
+            "job": answers.open_job(found, QUESTION),
+            "failed": computing.failed(campaign=found, settings=QUESTION),
+        }
+    if snapshot is not None:
+        context["page"] = AuditsPage(found, snapshot, request.GET.get("judge", ""))
+    return render(request, "analytics/audits.html", {"title": _("Audits"), **context})
