@@ -368,9 +368,7 @@ def start_design(*, design: JudgeDesign, actor: User | None = None) -> list[Judg
         locked = JudgeDesign.objects.select_for_update(no_key=True).get(pk=design.pk)
         if locked.started_at:
             return list(locked.runs.filter(is_pilot=False).order_by("pk"))
-        if phase_of(design) == DesignPhase.PILOT:
-            sentence = _("The pilot is still running: its replies are used. Wait until it has finished, or cancel it.")
-            raise Refused(sentence, code="pilot_runs")
+        _refuse_open_pilot(locked)
         prefetch_related_objects([design], "rubric_version__criteria")
         about = _material(design)
         for cell in cells:
@@ -381,6 +379,17 @@ def start_design(*, design: JudgeDesign, actor: User | None = None) -> list[Judg
         audit.record(actor=actor, project=design.project, verb="start design", subject=design)
     design.refresh_from_db()
     return started
+
+
+def _refuse_open_pilot(design: JudgeDesign) -> None:
+    """Refuse while the pilot has calls to ask, paused or not: its replies are used."""
+    states = set(_unfinished(design).filter(is_pilot=True).values_list("state", flat=True))
+    if JudgeRun.State.RUNNING in states:
+        sentence = _("The pilot is still running: its replies are used. Wait until it has finished, or cancel it.")
+        raise Refused(sentence, code="pilot_runs")
+    if JudgeRun.State.PAUSED in states:
+        sentence = _("The pilot is paused and has calls to ask. Resume the pilot or cancel it first.")
+        raise Refused(sentence, code="pilot_paused")
 
 
 def _material(design: JudgeDesign) -> dict[str, Any]:
@@ -422,8 +431,11 @@ def rebudget_design(*, design: JudgeDesign, budget: Decimal | None, actor: User 
 
 
 def _unfinished(design: JudgeDesign) -> QuerySet[JudgeRun]:
+    """Its runs that have calls to ask; those of the pilot only before the start."""
     open_calls = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=runs.DONE)
     own = JudgeRun.objects.filter(Exists(open_calls), design=design)
+    if design.started_at:
+        own = own.filter(is_pilot=False)
     return own.select_related("project", "judge", "design").order_by("pk")
 
 
@@ -449,15 +461,15 @@ class DesignPhase(TextChoices):
 
 def phase_of(design: JudgeDesign) -> DesignPhase:
     """The phase of a design: running while a run has calls to ask and may, paused while one waits to be resumed."""
-    states = set(_unfinished(design).values_list("state", "is_pilot"))
-    live = {state for state, _is_pilot in states} - {JudgeRun.State.CANCELLED.value}
+    states = set(_unfinished(design).values_list("state", flat=True))
+    live = states - {JudgeRun.State.CANCELLED.value}
     if JudgeRun.State.PAUSED in live and JudgeRun.State.RUNNING not in live:
         return DesignPhase.PAUSED
     if live:
         return DesignPhase.RUNNING if design.started_at else DesignPhase.PILOT
     if not design.started_at:
         return DesignPhase.PLANNED
-    return DesignPhase.CANCELLED if any(not is_pilot for _state, is_pilot in states) else DesignPhase.FINISHED
+    return DesignPhase.CANCELLED if states else DesignPhase.FINISHED
 
 
 def pause_reasons(design: JudgeDesign) -> list[str]:

@@ -23,7 +23,7 @@ from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import perturbed_runs, runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
-from judging.models import Attempt, Call, JudgeRun, Verdict
+from judging.models import Attempt, Call, JudgeRun, JudgeRunQuerySet, Verdict
 from judging.perturbation import USUAL
 from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
 
@@ -202,7 +202,7 @@ class VerdictFilters(filters.FilterSet):
     item = filters.CharFilter(field_name="item__external_id")
 
 
-def run_in_project(user: User, slug: str) -> tuple[Project, QuerySet[JudgeRun]]:
+def run_in_project(user: User, slug: str) -> tuple[Project, JudgeRunQuerySet]:
     """The project, and the runs in it."""
     project = access.require(user=user, slug=slug)
     judge_runs = JudgeRun.objects.visible_to(user).filter(project=project)
@@ -437,7 +437,7 @@ class CallDetail(APIView):
 
 
 class Verdicts(generics.ListAPIView[Verdict]):
-    """Every verdict of the project, those of audits only where their run is asked for.
+    """Every verdict of the project, those of audits and pilots only where their run is asked for.
 
     Only verdicts with status `ok` enter a figure.
     """
@@ -448,7 +448,7 @@ class Verdicts(generics.ListAPIView[Verdict]):
 
     def get_queryset(self) -> QuerySet[Verdict]:
         mine = run_in_project(self.request.user, self.kwargs["project"])[1].order_by()
-        if "run" not in self.request.query_params:
-            mine = mine.filter(perturbation__isnull=True)
+        if not self.request.query_params.get("run", "").strip():
+            mine = mine.ordinary()
         verdicts = Verdict.objects.filter(run__in=mine.values("pk")).select_related("run__judge", "item", "criterion")
         return verdicts.defer("item__turns", "item__fields", "item__attributes")

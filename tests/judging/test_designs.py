@@ -111,6 +111,29 @@ class TestForecast:
         assert after.pilot.cost.low <= rest <= after.pilot.cost.high
         assert Verdict.objects.filter(run__is_pilot=False).count() == 240 * 2
 
+    def test_a_paused_pilot_is_resumed_or_cancelled_before_the_start(self, cast: Cast, priced: RunningProvider) -> None:
+        design = made(cast)
+        designs.start_pilot(design=design)
+        designs.pause_design(design=design)
+        with pytest.raises(Refused, match="Resume the pilot or cancel it first"):
+            designs.start_design(design=design)
+        shown = cast.client("boris").get(reverse("design", args=["kassa", design.pk])).content.decode()
+        assert 'value="cancel"' in shown
+        assert len(designs.cancel_design(design=design)) == 6
+        worked(designs.start_design(design=design))
+        assert designs.phase_of(design) == DesignPhase.FINISHED
+        assert designs.cancel_design(design=design) == []
+
+    def test_verdicts_of_a_pilot_are_listed_only_where_its_run_is_asked_for(
+        self, cast: Cast, priced: RunningProvider
+    ) -> None:
+        pilot = designs.start_pilot(design=made(cast))
+        worked(pilot)
+        boris, there = cast.client("boris"), "/api/v1/projects/kassa/verdicts/"
+        assert boris.get(there).json()["results"] == []
+        assert boris.get(f"{there}?run=").json()["results"] == []
+        assert {row["run"] for row in boris.get(f"{there}?run={pilot[0].pk}").json()["results"]} == {pilot[0].pk}
+
     def test_the_ratio_estimator_is_that_of_the_textbook(self) -> None:
         rng = np.random.default_rng(4)
         expected = rng.uniform(50, 150, 20)
