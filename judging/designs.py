@@ -164,12 +164,14 @@ def _refusal(field: str, sentence: str) -> Refused:
 class PilotForecast:
     """What the replies of a pilot say of the calls that have none yet: a total and its 95 % interval.
 
-    ``calls``: how many replies it rests on. ``cost`` is None without a price.
+    ``calls``: how many replies it rests on. ``cost`` is None without a price. ``unanswered``: the judges of the design
+    that no reply is from, without which there is no interval.
     """
 
     calls: int
     tokens: Range
     cost: Range | None
+    unanswered: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +253,14 @@ def _pilot_forecast(design: JudgeDesign, rough: DesignForecast) -> PilotForecast
     replied = Q(outcome=Attempt.Outcome.REPLIED) | Q(outcome=Attempt.Outcome.REUSED)
     of_pilot = Attempt.objects.filter(replied, call__run__design=design, call__run__is_pilot=True, call__repairs=None)
     criteria = len(design.rubric_version.criteria.all())
-    tokens, costs = [], []
+    bases = {cell.judge_id: cell.levels.get(JUDGES, "") for cell in design.cells.all()}
+    unanswered, tokens, costs = dict.fromkeys(bases.values()), [], []
     for attempt in of_pilot.select_related("call__run__judge", "reused_from"):
         judge, source = attempt.call.run.judge, attempt.reused_from or attempt
         into, out = _expected_tokens(attempt, criteria)
         if source.tokens_in is not None and source.tokens_out is not None:
             tokens.append((float(source.tokens_in + source.tokens_out), float(into + out)))
+            unanswered.pop(bases[judge.pk], None)
         if source.cost is not None and (cost := spending.cost(judge, into, out)):
             costs.append((float(source.cost), float(cost)))
     if not tokens:
@@ -265,7 +269,9 @@ def _pilot_forecast(design: JudgeDesign, rough: DesignForecast) -> PilotForecast
     money = None
     if costs and rough.cost is not None:
         money = ratio_forecast(costs, expected=float(rough.cost), calls=rough.new_calls)
-    return PilotForecast(calls=len(tokens), tokens=total, cost=money)
+    if unanswered:
+        total, money = Range(total.value), Range(money.value) if money else None
+    return PilotForecast(calls=len(tokens), tokens=total, cost=money, unanswered=[*unanswered])
 
 
 def _expected_tokens(attempt: Attempt, criteria: int) -> tuple[int, int]:
@@ -326,13 +332,24 @@ def start_pilot(*, design: JudgeDesign, calls: int = PILOT_CALLS, actor: User | 
             raise Refused(_("This design has had its pilot, or has been started."), code="wrong_state")
         for cell in cells:
             runs.refuse_unfit(judge=cell.judge, **_material(design))
-        shares = [calls // len(cells) + (place < calls % len(cells)) for place in range(len(cells))]
         draw = random.Random(design.pk)
+        shares = _shares(cells, calls, draw)
         pilot = [
             _pilot_run(design, cell, share, draw, actor) for cell, share in zip(cells, shares, strict=True) if share
         ]
         audit.record(actor=actor, project=design.project, verb="start pilot", subject=design)
     return pilot
+
+
+def _shares(cells: Sequence[DesignCell], calls: int, draw: random.Random) -> list[int]:
+    """How many calls each cell gets: the same number, and the remainder one each in cells drawn, judge by judge."""
+    by_base: dict[str, list[int]] = {}
+    for place, cell in enumerate(cells):
+        by_base.setdefault(cell.levels.get(JUDGES, ""), []).append(place)
+    drawn = [draw.sample(places, len(places)) for places in draw.sample([*by_base.values()], len(by_base))]
+    in_turn = [place for places in zip(*drawn, strict=True) for place in places]  # every judge has as many cells
+    more = set(in_turn[: calls % len(cells)])
+    return [calls // len(cells) + (place in more) for place in range(len(cells))]
 
 
 def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.Random, actor: User | None) -> JudgeRun:

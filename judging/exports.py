@@ -16,6 +16,7 @@ from annotation.bundle import Member, Outgoing, Row
 from annotation.exports import SHARED, dataset_versions, on_scales
 from annotation.models import Dataset, SelectedItem
 from annotation.writers.tables import BATCH, Column, Table
+from judging import spending
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.replies import reply_text
 
@@ -163,10 +164,17 @@ _UNDER_WAY = (Call.State.WAITING, Call.State.LEASED)
 
 
 def _halted(row: Row, outgoing: Outgoing) -> None:
-    """A run is paid for where it was started: elsewhere what is left of it waits until somebody resumes it."""
+    """A run is paid for where it was started: elsewhere what is left of it waits until somebody resumes it.
+
+    A bundle holds no designs: a run of one gets a budget of its own, its share of the design's cap.
+    """
     is_running = row["state"] == JudgeRun.State.RUNNING
     if is_running and Call.objects.filter(run=row["id"], state__in=_UNDER_WAY).exists():
         row["state"] = JudgeRun.State.PAUSED.value
+    run = JudgeRun.objects.select_related("design").get(pk=row["id"])
+    if run.design is not None and run.design.budget is not None:
+        share = spending.share_of_design(run, run.design)
+        row["budget"] = share if run.budget is None else min(share, run.budget)
 
 
 def _unleased(row: Row, outgoing: Outgoing) -> None:

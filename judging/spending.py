@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import ROUND_UP, Decimal
+from decimal import ROUND_FLOOR, ROUND_UP, Decimal
 from typing import Any
 
 import orjson
@@ -26,7 +26,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from judging.client import TOKEN_LIMITS
-from judging.models import Attempt, Judge, JudgeDesign, JudgeRun, ProviderAllowance
+from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, ProviderAllowance
 from judging.prompts import Message
 
 LARGEST_CAP = Decimal(100_000)
@@ -262,6 +262,22 @@ def _design_caps(design: JudgeDesign) -> list[Cap]:
         "The budget of the design is spent, or the rest is too small for another call. Raise it and resume the design."
     )
     return [Cap(design.budget, committed(Attempt.objects.filter(call__run__design=design.pk)), sentence)]
+
+
+def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:
+    """USD that a run of a design with a cap may come to without it: what it has spent, and its part of what is left.
+
+    The rest of the cap is divided equally by the runs that have calls to ask, so that together they keep it.
+    """
+    spent = committed(Attempt.objects.filter(call__run=run)).all
+    waiting = Call.objects.filter(run__design=design, run__is_pilot=False).exclude(
+        state__in=[Call.State.SETTLED, Call.State.FAILED]
+    )
+    waiting = waiting.exclude(run__state=JudgeRun.State.CANCELLED)
+    under_way = set(waiting.order_by().values_list("run", flat=True).distinct())
+    rest = max(Decimal(0), sum((cap.left for cap in _design_caps(design)), Decimal(0)))
+    part = rest / len(under_way) if run.pk in under_way else Decimal(0)
+    return (spent + part).quantize(Decimal("0.000001"), ROUND_FLOOR)
 
 
 def _project_caps(allowed: ProviderAllowance, now: datetime) -> list[Cap]:

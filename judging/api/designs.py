@@ -123,6 +123,9 @@ class PilotForecastSerializer(serializers.Serializer[designs.PilotForecast]):
     calls = serializers.IntegerField()
     tokens = ForecastRangeSerializer()
     cost = ForecastRangeSerializer(allow_null=True)
+    unanswered = serializers.ListField(
+        child=serializers.CharField(), help_text="Judges without a reply; there is no interval until each has one."
+    )
 
 
 class DesignForecastSerializer(serializers.Serializer[designs.DesignForecast]):

@@ -19,6 +19,7 @@ from judging import designs, runs, work_sessions
 from judging.designs import DesignPhase
 from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from tests import make
+from tests.analytics.test_bundles import loaded, taken_out
 from tests.cast import Cast
 from tests.judging.test_money import billed, limited, priced
 from tests.provider_server import RunningProvider
@@ -134,6 +135,31 @@ class TestForecast:
         assert boris.get(f"{there}?run=").json()["results"] == []
         assert {row["run"] for row in boris.get(f"{there}?run={pilot[0].pk}").json()["results"]} == {pilot[0].pk}
 
+    def test_a_pilot_asks_every_judge_and_has_no_interval_without_a_reply_from_each(
+        self, cast: Cast, priced: RunningProvider
+    ) -> None:
+        """Ten calls for two judges of fifteen cells each: five each, in cells that are drawn."""
+        several = [limited(cast), limited(cast, tokens=1500, concurrency=5)]
+        factors = {"anchor_detail": FACTORS["anchor_detail"], "temperature": [0, 0.1, 0.2, 0.3, 0.4]}
+        material = {"dataset": make.dataset(cast.kassa, 3), "rubric_version": make.rubric(cast.kassa)}
+        design = designs.create_design(
+            project=cast.kassa, name="Two", judges_asked=several, factors=factors, repeats=2, **material
+        )
+        pilot = designs.start_pilot(design=design, calls=10)
+        places = {cell.judge_id: (cell.levels["judge"], cell.position) for cell in design.cells.all()}
+        asked = [places[run.judge_id] for run in pilot]
+        assert sorted(name for name, _place in asked) == sorted([several[0].name, several[1].name] * 5)
+        assert [place for _name, place in asked] != [0, 1, 2, 3, 4, 15, 16, 17, 18, 19]
+        worked([run for run in pilot if places[run.judge_id][0] == several[0].name])
+        found = designs.forecast_design(design).pilot
+        assert (found.calls, found.unanswered, found.tokens.low, found.cost.low) == (5, [several[1].name], None, None)
+        page = cast.client("boris").get(reverse("design", args=["kassa", design.pk])).content.decode()
+        assert "No interval: the pilot has no reply from" in page
+        worked(pilot)
+        found = designs.forecast_design(design).pilot
+        assert (found.calls, found.unanswered) == (10, [])
+        assert found.tokens.low is not None
+
     def test_the_ratio_estimator_is_that_of_the_textbook(self) -> None:
         rng = np.random.default_rng(4)
         expected = rng.uniform(50, 150, 20)
@@ -172,6 +198,18 @@ class TestSteering:
         assert designs.phase_of(design) == DesignPhase.FINISHED
         assert priced.control()["requests"] == 120
         assert AuditEntry.objects.filter(verb="set design budget").count() == 1
+
+    def test_runs_in_a_bundle_keep_what_is_left_of_the_cap(self, cast: Cast, priced: RunningProvider) -> None:
+        design = made(cast, budget=Decimal(40))
+        worked(designs.start_design(design=design)[:1])
+        loaded(cast.teine, taken_out(cast.kassa))
+        there = JudgeRun.objects.filter(project=cast.teine).order_by("pk")
+        done, *others = [run.budget for run in there]
+        spent = designs.spent_on(design).paid
+        assert 0 < spent < 40
+        assert done == pytest.approx(spent)
+        assert others == [pytest.approx((40 - spent) / 5)] * 5
+        assert sum([done, *others]) <= 40
 
     def test_started_twice_it_is_the_same_runs(self, cast: Cast, priced: RunningProvider) -> None:
         design = made(cast)

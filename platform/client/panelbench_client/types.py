@@ -891,6 +891,7 @@ class PilotForecast(TypedDict):
     calls: int
     tokens: ForecastRange
     cost: ForecastRange | None
+    unanswered: list[str]
 
 
 class Point(TypedDict):
