@@ -29,13 +29,14 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from accounts.refusals import Refused
 from annotation import bulk
 from judging import client, judges, runs, spending
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
 from judging.replies import Reading, Status, parse
-from judging.requests import LOOK_AHEAD, CallRequest, CallRequestWriter
+from judging.requests import LOOK_AHEAD, NOTHING_CHANGED, CallRequest, CallRequestWriter
 
 LEASE = timedelta(seconds=30)
 MOST_HOLDERS = 2  # workers at a run at once
@@ -158,15 +159,26 @@ def _reused_outcome(call_request: CallRequest, source: Attempt, variant: PromptV
 
 
 def _written(writer: CallRequestWriter, calls: Iterable[Call]) -> list[CallRequest]:
-    """The requests for the calls, up to the first for which none can be written; raises if that is the first call."""
+    """The requests for the calls, up to the first for which none can be written; raises if that is the first call.
+
+    A call whose change can't be made any more has failed; the others go on.
+    """
     call_requests: list[CallRequest] = []
+    unchanged: list[Call] = []
     for call in calls:
         try:
             call_requests.append(writer.write(call))
-        except Exception:
+        except Exception as fault:
+            if isinstance(fault, Refused) and fault.code == NOTHING_CHANGED:
+                unchanged.append(call)
+                continue
             if not call_requests:
                 raise
             break
+    if unchanged:
+        given_up = Call.objects.filter(pk__in=[call.pk for call in unchanged])
+        given_up.update(state=Call.State.FAILED, tries=F("tries") + 1)
+        runs.announce_finish(writer.run.pk)
     return call_requests
 
 

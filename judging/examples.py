@@ -60,13 +60,14 @@ def _stored(given: Any) -> list[dict[str, Any]]:
 def draw_examples(*, selection: ItemSelection, per_class: int, seed: int) -> list[dict[str, Any]]:
     """At most ``per_class`` items for every criterion, language and score that most of the panel gave.
 
-    Items on which no score has a majority are left out. The same labels, seed and selection give the same examples.
+    The majority is of all who answered: N/A and stopped answers count, and an item on which no score has more than half
+    of the answers is left out. The same labels, seed and selection give the same examples.
     Refused when nothing in the selection has such a label.
     """
     pools: dict[tuple[str, str, float], list[str]] = defaultdict(list)
-    for (criterion, item, language), scores in sorted(_panel_scores(selection).items()):
+    for (criterion, item, language), scores in sorted(_panel_answers(selection).items()):
         (score, votes), *_others = Counter(scores).most_common(1)
-        if 2 * votes > len(scores):
+        if score is not None and 2 * votes > len(scores):
             pools[criterion, language, score].append(item)
     if not pools:
         raise _wrong(_("No item of “%s” has a score from a majority of its panel yet.") % selection)
@@ -78,21 +79,20 @@ def draw_examples(*, selection: ItemSelection, per_class: int, seed: int) -> lis
     return drawn
 
 
-def _panel_scores(selection: ItemSelection) -> dict[tuple[str, str, str], list[float]]:
-    """By criterion, digest and language of an item of the selection, the scores that its annotators gave."""
+def _panel_answers(selection: ItemSelection) -> dict[tuple[str, str, str], list[float | None]]:
+    """By criterion, digest and language of an item of the selection, the answers of its annotators: a score, or None
+    for N/A and stopped."""
     chosen = SelectedItem.objects.filter(selection=selection).values("item")
     given = Rating.objects.filter(
         annotation__campaign=selection.campaign_id,
         annotation__superseded_at=None,
         annotation__item__in=chosen,
-        status=Rating.Status.SCORED,
     )
-    scores: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    answers: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
     columns = ("criterion__key", "annotation__item__digest", "annotation__item__language", "score")
     for criterion, item, language, score in given.values_list(*columns):
-        if score is not None:
-            scores[criterion, item, language].append(score)
-    return scores
+        answers[criterion, item, language].append(score)
+    return answers
 
 
 def without_examples(items: QuerySet[Item], judge: Judge) -> QuerySet[Item]:

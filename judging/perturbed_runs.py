@@ -65,8 +65,9 @@ def start_perturbed_run(
 ) -> JudgeRun:
     """Plan an audit run: a call for each item as it is and with each change. The edge enqueues `tasks.work` afterwards.
 
-    The items are drawn by ``seed``, ``per_language`` of each language: of those that the judge was asked about already,
-    else of all. Started twice under one ``key``, it is one run. Refused where nothing of them can be changed.
+    The items are drawn by ``seed``, ``per_language`` of each language: first of those that the judge was asked about
+    already, then of the others. Started twice under one ``key``, it is one run. Refused where nothing of them can be
+    changed.
     """
     access.refuse_archived(judge.project)
     about: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
@@ -142,6 +143,7 @@ def planned_texts(
         judge=judge, dataset=dataset, rubric_version=rubric_version, per_language=per_language, seed=seed
     )
     variant = judges.variant_of(judge.variant)
+    shown = variant.reference_answer
     criteria = rubric_version.criteria.order_by("position")
     briefs = [criterion_brief(criterion, variant.instruction_language) for criterion in criteria]
     perturbed = {}
@@ -150,7 +152,11 @@ def planned_texts(
         can = [
             item.pk
             for item in drawn
-            if (perturbed_text(item, change, seed=seed) is not None if of_request is None else of_request)
+            if (
+                perturbed_text(item, change, seed=seed, reference=shown) is not None
+                if of_request is None
+                else of_request
+            )
         ]
         perturbed[change] = tuple(can)
     return PerturbationPlan(items=tuple(item.pk for item in drawn), perturbed=perturbed)
@@ -161,22 +167,24 @@ def drawn_items(
 ) -> list[Item]:
     """At most ``per_language`` items of each language by ``seed``, in the order of the dataset.
 
-    Of the items that the judge has answered about in an ordinary run, whose replies are used again; else of all. Never
-    of those that it has as examples.
+    First of the items that the judge has answered about in an ordinary run, whose replies are used again; where a
+    language has too few of them, also of the others. A pilot is no ordinary run. Examples of the judge are left out.
     """
     items = examples.without_examples(Item.objects.of(dataset), judge)
     answered = Call.objects.filter(
-        run__judge=judge, run__rubric_version=rubric_version, run__perturbation__isnull=True, state=Call.State.SETTLED
+        run__in=JudgeRun.objects.ordinary().filter(judge=judge, rubric_version=rubric_version),
+        state=Call.State.SETTLED,
     )
-    known = items.filter(pk__in=answered.order_by().values("item"))
-    by_language: dict[str, list[int]] = defaultdict(list)
-    for pk, language in (known if known.exists() else items).values_list("pk", "language"):
-        by_language[language].append(pk)
-    chosen = [
-        pk
-        for language, keys in sorted(by_language.items())
-        for pk in Random(f"{seed}:{language}").sample(keys, min(per_language, len(keys)))
-    ]
+    known = set(answered.order_by().values_list("item", flat=True).distinct())
+    by_language: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for pk, language in items.values_list("pk", "language"):
+        by_language[language][pk not in known].append(pk)
+    chosen: list[int] = []
+    for language, pools in by_language.items():
+        draw, left = Random(f"{seed}:{language}"), per_language
+        for pool in pools:
+            drawn = draw.sample(pool, min(left, len(pool)))
+            chosen, left = chosen + drawn, left - len(drawn)
     return list(items.filter(pk__in=chosen).select_related("dataset"))
 
 

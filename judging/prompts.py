@@ -23,6 +23,7 @@ Level = Literal["nominal", "ordinal", "interval"]
 Grouping = Literal["single", "compound"]
 AnchorDetail = Literal["name", "anchors", "reasons"]
 Order = Literal["rubric", "reversed"]
+Direction = Literal["higher_is_better", "lower_is_better", "none"]
 Message = dict[str, str]
 
 NOT_APPLICABLE: Final = "N/A"
@@ -82,6 +83,7 @@ class Frame:
     repair: str
     persona: str
     general_rubric: str
+    best_end: str
     examples: str
     example_score: str
     rated: str
@@ -118,10 +120,8 @@ FRAMES: Final[dict[str, Frame]] = {
             "with no other text."
         ),
         persona="Judge from this point of view: {persona}",
-        general_rubric=(
-            "On each scale the lowest score is the worst and the highest is the best. Consider how correct and how "
-            "helpful the material is, and be as objective as you can."
-        ),
+        general_rubric=("Consider how correct and how helpful the material is, and be as objective as you can."),
+        best_end="The best score is {best}, the worst is {worst}.",
         examples="Examples that people have rated by this rubric:",
         example_score="Score given by people: {score}",
         rated="The material to be rated:",
@@ -156,10 +156,8 @@ FRAMES: Final[dict[str, Frame]] = {
             "kujul, ilma muu tekstita."
         ),
         persona="Hinda sellest vaatepunktist: {persona}",
-        general_rubric=(
-            "Igal skaalal on madalaim skoor halvim ja kõrgeim skoor parim. Arvesta, kui õige ja kui abistav materjal "
-            "on, ning ole võimalikult objektiivne."
-        ),
+        general_rubric=("Arvesta, kui õige ja kui abistav materjal on, ning ole võimalikult objektiivne."),
+        best_end="Parim skoor on {best}, halvim {worst}.",
         examples="Näited, mida inimesed on selle juhendi järgi hinnanud:",
         example_score="Inimeste antud skoor: {score}",
         rated="Hinnatav materjal:",
@@ -186,7 +184,7 @@ class CriterionBrief:
     """One criterion as the judge reads it, already in the instruction language.
 
     With `is_range` the points are only the ends of the scale. On it lies every ``step`` from the lower end, or without
-    a step any number between.
+    a step any number between. `direction` tells which end of the scale is the best.
     """
 
     key: str
@@ -201,6 +199,7 @@ class CriterionBrief:
     speaker: str = ""
     is_range: bool = False
     step: float | None = None
+    direction: Direction = "higher_is_better"
 
     def __post_init__(self) -> None:
         if len({point.value for point in self.points}) < 2:
@@ -492,10 +491,14 @@ def _criterion(number: int, criterion: CriterionBrief, variant: PromptVariant, f
 
 
 def _general_criterion(number: int, criterion: CriterionBrief, frame: Frame) -> str:
-    """Name, question and scale; the points of a nominal scale mean nothing without their labels."""
+    """Name, question, scale and its best end; the points of a nominal scale mean nothing without their labels."""
     lines = [f"## {number}. {criterion.name}", *filter(None, [criterion.question])]
     lines += [frame.speaker.format(speaker=criterion.speaker)] if criterion.speaker else []
     lines.append(_scale(criterion, frame))
+    ends = [whole_or_decimal(criterion.low), whole_or_decimal(criterion.high)]
+    if criterion.level != "nominal" and criterion.direction != "none":
+        worst, best = ends if criterion.direction == "higher_is_better" else reversed(ends)
+        lines.append(frame.best_end.format(best=best, worst=worst))
     if criterion.level == "nominal":
         lines += [line for point in criterion.points for line in _point(point, "name")]
     return "\n".join([*lines, *([frame.not_applicable] if criterion.allows_na else [])])

@@ -83,6 +83,7 @@ def criterion_brief(criterion: Criterion, language: str) -> CriterionBrief:
         speaker=criterion.speaker,
         is_range=not criterion.points,
         step=criterion.step,
+        direction=criterion.direction,  # type: ignore[arg-type]
     )
 
 
@@ -148,6 +149,7 @@ class CallRequest:
         return {"messages": messages, "parameters": dict(self.parameters), "dropped": list(dropped)}
 
 
+NOTHING_CHANGED = "nothing_changed"  # the code of a refusal: the text of a call has no such change
 LOOK_AHEAD = 250  # calls that are held against the replies of earlier runs at a time
 
 
@@ -234,7 +236,7 @@ class CallRequestWriter:
         seed = int((self.run.perturbation or {}).get("seed", 0))
         changed = perturbed_text(call.item, call.change, seed=seed, reference=variant.reference_answer)
         if changed is None:
-            raise Refused(_("This change does not change the item any more."), code="nothing_changed")
+            raise Refused(_("This change does not change the item any more."), code=NOTHING_CHANGED)
         return changed
 
     def _parameters(self, call: Call) -> dict[str, Any]:

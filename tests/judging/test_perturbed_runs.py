@@ -87,6 +87,47 @@ def test_the_same_start_twice_is_one_run_and_another_is_refused(cast: Cast, prov
     assert JudgeRun.objects.count() == 1
 
 
+@pytest.mark.parametrize("is_pilot", [True, False])
+def test_each_language_is_filled_up_from_items_that_were_not_asked(
+    cast: Cast, provider: RunningProvider, is_pilot: bool
+) -> None:
+    """Two Estonian items have replies, of a pilot or of an ordinary run; three of each language are drawn."""
+    what = about(cast)
+    run = runs.start_judge_run(**what)
+    known = list(Item.objects.filter(language="et").order_by("-pk").values_list("pk", flat=True)[:2])
+    run.calls.exclude(item__in=known).delete()
+    worked(run)
+    JudgeRun.objects.filter(pk=run.pk).update(is_pilot=is_pilot)
+    drawn = [perturbed_runs.drawn_items(**what, per_language=3, seed=seed) for seed in range(4)]
+    assert [sorted(item.language for item in items) for items in drawn] == [["et"] * 3 + ["fi"] * 3] * 4
+    assert all({*known} <= {item.pk for item in items} for items in drawn) is not is_pilot
+
+
+def test_a_change_is_planned_of_what_the_judge_is_shown(cast: Cast, provider: RunningProvider) -> None:
+    """The words of a reference answer that is hidden from the judge can't be shuffled."""
+    rows = [make.item_row(1, turns=[], fields={"question": "Yes?", "reference": "The answer that was expected here"})]
+    what = {"dataset": make.dataset(cast.kassa, rows), "rubric_version": make.rubric(cast.kassa)}
+    plan = {"changes": ["shuffled_words_100"], "per_language": 3, "seed": 5, **what}
+    seen = perturbed_runs.planned_texts(judge=declared(cast, reference_answer="shown"), **plan)
+    hidden = perturbed_runs.planned_texts(judge=declared(cast, reference_answer="hidden"), **plan)
+    assert [len(plan.perturbed["shuffled_words_100"]) for plan in (seen, hidden)] == [1, 0]
+
+
+def test_a_change_that_cannot_be_made_fails_its_call_and_the_others_go_on(
+    cast: Cast, provider: RunningProvider
+) -> None:
+    what = about(cast) | {"dataset": make.dataset(cast.kassa, [make.item_row(n) for n in (1, 2)])}
+    audit = perturbed_runs.start_perturbed_run(**what, changes=["whitespace"])
+    first = audit.calls.order_by("pk").first()
+    impossible = Call.objects.create(run=audit, item=first.item, change="foreign_turn")
+    Call.objects.create(run=audit, item=audit.calls.last().item, change="criteria_reversed")
+    done = worked(audit)
+    assert (done.settled, done.failed, done.finished) == (5, 1, True)
+    impossible.refresh_from_db()
+    audit.refresh_from_db()
+    assert (impossible.state, audit.state, audit.reason) == ("failed", "running", "")
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -11,12 +13,12 @@ import pytest
 
 from accounts.refusals import Refused
 from annotation import selections
-from annotation.models import Campaign, Item, ItemSelection
+from annotation.models import Campaign, Item, ItemSelection, Rating
 from annotation.readers import parse_rubric
 from judging import judges, requests, runs
 from judging.digests import judge_digest
 from judging.models import Judge
-from judging.prompts import FRAMES, INSTRUCTION_LANGUAGES, PromptVariant, render
+from judging.prompts import FRAMES, INSTRUCTION_LANGUAGES, CriterionBrief, PromptVariant, render
 from judging.study_presets import STUDY_PRESETS
 from judging.study_prompts import OWN, TASKS
 from tests import make
@@ -83,6 +85,27 @@ def test_what_the_factors_say() -> None:
 
 
 @pytest.mark.parametrize(
+    ("criterion", "sentences"),
+    [
+        (briefs.EMPATHY, ["The best score is 3, the worst is 0."]),
+        (replace(briefs.EMPATHY, direction="lower_is_better"), ["The best score is 0, the worst is 3."]),
+        (replace(briefs.EMPATHY, direction="none"), []),
+        (briefs.CHANNEL, []),
+    ],
+)
+def test_a_general_rubric_names_the_best_end_of_each_scale(criterion: CriterionBrief, sentences: list[str]) -> None:
+    variant = judges.variant_of({"rubric_text": "general"})
+    general = render(item=briefs.DIALOGUE, criteria=[criterion], variant=variant)[0]["content"]
+    assert re.findall(r"The best score[^\n]*", general) == sentences
+    assert "lowest" not in general
+    specific = [
+        render(item=briefs.DIALOGUE, criteria=[one], variant=PromptVariant())
+        for one in (criterion, replace(criterion, direction="higher_is_better"))
+    ]
+    assert specific[0] == specific[1]
+
+
+@pytest.mark.parametrize(
     ("factors", "sentence"),
     [
         ({"few_shot": 2}, "has no “few_shot”"),
@@ -143,6 +166,18 @@ class TestExamples:
             self.declared(
                 campaign, selections.select(campaign=campaign, name="T", rule={"kind": "list", "items": ["d8"]})
             )
+
+    def test_who_answered_without_a_score_counts_in_the_majority(
+        self, provider: RunningProvider, campaign: Campaign
+    ) -> None:
+        """One of three gives d1 a score, and two say that the criterion does not apply to it."""
+        split = self.split(campaign, ("d1",))
+        self.declared(campaign, split)
+        about_first = Rating.objects.filter(annotation__item__external_id="d1", criterion__key="fluency")
+        kept = about_first.order_by("pk").first()
+        about_first.exclude(pk=kept.pk).update(status="na", score=None)
+        with pytest.raises(Refused, match="majority of its panel"):
+            self.declared(campaign, split)
 
     def test_no_item_that_was_shown_is_asked_about(self, provider: RunningProvider, campaign: Campaign) -> None:
         judge = self.declared(campaign, self.split(campaign, ("d1", "d2")))
