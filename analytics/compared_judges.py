@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Abs
+from django.db.models import Case, F, FloatField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Abs, NullIf
 
 from analytics import ratings
 from annotation.models import Campaign, Criterion, Item
@@ -160,9 +160,15 @@ class JudgeDisagreement:
 
 
 def disagreements(first: JudgeRun, second: JudgeRun, *, most: int = MOST_DISAGREEMENTS) -> list[JudgeDisagreement]:
-    """The items on which two judges' first answers differ most, largest first; equal differences by item."""
+    """The items on which two judges' first answers differ most, largest first; equal differences by item.
+
+    Differences are shares of the width of the criterion's scale; on a nominal scale each counts as the whole width.
+    """
     differing = _of_both(first, second).filter(distance__gt=0).select_related("item", "criterion")
-    largest = differing.order_by("-distance", "item__ordinal", "criterion__position")
+    width = NullIf(F("criterion__maximum") - F("criterion__minimum"), Value(0.0))
+    is_nominal = When(criterion__level=Criterion.Level.NOMINAL, then=Value(1.0))
+    share = Case(is_nominal, default=F("distance") / width, output_field=FloatField())
+    largest = differing.order_by(share.desc(nulls_last=True), "item__ordinal", "criterion__position")
     rows = list(largest.defer("item__turns", "item__fields", "item__attributes")[:most])
     others = Verdict.objects.in_bulk([row.other for row in rows])
     return [JudgeDisagreement(row.item, row.criterion, row, others[row.other]) for row in rows]

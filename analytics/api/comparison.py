@@ -51,6 +51,7 @@ class ComparedJudgeSerializer(serializers.Serializer[ComparedJudge]):
     )
     agreement = serializers.FloatField(source="agreement.value", **NUMBER)
     repeat_sd = serializers.FloatField(**NUMBER)
+    repeat_sd_unit = serializers.CharField(help_text="points, or width: a share of the width of each scale.")
     is_efficient = serializers.BooleanField(help_text="On the Pareto line of cost and agreement.")
 
 

@@ -111,6 +111,7 @@ class ComparedJudge:
     name: str
     agreement: Figure | None
     repeat_sd: float | None
+    repeat_sd_unit: str
     is_efficient: bool
     lower_is_better: bool
 
@@ -159,9 +160,9 @@ class ComparisonPage:
         return [row for row in self.rows if row["asked"] == f"comparison.{name}"]
 
     def cell_name(self, row: Mapping[str, Any]) -> str:
-        """Clarity · et, or that it is the mean of all cells."""
+        """Clarity · et, or that it is the mean of cells."""
         if row["criterion"] is None:
-            return _("Mean of all criteria and languages")
+            return _("Mean of criteria and languages")
         return f"{self.criteria.get(row['criterion'], row['criterion'])} · {row['language']}"
 
     @cached_property
@@ -264,6 +265,7 @@ class ComparisonPage:
                 name=self.short(cost.name),
                 agreement=whole.get(cost.name),
                 repeat_sd=repeats.get(cost.name),
+                repeat_sd_unit=self.repeat_sd_unit,
                 is_efficient=cost.name in best,
                 lower_is_better=self.lower_is_better,
             )
@@ -278,13 +280,47 @@ class ComparisonPage:
         chosen = whole or (figures if len(self.cells) == 1 else [])
         return {str(row["judge"]): figure for row, figure in chosen}
 
+    @property
+    def agreement_is(self) -> str:
+        """What the table of judges shows as their agreement."""
+        whole = next((figure for row, figure in self.figures("") if row["criterion"] is None), None)
+        if whole is not None:
+            return _("Agreement: %s (criterion and language).") % whole.note
+        if len(self.cells) == 1:
+            return _("Agreement: %s.") % self.cells[0]
+        return _("No mean is given: it needs two cells of one kind with a value of every judge.")
+
+    @cached_property
+    def _repeat_rows(self) -> list[Mapping[str, Any]]:
+        rows = (row for row in self.rows if row["asked"] == "audit.repeat_sd")
+        return [row for row in rows if row["value"] is not None and row["judge"] and row["criterion"] in self._widths]
+
+    @cached_property
+    def _widths(self) -> dict[str, float]:
+        """By criterion, the width of its scale."""
+        criteria = self.choice.campaign.rubric_version.criteria.all()
+        return {each.key: width for each in criteria if (width := each.maximum - each.minimum)}
+
+    @property
+    def repeat_sd_unit(self) -> str:
+        """``points``, or ``width`` where the scales differ in width: each SD is divided by its scale's."""
+        return "points" if len({self._widths[row["criterion"]] for row in self._repeat_rows}) <= 1 else "width"
+
+    @property
+    def repeats_are(self) -> str:
+        """In what the standard deviation over repeats is given."""
+        if self.repeat_sd_unit == "points":
+            return _("It is in points of the scale.")
+        return _("It is a share of the scale’s width, because the scales differ in width.")
+
     @cached_property
     def _repeats(self) -> dict[str, float]:
-        """By judge, the mean over cells of the standard deviation over repeats."""
+        """By judge, the mean over cells of the standard deviation over repeats, in `repeat_sd_unit`."""
         found: dict[str, list[float]] = {}
-        for row in self.rows:
-            if row["asked"] == "audit.repeat_sd" and row["value"] is not None and row["judge"]:
-                found.setdefault(str(row["judge"]), []).append(float(row["value"]))
+        in_points = self.repeat_sd_unit == "points"
+        for row in self._repeat_rows:
+            width = 1.0 if in_points else self._widths[row["criterion"]]
+            found.setdefault(str(row["judge"]), []).append(float(row["value"]) / width)
         return {name: sum(values) / len(values) for name, values in found.items()}
 
     @cached_property

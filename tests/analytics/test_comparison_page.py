@@ -5,12 +5,17 @@ from __future__ import annotations
 import html
 import json
 import re
+from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.http import QueryDict
+from django.template.loader import render_to_string
 from django.test import Client
 
 from analytics import compared_judges
+from analytics.models import Snapshot
+from analytics.views.comparison import ComparisonPage, chosen_comparison
 from annotation.models import Campaign
 from judging.models import DesignCell, Judge, JudgeDesign, Verdict
 from tests.analytics import scene
@@ -109,3 +114,57 @@ def test_who_is_cheaper_and_no_worse_is_on_the_line() -> None:
     points = {"dear": (3.0, 0.7), "cheap": (1.0, 0.6), "worse": (2.0, 0.5), "same": (1.0, 0.6), "double": (3.0, 0.6)}
     assert compared_judges.efficient(points) == {"dear", "cheap", "same"}
     assert compared_judges.efficient(points, lower_is_better=True) == {"cheap", "same", "worse"}
+
+
+def test_the_largest_differences_are_shares_of_the_scales_width(cast: Cast) -> None:
+    """Two of three points on fluency are less than the whole width of coherence."""
+    made = scene.rated_campaign(cast)
+    runs = [
+        scene.with_verdicts(made, {"fluency": [fluency, *11 * [1.0]], "coherence": [coherence, *11 * [1.0]]}, name=name)
+        for name, fluency, coherence in (("one", 0.0, 0.0), ("two", 2.0, 1.0))
+    ]
+    rows = compared_judges.disagreements(*runs)
+    assert [(row.criterion.key, row.difference) for row in rows] == [("coherence", -1.0), ("fluency", -2.0)]
+
+
+def page_of(campaign: Campaign, rows: list[dict[str, Any]]) -> ComparisonPage:
+    """The page of stored estimates."""
+    plain = {"language": "et", "criterion": "fluency", "judge": None, "raters": None, "value": 0.5, "n_items": 40}
+    stored = Snapshot(content={"estimates": [{**plain, "low": None, "high": None, **row} for row in rows]})
+    return ComparisonPage(chosen_comparison(campaign, QueryDict("measure=accuracy")), stored)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "unit", "sd"), [(("fluency", "fluency"), "points", 0.45), (("fluency", "coherence"), "width", 0.35)]
+)
+def test_repeats_on_scales_of_several_widths_are_shares_of_them(
+    campaign: Campaign, criteria: tuple[str, str], unit: str, sd: float
+) -> None:
+    """0.3 on a width of 3 is 0.1, 0.6 on a width of 1 stays: their mean is 0.35."""
+    rows = [
+        {"asked": "audit.repeat_sd", "statistic": "repeat_sd", "judge": "cold", "criterion": criterion, "value": value}
+        for criterion, value in zip(criteria, (0.3, 0.6), strict=True)
+    ]
+    judge = next(each for each in page_of(campaign, rows).judges if each.cost.name == "cold")
+    assert judge.repeat_sd == pytest.approx(sd)
+    assert judge.repeat_sd_unit == unit
+
+
+def test_differences_and_the_headline_say_approximate_or_why_there_is_no_interval(campaign: Campaign) -> None:
+    interval = {"low": 0.2, "high": 0.8, "method": "t (approximate: 4 clusters)"}
+    accuracy = {"asked": "comparison.accuracy", "statistic": "accuracy"}
+    difference = {"asked": "comparison.accuracy_difference", "statistic": "accuracy_difference"}
+    for told, words in ((interval, "approximate"), ({"n_items": 4}, "no interval: 4 items")):
+        page = page_of(
+            campaign,
+            [
+                {**accuracy, "judge": "cold", **told},
+                {**accuracy, "judge": "warm", **told},
+                {**difference, "raters": ("warm", "cold"), "value": 0.25, **told},
+            ],
+        )
+        context = {"page": page, "choice": page.choice, "project": campaign.project, "campaign": campaign}
+        text = render_to_string("analytics/_comparison_answer.html", {**context, "snapshot": page.snapshot})
+        assert (
+            re.sub(r"<[^>]*>", " ", text).count(words) == 5
+        )  # two in the first table, two figures and a difference in the second

@@ -293,13 +293,20 @@ def _one(part: JudgedItems, seen: Floats, resampled: Floats) -> _Part:
 
 
 def _mean_of(parts: Sequence[_Part], found: Sequence[JudgedItems], by: Sequence[str], measure: str) -> _Part | None:
-    """The plain mean of the cells that have all judges and a value; of errors only on scales of one width."""
-    most = max((len(part.judges) for part in parts), default=0)
+    """The plain mean of the cells that have all judges and a value; of errors only on scales of one width.
+
+    Kappa with and without weights is not averaged: where a scale has an order, nominal ones are left out and counted.
+    """
+    everyone = {judge for part in parts for judge in part.judges}
     usable = [
         (part, items)
         for part, items in zip(parts, found, strict=True)
-        if len(part.judges) == most and np.isfinite(part.value).all()
+        if set(part.judges) == everyone and np.isfinite(part.value).all()
     ]
+    incomplete, nominal = len(parts) - len(usable), 0
+    if measure == "kappa" and any(not items.is_nominal for _part, items in usable):
+        nominal = sum(items.is_nominal for _part, items in usable)
+        usable = [(part, items) for part, items in usable if not items.is_nominal]
     widths = {float(np.ptp(items.cell.scale.values)) for _part, items in usable}
     if len(usable) < 2 or (measure == "mae" and len(widths) > 1):
         return None
@@ -318,8 +325,16 @@ def _mean_of(parts: Sequence[_Part], found: Sequence[JudgedItems], by: Sequence[
         n_scores=np.sum([part.n_scores for part, _items in usable], axis=0),
         level=None,
         reference=", ".join(rules),
-        note=f"mean of {len(usable)} cells",
+        note="; ".join([f"mean of {len(usable)} cells", *_left_out_of_mean(incomplete, nominal)]),
     )
+
+
+def _left_out_of_mean(incomplete: int, nominal: int) -> Iterator[str]:
+    """Why cells are not in a mean, with how many."""
+    if incomplete:
+        yield f"left out without a value of every judge: {incomplete}"
+    if nominal:
+        yield f"left out on nominal scales: {nominal}"
 
 
 def _of_part(part: _Part, measure: str, how: _How, *, is_whole: bool) -> Iterator[CellEstimate]:

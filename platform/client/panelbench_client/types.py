@@ -302,6 +302,7 @@ class ComparedJudge(TypedDict):
     cost_per_point: NotRequired[float | None]
     agreement: NotRequired[float | None]
     repeat_sd: NotRequired[float | None]
+    repeat_sd_unit: str
     is_efficient: bool
 
 

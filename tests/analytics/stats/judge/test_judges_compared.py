@@ -204,3 +204,52 @@ def test_intervals_cover_in_twenty_scenarios(statistic: str) -> None:
         estimate = found[0].estimate
         held.append(estimate.low is None or estimate.low <= 0 <= estimate.high)
     assert sum(held) >= 88
+
+
+class TestMeanOfCells:
+    """What the mean over cells takes, on items whose truth is known."""
+
+    @staticmethod
+    def cell(language: str, criterion: str, right: dict[str, float]) -> list[dict[str, Any]]:
+        """40 items of two points; each judge is right on the first share of each half."""
+        found: list[dict[str, Any]] = []
+        for number in range(40):
+            about = {"item": f"{language}-{number}", "cluster": f"{language}{number}", "language": language}
+            about |= {"criterion": criterion, "repeat": 1}
+            truth = number % 2
+            found.append({**about, "rater": "p", "rater_kind": "annotator", "score": truth})
+            for judge, share in right.items():
+                score = truth if number < 40 * share else 1 - truth
+                found.append({**about, "rater": judge, "rater_kind": "judge", "score": score})
+        return found
+
+    def report(self, cells: list[list[dict[str, Any]]], levels: dict[str, str]) -> list[CellEstimate]:
+        scales = {name: Scale(points=(0.0, 1.0), level=level) for name, level in levels.items()}
+        frame = pd.DataFrame([row for cell in cells for row in cell])
+        return report(frame, scales, judges=["A", "B", "C"], rules=[(list(levels), None, "exclude")], bootstrap=0)
+
+    def test_cells_of_different_judges_have_no_mean(self) -> None:
+        first = self.cell("en", "clarity", {"A": 0.5, "B": 1.0})
+        second = self.cell("et", "clarity", {"A": 0.5, "C": 0.25})
+        found = self.report([first, second], {"clarity": "ordinal"})
+        assert values(found, "accuracy", language="en") == {"A": 0.5, "B": 1.0}
+        assert values(found, "accuracy", language=None) == {}
+        assert values(found, "accuracy_difference", language=None) == {}
+
+    def test_cells_without_one_judge_are_left_out_and_counted(self) -> None:
+        everyone = {"A": 0.5, "B": 1.0, "C": 0.25}
+        cells = [self.cell(language, "clarity", everyone) for language in ("en", "et")]
+        found = self.report([*cells, self.cell("ar", "clarity", {"A": 0.0, "B": 0.0})], {"clarity": "ordinal"})
+        assert values(found, "accuracy", language=None) == everyone
+        notes = {row.estimate.note for row in found if row.cell["language"] is None}
+        assert notes == {"mean of 2 cells; left out without a value of every judge: 1"}
+
+    def test_kappas_with_and_without_weights_are_not_averaged(self) -> None:
+        everyone = {"A": 0.5, "B": 1.0, "C": 0.25}
+        ordered = [self.cell(language, "clarity", everyone) for language in ("en", "et")]
+        nominal = [self.cell("en", "kind", {"A": 1.0, "B": 0.0, "C": 0.0})]
+        found = self.report([*ordered, *nominal], {"clarity": "ordinal", "kind": "nominal"})
+        assert values(found, "kappa", language=None) == pytest.approx({"A": 0.0, "B": 1.0, "C": -0.5})
+        whole = {row.estimate.note for row in found if row.cell["language"] is None and row.judge}
+        assert "mean of 2 cells; left out on nominal scales: 1" in whole
+        assert values(found, "accuracy", language=None)["A"] == pytest.approx(2 / 3)
