@@ -84,23 +84,6 @@ def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence
     return filtered(with_additions(found, campaign, question, runs), question)
 
 
-def counted_table(found: Table) -> dict[str, int]:
-    """How many items, clusters, annotators, ratings and verdicts a table holds."""
-    rows = [ratings.Row(*row[: len(ratings.COLUMNS)]) for row in found.rows]
-    people = [row for row in rows if row.rater_kind == "annotator"]
-    return {
-        "items": len({row.item for row in rows}),
-        "clusters": len({row.cluster for row in rows}),
-        "raters": len({row.rater for row in people}),
-        "ratings": len(people),
-        "scores": sum(row.score is not None for row in people),
-        "not_applicable": sum(not row.applicable for row in people),
-        "stopped": sum(row.missing_reason is not None for row in people),
-        "judges": len({row.rater for row in rows if row.rater_kind == "judge"}),
-        "verdicts": sum(row.rater_kind == "judge" for row in rows),
-    }
-
-
 # --- cells that are computed once ------------------------------------------------------------------------------------
 Rows = list[dict[str, Any]]
 NEEDED = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import heapq
+import operator
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,8 +23,10 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, 
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
+from analytics.columns import CodedScores
 from annotation import exports as rated
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Item, Rating
+from annotation.writers.coded import CodedColumn, CodedRows
 from annotation.writers.tables import Column, Table, nested, number
 from judging import exports as judged
 from judging.models import Call, JudgeRun, Verdict
@@ -98,7 +101,7 @@ def table(
     blind_only: bool = False,
     more: Q | None = None,
 ) -> Table:
-    """The ratings table in a stable order, read as it is asked for: COLUMNS, then a column for each attribute.
+    """The ratings table in a stable order, as `CodedRows`: COLUMNS, then a column for each attribute.
 
     `runs` defaults to one run of each judge (`newest_runs`), and brings along those that they continue; `raters` names
     the annotators wanted, none of them meaning all. `blind_only` leaves out ratings by people who could see verdicts;
@@ -106,12 +109,14 @@ def table(
     """
     heads = list(newest_runs(campaign) if runs is None else runs)
     only = ratings_condition(raters, blind_only=blind_only) & (more or Q())
-    names = rated.pseudonyms(campaign.project)
-    people = rated.ratings(campaign, names=names, rationales=False, only=only)
-    judges = judged.exported_verdicts(whole_run(heads), names=rater_names(campaign, heads), rationales=False)
-    attributes = ItemAttributes(campaign.dataset)
-    found = ((*row, *attributes.of(row.item)) for row, _person, _judge in combined(campaign, people, judges))
-    return Table(f"{campaign.name} ratings", (*COLUMNS, *attributes.columns), found)
+    names = rater_names(campaign, heads)
+    with rated.consistent():
+        found = CodedScores(campaign, only=only, runs=whole_run(heads), names=names)
+        attributes = ItemAttributes(campaign.dataset)
+    own = [attributes.of(item) for item in found.item.values]
+    more_columns = [CodedColumn(found.item.codes, [row[place] for row in own]) for place in range(len(attributes.keys))]
+    rows = CodedRows([*found.columns(), *more_columns])
+    return Table(f"{campaign.name} ratings", (*COLUMNS, *attributes.columns), rows)
 
 
 def rows(
@@ -141,18 +146,60 @@ def frame(found: Table, only: Collection[str] | None = None) -> pd.DataFrame:
     """A ratings table, or ``only`` some of its columns, as a DataFrame: missing scores are NaN, a scale is JSON."""
     import pandas as pd
 
-    kinds = {"score": float, "rater_identified": bool, "applicable": bool, "repeat": int, "inclusion_prob": float}
-    if only is not None:
+    chosen = {name: place for place, name in enumerate(found.names) if only is None or name in only}
+    if isinstance(found.rows, CodedRows):
+        columns = {name: _series(found.rows.columns[place], name) for name, place in chosen.items()}
+    else:
         rows = list(found.rows)
-        places = [place for place, name in enumerate(found.names) if name in only]
-        columns = {found.names[place]: [row[place] for row in rows] for place in places}
-        return pd.DataFrame(columns).astype({name: kind for name, kind in kinds.items() if name in columns})
-    made = pd.DataFrame.from_records(cast("Any", list(found.rows)), columns=list(found.names))
-    scales = made.drop_duplicates("criterion")
-    written = {key: nested(scale) for key, scale in zip(scales["criterion"], scales["scale"], strict=True)}
-    return made.assign(scale=made["criterion"].map(written).astype(object)).astype(
-        {**kinds, "weight": float, "seconds": float, "rationale_length": int}
-    )
+        columns = {name: [row[place] for row in rows] for name, place in chosen.items()}
+        if "scale" in columns:
+            columns["scale"] = list(map(nested, columns["scale"]))
+    kinds = {"score": float, "rater_identified": bool, "applicable": bool, "repeat": int, "inclusion_prob": float}
+    kinds |= {"weight": float, "seconds": float, "rationale_length": int, "scale": object}
+    return pd.DataFrame(columns).astype({name: kind for name, kind in kinds.items() if name in columns})
+
+
+def _series(column: CodedColumn, name: str) -> Any:
+    """A column of a DataFrame: each value is converted once."""
+    import pandas as pd
+
+    values = list(map(nested, column.values)) if name == "scale" else column.values
+    return pd.Series(values, dtype=None if len(values) else object).array.take(column.codes)
+
+
+def counted_table(found: Table) -> dict[str, int]:
+    """How many items, clusters, annotators, ratings and verdicts a table holds."""
+    if isinstance(found.rows, CodedRows):
+        return _counted_columns(found, found.rows)
+    counted = [Row(*row[: len(COLUMNS)]) for row in found.rows]
+    people = [row for row in counted if row.rater_kind == "annotator"]
+    return {
+        "items": len({row.item for row in counted}),
+        "clusters": len({row.cluster for row in counted}),
+        "raters": len({row.rater for row in people}),
+        "ratings": len(people),
+        "scores": sum(row.score is not None for row in people),
+        "not_applicable": sum(not row.applicable for row in people),
+        "stopped": sum(row.missing_reason is not None for row in people),
+        "judges": len({row.rater for row in counted if row.rater_kind == "judge"}),
+        "verdicts": sum(row.rater_kind == "judge" for row in counted),
+    }
+
+
+def _counted_columns(found: Table, coded: CodedRows) -> dict[str, int]:
+    place = {name: number for number, name in enumerate(found.names)}
+    people, judges = (coded.where({place["rater_kind"]: kind.__eq__}) for kind in ("annotator", "judge"))
+    return {
+        "items": len(coded.values(place["item"])),
+        "clusters": len(coded.values(place["cluster"])),
+        "raters": len(people.values(place["rater"])),
+        "ratings": len(people),
+        "scores": len(people.where({place["score"]: lambda score: score is not None})),
+        "not_applicable": len(people.where({place["applicable"]: operator.not_})),
+        "stopped": len(people.where({place["missing_reason"]: lambda reason: reason is not None})),
+        "judges": len(judges.values(place["rater"])),
+        "verdicts": len(judges),
+    }
 
 
 def combined(

@@ -208,7 +208,7 @@ def _computed(
     started = perf_counter()
     chosen = list(ratings.newest_runs(campaign))
     found = ratings.table(campaign=campaign, runs=chosen, raters=settings.raters, blind_only=settings.blind_only)
-    table = replace(found, rows=list(found.rows))
+    table = found.settled()
     store = CellStore(campaign, settings.digest, code_version())
     content = measured_content(
         ratings.frame(table, NEEDED), settings, scales=ratings.scales(campaign), store=store, progress=progress
@@ -232,14 +232,14 @@ def _answered(
     started = perf_counter()
     chosen = chosen_runs(campaign, question)
     found = cells.question_table(campaign, question, chosen)
-    table = replace(found, rows=list(found.rows))
+    table = found.settled()
     store = CellStore(campaign, question.digest, code_version())
     content = cells.measured_cells(table, question, scales=ratings.scales(campaign), store=store, progress=progress)
     store.forget_others()
     content |= {
         "question": question.as_json,
         "query": question.query,
-        "counts": cells.counted_table(table),
+        "counts": ratings.counted_table(table),
         "left_out": exclusions.excluded_scores(campaign, question),
         "ties": exclusions.tied_modes(table, question) if question.wanted(OF_JUDGES) else {},
         "judges": _judges(campaign, chosen),
@@ -268,9 +268,9 @@ def _decided(
     started = perf_counter()
     chosen = list(ratings.newest_runs(campaign))
     found = ratings.table(campaign=campaign, runs=chosen, blind_only=settings.blind_only)
-    table = replace(found, rows=list(found.rows))
+    table = found.settled()
     content = evidence.decided_cells(campaign, table, chosen, settings, progress)
-    content |= {"counts": cells.counted_table(table), "judges": _judges(campaign, chosen)}
+    content |= {"counts": ratings.counted_table(table), "judges": _judges(campaign, chosen)}
     fields = {
         "content": content | {"not_blind": ratings.not_blind(campaign)},
         "inputs_digest": _digest(tables.pieces(table, "csv")),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import StringIO
 from itertools import chain, islice
@@ -21,6 +21,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import orjson
 
 from annotation.readers import ABSENT, ADDED, FORMULA_STARTS, MARKS_COLUMN, FormatError, Problem
+from annotation.writers.coded import CodedColumn, CodedRows, combined_codes, joined_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -45,7 +46,8 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. ``rows``: tuples in the order of ``columns``, None for a missing value; iterable only once."""
+    """A table. ``rows``: tuples in the order of ``columns``, None for a missing value; iterable only once, unless they
+    are `CodedRows`."""
 
     name: str
     columns: tuple[Column, ...]
@@ -54,6 +56,10 @@ class Table:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    def settled(self) -> Table:
+        """The same table with rows that can be read again."""
+        return self if isinstance(self.rows, CodedRows) else replace(self, rows=list(self.rows))
 
     def batches(self) -> Iterator[list[Cells]]:
         """The rows in batches of at most ``BATCH``."""
@@ -93,6 +99,10 @@ def comma_separated(table: Table) -> Iterator[bytes]:
     page = StringIO()
     writer = csv.writer(page, lineterminator="\r\n")
     writer.writerow([*table.names, MARKS_COLUMN])
+    if isinstance(table.rows, CodedRows) and len(table.rows):
+        yield _emptied(page)
+        yield from joined_lines([*_written_columns(table.columns, table.rows)], "\r\n")
+        return
     for batch in table.batches():
         writer.writerows(_lines(table.columns, batch))
         yield _emptied(page)
@@ -112,6 +122,20 @@ def _lines(columns: tuple[Column, ...], batch: list[Cells]) -> Iterator[tuple[An
     written = [_cells(column, values, marks) for column, values in zip(columns, zip(*batch, strict=True), strict=True)]
     texts = [" ".join(marks[place]) if place in marks else "" for place in range(len(batch))]
     return zip(*written, texts, strict=True)
+
+
+def _written_columns(columns: tuple[Column, ...], rows: CodedRows) -> Iterator[CodedColumn]:
+    """Coded columns as their cells, then the marks."""
+    marks = CodedColumn(rows.columns[0].codes, [""] * len(rows.columns[0].values))
+    for column, coded in zip(columns, rows.columns, strict=True):
+        marked: dict[int, list[str]] = {}
+        yield CodedColumn(coded.codes, _cells(column, coded.values, marked))
+        if marked:
+            own = [" ".join(marked.get(place, ())) for place in range(len(coded.values))]
+            codes, pairs = combined_codes(marks.codes, coded.codes, len(own))
+            texts = [" ".join(filter(None, (marks.values[first], own[second]))) for first, second in pairs]
+            marks = CodedColumn(codes, texts).distinct()
+    yield marks.distinct()
 
 
 def _cells(column: Column, values: Cells, marks: dict[int, list[str]]) -> Cells:

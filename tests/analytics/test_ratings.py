@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from django.utils import timezone
 
 from analytics import ratings
+from annotation import exports as rated
 from annotation.desk import service
 from annotation.desk.service import Answer
-from annotation.models import Annotation, Campaign, Rating, Selection
-from judging.models import Call, JudgeRun
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Item, Rating, Selection
+from annotation.writers.coded import CodedColumn, CodedRows
+from annotation.writers.tables import Column, Table, pieces
+from judging import exports as judged
+from judging.models import Call, JudgeRun, Verdict
 from tests import make
 from tests.analytics import scene
 from tests.annotation import scene as panel_scene
@@ -133,3 +141,49 @@ def test_a_long_scale_is_spelt_out(cast: Cast) -> None:
     version = make.rubric(cast.kassa, long)
     scale = ratings.scale(version.criteria.get())
     assert (scale.q, scale.points[:3], scale.level) == (21, (0.0, 5.0, 10.0), "interval")
+
+
+def test_coded_columns_are_the_rows_of_the_exports(cast: Cast) -> None:
+    """Against the rows that the exports read one by one: text that looks like a formula, N/A, repeats, selections."""
+    campaign = scene.rated_campaign(cast)
+    Item.objects.filter(ordinal=3).update(external_id="=1+1", scenario="", generator="", attributes={"task": "@a, b"})
+    Item.objects.filter(ordinal=5).update(attributes={"task": 'say "no"', "n": [1, 2]}, external_id="a\nb")
+    Annotator.objects.filter(pseudonym="noor").update(pseudonym="-noor", identified=False)
+    Annotation.objects.filter(item__ordinal=2).update(seconds=2.25, blind=False)
+    Rating.objects.filter(annotation__item__ordinal=4).update(status="na", score=None, rationale="not about this")
+    first = scene.with_verdicts(campaign, {"fluency": ["refused", 1.5, 9, 3, *8 * [1]]})
+    Verdict.objects.create(run=first, item=campaign.dataset.items.all()[0], criterion_id=_fluency(campaign), repeat=2,
+                           status="ok", applicable=False)  # fmt: skip
+    scene.with_verdicts(campaign, name="mari")
+    heads = list(ratings.newest_runs(campaign))
+    for blind_only in (False, True):
+        only = ratings.ratings_condition((), blind_only=blind_only)
+        people = rated.ratings(campaign, names=rated.pseudonyms(campaign.project), rationales=False, only=only)
+        judges = judged.exported_verdicts(heads, names=ratings.rater_names(campaign, heads), rationales=False)
+        attributes = ratings.ItemAttributes(campaign.dataset)
+        rows = [(*row, *attributes.of(row.item)) for row, *_rest in ratings.combined(campaign, people, judges)]
+        coded = ratings.table(campaign=campaign, blind_only=blind_only)
+        assert list(coded.rows) == rows
+        written = b"".join(pieces(coded, "csv"))
+        assert written == b"".join(pieces(replace(coded, rows=rows), "csv"))
+        assert b"'=1+1" in written and b"'item" in written and b"'-noor" in written
+    nobody = ratings.table(campaign=campaign, runs=[], raters=["nobody"])
+    assert list(nobody.rows) == [] and b"".join(pieces(nobody, "csv")).count(b"\n") == 1
+
+
+def _fluency(campaign: Campaign) -> int:
+    return Criterion.objects.get(rubric_version=campaign.rubric_version, key="fluency").pk
+
+
+@pytest.mark.parametrize("size", [3, 700])
+def test_csv_of_coded_columns_is_that_of_rows(size: int) -> None:
+    rng = random.Random(size)
+    values = ["", None, "=a", "+ b", "a,b", 'q"', "line\nbreak", "@", " x ", *(f"v{number}" for number in range(size))]
+    columns = (*(Column(f"k{place}", optional=place == 1) for place in range(6)), Column("n", "number"))
+    shared = [rng.randrange(len(values)) for _row in range(500)]
+    codes = [shared, shared, *([rng.randrange(len(values)) for _row in range(500)] for _column in range(4))]
+    coded = [CodedColumn(np.array(shared if each is shared else each), values) for each in codes]
+    coded[1] = coded[1]._replace(codes=coded[0].codes)
+    coded.append(CodedColumn(np.array([row % 3 for row in range(500)]), [1.0, None, 0.25]))
+    table = Table("t", columns, CodedRows(coded))
+    assert b"".join(pieces(table, "csv")) == b"".join(pieces(replace(table, rows=list(table.rows)), "csv"))

@@ -1,0 +1,204 @@
+"""Ratings and verdicts of a campaign as coded columns, read as numbers and put in order without a loop over them.
+
+A rating is read as five numbers, a verdict as eight; names, scales, panels and probabilities come from the small tables
+that these refer to. Rows have the order and the values of `ratings.combined`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.db.models import Case, IntegerField, Q, Value, When
+from django.db.models.functions import Length
+
+from annotation.bulk import read_numbers
+from annotation.exports import SelectionsByDuty, dataset_versions, on_scales, pseudonyms
+from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating
+from annotation.writers.coded import CodedColumn, combined_codes
+from judging.models import JudgeRun, Verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = dict[str, NDArray[Any]]
+
+STATUSES = tuple(dict.fromkeys([*Rating.Status.values, *Verdict.Status.values]))
+WITHOUT_REASON = ("scored", "ok", "na")
+"""Statuses of a score, and of a criterion that is not applicable: `missing_reason` names every other status."""
+
+
+class _Source(NamedTuple):
+    """What all ratings of an annotation, or all verdicts of a run, share."""
+
+    rater: str
+    kind: str
+    identified: bool
+    panel: str | None
+    probability: float
+    blind: bool | None
+    rubric_version: int
+    duty: str | None
+    seconds: float | None
+
+
+class CodedScores:
+    """The scores of a campaign's annotators (those that ``only`` lets through) and of some judge runs.
+
+    ``names``: the judges' by run.
+    """
+
+    def __init__(self, campaign: Campaign, *, only: Q, runs: Collection[JudgeRun], names: Mapping[int, str]) -> None:
+        self._campaign, self._runs, self._names = campaign, sorted(runs, key=lambda run: run.pk), names
+        read = ("pk", "external_id", "language", "generator", "scenario", "dataset")
+        self._items = list(Item.objects.of(campaign.dataset).values_list(*read))
+        versions = {campaign.rubric_version_id, *(run.rubric_version_id for run in runs)}
+        self._criteria = on_scales(versions)
+        self._annotations = self._read_annotations()
+        self._order(self._people(only), self._judges())
+        self._sources = [*self._annotated(), *self._judged()]
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+    def _read_annotations(self) -> Numbers:
+        """The annotations that count, by primary key."""
+        here = Annotation.objects.filter(campaign=self._campaign, superseded_at=None)
+        rows = here.values_list("pk", "item", "annotator", "assignment__duty", "seconds", "blind")
+        found = read_numbers(rows, id=int, item=int, person=int, duty=int, seconds=float, blind=bool)
+        order = found["id"].argsort()
+        return {name: values[order] for name, values in found.items()}
+
+    def _people(self, only: Q) -> Numbers:
+        rows = Rating.objects.filter(only, annotation__campaign=self._campaign, annotation__superseded_at=None)
+        read = rows.values_list("annotation", "criterion", _status(Rating), "score", Length("rationale"))
+        found = read_numbers(read, annotation=int, criterion=int, status=int, score=float, written=int)
+        known = self._annotations["id"]
+        source = known.searchsorted(found["annotation"])
+        if not (is_there := _at(known, source) == found["annotation"]).all():  # on SQLite one came or went meanwhile
+            source, found = source[is_there], {name: values[is_there] for name, values in found.items()}
+        return {**found, "source": source, "item": self._annotations["item"][source], "repeat": source * 0}
+
+    def _judges(self) -> Numbers:
+        import numpy as np
+
+        keys = [run.pk for run in self._runs]
+        rows = Verdict.objects.filter(run__in=keys)
+        read = ("run", "item", "criterion", "repeat", _status(Verdict), "score", "applicable", Length("rationale"))
+        kinds: Any = dict.fromkeys(("run", "item", "criterion", "repeat", "status"), int) | {"score": float}
+        found = read_numbers(rows.values_list(*read), **kinds, applicable=bool, written=int)
+        is_na = (found["status"] == STATUSES.index("ok")) & (found["applicable"] == 0)
+        found["status"][is_na] = STATUSES.index("na")
+        source = np.array(keys, dtype=np.int64).searchsorted(found["run"]) + len(self._annotations["id"])
+        # Repeats count from 0 in files, as our importer reads them.
+        return {**found, "source": source, "repeat": found["repeat"] - 1}
+
+    def _order(self, people: Numbers, judges: Numbers) -> None:
+        """By item and criterion; people first, by annotation; then judges, by run and repeat."""
+        import numpy as np
+
+        every = {name: np.concatenate([people[name], judges[name]]) for name in people if name in judges}
+        keys = self._campaign.rubric_version.criteria.order_by("position").values_list("key", flat=True)
+        positions = {key: place for place, key in enumerate(keys)}
+        places = np.array([positions[scale.key] for scale in self._criteria.values()], dtype=np.int64)
+        item = _places([item[0] for item in self._items], every["item"])
+        criterion = _places([*self._criteria], every["criterion"])
+        key = item * max(len(positions), 1) + (places[criterion] if len(places) else criterion)
+        key = key * (len(self._annotations["id"]) + len(self._runs) + 1) + every["source"]
+        order = np.lexsort((every["repeat"], key)) if every["repeat"].any() else key.argsort(kind="stable")
+        self._item, self._criterion = item[order], criterion[order]
+        names = ("source", "status", "score", "repeat", "written")
+        self._source, self._status, self._score, self._repeat, self._written = (every[name][order] for name in names)
+
+    # --- what rows share ---------------------------------------------------------------------------------------------
+    def _annotated(self) -> Iterator[_Source]:
+        campaign, found = self._campaign, self._annotations
+        names, version = pseudonyms(campaign.project), campaign.rubric_version.number
+        identified = dict(Annotator.objects.filter(project=campaign.project_id).values_list("pk", "identified"))
+        rows = Duty.objects.filter(campaign=campaign).values_list("pk", "name", "panel__name")
+        duties = {pk: (name or None, panel or None) for pk, name, panel in rows}
+        drawn = SelectionsByDuty(duties)
+        columns = (found[name].tolist() for name in ("item", "person", "duty", "seconds", "blind"))
+        for item, person, duty, seconds, blind in zip(*columns, strict=True):
+            name, panel = duties.get(duty, (None, None))
+            probability = drawn.of(None if duty < 0 else duty, item).probability
+            yield _Source(
+                names[person], "annotator", identified[person], panel, probability, _BLIND[blind], version, name,
+                None if seconds != seconds else seconds,
+            )  # fmt: skip
+
+    def _judged(self) -> Iterator[_Source]:
+        chosen = JudgeRun.objects.filter(pk__in=[run.pk for run in self._runs])
+        versions = dict(chosen.values_list("pk", "rubric_version__number"))
+        for run in self._runs:
+            yield _Source(self._names[run.pk], "judge", True, None, 1.0, None, versions[run.pk], None, None)
+
+    # --- columns -----------------------------------------------------------------------------------------------------
+    @property
+    def item(self) -> CodedColumn:
+        return CodedColumn(self._item, [external for _pk, external, *_more in self._items])
+
+    def columns(self) -> Iterator[CodedColumn]:
+        """The columns of a ratings table in its order (`ratings.Row`)."""
+        _pks, externals, languages, generators, scenarios, datasets = list(zip(*self._items, strict=True)) or [()] * 6
+        studies = dataset_versions(Dataset.objects.parts_of(self._campaign.dataset))
+        scales = list(self._criteria.values())
+        of = {name: self._of_source(place) for place, name in enumerate(_Source._fields)}
+        codes, values = _distinct_numbers(self._score)
+        scores = CodedColumn(codes, [None if value != value else value for value in values])
+        of_criterion, pairs = combined_codes(self._criterion, codes, len(values))
+        labels = [scales[criterion].labels.get(scores.values[score], "") for criterion, score in pairs]
+        yield self.item
+        yield self._of_item([scenario or item for scenario, item in zip(scenarios, externals, strict=True)])
+        yield CodedColumn(self._criterion, [scale.key for scale in scales])
+        yield from (of["rater"], of["kind"], of["identified"], of["panel"])
+        yield from (self._of_item(languages), self._of_item([generator or None for generator in generators]), scores)
+        yield CodedColumn(self._status, [status != "na" for status in STATUSES])
+        yield CodedColumn(self._status, [None if status in WITHOUT_REASON else status for status in STATUSES])
+        yield CodedColumn(*_distinct_numbers(self._repeat))
+        yield of["probability"]
+        yield of["probability"]._replace(values=[1 / value for value in of["probability"].values])
+        yield of["blind"]
+        yield CodedColumn(self._criterion, [scale.level for scale in scales])
+        yield CodedColumn(self._criterion, [scale.scale for scale in scales])
+        yield CodedColumn(of_criterion, labels)
+        yield self._of_item([scenario or None for scenario in scenarios])
+        yield from (self._of_item([studies[dataset][place] for dataset in datasets]) for place in (0, 1))
+        yield from (of["rubric_version"], of["duty"], of["seconds"])
+        yield CodedColumn(*_distinct_numbers(self._written))
+
+    def _of_item(self, values: Sequence[Any]) -> CodedColumn:
+        return CodedColumn(self._item, values)
+
+    def _of_source(self, place: int) -> CodedColumn:
+        return CodedColumn(self._source, [source[place] for source in self._sources]).distinct()
+
+
+_BLIND = {-1: None, 0: False, 1: True}
+
+
+def _status(model: Any) -> Case:
+    """The place of a row's status in `STATUSES`."""
+    cases = [When(status=status, then=Value(STATUSES.index(status))) for status in model.Status.values]
+    return Case(*cases, output_field=IntegerField())
+
+
+def _places(keys: Sequence[int], wanted: NDArray[Any]) -> NDArray[np.intp]:
+    """(M,) where each wanted key stands among the keys."""
+    import numpy as np
+
+    every = np.array(keys, dtype=np.int64)
+    order = every.argsort()
+    return order[every[order].searchsorted(wanted)] if len(keys) else wanted
+
+
+def _at(values: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+    """The values at places of which the last may be one too far."""
+    return values[places.clip(max=len(values) - 1)] if len(values) else places * 0 - 1
+
+
+def _distinct_numbers(numbers: NDArray[Any]) -> tuple[NDArray[np.intp], list[Any]]:
+    """The codes and the values of a column of numbers, sorted; NaN is one value."""
+    import numpy as np
+
+    values, codes = np.unique(numbers, return_inverse=True)
+    return codes, values.tolist()
