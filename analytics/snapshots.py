@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from time import perf_counter, sleep
@@ -162,10 +162,34 @@ def _settled(campaign: Campaign) -> str:
 
 
 def newest(campaigns_wanted: Iterable[Campaign]) -> dict[int, Snapshot]:
-    """By campaign, its newest snapshot over all raters; one query."""
-    ours = Snapshot.objects.filter(campaign=OuterRef("campaign"), **_identity(DEFAULT_SETTINGS))
-    snapshots = Snapshot.objects.filter(campaign__in=campaigns_wanted, pk=Subquery(ours.values("pk")[:1]))
-    return {each.campaign_id: each for each in snapshots}
+    """By campaign, its snapshot over all raters as `current_snapshot` has it.
+
+    Three queries, and some for each campaign that has several snapshots and has changed since somebody asked.
+    """
+    stored: dict[int, list[tuple[int, str]]] = {}
+    ours = Snapshot.objects.filter(campaign__in=campaigns_wanted, **_identity(DEFAULT_SETTINGS))
+    for campaign, pk, revision in ours.values_list("campaign", "pk", "revision"):
+        stored.setdefault(campaign, []).append((pk, revision))
+    current = _revisions([campaign for campaign, rows in stored.items() if len(rows) > 1])
+    chosen = [
+        next((pk for pk, revision in rows if revision == current.get(campaign)), rows[0][0])
+        for campaign, rows in stored.items()
+    ]
+    return {each.campaign_id: each for each in Snapshot.objects.filter(pk__in=chosen)}
+
+
+def _revisions(campaign_pks: Collection[int]) -> dict[int, str]:
+    """The revision of each campaign; kept until what it is made of changes."""
+    if not campaign_pks:
+        return {}
+    found = Campaign.objects.filter(pk__in=campaign_pks).select_related("dataset").annotate(mark=Concat(*_marks()))
+    marks = {each: f"{each.dataset_id} {each.mark} {code_version()}" for each in found}
+    names = {f"numbers-revision:{each.pk}:{_digest([mark.encode()])}": each for each, mark in marks.items()}
+    kept = caches["content"].get_many(list(names))
+    new = {name: snapshot_revision(campaign) for name, campaign in names.items() if name not in kept}
+    if new:
+        caches["content"].set_many(new, ratings.KEPT_SECONDS)
+    return {campaign.pk: (kept | new)[name] for name, campaign in names.items()}
 
 
 def of_numbers_page(campaign: Campaign) -> QuerySet[Snapshot]:

@@ -7,13 +7,18 @@ busy; memory is what the process held at most. With ``PANELBENCH_SHARED`` also H
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import random
+import statistics
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from threading import Barrier
 from time import perf_counter
 from typing import Any
 
@@ -226,6 +231,77 @@ def _processor() -> float:
 def _row(what: str, taken: list[float], most: str, note: str) -> str:
     wall, processor, memory = taken
     return f"| {what} | {wall:.2f} | {processor:.2f} | {memory:,.0f} | {most} | {note} |"
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------
+PAGES = (
+    "",
+    "numbers/{0}/",
+    "numbers/{0}/explore/",
+    "numbers/{0}/agreement/",
+    "numbers/{0}/items/",
+    "numbers/{0}/judges/",
+)
+CLIENTS, EACH, MOST_SECONDS = 8, 40, 30.0
+
+
+def _pages(campaign: Any) -> Iterator[str]:
+    """Every page with its figures stored, asked for by one client, then by several at once without a pause."""
+    from accounts.models import User
+    from bench.scene import session_key
+
+    lead = User.objects.get()
+    session = session_key(lead)
+    with server.serving() as port:
+        for page in PAGES:
+            path = f"/p/{campaign.project.slug}/{page.format(campaign.pk)}"
+            _compute_all(port, session, path)
+            alone, size, packed = _asked(port, session, path, EACH)
+            start = Barrier(CLIENTS)
+            with ThreadPoolExecutor(CLIENTS) as pool:
+                every = list(pool.map(lambda _client: _asked(port, session, path, EACH, start)[0], range(CLIENTS)))  # noqa: B023
+            together = [seconds for one in every for seconds in one]
+            yield (
+                f"| {path} | {1000 * statistics.median(alone):.0f} | {_p95(alone):.0f} | {_p95(together):.0f} | 50 "
+                f"| {packed / 1000:.0f} | 200 | {size / 1000:.0f} |"
+            )
+
+
+def _compute_all(port: int, session: str, path: str) -> None:
+    """Ask for a page, and compute what it has asked for, until it asks for nothing more."""
+    from analytics import computing
+    from analytics.models import Computation
+
+    for _turn in range(3):
+        _asked(port, session, path, 1)
+        for computation in Computation.objects.all():
+            computing.carry_out_computation(computation_pk=computation.pk)
+
+
+def _asked(
+    port: int, session: str, path: str, times: int, start: Barrier | None = None
+) -> tuple[list[float], int, int]:
+    """The seconds of each request on one kept connection, and the page's bytes, plain and compressed."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
+    headers = {"Cookie": f"sessionid={session}", "Accept-Encoding": "gzip", "Accept": "text/html"}
+    taken: list[float] = []
+    if start:
+        start.wait()
+    deadline = perf_counter() + MOST_SECONDS
+    while len(taken) < times and perf_counter() < deadline:
+        started = perf_counter()
+        connection.request("GET", path, headers=headers)
+        reply = connection.getresponse()
+        body = reply.read()
+        taken.append(perf_counter() - started)
+        if reply.status != 200:
+            raise RuntimeError(f"{path}: {reply.status}")
+    plain = gzip.decompress(body) if reply.headers.get("Content-Encoding") == "gzip" else body
+    return taken, len(plain), len(body) if plain is not body else len(gzip.compress(body, 6))
+
+
+def _p95(seconds: list[float]) -> float:
+    return 1000 * statistics.quantiles(seconds, n=20)[-1]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from analytics.models import Snapshot, StoredCell
 from analytics.questions import NumbersQuestion, Settings
 from annotation.models import Annotation, Campaign
 from annotation.writers import tables
-from judging.models import Verdict
+from judging.models import JudgeRun, Verdict
 from tests import make
 from tests.analytics import scene
 from tests.cast import Cast
@@ -147,6 +147,17 @@ class TestFreshness:
             row = Annotation.objects.first()
             Annotation.objects.filter(pk=row.pk).update(superseded_at=row.submitted_at)
         assert snapshots.current_snapshot(campaign=campaign)[1]
+
+    def test_the_list_of_campaigns_shows_the_figures_of_a_state_that_came_back(self, campaign: Campaign) -> None:
+        """A run that is taken back, a late worker: the snapshot that was stored last is not the current one."""
+        before = snapshots.snapshot(campaign=campaign)
+        later = scene.with_verdicts(campaign, {"fluency": 12 * [3]})
+        after = snapshots.snapshot(campaign=campaign)
+        assert snapshots.newest([campaign]) == {campaign.pk: after} != {campaign.pk: before}
+        Verdict.objects.filter(run=later).delete()
+        JudgeRun.objects.filter(pk=later.pk).update(state=JudgeRun.State.CANCELLED)
+        assert snapshots.current_snapshot(campaign=campaign) == (before, False)
+        assert snapshots.newest([campaign]) == {campaign.pk: before}
 
     def test_a_snapshot_of_older_code_is_none(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
         snapshots.snapshot(campaign=campaign)
