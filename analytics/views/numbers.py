@@ -146,6 +146,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
         "state": state,
         "addresses": _addresses(found, raters),
         "failed": failed,
+        "figures_key": _figures_key(snapshot, request.GET) if snapshot else "",
     }
     response = render(request, "analytics/campaign_numbers.html", {**context, **told})
     if _seen(request) and not _seen(request).startswith(f"{number}-"):
@@ -196,6 +197,12 @@ def _addresses(campaign: Campaign, raters: Raters) -> dict[str, str]:
         "campaign": reverse("campaign", args=here),
         "item_list": "?".join(filter(None, (reverse("numbers_items", args=here), raters.items_query))),
     }
+
+
+def _figures_key(snapshot: Snapshot, query: QueryDict) -> str:
+    """Changes with everything that the figures of the page depend on: they are rendered once."""
+    asked = sorted((name, value) for name, values in query.lists() if name != "seen" for value in values)
+    return f"{snapshot.pk} {snapshot.created_at.timestamp()} {get_language()} {urlencode(asked)}"
 
 
 def _seen(request: HttpRequest) -> str:
