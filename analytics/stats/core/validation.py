@@ -86,7 +86,8 @@ def ratings_table(
     rows, repeated = _without_repeated_rows(rows, problems)
     if problems:
         raise TableError(sorted(problems, key=lambda problem: -1 if problem.row is None else problem.row))
-    rows["first_repeat"] = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"].transform("min")
+    same = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"]
+    rows["first_repeat"] = rows["repeat"] if rows["repeat"].nunique() < 2 else same.transform("min")
     return RatingsTable(_in_order(rows), scored, (*read, *notes, *repeated, *_about_judges(rows, scored)))
 
 
@@ -147,18 +148,23 @@ def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataF
     return rows.reset_index(drop=True), [*problems, *more, *still_more, *_probabilities(frame)]
 
 
-def _text(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Names as text, whole numbers without .0, nothing (code -1) where there is none; each name is spelt once."""
+def _text(column: pd.Series[Any], nothing: str | None = "") -> pd.Series[Any]:
+    """Names as text, whole numbers without .0, ``nothing`` where there is none (code -1); each name is spelt once."""
     import pandas as pd
 
     codes, names = pd.factorize(column)
     spelt = [spelled(float(name)) if column.dtype.kind == "f" else str(name).strip() for name in names]
-    return pd.Series(np.array([*spelt, ""], dtype=object)[codes], index=column.index, dtype=object)
+    texts = np.array([*(text or nothing for text in spelt), nothing], dtype=object)
+    return pd.Series(texts[codes], index=column.index, dtype=object)
+
+
+def _kind(column: pd.Series[Any]) -> str:
+    """The kind of a column of numpy's numbers or bools, which need not be read as text; "O" for any other."""
+    return column.dtype.kind if isinstance(column.dtype, np.dtype) else "O"
 
 
 def _text_or_none(column: pd.Series[Any]) -> pd.Series[Any]:
-    text = _text(column)
-    return text.where(text != "", None)
+    return _text(column, nothing=None)
 
 
 def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:
@@ -190,9 +196,12 @@ def _rater_kinds(
 
 def _applicable(frame: pd.DataFrame) -> tuple[NDArray[np.bool_], list[TableProblem]]:
     """False where the rater decided N/A: said by the ``applicable`` column or by the score "N/A"."""
-    is_na = frame["score"].isin(NOT_APPLICABLE).to_numpy()
+    may_say = _kind(frame["score"]) not in "biuf"
+    is_na = frame["score"].isin(NOT_APPLICABLE).to_numpy() if may_say else np.zeros(len(frame), dtype=bool)
     if "applicable" not in frame:
         return ~is_na, []
+    if _kind(frame["applicable"]) == "b":
+        return frame["applicable"].to_numpy() & ~is_na, []
     words = _text(frame["applicable"]).str.lower()
     wrong = ~words.isin([*TRUE_WORDS, *FALSE_WORDS, ""]).to_numpy()
     problems = [
@@ -207,6 +216,8 @@ def _repeats(frame: pd.DataFrame) -> tuple[NDArray[np.int64], list[TableProblem]
 
     if "repeat" not in frame:
         return np.zeros(len(frame), dtype=np.int64), []
+    if _kind(frame["repeat"]) == "i" and (abs(frame["repeat"]) < MOST_REPEATS).all():
+        return frame["repeat"].to_numpy(dtype=np.int64), []
     numbers = pd.to_numeric(frame["repeat"].replace("", 0), errors="coerce").to_numpy(dtype=np.float64)
     wrong = ~((numbers == np.floor(numbers)) & (abs(numbers) < MOST_REPEATS))
     problems = [TableProblem(int(row), "repeat is not a whole number") for row in wrong.nonzero()[0]]
@@ -218,7 +229,8 @@ def _probabilities(frame: pd.DataFrame) -> list[TableProblem]:
 
     if "inclusion_prob" not in frame:
         return []
-    is_filled = (_text(frame["inclusion_prob"]) != "").to_numpy()
+    is_number = _kind(frame["inclusion_prob"]) == "f"
+    is_filled = (frame["inclusion_prob"].notna() if is_number else _text(frame["inclusion_prob"]) != "").to_numpy()
     numbers = pd.to_numeric(frame["inclusion_prob"], errors="coerce").to_numpy(dtype=np.float64)
     wrong = is_filled & ~((numbers > 0) & (numbers <= 1))
     return [TableProblem(int(row), "inclusion_prob is not in (0, 1]") for row in wrong.nonzero()[0]]
@@ -456,13 +468,20 @@ def _without_repeated_rows(rows: pd.DataFrame, problems: list[TableProblem]) -> 
 
 def _contradictions(rows: pd.DataFrame) -> list[TableProblem]:
     """An item belongs to one cluster, a rater is of one kind."""
+    import pandas as pd
+
     problems = []
     for owner, column, noun in (("item_key", "cluster", "item"), ("rater", "rater_kind", "rater")):
-        first = rows.groupby(owner, sort=False)[column].transform("first")
-        wrong = (rows[column] != first).to_numpy()
+        owners, values = (pd.factorize(rows[name])[0] for name in (owner, column))
+        first = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.intp)
+        first[owners[::-1]] = np.arange(len(rows))[::-1]  # of several rows the first is written last
+        place = first[owners]
+        wrong = values != values[place]
         problems += [
             TableProblem(int(row), f"{column} {here!r} contradicts {before!r} given earlier for the same {noun}")
-            for row, here, before in zip(rows["row"][wrong], rows[column][wrong], first[wrong], strict=True)
+            for row, here, before in zip(
+                rows["row"][wrong], rows[column][wrong], rows[column].to_numpy()[place[wrong]], strict=True
+            )
         ]
     return problems
 
@@ -477,6 +496,8 @@ def _contradicting_probabilities(rows: pd.DataFrame) -> list[TableProblem]:
     if "inclusion_prob" not in rows:
         return []
     stated = pd.to_numeric(rows["inclusion_prob"], errors="coerce")
+    if stated.nunique() < 2:
+        return []
     draw = ["item_key", "criterion", *(["panel"] if "panel" in rows else [])]
     judge = rows["rater"].where(rows["rater_kind"].isin(JUDGE_KINDS), "")
     first = stated.groupby([*(rows[column] for column in draw), judge], sort=False, dropna=False).transform("first")
