@@ -2,7 +2,9 @@
 
 PostgreSQL; 11,500 answers of 7 generators to 35 kinds of tasks, 68 criteria of which 16 fit a task, 490,000 ratings by
 50 people, 180,000 verdicts of one judge; once. Wall and processor seconds stand side by side, as the machine may be
-busy; memory is what the process held at most. With ``PANELBENCH_SHARED`` also HANNA's stories with 20 judge columns.
+busy; memory is what the process held at most. Then the pages of this campaign, their figures stored, through the web
+server as `panelbench up` starts it: one client on a kept connection, then eight without a pause. With
+``PANELBENCH_SHARED`` also HANNA's stories with 20 judge columns.
 """
 
 from __future__ import annotations
@@ -34,8 +36,10 @@ def measure_large_numbers() -> None:
     with server.database("postgresql"):
         campaign = _campaign()
         rows = [_shown(row) for part in (_hanna(), _figures(campaign)) for row in part]
+        pages = [_shown(row) for row in _pages(campaign)]
     if "--keep" in sys.argv:
-        RESULTS.write_text("\n".join(["# Numbers of a large campaign", "", HEAD, *rows, ""]))
+        parts = ["# Numbers of a large campaign", "", HEAD, *rows, "", "## Pages", "", PAGE_HEAD, *pages, ""]
+        RESULTS.write_text("\n".join(parts))
 
 
 def _shown(row: str) -> str:
@@ -234,6 +238,11 @@ def _row(what: str, taken: list[float], most: str, note: str) -> str:
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
+PAGE_HEAD = (
+    "| page | alone p50, ms | alone p95, ms | 8 clients p95, ms | of at most | compressed, kB | of at most | plain, kB "
+    "|\n"
+    "|---|---|---|---|---|---|---|---|"
+)
 PAGES = (
     "",
     "numbers/{0}/",
