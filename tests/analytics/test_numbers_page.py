@@ -386,7 +386,7 @@ class TestList:
                 rubric_version=campaign.rubric_version,
             )
         client = cast.client("boris")
-        with django_assert_num_queries(7):
+        with django_assert_num_queries(8):
             page = client.get("/p/kassa/numbers/").content.decode()
         assert page.count("Not computed yet.") == 2
         assert re.search(r"<dd>0\.\d\d</dd>", page)
