@@ -470,7 +470,7 @@ def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -
 def _part_of(document: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
     """A document with at most `MOST_ROWS` of its estimates."""
     given = request.GET.get("from", "")
-    start, rows = int(given) if given.isdecimal() else 0, document["estimates"]
+    start, rows = int(given[:18]) if given.isdecimal() else 0, document["estimates"]
     end = start + MOST_ROWS
     query = urlencode([*((name, text) for name, text in _pairs(request) if name != "from"), ("from", str(end))])
     following = f"{request.path}?{query}" if end < len(rows) else None

@@ -60,7 +60,10 @@ def rows_of(client: Client, campaign: Campaign, part: str, query: str = "") -> l
     """The figures of a section by its own JSON link."""
     page = opened(client, campaign, part, query).content.decode()
     link = html.unescape(re.findall(r'href="([^"]*cells\.json[^"]*)"', page)[0])
-    found: list[dict[str, Any]] = client.get(link).json()["estimates"]
+    found: list[dict[str, Any]] = []
+    while link:
+        document = client.get(link).json()
+        found, link = [*found, *document["estimates"]], document["next"]
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -57,6 +58,8 @@ def figures_again(text: str, campaign: Campaign, settings: dict[str, Any]) -> di
         found += among_raters.agreement_report(again, by=by, **how)
         found += calibration.calibration_report(again, judge="Kohtunik", by=by, **how)
         found += [*panel.score_share_report(again, by=by), *panel.agreement_class_report(again.annotators(), by=by)]
+        inside = [row for row in panel.agreement_class_report(again, by=by) if row.estimate.statistic == "score_share"]
+        found += [replace(row, estimate=row.estimate.with_(statistic="class_score_share")) for row in inside]
     found += corrected_means.means_report(again, confidence=how["confidence"])
     return {_about(each.as_row()): each for each in found}
 
