@@ -35,12 +35,13 @@ def edit(
 ) -> RubricVersion:
     """Change a draft in place, or draft the next version of a published one.
 
-    Raises ``Refused`` where the draft no longer has the content with ``former_digest``, which the editor began from.
+    ``former_digest``: what the editor began from (see `opened_digest`). Raises ``Refused``, code ``changed``, where the
+    draft has another content now, or the published version's rubric another newest version.
     """
     if document.key != version.rubric.key:
         raise Refused(_("The key of a rubric can't be changed. Create a new rubric instead."))
     if version.state == RubricVersion.State.PUBLISHED:
-        return draft(project=version.rubric.project, document=document, actor=actor)
+        return _draft_next(version, document, former_digest, actor)
     content, digest = _content(document)
     with transaction.atomic():
         unchanged = RubricVersion.objects.filter(pk=version.pk, state=RubricVersion.State.DRAFT, digest=former_digest)
@@ -51,6 +52,29 @@ def edit(
         audit.record(actor=actor, project=version.rubric.project, verb="edit draft", subject=version)
     version.refresh_from_db()
     return version
+
+
+def opened_digest(version: RubricVersion) -> str:
+    """What tells an editor of this version that somebody else was faster: the digest of the draft, or of the newest
+    version of a published version's rubric."""
+    if version.state == RubricVersion.State.DRAFT:
+        return version.digest
+    return version.rubric.versions.order_by("-number").values_list("digest", flat=True)[0]
+
+
+def _draft_next(
+    version: RubricVersion, document: RubricDocument, former_digest: str, actor: User | None
+) -> RubricVersion:
+    with transaction.atomic():
+        Rubric.objects.select_for_update(no_key=True).get(pk=version.rubric_id)
+        newest = opened_digest(version)
+        if newest not in (former_digest, _content(document)[1]):
+            sentence = _(
+                "Somebody else has saved a newer version of this rubric since you opened it. Open the newest version "
+                "and make your changes there."
+            )
+            raise Refused(sentence, code="changed")
+        return draft(project=version.rubric.project, document=document, actor=actor)
 
 
 def unsaved_criteria(document: RubricDocument) -> list[Criterion]:
@@ -89,8 +113,11 @@ def publish(*, version: RubricVersion, actor: User | None = None) -> RubricVersi
     if parsed.document is None:
         raise Refused(_("This draft can't be published: %s") % "; ".join(parsed.problems.sentences()))
     with transaction.atomic():
-        drafts = RubricVersion.objects.filter(pk=version.pk, state=RubricVersion.State.DRAFT)
+        same = RubricVersion.objects.filter(pk=version.pk)
+        drafts = same.filter(state=RubricVersion.State.DRAFT, digest=version.digest)
         if not drafts.update(state=RubricVersion.State.PUBLISHED, published_at=timezone.now()):
+            if same.filter(state=RubricVersion.State.DRAFT).exists():
+                raise Refused(_("This draft was changed meanwhile. Look at it again, then publish it."), code="changed")
             raise Refused(_("This version is already published."), code="already_published")
         Criterion.objects.bulk_create(
             _criterion(version, position, criterion)

@@ -27,7 +27,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from accounts import access, audit
-from accounts.inputs import without_nul
+from accounts.inputs import LARGEST_KEY, is_storable, storable
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import bulk
@@ -40,6 +40,7 @@ ATTRIBUTE = "attribute:"
 UNITS = ("item", "scenario")
 FIELDS = {"draw": {"n", "by", "unit", "filter"}, "filter": {"filter"}, "duty": {"duty", "wave"}, "list": {"items"}}
 MOST_NAMED = 5  # unknown ids and values that a refusal names
+MOST_SHOWN = 100  # characters of a wrong name that a refusal repeats
 STRATUM_LENGTH = 400
 NOTHING = "—"  # the stratum of items without a value
 
@@ -175,11 +176,11 @@ def rule_in_words(rule: Mapping[str, Any]) -> str:
 def checked_rule(campaign: Campaign, rule: Mapping[str, Any]) -> dict[str, Any]:
     """The rule with its defaults filled in and a duty by its name; refuses what it can't mean."""
     kind = rule.get("kind")
-    if kind not in FIELDS:
+    if not isinstance(kind, str) or kind not in FIELDS:
         raise _wrong(_("A selection is one of: %(kinds)s.") % {"kinds": ", ".join(FIELDS)}, "kind")
-    if unknown := sorted(map(str, rule.keys() - FIELDS[str(kind)] - {"kind"})):
+    if unknown := sorted(map(str, rule.keys() - FIELDS[kind] - {"kind"})):
         sentence = _("A selection by %(kind)s has no “%(field)s”. It has: %(fields)s.")
-        fields = ", ".join(sorted(FIELDS[str(kind)]))
+        fields = ", ".join(sorted(FIELDS[kind]))
         raise _wrong(sentence % {"kind": kind, "field": unknown[0], "fields": fields}, "rule")
     if kind == "duty":
         return {"kind": kind, **_duty_rule(campaign, rule)}
@@ -212,14 +213,15 @@ def _filter(given: Any, known: Sequence[str]) -> dict[str, list[str]]:
 
 def _require_known(column: Any, known: Sequence[str], field: str) -> None:
     if column not in known:
+        shown = storable(str(column))[:MOST_SHOWN]
         sentence = _("These items have no “%(column)s”. They have: %(columns)s.")
-        raise _wrong(sentence % {"column": column, "columns": ", ".join(known)}, field)
+        raise _wrong(sentence % {"column": shown, "columns": ", ".join(known)}, field)
 
 
 def _texts(given: Any, field: str, *, needed: bool = True) -> list[str]:
     """A list of texts, each once; one text is a list of one."""
     texts = [given] if isinstance(given, str) else given
-    whole = isinstance(texts, list | tuple) and all(isinstance(text, str) and "\x00" not in text for text in texts)
+    whole = isinstance(texts, list | tuple) and all(isinstance(text, str) and is_storable(text) for text in texts)
     if not whole or (needed and not texts):
         raise _wrong(_("“%(field)s” must be a list of texts.") % {"field": field}, field)
     return list(dict.fromkeys(texts))
@@ -228,12 +230,14 @@ def _texts(given: Any, field: str, *, needed: bool = True) -> list[str]:
 def _duty_rule(campaign: Campaign, rule: Mapping[str, Any]) -> dict[str, Any]:
     named, wave = rule.get("duty"), rule.get("wave")
     duties = Duty.objects.filter(campaign=campaign)
-    named_so = duties.filter(name=without_nul(str(named)))
-    duty = (duties.filter(pk=named) if type(named) is int else named_so).first()
+    pk = named if type(named) is int and abs(named) <= LARGEST_KEY else None
+    named_so = duties.filter(name=named) if isinstance(named, str) and is_storable(named) else duties.none()
+    duty = (named_so if pk is None else duties.filter(pk=pk)).first()
     if duty is None:
+        shown = storable(str(named))[:MOST_SHOWN]
         there_are = ", ".join(duties.values_list("name", flat=True)) or _("none")
         sentence = _("This campaign has no duty “%(duty)s” (there are: %(duties)s).")
-        raise _wrong(sentence % {"duty": named, "duties": there_are}, "duty")
+        raise _wrong(sentence % {"duty": shown, "duties": there_are}, "duty")
     if wave is not None and (not isinstance(wave, int) or isinstance(wave, bool) or wave < 1):
         raise _wrong(_("A wave is a number, 1 or more."), "wave")
     return {"duty": duty.name, **({} if wave is None else {"wave": wave})}

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers, status
 from rest_framework.request import Request
@@ -13,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
+from accounts.inputs import is_storable
 from accounts.models import User
 from annotation import selections
 from annotation.api.campaigns import SEEDS, campaign_in_project
@@ -34,6 +36,8 @@ class SelectionSerializer(serializers.Serializer[ItemSelection]):
     def validate_rule(self, rule: Any) -> dict[str, Any]:
         if not isinstance(rule, dict):
             raise serializers.ValidationError("A rule is a JSON object.")
+        if not is_storable(rule):
+            raise serializers.ValidationError(_("The rule has a number or a character that can't be stored."))
         return rule
 
 

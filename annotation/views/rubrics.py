@@ -236,7 +236,7 @@ def _show_form(
         "title": _("Edit %s") % edited if edited else _("New rubric"),
         "project": project,
         "edited": edited,
-        "digest": request.POST.get("digest") or (edited.digest if edited else ""),
+        "digest": request.POST.get("digest") or (rubrics.opened_digest(edited) if edited else ""),
         "refusal": refusal,
         **rubric_form.shown_fields(fields, problems or {}, focus),
     }

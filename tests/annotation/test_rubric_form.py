@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.models import RubricVersion
 from annotation.readers import RubricDocument, parse_rubric
@@ -166,6 +167,38 @@ def test_a_draft_that_somebody_else_changed_is_not_overwritten(cast: Cast) -> No
     assert refused.status_code == 400 and "changed or published by somebody else" in refused.content.decode()
     assert Form(refused.content.decode()).values["name-en"] == ["Mine"]
     assert RubricVersion.objects.get().document["name"]["en"] == "Theirs"
+
+
+def test_a_draft_that_was_changed_meanwhile_is_not_published(cast: Cast) -> None:
+    """Publishing begins with the draft as it was; an editor saves before it ends."""
+    begun = rubrics.draft(project=cast.kassa, document=document(RICH))
+    edited = RubricVersion.objects.get()
+    changed = document(RICH.replace("key: tone", "key: manner"))
+    rubrics.edit(version=edited, document=changed, former_digest=edited.digest)
+    with pytest.raises(Refused, match="changed meanwhile") as refused:
+        rubrics.publish(version=begun)
+    assert refused.value.code == "changed" and edited.criteria.count() == 0
+    assert list(rubrics.publish(version=edited).criteria.values_list("key", flat=True)) == ["manner", "stop", "slider"]
+
+
+def test_the_second_of_two_editors_of_a_published_version_is_told(cast: Cast) -> None:
+    rubrics.publish(version=rubrics.draft(project=cast.kassa, document=document(RICH)))
+    address = "/p/kassa/rubrics/rich/v1/edit/"
+    first, second = cast.client("aino"), cast.client("boris")
+    early, late = form(first, address), form(second, address)
+    assert second.post(address, {**late, "name-en": "Theirs", "action": "save"}).status_code == 302
+    for _time in range(2):
+        refused = first.post(address, {**early, "name-en": "Mine", "action": "save"})
+        assert refused.status_code == 400 and "saved a newer version" in refused.content.decode()
+        early = Form(refused.content.decode()).values
+        assert early["name-en"] == ["Mine"]
+    assert [version.document["name"]["en"] for version in RubricVersion.objects.order_by("number")] == [
+        "Rich",
+        "Theirs",
+    ]
+    assert second.post(address, {**late, "name-en": "Theirs", "action": "save"}).status_code == 302
+    older = form(first, address)
+    assert first.post(address, {**older, "name-en": "From the first", "action": "save"}).status_code == 302
 
 
 def test_a_published_version_is_edited_as_the_next_one_and_a_key_is_used_once(cast: Cast) -> None:

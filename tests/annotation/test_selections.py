@@ -208,3 +208,25 @@ class TestThroughHTTP:
             content_type="application/json",
         )
         assert (wrong.status_code in (409, 422), set(wrong.json()["fields"])) == (True, {"n"})
+
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            '{"kind": ["draw"]}',
+            '{"kind": {}}',
+            r'{"kind": "list", "items": ["\ud800"]}',
+            r'{"kind": "filter", "filter": {"language": ["\ud800"]}}',
+            r'{"kind": "filter", "filter": {"\ud800": ["et"]}}',
+            r'{"kind": "draw", "n": 1, "by": ["\ud800"]}',
+            r'{"kind": "duty", "duty": "\ud800"}',
+            r'{"kind": "duty", "duty": "\u0000"}',
+            '{"kind": "duty", "duty": %s}' % 10**30,
+            r'{"\ud800": 1, "kind": "list"}',
+        ],
+    )
+    def test_a_rule_that_cannot_be_stored_is_refused(self, cast: Cast, campaign: Campaign, rule: str) -> None:
+        address = f"/api/v1/projects/{cast.kassa.slug}/campaigns/{campaign.pk}/selections/"
+        body = f'{{"name": "X", "rule": {rule}}}'
+        answer = cast.client("boris").post(address, body, content_type="application/json")
+        assert answer.status_code in (400, 409, 422), answer.content
+        assert not ItemSelection.objects.exists()
