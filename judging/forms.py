@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from django import forms
@@ -179,7 +180,8 @@ class JudgeForm(forms.Form):
         variant |= {"explanation": self.cleaned_data["explanation"] == "yes", "repair": self.cleaned_data["repair"]}
         variant |= {name: self.cleaned_data[name] for name in FACTOR_FIELDS if self.cleaned_data[name]}
         if selection := self.cleaned_data["examples_from"]:
-            per_class, seed = self.cleaned_data["examples_per_class"] or 2, self.cleaned_data["examples_seed"] or 1
+            per_class, seed = self.cleaned_data["examples_per_class"] or 2, self.cleaned_data["examples_seed"]
+            seed = 1 if seed is None else seed
             variant["examples"] = {"selection": selection.pk, "per_class": per_class, "seed": seed}
         return {**plain, "variant": variant, **{name: self.cleaned_data[name] for name in judges.PACES}}
 
@@ -328,10 +330,14 @@ class DesignForm(MaterialForm):
 
     def clean_temperature(self) -> list[float]:
         texts = [text.strip() for text in self.cleaned_data["temperature"].split(",") if text.strip()]
+        wrong = forms.ValidationError(_("Temperatures are numbers with a comma between, such as 0, 0.7."))
         try:
-            return [float(text) for text in texts]
+            numbers = [float(text) for text in texts]
         except ValueError:
-            raise forms.ValidationError(_("Temperatures are numbers with a comma between, such as 0, 0.7.")) from None
+            raise wrong from None
+        if not all(map(math.isfinite, numbers)):
+            raise wrong
+        return numbers
 
     @property
     def lacks(self) -> str:

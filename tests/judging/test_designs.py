@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from decimal import Decimal
 from typing import Any
@@ -249,6 +250,36 @@ class TestSteering:
 
 
 class TestPages:
+    def test_a_temperature_that_is_no_number_is_refused_as_such(self, cast: Cast, priced: RunningProvider) -> None:
+        asked = {"name": "D", "judges_asked": [limited(cast).pk], "dataset": make.dataset(cast.kassa, 1).pk}
+        asked |= {"rubric_version": make.rubric(cast.kassa).pk, "repeats": 1}
+        for temperature in ("nan", "0, inf", "1e999"):
+            address = reverse("design_new", args=["kassa"])
+            page = cast.client("boris").post(address, {**asked, "temperature": temperature}).content.decode()
+            assert "Temperatures are numbers with a comma between" in page
+            assert "Another design" not in page
+
+    @pytest.mark.parametrize(
+        "factors",
+        [
+            '{"temperature": [{"a": 1}]}',
+            '{"temperature": [%s]}' % ("9" * 401),
+            '{"temperature": [true]}',
+            '{"top_p": ["0.5"]}',
+            '{"reasoning_effort": [1]}',
+            r'{"reasoning_effort": ["\ud800"]}',
+        ],
+    )
+    def test_a_level_that_is_none_is_refused(self, cast: Cast, priced: RunningProvider, factors: str) -> None:
+        about: dict[str, Any] = {"name": "D", "judges": [limited(cast).pk], "dataset": make.dataset(cast.kassa, 1).pk}
+        about["rubric_version"] = make.rubric(cast.kassa).pk
+        body = f'{json.dumps(about)[:-1]}, "factors": {factors}}}'
+        there = "/api/v1/projects/kassa/designs/"
+        answer = cast.client("boris").post(there, body, content_type="application/json")
+        assert answer.status_code in (400, 409, 422), answer.content
+        assert "factors" in answer.json()["fields"]
+        assert not JudgeDesign.objects.exists()
+
     def test_a_design_is_made_confirmed_and_watched(
         self, cast: Cast, priced: RunningProvider, client: Client, settings: Any
     ) -> None:
