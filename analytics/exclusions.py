@@ -29,7 +29,7 @@ EXCLUSIONS = ("speed", "rationale", "critical", "single")
 
 `speed`: an item that was rated in less than a third of the median time of its duty. `rationale`: a rationale that
 breaks the rule of its criterion. `critical`: every rating of an item and criterion where one annotator gave a critical
-mark or was stopped by one. `single`: the only rating left of an item and criterion.
+mark or was stopped by one, chosen or not. `single`: the only score left of an item and criterion.
 """
 SUSPICIOUS_SHARE = 1 / 3
 FEWEST_TIMES = 10
@@ -142,25 +142,32 @@ def _has_rule(criterion: Criterion) -> bool:
 
 
 def _critical_rule(campaign: Campaign, found: Table) -> ExclusionRule:
-    key, score, reason = (found.names.index(name) for name in ("criterion", "score", "missing_reason"))
-    criteria = campaign.rubric_version.criteria.all()
-    worst = {criterion.key: service.worst(criterion) for criterion in criteria if criterion.is_critical}
+    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion")))
+    marked = _marked_pairs(campaign)
 
-    def is_marked(row: Sequence[Any]) -> bool:
-        given = row[score]
-        return row[reason] == Rating.Status.STOPPED or (given is not None and given == worst.get(row[key]))
-
-    def rule(everyone: Rows, left: Rows) -> Rows:
-        return [] if any(map(is_marked, everyone)) else left
+    def rule(_all: Rows, left: Rows) -> Rows:
+        return [row for row in left if place(row) not in marked]
 
     return rule
 
 
+def _marked_pairs(campaign: Campaign) -> set[tuple[str, str]]:
+    """Item and criterion of every critical mark, and of what one stopped, by any annotator: chosen or not."""
+    is_marked = Q(status=Rating.Status.STOPPED)
+    for criterion in campaign.rubric_version.criteria.all():
+        if criterion.is_critical and (worst := service.worst(criterion)) is not None:
+            is_marked |= Q(criterion=criterion, score=worst)
+    here = Rating.objects.filter(is_marked, annotation__campaign=campaign, annotation__superseded_at=None)
+    return set(here.values_list("annotation__item__external_id", "criterion__key").iterator())
+
+
 def _single_rule(_campaign: Campaign, found: Table) -> ExclusionRule:
-    is_rating = _rating_test(found)
+    score = found.names.index("score")
 
     def rule(_all: Rows, left: Rows) -> Rows:
-        return [] if sum(map(is_rating, left)) == 1 else left
+        if sum(row[score] is not None for row in left) != 1:
+            return left
+        return [row for row in left if row[score] is None]
 
     return rule
 
@@ -205,13 +212,15 @@ def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, 
     """How many ratings of the chosen raters, under the question's filters, each exclusion leaves out.
 
     `not_blind`: by people who could see verdicts, counted where that exclusion is off, too; `too_fast`: below
-    `min_seconds`; then those of `EXCLUSIONS` that are on.
+    `min_seconds`, without those that are left out as not blind; then those of `EXCLUSIONS` that are on.
     """
     chosen = ratings.ratings_condition(question.raters) & of_panels(question)
     here = Rating.objects.filter(chosen, annotation__campaign=campaign, annotation__superseded_at=None)
     given = here.exclude(status=Rating.Status.STOPPED)
     not_blind = given.filter(annotation__blind=False)
     too_fast = given.exclude(slow_enough(question)) if question.min_seconds else given.none()
+    if question.blind_only:
+        too_fast = too_fast.exclude(annotation__blind=False)
     if not question.where:
         counts = {"not_blind": not_blind.count(), "too_fast": too_fast.count()}
         return counts | _counted(campaign, question)
@@ -220,7 +229,12 @@ def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, 
     blind, seconds = (found.names.index(name) for name in ("blind", "seconds"))
     counts = {
         "not_blind": sum(row[blind] is False for row in rows),
-        "too_fast": sum(row[seconds] is not None and row[seconds] < question.min_seconds for row in rows),
+        "too_fast": sum(
+            row[seconds] is not None
+            and row[seconds] < question.min_seconds
+            and not (question.blind_only and row[blind] is False)
+            for row in rows
+        ),
     }
     return counts | _counted(campaign, question)
 

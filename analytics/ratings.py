@@ -401,7 +401,7 @@ def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRu
             has_failed=Exists(failed),
             is_part=ExpressionWrapper(Q(selection__isnull=False), output_field=BooleanField()),
         )
-        .order_by("-has_verdicts", "is_part", "asking", "is_cut", "-dataset_id", "has_failed", "-repeats", "-pk")
+        .order_by("-has_verdicts", "asking", "is_cut", "is_part", "-dataset_id", "has_failed", "-repeats", "-pk")
     )
     return here.filter(pk=Subquery(of_judge.values("pk")[:1])).select_related("judge").order_by("judge__name")
 

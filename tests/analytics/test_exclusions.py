@@ -161,6 +161,30 @@ def test_what_a_critical_mark_stopped_is_left_out_for_everybody(cast: Cast, camp
     assert asked(cast.client("boris"), campaign, "exclude=critical")["left_out"]["critical"] == 2 + 2
 
 
+def test_a_critical_mark_of_a_rater_who_is_not_chosen_counts(cast: Cast, campaign: Campaign) -> None:
+    left = table_of(cast.client("boris"), campaign, "exclude=critical&raters=jaan&where=criterion%3Dbroken")
+    assert set(left["item"]) == {"d1", "d3", "d4"}  # mari marked d2
+    assert asked(cast.client("boris"), campaign, "exclude=critical&raters=jaan")["left_out"]["critical"] == 1
+
+
+def test_not_applicable_is_no_second_score(cast: Cast, campaign: Campaign) -> None:
+    Rating.objects.filter(
+        annotation__annotator__pseudonym="mari", criterion__key="broken", annotation__item__external_id="d1"
+    ).update(status="na", score=None)
+    answer = asked(cast.client("boris"), campaign, "exclude=single")
+    assert answer["left_out"]["single"] == 1  # jaan's, which is the only score
+
+
+def test_a_rating_that_is_not_blind_and_too_fast_is_counted_once(cast: Cast, campaign: Campaign) -> None:
+    Annotation.objects.filter(annotator__pseudonym="mari").update(blind=False, seconds=2)
+    given = Rating.objects.filter(annotation__annotator__pseudonym="mari").count()
+    for filters, expected in (("", given), ("&where=criterion%3Dbroken", 4)):
+        counts = asked(cast.client("boris"), campaign, f"blind=only&min_seconds=5{filters}")["left_out"]
+        assert counts == {"not_blind": expected, "too_fast": 0}
+        counts = asked(cast.client("boris"), campaign, f"min_seconds=5{filters}")["left_out"]
+        assert counts == {"not_blind": expected, "too_fast": expected}
+
+
 def test_two_annotators_and_the_mode_are_said_first(cast: Cast) -> None:
     """MEDAL-shaped: flags by two annotators; the mode drops every disagreement."""
     flag = {"key": "toxic", "name": {"en": "Toxic"}, "scale": {"level": "nominal", "points": POINTS}}

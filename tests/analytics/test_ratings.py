@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from analytics import ratings
 from annotation import exports as rated
+from annotation import selections
 from annotation.desk import service
 from annotation.desk.service import Answer
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Item, Rating, Selection
@@ -116,6 +117,17 @@ class TestNewestRuns:
         assert list(ratings.newest_runs(campaign)) == [finished]
         Call.objects.filter(pk=call.pk).update(state=Call.State.SETTLED)
         assert list(ratings.newest_runs(campaign)) == [under_way]
+
+    def test_a_whole_run_under_way_replaces_no_finished_one_over_a_selection(self, cast: Cast) -> None:
+        campaign = scene.rated_campaign(cast)
+        of_part = scene.with_verdicts(campaign)
+        whole = scene.with_verdicts(campaign, {"fluency": [1, *11 * [None]]})
+        chosen = selections.select(campaign=campaign, name="Some", rule={"kind": "list", "items": ["et-0"]})
+        JudgeRun.objects.filter(pk=of_part.pk).update(selection=chosen)
+        call = Call.objects.create(run=whole, item=campaign.dataset.items.first())
+        assert list(ratings.newest_runs(campaign)) == [of_part]
+        Call.objects.filter(pk=call.pk).update(state=Call.State.SETTLED)
+        assert list(ratings.newest_runs(campaign)) == [whole]
 
     def test_a_run_cancelled_before_it_said_anything_does_not_count(self, cast: Cast) -> None:
         campaign = scene.rated_campaign(cast)
