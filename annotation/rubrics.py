@@ -117,7 +117,9 @@ def publish(*, version: RubricVersion, actor: User | None = None) -> RubricVersi
         drafts = same.filter(state=RubricVersion.State.DRAFT, digest=version.digest)
         if not drafts.update(state=RubricVersion.State.PUBLISHED, published_at=timezone.now()):
             if same.filter(state=RubricVersion.State.DRAFT).exists():
-                raise Refused(_("This draft was changed meanwhile. Look at it again, then publish it."), code="changed")
+                raise Refused(
+                    _("This draft was changed since you opened it. Look at it again, then publish it."), code="changed"
+                )
             raise Refused(_("This version is already published."), code="already_published")
         Criterion.objects.bulk_create(
             _criterion(version, position, criterion)

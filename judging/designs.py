@@ -22,7 +22,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import access, audit
-from accounts.inputs import is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
@@ -105,26 +104,14 @@ def _combinations(judges_asked: Sequence[Judge], factors: Mapping[str, Sequence[
         if not levels or any(level in levels[:place] for place, level in enumerate(levels)):
             sentence = _("“%(factor)s” needs levels, each of them once.") % {"factor": factor}
             raise _refusal("factors", sentence)
-        if factor in PARAMETERS and not all(_fits_parameter(factor, level) for level in levels):
-            form = _("a text") if factor == "reasoning_effort" else _("a finite number")
-            sentence = _("Every level of “%(factor)s” is %(form)s.") % {"factor": factor, "form": form}
-            raise _refusal("factors", sentence)
+        if factor in PARAMETERS:
+            judges.refuse_unsendable(factor, levels)
     cells = len(judges_asked) * math.prod(map(len, factors.values()))
     if cells > MOST_CELLS:
         sentence = _("A design can have at most %(most)d combinations of levels; this one has %(cells)d.")
         raise _refusal("factors", sentence % {"most": MOST_CELLS, "cells": cells})
     chosen = [dict(zip(factors, levels, strict=True)) for levels in product(*factors.values())]
     return [(judge, levels) for judge in judges_asked for levels in chosen]
-
-
-LARGEST_LEVEL = 1e6
-
-
-def _fits_parameter(factor: str, level: Any) -> bool:
-    """Whether a parameter can have this level: a short text for `reasoning_effort`, a finite number for the others."""
-    if factor == "reasoning_effort":
-        return isinstance(level, str) and 0 < len(level) <= MOST_NAME and is_storable(level)
-    return type(level) in (int, float) and abs(level) <= LARGEST_LEVEL
 
 
 def _declared_cells(

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import audit
-from accounts.inputs import holds_nul
+from accounts.inputs import holds_nul, is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import rubrics
@@ -224,6 +224,25 @@ def _contradiction(variant: PromptVariant) -> str:
     if variant.examples and variant.grouping != "single":
         return _("Examples are shown with one criterion per call: choose the grouping “single”.")
     return ""
+
+
+LARGEST_LEVEL = 1e6  # of a parameter
+MOST_OF_A_LEVEL = 120  # characters
+
+
+def refuse_unsendable(parameter: str, levels: Sequence[Any]) -> None:
+    """Refuse levels of a parameter that aren't texts for `reasoning_effort`, and finite numbers for the others."""
+    if parameter == "reasoning_effort":
+        form = _("a short text")
+        fit = all(
+            isinstance(level, str) and 0 < len(level) <= MOST_OF_A_LEVEL and is_storable(level) for level in levels
+        )
+    else:
+        form = _("a finite number")
+        fit = all(type(level) in (int, float) and abs(level) <= LARGEST_LEVEL for level in levels)
+    if not fit:
+        sentence = _("Every level of “%(factor)s” is %(form)s.") % {"factor": parameter, "form": form}
+        raise Refused(sentence, code="factors", fields={"factors": sentence})
 
 
 def endpoint(judge: Judge) -> Endpoint:

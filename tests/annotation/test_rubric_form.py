@@ -175,7 +175,7 @@ def test_a_draft_that_was_changed_meanwhile_is_not_published(cast: Cast) -> None
     edited = RubricVersion.objects.get()
     changed = document(RICH.replace("key: tone", "key: manner"))
     rubrics.edit(version=edited, document=changed, former_digest=edited.digest)
-    with pytest.raises(Refused, match="changed meanwhile") as refused:
+    with pytest.raises(Refused, match="changed since you opened it") as refused:
         rubrics.publish(version=begun)
     assert refused.value.code == "changed" and edited.criteria.count() == 0
     assert list(rubrics.publish(version=edited).criteria.values_list("key", flat=True)) == ["manner", "stop", "slider"]
