@@ -166,7 +166,10 @@ def _prevalence(
 
 
 def generator_lines(page: NumbersPage) -> list[Line]:
-    """Mean score of each generator on each criterion, with its rank: of the panel where it rated, and of each judge."""
+    """Mean score of each generator on each criterion, with its rank: of the panel where it rated, and of each judge.
+
+    Rankings are per language (METHODS 4): means over several languages have no rank.
+    """
     from analytics.numbers import Line
 
     lines = []
@@ -174,7 +177,7 @@ def generator_lines(page: NumbersPage) -> list[Line]:
         means = [page.figures.parts("classical_mean", criterion)] if page.has_panel else []
         means += [page.figures.parts("judge_mean", criterion, None, judge["name"]) for judge in page.judges]
         by_generator = [{figure.part or "": figure for figure in column} for column in means]
-        ranks = [_ranks(column) for column in by_generator]
+        ranks = [_ranks(column) if len(page.languages) == 1 else {} for column in by_generator]
         for generator in sorted({part for column in by_generator for part in column if part}):
             figures = tuple(column.get(generator) for column in by_generator)
             ranked = tuple(column.get(generator, "") for column in ranks)

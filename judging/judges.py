@@ -202,11 +202,6 @@ def variant_of(factors: Mapping[str, Any]) -> PromptVariant:
     return variant
 
 
-def _is_level(factor: str, level: Any) -> bool:
-    """Whether it is a level of the factor; 1 is not True."""
-    return any(level is allowed or (level == allowed and isinstance(level, str)) for allowed in FACTORS[factor])
-
-
 def _check_text(factor: str, text: Any) -> None:
     if not isinstance(text, str) or len(text) > TEXTS[factor] or holds_nul(text):
         sentence = _("“%(factor)s” is a text of at most %(most)d characters.")

@@ -81,7 +81,14 @@ def test_a_campaign_of_judges_alone(cast: Cast) -> None:
     text = page_of(cast.client("boris"), made)
     assert "Verdicts 24" in text and "Judged items 12 of 12" in text
     assert "Agreement between raters" not in text and "Cells to check" not in text and "Panel —" not in text
-    assert "rank 1" in text and "rank 2" in text and "Toxic: yes" in text
+    assert "Rankings are per language" in text and "rank 1" not in text and "Toxic: yes" in text
+
+
+def test_generators_are_ranked_where_there_is_one_language(cast: Cast) -> None:
+    made = opened(cast, make.criterion("fluency"), places=[("et", generator) for _language, generator in PLACES])
+    scene.with_verdicts(made, {"fluency": [float(n // 3 % 2 + n % 3) for n in range(12)]})
+    text = page_of(cast.client("boris"), made)
+    assert text.index("rank 2") < text.index("borealis") < text.index("rank 1")  # atlas 1.0, borealis 2.0
 
 
 def test_a_campaign_of_a_panel_alone(cast: Cast) -> None:
