@@ -76,12 +76,16 @@ def _verdict(score: float | str, maximum: float) -> dict[str, Any]:
 
 
 def answered(client: Client, target: Campaign, address: str) -> Any:
-    """The response to an address, once more where it asked a worker for figures and these are computed."""
-    response = client.get(address)
-    waiting = Computation.objects.filter(campaign=target, job__state="waiting")
-    for computation in waiting:
-        tasks.compute_numbers(computation.pk)
-    return client.get(address) if waiting else response
+    """The response to an address when no worker is left with anything to do. A campaign has one computation at a time,
+    so an address may have to wait for the one before it.
+    """
+    for _try in range(4):
+        response = client.get(address)
+        if not (waiting := list(Computation.objects.filter(campaign=target, job__state="waiting"))):
+            break
+        for computation in waiting:
+            tasks.compute_numbers(computation.pk)
+    return response
 
 
 def compute(target: Campaign, settings: Settings | None = None) -> None:
