@@ -14,7 +14,7 @@ from django.db.models.functions import Length
 
 from annotation.bulk import read_numbers
 from annotation.exports import SelectionsByDuty, dataset_versions, on_scales, pseudonyms
-from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating
+from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating, SelectedItem
 from annotation.writers.coded import CodedColumn, combined_codes
 from judging.models import JudgeRun, Verdict
 
@@ -155,8 +155,9 @@ class CodedScores:
         yield CodedColumn(self._status, [status != "na" for status in STATUSES])
         yield CodedColumn(self._status, [None if status in WITHOUT_REASON else status for status in STATUSES])
         yield CodedColumn(*_distinct_numbers(self._repeat))
-        yield of["probability"]
-        yield of["probability"]._replace(values=[1 / value for value in of["probability"].values])
+        probability = self._probability()
+        yield probability
+        yield probability._replace(values=[1 / value for value in probability.values])
         yield of["blind"]
         yield CodedColumn(self._criterion, [scale.level for scale in scales])
         yield CodedColumn(self._criterion, [scale.scale for scale in scales])
@@ -165,6 +166,23 @@ class CodedScores:
         yield from (self._of_item([studies[dataset][place] for dataset in datasets]) for place in (0, 1))
         yield from (of["rubric_version"], of["duty"], of["seconds"])
         yield CodedColumn(*_distinct_numbers(self._written))
+
+    def _probability(self) -> CodedColumn:
+        """With which probability each row was drawn: into its duty, or into the selection of its run."""
+        import numpy as np
+
+        numbers = np.array([source.probability for source in self._sources], dtype=np.float64)[self._source]
+        places = {item[0]: place for place, item in enumerate(self._items)}
+        for source, run in enumerate(self._runs, start=len(self._annotations["id"])):
+            if run.selection_id is None:
+                continue
+            drawn, here = np.ones(len(places)), self._source == source
+            chosen = SelectedItem.objects.filter(selection=run.selection_id).values_list("item", "probability")
+            for item, probability in chosen:
+                if item in places:
+                    drawn[places[item]] = probability
+            numbers[here] = drawn[self._item[here]]
+        return CodedColumn(*_distinct_numbers(numbers))
 
     def _of_item(self, values: Sequence[Any]) -> CodedColumn:
         return CodedColumn(self._item, values)
