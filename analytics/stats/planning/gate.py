@@ -1,8 +1,7 @@
 """The trust gate: may this judge be trusted here, how far, and what would change the answer? (METHODS 7)
 
-One decision per judge configuration, rubric version, criterion and language, from thresholds declared beforehand.
-
-The trust gate from a file of ratings: the evidence of each cell, its decision and every finding on the way to it.
+One decision per judge configuration, rubric version, criterion and language, from thresholds declared beforehand,
+with the evidence of each cell and every finding on the way to its decision.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from analytics.stats.core.resampling import number_of, resampled_sums
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import alt_test, calibration, corrected_means, perturbed, soundness
 from analytics.stats.judge.panel import cell_key, meet
+from analytics.stats.planning.pilot import items_for_alt_test
 from analytics.stats.ranking.concordance import tau_b_of_sums
 
 if TYPE_CHECKING:
@@ -359,7 +359,7 @@ Key = tuple[tuple[str, str | None], ...]
 STATISTICS = ("gate_decision", "gate_finding", "ranking_tau_b")
 HOLDS, FAILS = "holds", "does not hold"
 SAME_EVERYWHERE = (NO_UNIT_DIFFERS, NO_RESAMPLE_DIFFERS)
-BIAS = {"statistics": ("bias",), "reference": "mean"}
+BIAS: dict[str, Any] = {"statistics": ("bias",), "reference": "mean"}
 """A mode would leave out the items on which the panel is tied: those on which a bias matters most."""
 
 
@@ -423,20 +423,11 @@ def gated_cells(
     does with it: fall, same or no_rise.
     """
     chosen = table if raters is None else table.only(rater=[*raters, judge])
-    shared, failed = {"by": by, "seed": seed}, failed_calls or {}
-    estimates = [
-        *among_raters.agreement_report(
-            chosen,
-            statistics=("krippendorff_alpha", "gwet_ac"),
-            bootstrap=bootstrap,
-            **shared,  # type: ignore[arg-type]
-        ),
-        *alt_test.alt_test_report(chosen, judge=judge, epsilon=thresholds.epsilon, bootstrap=0, **shared),  # type: ignore[arg-type]
-        *calibration.calibration_report(chosen, judge=judge, bootstrap=bootstrap, **BIAS, **shared),  # type: ignore[arg-type]
-        *corrected_means.correction_report(chosen, judge=judge, statistics=("ppi_gain",), **shared),  # type: ignore[arg-type]
-        *soundness.audit_report(chosen, judge=judge, by=by, length=length, families=families),
-        *(perturbed.perturbation_report(chosen, judge=judge, bootstrap=bootstrap, **shared) if expects else ()),  # type: ignore[arg-type]
-    ]
+    failed, expects = failed_calls or {}, expects or {}
+    shared: dict[str, Any] = {"judge": judge, "by": by, "bootstrap": bootstrap, "seed": seed}
+    estimates = _cell_estimates(
+        chosen, thresholds, length=length, families=families, perturbed_too=bool(expects), **shared
+    )
     by_cell: dict[Key, list[CellEstimate]] = {}
     for estimate in estimates:
         by_cell.setdefault(_key(estimate.cell), []).append(estimate)
@@ -447,7 +438,7 @@ def gated_cells(
         judged = ~np.isnan(meeting.judge)
         paired = (meeting.n_human >= 2) & judged
         evidence = replace(
-            _evidence(by_cell.get(_key(key), []), expects or {}),
+            _evidence(by_cell.get(_key(key), []), expects),
             stale_because=stale_because,
             n_items=int(paired.sum()),
             n_single=int(((meeting.n_human == 1) & judged).sum()),
@@ -455,7 +446,9 @@ def gated_cells(
             scale_width=_width(meeting),
             readable=soundness.readable(cell, judge, failed.get(place, 0)),
             tau_b=ranking_agreement(meeting, bootstrap=bootstrap, seed=seed),
-            alt_test_items=_items_for_alt_test(meeting, thresholds) if cell.has_persons else None,
+            alt_test_items=items_for_alt_test(meeting, epsilon=thresholds.epsilon, omega=thresholds.omega)
+            if cell.has_persons
+            else None,
         )
         counts = {
             "n_items": evidence.n_items,
@@ -467,32 +460,27 @@ def gated_cells(
     return gated
 
 
-def _items_for_alt_test(meeting: Meeting, thresholds: Thresholds) -> int | None:
-    """Further items with which as many annotators would be beaten as are needed, if the judge stays as good.
-
-    Differences keep their mean and spread; the last of k annotators out of J is beaten at k alpha / (J sum 1/i). None
-    where too few annotators are within epsilon of the judge: more items of the same kind change nothing.
-    """
-    from scipy.special import ndtri
-
-    score, scores = alt_test.measured(meeting)
-    judge_wins, annotator_wins = alt_test.advantage(scores, meeting.humans, score)
-    gaps = annotator_wins - judge_wins
-    n = (~np.isnan(gaps)).sum(axis=0)
-    n_items = int((~np.isnan(gaps)).any(axis=1).sum())
-    J = len(n)
-    if not n_items:
-        return None
-    k = max(1, ceil(thresholds.omega * J))
-    z = float(ndtri(1 - 0.05 * k / (J * sum(1 / i for i in range(1, J + 1)))))
-    more = []
-    for j in np.flatnonzero(n >= 2):
-        own = gaps[~np.isnan(gaps[:, j]), j]
-        lead = thresholds.epsilon - float(own.mean())
-        if lead > 0:
-            needed = max(alt_test.FEW_ITEMS, (z * float(own.std(ddof=1)) / lead) ** 2)
-            more.append(max(0, ceil(needed * n_items / n[j]) - n_items))
-    return max(1, sorted(more)[k - 1]) if len(more) >= k else None
+def _cell_estimates(
+    table: RatingsTable,
+    thresholds: Thresholds,
+    *,
+    length: str | None,
+    families: Mapping[str, str] | None,
+    perturbed_too: bool,
+    bootstrap: int,
+    **shared: Any,
+) -> list[CellEstimate]:
+    """What the decisions rest on, by cell: agreement, alternative annotators, bias, correction, audits."""
+    drawn = {**shared, "bootstrap": bootstrap}
+    among = {"by": shared["by"], "seed": shared["seed"], "bootstrap": bootstrap}
+    return [
+        *among_raters.agreement_report(table, statistics=("krippendorff_alpha", "gwet_ac"), **among),
+        *alt_test.alt_test_report(table, epsilon=thresholds.epsilon, bootstrap=0, **shared),
+        *calibration.calibration_report(table, **BIAS, **drawn),
+        *corrected_means.correction_report(table, statistics=("ppi_gain",), **shared),
+        *soundness.audit_report(table, judge=shared["judge"], by=shared["by"], length=length, families=families),
+        *(perturbed.perturbation_report(table, **drawn) if perturbed_too else ()),
+    ]
 
 
 def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:

@@ -278,6 +278,34 @@ def alt_test_power_report(
     return report
 
 
+def items_for_alt_test(meeting: Meeting, *, epsilon: float, omega: float) -> int | None:
+    """Further items with which as many annotators would be beaten as are needed, if the judge stays as good.
+
+    Differences keep their mean and spread; the last of k annotators out of J is beaten at k alpha / (J sum 1/i). None
+    where too few annotators are within epsilon of the judge: more items of the same kind change nothing.
+    """
+    from scipy.special import ndtri
+
+    score, scores = alt_test.measured(meeting)
+    judge_wins, annotator_wins = alt_test.advantage(scores, meeting.humans, score)
+    gaps = annotator_wins - judge_wins
+    n = (~np.isnan(gaps)).sum(axis=0)
+    n_items = int((~np.isnan(gaps)).any(axis=1).sum())
+    J = len(n)
+    if not n_items:
+        return None
+    k = max(1, ceil(omega * J))
+    z = float(ndtri(1 - 0.05 * k / (J * sum(1 / i for i in range(1, J + 1)))))
+    more = []
+    for j in np.flatnonzero(n >= 2):
+        own = gaps[~np.isnan(gaps[:, j]), j]
+        lead = epsilon - float(own.mean())
+        if lead > 0:
+            needed = max(alt_test.FEW_ITEMS, (z * float(own.std(ddof=1)) / lead) ** 2)
+            more.append(max(0, ceil(needed * n_items / n[j]) - n_items))
+    return max(1, sorted(more)[k - 1]) if len(more) >= k else None
+
+
 def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Estimate]:
     """Power of the test that ``alt-test`` runs on this meeting: its score, its fewest items per annotator."""
     if slots:
