@@ -45,7 +45,7 @@ LONGEST_LINE = 64 * 2**20
 
 # --- out ------------------------------------------------------------------------------------------------------------
 def bundle_pieces(project: Project, *, replies: bool = False, renumbered: int | None = None) -> Generator[bytes]:
-    """The bundle of a project, piece by piece. ``replies``: what was asked of judges and what they said, in full."""
+    """The bundle of a project, piece by piece. ``replies``: the requests to judges and their answers, in full."""
     return spooled(lambda out: write_bundle(project, out, replies=replies, renumbered=renumbered))
 
 
@@ -101,7 +101,7 @@ def look_into_bundle(*, project: Project, name: str, content: BinaryIO) -> Carri
     Raises `Refused` naming what is wrong.
     """
     with _explained(name), ZipFile(content) as archive:
-        _version, members = _manifest(name, archive)
+        _version, members = _checked_manifest(name, archive)
         _require_empty(project)
         return _carried(members)
 
@@ -114,7 +114,7 @@ def load_bundle(
     ``progress`` is called with the number of rows stored so far, and the number of all rows.
     """
     with _explained(name), ZipFile(content) as archive:
-        version, members = _manifest(name, archive)
+        version, members = _checked_manifest(name, archive)
         for member in _members(version):
             _verify(name, archive, member, members[member.name])
         return _stored(Incoming(project, version, actor), archive, members, progress)
@@ -167,7 +167,7 @@ def _tell(progress: Progress, before: int, total: int, rows: int) -> None:
 
 
 def _carried(members: dict[str, Any]) -> Carried:
-    return Carried({name: said["rows"] for name, said in members.items()})
+    return Carried({name: facts["rows"] for name, facts in members.items()})
 
 
 def _require_empty(project: Project) -> None:
@@ -181,9 +181,9 @@ def _require_empty(project: Project) -> None:
             raise Refused(sentence % {"things": kind._meta.verbose_name_plural}, code="not_empty")
 
 
-def _manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
-    """The version of the bundle, and what the manifest says of each member, held against what is there."""
-    version, members = _said(name, archive)
+def _checked_manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
+    """The version of the bundle, and what the manifest says of each member, compared with what is there."""
+    version, members = _read_manifest(name, archive)
     entries = [entry for entry in archive.infolist() if entry.filename != MANIFEST]
     there = {entry.filename: entry.file_size for entry in entries}
     named = {f"{member}.jsonl": facts["bytes"] for member, facts in members.items()}
@@ -198,16 +198,16 @@ def _manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
     return version, members
 
 
-def _said(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
+def _read_manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
     """The version and the members of the manifest, once its format and version are ours."""
     place = f"{name}/{MANIFEST}"
     sizes = [entry.file_size for entry in archive.infolist() if entry.filename == MANIFEST]
     if len(sizes) != 1 or sizes[0] > LARGEST_MANIFEST:
         raise FormatError(Problem(name, None, None, f"no {MANIFEST}", "a bundle of Panelbench", "no_manifest"))
     try:
-        said = orjson.loads(archive.read(MANIFEST))
-        version, members = said["version"], said["members"]
-        whole = said["format"] == FORMAT and type(version) is int
+        manifest = orjson.loads(archive.read(MANIFEST))
+        version, members = manifest["version"], manifest["members"]
+        whole = manifest["format"] == FORMAT and type(version) is int
         whole = whole and all(type(facts[key]) is int for facts in members.values() for key in ("rows", "bytes"))
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
         whole, version, members = False, 0, {}
@@ -219,13 +219,13 @@ def _said(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
     return version, dict(members)
 
 
-def _verify(name: str, archive: ZipFile, member: Member, said: dict[str, Any]) -> None:
+def _verify(name: str, archive: ZipFile, member: Member, facts: dict[str, Any]) -> None:
     """Nothing of a bundle is believed before all of it is what was written."""
     digest = hashlib.sha256()
     with archive.open(member.file) as file:
         for piece in iter(lambda: file.read(PIECE), b""):
             digest.update(piece)
-    if digest.hexdigest() != said.get("sha256"):
+    if digest.hexdigest() != facts.get("sha256"):
         text = "content that was changed since it was written"
         raise FormatError(Problem(f"{name}/{member.file}", None, None, text, "the digest in the manifest", "digest"))
 

@@ -92,11 +92,11 @@ class Card:
     def metadata(self) -> dict[str, Any]:
         """What the Hub reads."""
         bases = {language.tag.partition("-")[0].lower() for language in self.languages}
-        told = sorted(base for base in bases if _LANGUAGE.fullmatch(base) and base != "und")
+        known = sorted(base for base in bases if _LANGUAGE.fullmatch(base) and base != "und")
         makers = [*(["other"] if self.panels else []), *(["machine-generated"] if self.judges else [])]
         return {
             "pretty_name": self.title,
-            "language": told,
+            "language": known,
             "language_bcp47": [language.tag for language in self.languages],
             **licence(self.licence),
             "multilinguality": ["multilingual" if len(self.languages) > 1 else "monolingual"],
@@ -197,14 +197,14 @@ class Card:
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------
-def licence(said: str) -> dict[str, str]:
+def licence(text: str) -> dict[str, str]:
     """A licence as the Hub knows it, or ``other`` with its name and address."""
-    name = re.sub(r"[\s_]+", "-", said.strip().lower())
+    name = re.sub(r"[\s_]+", "-", text.strip().lower())
     if not name:
         return {"license": "unknown"}
     if _KNOWN_LICENCE.fullmatch(name):
         return {"license": name}
-    address = _ADDRESS.search(said)
+    address = _ADDRESS.search(text)
     link = {"license_link": address[0]} if address else {}
     return {"license": "other", "license_name": re.sub(r"[^a-z0-9.]+", "-", name).strip("-") or "other", **link}
 
@@ -299,13 +299,13 @@ def described_panels(campaign: Campaign) -> list[Described]:
 def _count(panel: Described, annotations: int, user: int | None, profiles: Mapping[int, Profile]) -> None:
     panel.annotators += 1
     panel.annotations += annotations
-    said = profiles.get(user) if user else None
-    if said is None or said.consented_at is None:
+    profile = profiles.get(user) if user else None
+    if profile is None or profile.consented_at is None:
         return
     panel.consenting += 1
-    panel.grew_up_with += Counter(said.grew_up_with)
-    panel.education += Counter(filter(None, [said.education]))
-    panel.experience += Counter(filter(None, [said.experience]))
+    panel.grew_up_with += Counter(profile.grew_up_with)
+    panel.education += Counter(filter(None, [profile.education]))
+    panel.experience += Counter(filter(None, [profile.experience]))
 
 
 def on_panel(panel: Described, language_name: Callable[[str], str]) -> str:

@@ -111,10 +111,10 @@ _DOCUMENTS = {
 }
 
 MEDIA_TYPES = tuple(
-    said.partition(";")[0]
-    for said in (
+    media_type.partition(";")[0]
+    for media_type in (
         *(each.media_type for each in tables.FORMATS.values()),
-        *(said for _ending, said in _DOCUMENTS.values()),
+        *(media_type for _ending, media_type in _DOCUMENTS.values()),
     )
 )
 
@@ -135,7 +135,7 @@ class Options:
     names: bool = False
 
     @property
-    def said(self) -> list[str]:
+    def not_default(self) -> list[str]:
         """What differs from the usual, for the audit trail."""
         return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
@@ -184,20 +184,20 @@ def checked_export(
     kind = kind or FORMATS[what][0]
     if kind not in FORMATS[what]:
         sentence = _("%(what)s can't be exported as “%(kind)s”. Choose one of: %(all)s.")
-        told = sentence % {"what": what.capitalize(), "kind": kind, "all": ", ".join(FORMATS[what])}
-        raise Refused(told, code="unknown_format", fields={"format": told})
+        sentence = sentence % {"what": what.capitalize(), "kind": kind, "all": ", ".join(FORMATS[what])}
+        raise Refused(sentence, code="unknown_format", fields={"format": sentence})
     if kind not in offered_exports(what):
-        told = _("This server can't write Parquet. The operator can install it: pip install 'panelbench[parquet]'.")
-        raise Refused(told, code="unwritable", fields={"format": told})
+        sentence = _("This server can't write Parquet. The operator can install it: pip install 'panelbench[parquet]'.")
+        raise Refused(sentence, code="unwritable", fields={"format": sentence})
     if subject is None:
         name = SUBJECTS[what]
-        told = _("Name the %(subject)s.") % {"subject": name}
-        raise Refused(told, code="no_subject", fields={name: told})
+        sentence = _("Name the %(subject)s.") % {"subject": name}
+        raise Refused(sentence, code="no_subject", fields={name: sentence})
     if options.names and what not in NAMED:
-        told = _("Only these exports can contain names: %(all)s. Leave the names out of this one.") % {
+        sentence = _("Only these exports can contain names: %(all)s. Leave the names out of this one.") % {
             "all": ", ".join(NAMED)
         }
-        raise Refused(told, code="no_names", fields={"names": told})
+        raise Refused(sentence, code="no_names", fields={"names": sentence})
     return Export(project=project, what=what, kind=kind, subject=subject, options=options)
 
 
@@ -224,7 +224,7 @@ def record_export(export: Export, actor: User | None) -> None:
             project=export.project,
             verb=f"export {export.what}",
             subject=export.subject,
-            fields=[f"format={export.kind}", *export.options.said],
+            fields=[f"format={export.kind}", *export.options.not_default],
         )
 
 
@@ -378,12 +378,12 @@ _DOCUMENT_MAKERS: dict[str, Callable[[Export], Iterable[bytes]]] = {
 
 
 # --- an export in the words of a page, an address or a command line --------------------------------------------------
-def named_export(*, project: Project, what: str, said: Mapping[str, str], options: Options) -> Export:
+def named_export(*, project: Project, what: str, parameters: Mapping[str, str], options: Options) -> Export:
     """The export of these words: ``format``, and ``campaign``, ``dataset`` or ``rubric`` by name or by number."""
-    kind, subject = said.get("format", ""), SUBJECTS.get(what, "")
+    kind, subject = parameters.get("format", ""), SUBJECTS.get(what, "")
     found: Any = project if subject == "project" else None
     if subject and found is None:
-        found = chosen_subject(project=project, subject=subject, name=said.get(subject, ""))
+        found = chosen_subject(project=project, subject=subject, name=parameters.get(subject, ""))
     return checked_export(project=project, what=what, kind=kind, subject=found, options=options)
 
 

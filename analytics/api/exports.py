@@ -64,11 +64,11 @@ def asked_for(project: Project, what: str, request: Request) -> Export:
     return wanted(project, what, query.validated_data, request)
 
 
-def wanted(project: Project, what: str, said: dict[str, Any], request: Request) -> Export:
+def wanted(project: Project, what: str, parameters: dict[str, Any], request: Request) -> Export:
     """The export of these words, if this person may have it; 404 where there is none such."""
-    options = Options(**{name: said[name] for name in Options.__slots__ if name in said})
+    options = Options(**{name: parameters[name] for name in Options.__slots__ if name in parameters})
     try:
-        export = exports.named_export(project=project, what=what, said=said, options=options)
+        export = exports.named_export(project=project, what=what, parameters=parameters, options=options)
     except Refused as refused:
         if refused.code in {"no_subject", "unknown_export"}:
             raise NotFound(refused.sentence) from None

@@ -104,9 +104,9 @@ class ExportCard:
     def formats(self) -> tuple[str, ...]:
         return exports.offered_exports(self.whats[0][0])
 
-    def chosen(self, said: QueryDict) -> dict[str, Any]:
+    def chosen(self, parameters: QueryDict) -> dict[str, Any]:
         """What the address says was chosen in this form; nothing where it is about another one."""
-        return said.dict() if said.get("what") in dict(self.whats) else {}
+        return parameters.dict() if parameters.get("what") in dict(self.whats) else {}
 
 
 CARDS = (
@@ -170,9 +170,9 @@ def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
     return render(request, "analytics/export.html", {**context, **listed_transfers(current_project, request.user)})
 
 
-def _back(project: Project, said: QueryDict) -> HttpResponseRedirect:
+def _back(project: Project, parameters: QueryDict) -> HttpResponseRedirect:
     """The page again, with the form as it was filled in."""
-    kept = {name: said[name] for name in KEPT if said.get(name)}
+    kept = {name: parameters[name] for name in KEPT if parameters.get(name)}
     page = reverse("export", args=[project.slug])
     return redirect(f"{page}?{urlencode(kept)}" if kept else page)
 
@@ -184,24 +184,27 @@ def export_file(request: HttpRequest, project: str) -> HttpResponseBase:
     it. A mere address gives the file, however large.
     """
     current_project = access.require(user=request.user, slug=project)
-    said = request.POST if request.method == "POST" else request.GET
+    parameters = request.POST if request.method == "POST" else request.GET
     try:
         export = exports.named_export(
-            project=current_project, what=said.get("what", ""), said=said.dict(), options=_options(said)
+            project=current_project,
+            what=parameters.get("what", ""),
+            parameters=parameters.dict(),
+            options=_options(parameters),
         )
         exports.permit(export, user=request.user)
-        response = _answer(request, export, said)
+        response = _answer(request, export, parameters)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return _back(current_project, said)
+        return _back(current_project, parameters)
     return response
 
 
-def _answer(request: HttpRequest, export: Export, said: QueryDict) -> HttpResponseBase:
-    if "look" in said:
+def _answer(request: HttpRequest, export: Export, parameters: QueryDict) -> HttpResponseBase:
+    if "look" in parameters:
         messages.info(request, _told(export))
-        return _back(export.project, said)
-    if request.method == "POST" and ("later" in said or exports.is_large_export(export)):
+        return _back(export.project, parameters)
+    if request.method == "POST" and ("later" in parameters or exports.is_large_export(export)):
         jobs.enqueue(transfers.prepare(export=export, actor=request.user))
         return redirect("export", export.project.slug)
     return recorded_download(export, actor=request.user)
@@ -222,14 +225,14 @@ def _subjects(project: Project, subject: str) -> list[Any]:
     return [] if subject == "project" else list(exports.subject_choices(project=project, subject=subject))
 
 
-def _options(said: QueryDict) -> Options:
-    seed = said.get("renumbered", "").strip()
+def _options(parameters: QueryDict) -> Options:
+    seed = parameters.get("renumbered", "").strip()
     number = whole_number(seed, largest=MOST_SEED - 1)
     if seed and number is None:
         sentence = str(_("The seed for other pseudonyms must be a whole number."))
         raise Refused(sentence, fields={"renumbered": sentence})
-    switched = {name: name in said for name in SWITCHES}
-    return Options(renumbered=number, rationales="without_rationales" not in said, **switched)
+    switched = {name: name in parameters for name in SWITCHES}
+    return Options(renumbered=number, rationales="without_rationales" not in parameters, **switched)
 
 
 # --- transfers and bundles -------------------------------------------------------------------------------------------
@@ -311,12 +314,12 @@ def import_bundle(request: HttpRequest, project: str) -> HttpResponse:
     return render(request, "analytics/import_bundle.html", context)
 
 
-def _received(request: HttpRequest, project: Project, said: dict[str, Any]) -> Transfer:
-    if said["upload"]:
-        (upload,) = uploads.whole(project=project, keys=[said["upload"]], actor=request.user)
+def _received(request: HttpRequest, project: Project, parameters: dict[str, Any]) -> Transfer:
+    if parameters["upload"]:
+        (upload,) = uploads.whole(project=project, keys=[parameters["upload"]], actor=request.user)
         return transfers.take_over(upload=upload, actor=request.user)
-    if not said["files"]:
+    if not parameters["files"]:
         raise opening.no_file()
-    file = said["files"]
+    file = parameters["files"]
     opening.check_sizes({file.name: file.size})
     return transfers.receive_bundle(project=project, name=file.name, content=file.file, actor=request.user)

@@ -208,7 +208,7 @@ def _shown(request: HttpRequest, share: Share, name: str, parts: dict[str, Any],
 def _panels(share: Share) -> list[dict[str, Any]]:
     """Each panel with its language, how many rated on it and how much, and what they let the study say; no name."""
     return [
-        {"panel": panel, "language": _language(panel), "said": on_panel(panel, languages.english_name)}
+        {"panel": panel, "language": _language(panel), "description": on_panel(panel, languages.english_name)}
         for panel in data_cards.described_panels(share.campaign)
     ]
 

@@ -34,11 +34,13 @@ class Command(BaseCommand):
         parser.add_argument("--every-run", action="store_true", help="all runs of a judge, not only the newest")
         parser.add_argument("--names", action="store_true", help="the names behind the pseudonyms, in a last column")
 
-    def handle(self, *, project: str, what: str, out: Path | None, **said: Any) -> None:
+    def handle(self, *, project: str, what: str, out: Path | None, **parameters: Any) -> None:
         names = ("renumbered", "rationales", "replies", "revisions", "every_run", "names")
-        options = Options(**{name: said[name] for name in names})
+        options = Options(**{name: parameters[name] for name in names})
         try:
-            export = exports.named_export(project=project_at(project), what=what, said=said, options=options)
+            export = exports.named_export(
+                project=project_at(project), what=what, parameters=parameters, options=options
+            )
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=USAGE) from None
         try:

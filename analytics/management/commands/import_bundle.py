@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("project", metavar="PROJECT", help="the project's address, as in /p/ADDRESS/")
         parser.add_argument("file", type=Path, metavar="FILE.zip")
 
-    def handle(self, *, project: str, file: Path, **said: Any) -> None:
+    def handle(self, *, project: str, file: Path, **options: Any) -> None:
         current_project = project_at(project)
         try:
             with file.open("rb") as content:
