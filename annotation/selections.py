@@ -39,6 +39,8 @@ PLAIN = ("language", "generator", "scenario")
 ATTRIBUTE = "attribute:"
 UNITS = ("item", "scenario")
 FIELDS = {"draw": {"n", "by", "unit", "filter"}, "filter": {"filter"}, "duty": {"duty", "wave"}, "list": {"items"}}
+ALIGNMENT = "alignment"
+"""The kind of rule of a side of an alignment: it is stored by that, and nobody can ask for it."""
 MOST_NAMED = 5  # unknown ids and values that a refusal names
 MOST_SHOWN = 100  # characters of a wrong name that a refusal repeats
 STRATUM_LENGTH = 400
@@ -81,15 +83,29 @@ def select(
     stored_seed = new_seed() if seed is None else seed
     checked = checked_rule(campaign, rule)
     drawn = draw_items(campaign=campaign, rule=checked, seed=stored_seed)
+    rows = [(row.item, row.probability, row.stratum) for row in drawn]
+    return store_selection(campaign=campaign, name=name, rule=checked, seed=stored_seed, rows=rows, actor=actor)
+
+
+def store_selection(
+    *,
+    campaign: Campaign,
+    name: str,
+    rule: Mapping[str, Any],
+    seed: int,
+    rows: Iterable[tuple[int, float, str]],
+    actor: User | None = None,
+) -> ItemSelection:
+    """Store items, each with its probability and stratum, chosen by ``rule``. Refused: a name that is taken."""
     try:
         with transaction.atomic():
             selection = ItemSelection.objects.create(
-                campaign=campaign, name=name, rule=checked, seed=stored_seed, created_by=actor
+                campaign=campaign, name=name, rule=dict(rule), seed=seed, created_by=actor
             )
             bulk.insert(
                 SelectedItem,
                 ("selection_id", "item_id", "probability", "stratum"),
-                ((selection.pk, row.item, row.probability, row.stratum) for row in drawn),
+                ((selection.pk, *row) for row in rows),
             )
             audit.record(actor=actor, project=campaign.project, verb="select items", subject=selection)
     except IntegrityError:
@@ -157,6 +173,8 @@ def selection_columns(campaign: Campaign) -> list[str]:
 def rule_in_words(rule: Mapping[str, Any]) -> str:
     """A stored rule as a sentence for the page of its selection."""
     kind = rule.get("kind")
+    if kind == ALIGNMENT:
+        return _("The %(side)s side of the alignment “%(alignment)s”: whole scenarios, at random.") % rule
     if kind == "duty":
         sentence = _("The items of the duty “%(duty)s”, wave %(wave)d.") if "wave" in rule else ""
         return (sentence or _("The items of the duty “%(duty)s”.")) % rule

@@ -13,13 +13,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Item, ItemSelection, Rating, SelectedItem
-from judging.models import Judge
+from judging.models import Alignment, AlignmentCandidate, Judge
 from judging.prompts import Example
 
 MOST_PER_CLASS = 2
@@ -61,8 +61,8 @@ def draw_examples(*, selection: ItemSelection, per_class: int, seed: int) -> lis
     """At most ``per_class`` items for every criterion, language and score that most of the panel gave.
 
     The majority is of all who answered: N/A and stopped answers count, and an item on which no score has more than half
-    of the answers is left out. The same labels, seed and selection give the same examples.
-    Refused when nothing in the selection has such a label.
+    of the answers is left out, and so is what an alignment has locked. The same labels, seed and selection give the
+    same examples. Refused when nothing in the selection has such a label.
     """
     pools: dict[tuple[str, str, float], list[str]] = defaultdict(list)
     for (criterion, item, language), scores in sorted(_panel_answers(selection).items()):
@@ -82,7 +82,8 @@ def draw_examples(*, selection: ItemSelection, per_class: int, seed: int) -> lis
 def _panel_answers(selection: ItemSelection) -> dict[tuple[str, str, str], list[float | None]]:
     """By criterion, digest and language of an item of the selection, the answers of its annotators: a score, or None
     for N/A and stopped."""
-    chosen = SelectedItem.objects.filter(selection=selection).values("item")
+    drawn = Item.objects.filter(pk__in=SelectedItem.objects.filter(selection=selection).values("item"))
+    chosen = without_locked(drawn, selection.campaign.project_id)
     given = Rating.objects.filter(
         annotation__campaign=selection.campaign_id,
         annotation__superseded_at=None,
@@ -106,6 +107,37 @@ def without_items(items: QuerySet[Item], digests: Collection[str], project: int)
         return items
     shown = Item.objects.filter(dataset__project=project, digest__in=digests).exclude(scenario="")
     return items.exclude(Q(digest__in=digests) | Q(scenario__in=list(shown.values_list("scenario", flat=True))))
+
+
+# --- items that an alignment has locked -------------------------------------------------------------------------------
+
+
+def locked_items(alignments: QuerySet[Alignment]) -> QuerySet[SelectedItem]:
+    """The locked sides of alignments."""
+    return SelectedItem.objects.filter(selection__in=alignments.values("test"))
+
+
+def without_locked(items: QuerySet[Item], project: int) -> QuerySet[Item]:
+    """The items without those that an alignment of the project has locked, and without their scenarios."""
+    locked = locked_items(Alignment.objects.filter(project=project))
+    scenarios = locked.exclude(item__scenario="").values("item__scenario")
+    return items.exclude(digest__in=locked.values("item__digest")).exclude(scenario__in=scenarios)
+
+
+def refuse_locked(judge: Judge, asked: QuerySet[Item]) -> None:
+    """Refuse to ask a version of an alignment about its locked items, but in a look: that would be an uncounted one.
+
+    A version that has been looked at may be asked about everything, and so may all when no look is left.
+    """
+    versions = AlignmentCandidate.objects.filter(judge=judge, look=None).exclude(origin=AlignmentCandidate.Origin.BASE)
+    of_judge = Alignment.objects.filter(candidates__in=versions).annotate(taken=Count("looks", distinct=True))
+    still_open = of_judge.filter(taken__lt=F("looks_allowed"))
+    if still_open and asked.filter(pk__in=locked_items(still_open).values("item")).exists():
+        sentence = _(
+            "“%(judge)s” is a version in the alignment “%(alignment)s” and may not be asked about its locked items "
+            "except in a look there. Run it over a selection without them, or take the look first."
+        )
+        raise Refused(sentence % {"judge": judge, "alignment": still_open[0]}, code="locked")
 
 
 def example_items(examples: Sequence[Example], project: int) -> dict[str, Item]:

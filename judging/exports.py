@@ -187,18 +187,23 @@ def _without_bodies(row: Row, outgoing: Outgoing) -> None:
         row["request"], row["reply"] = {}, {}
 
 
+_TAKEN: dict[str, Any] = {"is_pilot": False, "alignment": None}
+"""Which runs a bundle holds: designs and alignments are not in it, and so neither are pilots and runs of alignments."""
+_TAKEN_OF = {f"run__{name}": value for name, value in _TAKEN.items()}
+_TAKEN_OF_CALL = {f"call__{name}": value for name, value in _TAKEN_OF.items()}
+
 BUNDLE_MEMBERS = (
     Member(
         name="judges",
         model=Judge,
         rows=lambda project: Judge.objects.filter(project=project),
-        leaves=_OURS,
+        leaves=(*_OURS, "parent"),
         since={"concurrency": 2, "timeout": 2, "tries": 2},
     ),
     Member(
         name="runs",
         model=JudgeRun,
-        rows=lambda project: JudgeRun.objects.filter(project=project, is_pilot=False),
+        rows=lambda project: JudgeRun.objects.filter(project=project, **_TAKEN),
         refers={
             "judge": "judges",
             "dataset": "datasets",
@@ -208,14 +213,14 @@ BUNDLE_MEMBERS = (
             "file_import": "intakes",
         },
         written={"file_import": "intake"},
-        leaves=(*_OURS, "pays_again", "design", "is_pilot"),
+        leaves=(*_OURS, "pays_again", "design", "is_pilot", "alignment"),
         since={"key": 2, "width": 2, "perturbation": 3, "selection": 3},
         on_write=_halted,
     ),
     Member(
         name="calls",
         model=Call,
-        rows=lambda project: Call.objects.filter(run__project=project, run__is_pilot=False),
+        rows=lambda project: Call.objects.filter(run__project=project, **_TAKEN_OF),
         refers={"run": "runs", "item": "items", "criterion": "criteria"},
         leaves=("lease", "leased_until", "not_before", "repairs"),
         since={"change": 3},
@@ -224,7 +229,7 @@ BUNDLE_MEMBERS = (
     Member(
         name="attempts",
         model=Attempt,
-        rows=lambda project: Attempt.objects.filter(call__run__project=project, call__run__is_pilot=False),
+        rows=lambda project: Attempt.objects.filter(call__run__project=project, **_TAKEN_OF_CALL),
         refers={"call": "calls"},
         leaves=("reply_key", "reused_from"),
         since={"estimated": 2, "reserved": 2},
@@ -233,7 +238,7 @@ BUNDLE_MEMBERS = (
     Member(
         name="verdicts",
         model=Verdict,
-        rows=lambda project: Verdict.objects.filter(run__project=project, run__is_pilot=False),
+        rows=lambda project: Verdict.objects.filter(run__project=project, **_TAKEN_OF),
         refers={"run": "runs", "item": "items", "criterion": "criteria", "attempt": "attempts"},
         leaves=("expected", "confidence"),
         since={"change": 3},

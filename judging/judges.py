@@ -23,7 +23,7 @@ from annotation.readers import RubricDocument, parse_rubric
 from judging import digests, examples, spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge, ModelCapability
-from judging.prompts import INSTRUCTION_LANGUAGES, Example, PromptVariant
+from judging.prompts import INSTRUCTION_LANGUAGES, Example, OwnText, PromptVariant
 from judging.study_presets import STUDY_PRESETS, StudyPreset
 from judging.study_prompts import OWN, TASKS
 
@@ -40,7 +40,7 @@ FACTORS = {
     "points_order": ("rubric", "reversed"),
 }
 """By factor, its levels."""
-TEXTS = {"role_text": 4_000, "persona": 500}
+TEXTS = {"role_text": 4_000, "persona": 500, "instructions": 4_000}
 """By factor that is a text, the most characters it may have."""
 
 # The default, the least and the most of each. A worker's task may take as long as the longest reply (judging.tasks).
@@ -58,12 +58,13 @@ def declare(
     timeout: int | None = None,
     tries: int | None = None,
     concurrency: int | None = None,
+    parent: Judge | None = None,
     actor: User | None = None,
 ) -> Judge:
     """The judge with this provider, model, parameters and prompt variant; the same again is the same judge.
 
     ``timeout`` (seconds for a reply), ``tries`` and ``concurrency`` (calls in flight) change no verdict: on a judge
-    that there is, those that are given are set anew.
+    that there is, those that are given are set anew. ``parent``: the judge that a new one is a version of.
     """
     factors = dict(variant or {})
     if factors.get("examples"):
@@ -88,6 +89,7 @@ def declare(
                 variant=prompt.factors,
                 simulated=settings.PROVIDERS[provider].simulated,
                 digest=digest,
+                parent=parent,
                 created_by=actor,
                 **paced,
             )
@@ -196,7 +198,8 @@ def variant_of(factors: Mapping[str, Any]) -> PromptVariant:
             sentence = _("“%(level)s” is not a valid %(factor)s. Use one of: %(levels)s.")
             raise Refused(sentence % {"level": level, "factor": factor, "levels": there_is}, fields={"variant": factor})
     shown = tuple(Example(**example) for example in factors.get("examples") or ())
-    variant = PromptVariant(**{**factors, "examples": shown})
+    own_texts = _own_texts(factors.get("own_texts") or ())
+    variant = PromptVariant(**{**factors, "examples": shown, "own_texts": own_texts})
     if wrong := _contradiction(variant):
         raise Refused(wrong, fields={"variant": wrong})
     return variant
@@ -206,6 +209,33 @@ def _check_text(factor: str, text: Any) -> None:
     if not isinstance(text, str) or len(text) > TEXTS[factor] or holds_nul(text):
         sentence = _("“%(factor)s” is a text of at most %(most)d characters.")
         raise Refused(sentence % {"factor": factor, "most": TEXTS[factor]}, fields={"variant": factor})
+
+
+MOST_OWN_TEXT = 2_000  # characters
+MOST_OWN_TEXTS = 200
+
+
+def _own_texts(given: Any) -> tuple[OwnText, ...]:
+    """The judge's own words for definitions and anchors, sorted; refused unless they are such."""
+    whole = isinstance(given, list | tuple) and len(given) <= MOST_OWN_TEXTS and all(map(_is_own_text, given))
+    places = {(text["criterion"], text["point"]) for text in given} if whole else set()
+    if not whole or len(places) < len(given):
+        sentence = _(
+            "Each of “own_texts” has a criterion, a point (null for the definition) and a text of at most %(most)d "
+            "characters, and each place has one."
+        )
+        raise Refused(sentence % {"most": MOST_OWN_TEXT}, code="own_texts", fields={"variant": "own_texts"})
+    texts = [OwnText(text["criterion"], text["point"], text["text"]) for text in given]
+    return tuple(sorted(texts, key=lambda text: (text.criterion, text.point is not None, text.point or 0.0)))
+
+
+def _is_own_text(text: Any) -> bool:
+    if not isinstance(text, Mapping) or text.keys() != {"criterion", "point", "text"}:
+        return False
+    words = [text["criterion"], text["text"]]
+    written = all(isinstance(part, str) and 0 < len(part) <= MOST_OWN_TEXT and is_storable(part) for part in words)
+    point = text["point"]
+    return written and (point is None or (type(point) in (int, float) and abs(point) <= LARGEST_LEVEL))
 
 
 def _contradiction(variant: PromptVariant) -> str:
@@ -218,6 +248,10 @@ def _contradiction(variant: PromptVariant) -> str:
         return _("The task “%(task)s” has instructions in: %(languages)s. Choose one of these.") % about
     if variant.examples and variant.grouping != "single":
         return _("Examples are shown with one criterion per call: choose the grouping “single”.")
+    if variant.own_texts and (variant.rubric_text == "general" or variant.anchor_detail == "name"):
+        return _(
+            "Own texts for definitions and anchors need a judge that is shown these: see rubric_text, anchor_detail."
+        )
     return ""
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, Project, User
-from annotation.models import Criterion, Dataset, Import, Item, ItemSelection, RubricVersion
+from annotation.models import Campaign, Criterion, Dataset, Import, Item, ItemSelection, RubricVersion
 
 
 class ProviderAllowance(models.Model):
@@ -47,7 +47,8 @@ class Judge(models.Model):
 
     `digest` covers everything that can change a verdict. An imported judge has no `provider`. How long a reply may
     take (`timeout`, seconds), how often a call is tried and how many are in flight at most (`concurrency`) change no
-    verdict and may be set anew; empty, they are the provider's.
+    verdict and may be set anew; empty, they are the provider's. A judge that an alignment made of another one has that
+    as its `parent`.
     """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
@@ -61,6 +62,7 @@ class Judge(models.Model):
     tries = models.PositiveSmallIntegerField(_("tries"), null=True)
     concurrency = models.PositiveSmallIntegerField(_("most calls at the same time"), null=True)
     digest = models.CharField(max_length=64)
+    parent = models.ForeignKey("self", null=True, editable=False, on_delete=models.PROTECT, related_name="children")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -155,13 +157,97 @@ class DesignCell(models.Model):
         ]
 
 
+class AlignmentQuerySet(models.QuerySet["Alignment"]):
+    def visible_to(self, user: User) -> AlignmentQuerySet:
+        return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
+class Alignment(models.Model):
+    """Versions of one judge compared with the panel's labels, which are split once: `tuning` and the locked `test`.
+
+    Everything that the figures depend on is stated before: `seed` and `share` of the split, the `measure`, the
+    `confidence` and how many `looks_allowed` there are at the locked split. `budget` caps all its runs and proposals.
+    """
+
+    class Measure(models.TextChoices):
+        ACCURACY = "accuracy", _("Exact agreement with the reference label")
+        CLOSENESS = "closeness", _("1 less the mean distance, as a share of the scale")
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(_("name"), max_length=120)
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
+    base = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="+")
+    seed = models.BigIntegerField()
+    share = models.FloatField()
+    looks_allowed = models.PositiveSmallIntegerField()
+    measure = models.CharField(max_length=9, choices=Measure, default=Measure.ACCURACY)
+    confidence = models.FloatField(default=0.95)
+    budget = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    tuning = models.ForeignKey(ItemSelection, on_delete=models.PROTECT, related_name="+")
+    test = models.ForeignKey(ItemSelection, on_delete=models.PROTECT, related_name="+")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = AlignmentQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "name"], name="alignment_name_unique"),
+            models.CheckConstraint(condition=Q(looks_allowed__gte=1), name="alignment_looks_positive"),
+            models.CheckConstraint(condition=Q(share__gt=0, share__lt=1), name="alignment_share_inside"),
+            models.CheckConstraint(condition=Q(budget=None) | Q(budget__gte=0), name="alignment_budget_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AlignmentCandidate(models.Model):
+    """A version of the judge that an alignment scores on its tuning items, and where it comes from."""
+
+    class Origin(models.TextChoices):
+        BASE = "base", _("The judge as it was")
+        EDIT = "edit", _("Edited")
+        PROPOSAL = "proposal", _("Proposed by a model")
+        SEARCH = "search", _("Found by a search")
+
+    alignment = models.ForeignKey(Alignment, on_delete=models.PROTECT, related_name="candidates")
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="+")
+    origin = models.CharField(max_length=8, choices=Origin)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["alignment", "judge"], name="candidate_once")]
+
+
+class AlignmentLook(models.Model):
+    """One look at the locked split: counted before anything is asked. `result` is stored once, when all is answered."""
+
+    alignment = models.ForeignKey(Alignment, on_delete=models.PROTECT, related_name="looks")
+    number = models.PositiveSmallIntegerField()
+    candidate = models.OneToOneField(AlignmentCandidate, on_delete=models.PROTECT, related_name="look")
+    result = models.JSONField(null=True)
+    taken_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    taken_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["alignment", "number"], name="look_number_unique"),
+            models.CheckConstraint(condition=Q(number__gte=1), name="look_number_positive"),
+        ]
+
+
 class JudgeRunQuerySet(models.QuerySet["JudgeRun"]):
     def visible_to(self, user: User) -> JudgeRunQuerySet:
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
     def ordinary(self) -> JudgeRunQuerySet:
-        """The runs that figures rest on: neither pilots of designs nor audits."""
-        return self.filter(perturbation__isnull=True, is_pilot=False)
+        """The runs that figures rest on: neither pilots of designs nor audits nor runs of alignments."""
+        return self.filter(perturbation__isnull=True, is_pilot=False, alignment__isnull=True)
 
     def perturbed(self) -> JudgeRunQuerySet:
         """The audits, which ask about changed items too."""
@@ -176,7 +262,8 @@ class JudgeRun(models.Model):
     runs to the same requests are used again, unless the run `pays_again`. A run over a `selection` asks only about its
     items. `key` makes starting it twice start it once; `width` is how many calls its last work session kept in flight,
     for the next to go on with. A run of a `design` is one of its cells; one that `is_pilot` asks a few calls
-    beforehand, for the forecast, and enters no figure.
+    beforehand, for the forecast, and enters no figure. A run of an `alignment` asks a version of its judge about the
+    tuning items or, for a look, about the locked ones: only the alignment's own figures rest on it.
 
     A run with a `perturbation` (its `changes`, `per_language` and `seed`) is an audit of the judge: it asks about some
     items as they are and changed (judging/perturbed_runs.py). Its verdicts enter no figure but those of audits.
@@ -195,6 +282,7 @@ class JudgeRun(models.Model):
     repeats = models.PositiveSmallIntegerField(default=1)
     design = models.ForeignKey(JudgeDesign, null=True, on_delete=models.PROTECT, related_name="runs")
     is_pilot = models.BooleanField(default=False, db_default=False)
+    alignment = models.ForeignKey(Alignment, null=True, on_delete=models.PROTECT, related_name="runs")
     continues = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
     reason = models.CharField(max_length=400, blank=True)

@@ -87,6 +87,7 @@ class Frame:
     examples: str
     example_score: str
     rated: str
+    instructions: str
 
 
 FRAMES: Final[dict[str, Frame]] = {
@@ -125,6 +126,7 @@ FRAMES: Final[dict[str, Frame]] = {
         examples="Examples that people have rated by this rubric:",
         example_score="Score given by people: {score}",
         rated="The material to be rated:",
+        instructions="Further instructions",
     ),
     "et": Frame(
         role=(
@@ -161,6 +163,7 @@ FRAMES: Final[dict[str, Frame]] = {
         examples="Näited, mida inimesed on selle juhendi järgi hinnanud:",
         example_score="Inimeste antud skoor: {score}",
         rated="Hinnatav materjal:",
+        instructions="Lisajuhised",
     ),
 }
 INSTRUCTION_LANGUAGES: Final = frozenset(FRAMES)
@@ -263,6 +266,16 @@ class Example:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class OwnText:
+    """What a judge reads in the place of a rubric's words: of the definition of a criterion, or of the anchor of one of
+    its points. The rubric itself, and what the panel reads, stays as it is."""
+
+    criterion: str
+    point: float | None
+    text: str
+
+
 ShownExample = tuple[ItemText, float]
 """An example as a prompt shows it: its text and its score."""
 
@@ -276,6 +289,7 @@ class PromptVariant:
     beside it. `rubric_text` ``general`` leaves out definitions and anchors. `reference_answer`: whether the item's
     field `reference` is shown, or only where the dataset's layout shows it. `criteria_order` and `points_order` reverse
     what the rubric has, for effects of position. `examples` were drawn from panel labels (`judging/examples.py`).
+    `instructions` follow the criteria, and `own_texts` stand in the place of some of the rubric's words.
     """
 
     grouping: Grouping = "compound"
@@ -291,6 +305,8 @@ class PromptVariant:
     criteria_order: Order = "rubric"
     points_order: Order = "rubric"
     examples: tuple[Example, ...] = ()
+    instructions: str = ""
+    own_texts: tuple[OwnText, ...] = ()
 
     @property
     def factors(self) -> dict[str, Any]:
@@ -299,7 +315,7 @@ class PromptVariant:
         came_first = ("grouping", "anchor_detail", "explanation", "instruction_language")
         defaults = {factor.name: factor.default for factor in fields(self)}
         stored = {name: level for name, level in asdict(self).items() if name in came_first or level != defaults[name]}
-        return {**stored, "examples": list(stored["examples"])} if "examples" in stored else stored
+        return {name: list(level) if isinstance(level, tuple) else level for name, level in stored.items()}
 
 
 def repair_turn(messages: Sequence[Message], reply: str, variant: PromptVariant) -> list[Message]:
@@ -460,15 +476,25 @@ def _role(variant: PromptVariant, frame: Frame) -> str:
 
 
 def _instructions(criteria: Sequence[CriterionBrief], variant: PromptVariant, frame: Frame) -> str:
-    criteria = _in_order(criteria, variant)
+    criteria = _in_order([_worded(criterion, variant.own_texts) for criterion in criteria], variant)
     material = frame.material.format(begin="<<<BEGIN MATERIAL KEY>>>", end="<<<END MATERIAL KEY>>>")
     sections = [_role(variant, frame), material, f"# {frame.criteria}"]
     sections += [frame.general_rubric] if variant.rubric_text == "general" else []
     sections += [_criterion(n, criterion, variant, frame) for n, criterion in enumerate(criteria, 1)]
+    sections += [f"# {frame.instructions}\n{variant.instructions}"] if variant.instructions else []
     if variant.explanation:
         sections.append(frame.rationale_first)
     sections.append(f"{frame.reply_form}\n{_reply_form(criteria, variant, frame)}")
     return "\n\n".join(sections)
+
+
+def _worded(criterion: CriterionBrief, own_texts: Sequence[OwnText]) -> CriterionBrief:
+    """The criterion with the judge's own words in the place of the rubric's."""
+    own = {text.point: text.text for text in own_texts if text.criterion == criterion.key}
+    if not own:
+        return criterion
+    points = tuple(replace(point, text=own.get(point.value, point.text)) for point in criterion.points)
+    return replace(criterion, definition=own.get(None, criterion.definition), points=points)
 
 
 def _criterion(number: int, criterion: CriterionBrief, variant: PromptVariant, frame: Frame) -> str:

@@ -23,7 +23,7 @@ from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import examples, judges, spending
-from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
+from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
 from judging.requests import criterion_brief, prompts_about
 
@@ -47,6 +47,7 @@ def start_judge_run(
     key: str | None = None,
     selection: ItemSelection | None = None,
     design: JudgeDesign | None = None,
+    alignment: Alignment | None = None,
     actor: User | None = None,
 ) -> JudgeRun:
     """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards.
@@ -62,7 +63,7 @@ def start_judge_run(
     plan |= {"repeats": repeats, "budget": budget, "selection": selection}
     if key and (started := _started(judge, key, plan)):
         return started
-    refuse_unfit(**plan)
+    refuse_unfit(**plan, alignment=alignment)
     try:
         with transaction.atomic():
             list(Judge.objects.select_for_update(no_key=True).filter(pk=judge.pk))  # of two starts the second waits
@@ -80,6 +81,7 @@ def start_judge_run(
                 pays_again=again,
                 key=key or None,
                 design=design,
+                alignment=alignment,
                 created_by=actor,
             )
             insert_calls(_plan(run))
@@ -131,14 +133,18 @@ def refuse_unfit(
     repeats: int = 1,
     budget: Decimal | None = None,
     selection: ItemSelection | None = None,
+    alignment: Alignment | None = None,
 ) -> None:
     """Refuse a run that can't be started, saying why."""
     refuse_unready(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
     _refuse_foreign(dataset, selection)
     after = _continued(judge, dataset, rubric_version, repeats, selection)
-    if not asked_about(dataset=dataset, after=after, selection=selection, judge=judge).exists():
+    asked = asked_about(dataset=dataset, after=after, selection=selection, judge=judge)
+    if not asked.exists():
         sentence = _("This judge has already been asked about every item of this dataset.")
         raise Refused(sentence, code="nothing_to_ask")
+    if alignment is None:
+        examples.refuse_locked(judge, asked)
 
 
 def refuse_unready(

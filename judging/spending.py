@@ -26,7 +26,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from judging.client import TOKEN_LIMITS
-from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, ProviderAllowance
+from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, ProviderAllowance
 from judging.prompts import Message
 
 LARGEST_CAP = Decimal(100_000)
@@ -179,8 +179,9 @@ def refuse_cap(judge: Judge, *, budget: Decimal | None) -> None:
 
 
 def budget_of(run: JudgeRun) -> Decimal | None:
-    """The cap of a run: its own, or that of its design; None without one."""
-    return run.budget if run.budget is not None or run.design is None else run.design.budget
+    """The cap of a run: its own, or that of its design or alignment; None without one."""
+    whole = run.design or run.alignment
+    return run.budget if run.budget is not None or whole is None else whole.budget
 
 
 def _unkept(judge: Judge) -> str:
@@ -245,6 +246,8 @@ def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
         run_caps.append(Cap(run.budget, committed(Attempt.objects.filter(call__run=run)), sentence))
     if run.design_id is not None:
         run_caps += _design_caps(JudgeDesign.objects.select_for_update(no_key=True).get(pk=run.design_id))
+    if run.alignment_id is not None:
+        run_caps += _alignment_caps(Alignment.objects.select_for_update(no_key=True).get(pk=run.alignment_id))
     if needs_allowance(run.judge.provider):
         rows = ProviderAllowance.objects.select_for_update(no_key=True)
         allowed = rows.filter(project=run.project_id, provider=run.judge.provider).first()
@@ -262,6 +265,21 @@ def _design_caps(design: JudgeDesign) -> list[Cap]:
         "The budget of the design is spent, or the rest is too small for another call. Raise it and resume the design."
     )
     return [Cap(design.budget, committed(Attempt.objects.filter(call__run__design=design.pk)), sentence)]
+
+
+def _alignment_caps(alignment: Alignment) -> list[Cap]:
+    """The cap of everything that an alignment asks."""
+    if alignment.budget is None:
+        return []
+    sentence = _(
+        "The budget of the alignment is spent, or the rest is too small for another call. Raise it and resume."
+    )
+    return [Cap(alignment.budget, committed_of_alignment(alignment), sentence)]
+
+
+def committed_of_alignment(alignment: Alignment) -> Committed:
+    """What the runs of an alignment have cost, and what is reserved."""
+    return committed(Attempt.objects.filter(call__run__alignment=alignment.pk))
 
 
 def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:

@@ -38,6 +38,14 @@ class StrictSerializer(serializers.Serializer[Any]):
         return super().to_internal_value(sent)
 
 
+class OwnTextSerializer(StrictSerializer):
+    """What a judge reads in the place of a rubric's definition (`point` null) or of the anchor of a point."""
+
+    criterion = serializers.CharField(max_length=judges.MOST_OWN_TEXT)
+    point = serializers.FloatField(allow_null=True)
+    text = serializers.CharField(max_length=judges.MOST_OWN_TEXT)
+
+
 class VariantSerializer(StrictSerializer):
     """The factors of a prompt; docs/judges.md says what each changes."""
 
@@ -68,6 +76,10 @@ class VariantSerializer(StrictSerializer):
         help_text='Where to draw them: {"selection": id, "per_class": 1 or 2, "seed": 1}. Answers list what was drawn: '
         "criterion, item (digest of its content), language and score.",
     )
+    instructions = serializers.CharField(
+        max_length=judges.TEXTS["instructions"], required=False, allow_blank=True, help_text="They follow the criteria."
+    )
+    own_texts = OwnTextSerializer(many=True, required=False, help_text="What it reads in the place of rubric texts.")
 
 
 def _pace(name: str, help_text: str) -> serializers.IntegerField:
@@ -92,6 +104,9 @@ class DeclaredJudgeSerializer(StrictSerializer):
     )
     simulated = serializers.BooleanField(read_only=True)
     digest = serializers.CharField(read_only=True)
+    version_of = serializers.IntegerField(
+        source="parent_id", read_only=True, allow_null=True, help_text="The judge that an alignment made this one of."
+    )
     created_at = serializers.DateTimeField(read_only=True)
 
     def get_refused(self, judge: Judge) -> list[str]:

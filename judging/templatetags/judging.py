@@ -37,6 +37,9 @@ def variant_chips(variant: Mapping[str, Any]) -> list[str]:
     chips += [known[answer]] if (answer := variant.get("reference_answer")) in known else []
     chips += [_("Criteria reversed")] if variant.get("criteria_order") == "reversed" else []
     chips += [_("Scale points reversed")] if variant.get("points_order") == "reversed" else []
+    chips += [_("Further instructions")] if variant.get("instructions") else []
+    own = len(variant.get("own_texts", ()))
+    chips += [ngettext("%d own text", "%d own texts", own) % own] if own else []
     shown = len(variant.get("examples", ()))
     return [*chips, ngettext("%d example", "%d examples", shown) % shown] if shown else chips
 

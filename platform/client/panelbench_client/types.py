@@ -462,6 +462,7 @@ class DeclaredJudge(TypedDict):
     refused: list[str]
     simulated: bool
     digest: str
+    version_of: int | None
     created_at: Moment
 
 
@@ -855,6 +856,14 @@ class Numbers(TypedDict):
 
     stale: bool
     snapshot: Snapshot | None
+
+
+class OwnText(TypedDict):
+    """What a judge reads in the place of a rubric's definition (`point` null) or of the anchor of a point."""
+
+    criterion: str
+    point: float | None
+    text: str
 
 
 class Panel(TypedDict):
@@ -1344,6 +1353,8 @@ class Variant(TypedDict):
     criteria_order: NotRequired[PromptOrder]
     points_order: NotRequired[PromptOrder]
     examples: NotRequired[Json]
+    instructions: NotRequired[str]
+    own_texts: NotRequired[list[OwnText]]
 
 
 class Verdict(TypedDict):

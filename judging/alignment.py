@@ -1,0 +1,424 @@
+"""Align a judge with its panel: versions of it are scored on tuning items, and tested on locked ones a few times.
+
+The items with labels are split once, by whole scenarios within the languages that a scenario has. Versions are edited,
+proposed and searched on the tuning items alone. A look at the locked ones is counted before anything is asked, and
+written to the audit trail. Items that an earlier alignment of the project has used are never locked again: when the
+looks are spent, only new labels make a new test (docs/alignment.md).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from accounts import access, audit
+from accounts.models import User
+from accounts.refusals import Refused
+from annotation import selections
+from annotation.models import Campaign, Criterion, Item, ItemSelection, Rating, SelectedItem
+from judging import examples, judges, runs, spending
+from judging.models import Alignment, AlignmentCandidate, AlignmentLook, Judge, JudgeRun
+
+LEAST_SHARE, MOST_SHARE = 0.1, 0.9
+MOST_LOOKS = 20
+MOST_CANDIDATES = 200
+FEWEST_SCENARIOS = 5
+"""Fewer locked scenarios than this are no test: an alignment is refused."""
+MOST_NAME = 120
+
+
+# --- the split --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledItem:
+    """An item with labels: its key, its language, and the scenario (or for want of one its content) that it is of."""
+
+    pk: int
+    language: str
+    unit: str
+
+
+def split_items(
+    items: Iterable[LabelledItem], *, used: Collection[str], share: float, seed: int
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Tuning and test: by item, the probability that it had of coming to its side.
+
+    Whole units only, drawn without replacement within the units that have the same languages; ``used`` units are always
+    tuned on. Of n units share * n are tested, rounded up or down at random, so that every unit has the probability
+    ``share``; the same items and seed give the same split.
+    """
+    of_unit: dict[str, list[LabelledItem]] = defaultdict(list)
+    for item in items:
+        of_unit[item.unit].append(item)
+    strata: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for unit in sorted(of_unit.keys() - set(used)):
+        strata[tuple(sorted({item.language for item in of_unit[unit]}))].append(unit)
+    locked: set[str] = set()
+    for languages, units in sorted(strata.items()):
+        generator = random.Random(f"{seed}:{':'.join(languages)}")
+        whole = int(share * len(units))
+        more = generator.random() < share * len(units) - whole
+        locked |= set(generator.sample(units, whole + more))
+    tuning, test = {}, {}
+    for unit, own in of_unit.items():
+        for item in own:
+            if unit in locked:
+                test[item.pk] = share
+            else:
+                tuning[item.pk] = 1.0 if unit in used else 1 - share
+    return tuning, test
+
+
+def labelled_items(campaign: Campaign, base: Judge) -> list[LabelledItem]:
+    """The campaign's items that its panel has given a score, in their order; without the judge's examples."""
+    items = examples.without_examples(Item.objects.of(campaign.dataset), base)
+    scored = Rating.objects.filter(
+        annotation__campaign=campaign, annotation__superseded_at=None, status=Rating.Status.SCORED
+    )
+    items = items.filter(pk__in=scored.values("annotation__item"))
+    columns = items.order_by("ordinal", "pk").values_list("pk", "language", "scenario", "digest")
+    return [LabelledItem(pk, language, scenario or digest) for pk, language, scenario, digest in columns]
+
+
+def used_units(campaign: Campaign) -> set[str]:
+    """The scenarios, and the contents of items without one, that alignments of the project have tuned on or locked."""
+    of_project = Alignment.objects.filter(project=campaign.project_id)
+    chosen = SelectedItem.objects.filter(
+        Q(selection__in=of_project.values("tuning")) | Q(selection__in=of_project.values("test"))
+    )
+    return {scenario or digest for scenario, digest in chosen.values_list("item__scenario", "item__digest")}
+
+
+def create_alignment(
+    *,
+    campaign: Campaign,
+    base: Judge,
+    name: str,
+    share: float = 0.4,
+    looks: int = 3,
+    measure: str = Alignment.Measure.ACCURACY,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    budget: Decimal | None = None,
+    actor: User | None = None,
+) -> Alignment:
+    """State what is aligned and how it will be tested, and split the labels; nothing is asked yet.
+
+    Refused: a judge that can't be run on the campaign's rubric, and too few scenarios that no alignment has used.
+    """
+    access.refuse_archived(campaign.project)
+    _check_plan(name=name, share=share, looks=looks, measure=measure, confidence=confidence)
+    runs.refuse_unready(judge=base, dataset=campaign.dataset, rubric_version=campaign.rubric_version, budget=budget)
+    stored_seed = selections.new_seed() if seed is None else seed
+    with transaction.atomic():
+        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # of two splits the second sees the first
+        items = labelled_items(campaign, base)
+        tuning, test = split_items(items, used=used_units(campaign), share=share, seed=stored_seed)
+        _refuse_few(items, tuning, test)
+        plan = {"kind": selections.ALIGNMENT, "alignment": name, "share": share}
+        sides = {
+            side: selections.store_selection(
+                campaign=campaign,
+                name=_side_name(name, side),
+                rule={**plan, "side": side},
+                seed=stored_seed,
+                rows=[(item, probability, "") for item, probability in chosen.items()],
+                actor=actor,
+            )
+            for side, chosen in (("tuning", tuning), ("test", test))
+        }
+        try:
+            with transaction.atomic():
+                alignment = Alignment.objects.create(
+                    project=campaign.project,
+                    name=name,
+                    campaign=campaign,
+                    base=base,
+                    seed=stored_seed,
+                    share=share,
+                    looks_allowed=looks,
+                    measure=measure,
+                    confidence=confidence,
+                    budget=budget,
+                    created_by=actor,
+                    **sides,
+                )
+        except IntegrityError:
+            taken = _("This project already has an alignment called “%(name)s”. Choose another name.") % {"name": name}
+            raise Refused(taken, code="name_taken", fields={"name": taken}) from None
+        AlignmentCandidate.objects.create(
+            alignment=alignment, judge=base, origin=AlignmentCandidate.Origin.BASE, created_by=actor
+        )
+        audit.record(actor=actor, project=campaign.project, verb="create alignment", subject=alignment)
+    return alignment
+
+
+def _check_plan(*, name: str, share: float, looks: int, measure: str, confidence: float) -> None:
+    wrong = {}
+    if not 1 <= len(name.strip()) <= MOST_NAME - len("alignment · tuning "):
+        wrong["name"] = _("Give the alignment a name of at most %d characters.") % (
+            MOST_NAME - len("alignment · tuning ")
+        )
+    if not LEAST_SHARE <= share <= MOST_SHARE:
+        wrong["share"] = _("The locked share must be from %(least)g to %(most)g.") % {
+            "least": LEAST_SHARE,
+            "most": MOST_SHARE,
+        }
+    if not 1 <= looks <= MOST_LOOKS:
+        wrong["looks"] = _("The number of looks must be from 1 to %d.") % MOST_LOOKS
+    if measure not in Alignment.Measure.values:
+        wrong["measure"] = _("“%(measure)s” is not a measure. Use one of: %(measures)s.") % {
+            "measure": measure,
+            "measures": ", ".join(Alignment.Measure.values),
+        }
+    if not 0.5 <= confidence <= 0.99:
+        wrong["confidence"] = _("The confidence must be from 0.5 to 0.99.")
+    if wrong:
+        raise Refused(next(iter(wrong.values())), code="alignment", fields=wrong)
+
+
+def _side_name(name: str, side: str) -> str:
+    return f"alignment {name} · {side}"
+
+
+def _refuse_few(items: Sequence[LabelledItem], tuning: Collection[int], test: Collection[int]) -> None:
+    units = {item.pk: item.unit for item in items}
+    sides = [len({units[pk] for pk in side}) for side in (tuning, test)]
+    if min(sides) >= FEWEST_SCENARIOS:
+        return
+    sentence = _(
+        "There are too few labelled scenarios that no alignment has used: %(tuning)d to tune on and %(test)d to lock, "
+        "and each side needs %(least)d. Have the panel label new items first."
+    )
+    raise Refused(sentence % {"tuning": sides[0], "test": sides[1], "least": FEWEST_SCENARIOS}, code="too_few_labels")
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageSplit:
+    """How many items and scenarios of a language are on each side."""
+
+    language: str
+    tuning_items: int
+    tuning_scenarios: int
+    test_items: int
+    test_scenarios: int
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a side has too few scenarios to say much about the language."""
+        return min(self.tuning_scenarios, self.test_scenarios) < FEWEST_SCENARIOS
+
+
+def split_by_language(alignment: Alignment) -> list[LanguageSplit]:
+    """What is on each side, by language; two queries."""
+    items: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    units: dict[str, list[set[str]]] = defaultdict(lambda: [set(), set()])
+    for place, side in enumerate((alignment.tuning_id, alignment.test_id)):
+        chosen = SelectedItem.objects.filter(selection=side)
+        for language, scenario, digest in chosen.values_list("item__language", "item__scenario", "item__digest"):
+            items[language][place] += 1
+            units[language][place].add(scenario or digest)
+    return [
+        LanguageSplit(
+            language, items[language][0], len(units[language][0]), items[language][1], len(units[language][1])
+        )
+        for language in sorted(items)
+    ]
+
+
+# --- candidates -------------------------------------------------------------------------------------------------------
+
+
+def edited_variant(
+    alignment: Alignment, parent: Judge, *, instructions: str, own_texts: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The parent's prompt variant with these instructions and own texts in the place of its own.
+
+    Refused: texts for what the rubric does not have.
+    """
+    scales = {criterion.key: criterion for criterion in alignment.campaign.rubric_version.criteria.all()}
+    for text in own_texts:
+        criterion, point = scales.get(text.get("criterion", "")), text.get("point")
+        if criterion is None or not (point is None or _is_point(criterion, point)):
+            sentence = _("The rubric has no “%(criterion)s” with the point %(point)s.")
+            sentence %= {"criterion": text.get("criterion"), "point": "–" if point is None else point}
+            raise Refused(sentence, code="own_texts", fields={"own_texts": sentence})
+    return {**parent.variant, "instructions": instructions.strip(), "own_texts": [dict(text) for text in own_texts]}
+
+
+def _is_point(criterion: Criterion, point: Any) -> bool:
+    return type(point) in (int, float) and point in criterion.values
+
+
+def add_candidate(
+    *,
+    alignment: Alignment,
+    parent: Judge,
+    variant: Mapping[str, Any],
+    name: str,
+    origin: str = AlignmentCandidate.Origin.EDIT,
+    actor: User | None = None,
+) -> AlignmentCandidate:
+    """A new version of a candidate's judge with this prompt variant; the same variant again is the same candidate.
+
+    Refused: a parent that is no candidate, and examples that are among the locked items or their scenarios.
+    """
+    access.refuse_archived(alignment.project)
+    if not alignment.candidates.filter(judge=parent).exists():
+        raise Refused(_("“%s” is not a version in this alignment.") % parent, code="not_a_candidate")
+    if alignment.candidates.count() >= MOST_CANDIDATES:
+        raise Refused(_("An alignment has at most %d versions.") % MOST_CANDIDATES, code="candidates")
+    refuse_locked_examples(alignment, variant)
+    with transaction.atomic():
+        judge = judges.declare(
+            project=alignment.project,
+            name=name,
+            provider=parent.provider,
+            model=parent.model,
+            parameters=parent.parameters,
+            variant=variant,
+            timeout=parent.timeout,
+            tries=parent.tries,
+            concurrency=parent.concurrency,
+            parent=parent,
+            actor=actor,
+        )
+        candidate, is_new = AlignmentCandidate.objects.get_or_create(
+            alignment=alignment, judge=judge, defaults={"origin": origin, "created_by": actor}
+        )
+        if is_new:
+            audit.record(actor=actor, project=alignment.project, verb="add version", subject=alignment)
+    return candidate
+
+
+def refuse_locked_examples(alignment: Alignment, variant: Mapping[str, Any]) -> None:
+    """Refuse examples that are locked, or share a scenario with what is."""
+    shown = {example["item"] for example in variant.get("examples") or ()}
+    locked = selections.selected_items(alignment.test)
+    if shown and locked.exclude(pk__in=examples.without_items(locked, shown, alignment.project_id)).exists():
+        sentence = _("An example of this version is in the locked split, or in a scenario of it.")
+        raise Refused(sentence, code="locked", fields={"examples": sentence})
+
+
+def start_tuning(*, candidate: AlignmentCandidate, actor: User | None = None) -> JudgeRun:
+    """Ask a candidate about the tuning items; started again, it is the same run. The edge enqueues it."""
+    return _start(candidate.alignment, candidate.judge, candidate.alignment.tuning, actor)
+
+
+def _start(alignment: Alignment, judge: Judge, selection: ItemSelection, actor: User | None) -> JudgeRun:
+    return runs.start_judge_run(
+        judge=judge,
+        dataset=alignment.campaign.dataset,
+        rubric_version=alignment.campaign.rubric_version,
+        selection=selection,
+        key=f"alignment {alignment.pk} {judge.pk} {selection.pk}",
+        alignment=alignment,
+        actor=actor,
+    )
+
+
+def run_of(alignment: Alignment, judge: Judge, selection: ItemSelection) -> JudgeRun | None:
+    """The run in which an alignment asks a judge about one of its sides."""
+    return alignment.runs.filter(judge=judge, selection=selection).select_related("judge", "project").first()
+
+
+def is_answered(run: JudgeRun | None) -> bool:
+    """Whether a run has no call left to ask, and was not cancelled."""
+    if run is None or run.state == JudgeRun.State.CANCELLED:
+        return False
+    return not run.calls.exclude(state__in=runs.DONE).exists()
+
+
+def tuning_runs(alignment: Alignment) -> dict[int, JudgeRun]:
+    """By judge, its run over the tuning items, with the counts `planned` and `done` of its calls."""
+    counted = alignment.runs.filter(selection=alignment.tuning_id).annotate(
+        planned=Count("calls"), done=Count("calls", filter=Q(calls__state__in=runs.DONE))
+    )
+    return {run.judge_id: run for run in counted.select_related("judge", "project")}
+
+
+# --- looks at the locked split ----------------------------------------------------------------------------------------
+
+
+def take_look(*, candidate: AlignmentCandidate, actor: User | None = None) -> AlignmentLook:
+    """Spend a look: test a candidate, beside the judge as it was, on the locked items. The edge enqueues `look_runs`.
+
+    It counts from now on, whatever becomes of the runs; a candidate is looked at once. Refused when no look is left,
+    and before the candidate and the base have their scores on the tuning items.
+    """
+    alignment = candidate.alignment
+    access.refuse_archived(alignment.project)
+    if candidate.judge_id == alignment.base_id:
+        raise Refused(_("The judge as it was is tested beside every version. Choose a version."), code="base")
+    for judge in (alignment.base, candidate.judge):
+        if not is_answered(run_of(alignment, judge, alignment.tuning)):
+            sentence = _("“%s” has not been asked about all tuning items yet. Wait for its score there.") % judge
+            raise Refused(sentence, code="not_tuned")
+    with transaction.atomic():
+        Alignment.objects.select_for_update(no_key=True).get(pk=alignment.pk)
+        taken = alignment.looks.count()
+        if AlignmentLook.objects.filter(candidate=candidate).exists():
+            raise Refused(_("This version has been tested: its result is on the page."), code="looked")
+        if taken >= alignment.looks_allowed:
+            raise Refused(no_looks_left(alignment), code="no_looks_left")
+        try:
+            with transaction.atomic():
+                look = AlignmentLook.objects.create(
+                    alignment=alignment, number=taken + 1, candidate=candidate, taken_by=actor
+                )
+        except IntegrityError:  # the same look came at the same time and was first
+            raise Refused(_("Another look was taken at the same moment. Reload the page."), code="looked") from None
+        audit.record(actor=actor, project=alignment.project, verb="look at locked split", subject=alignment)
+        for judge in (alignment.base, candidate.judge):
+            _start(alignment, judge, alignment.test, actor)
+    return look
+
+
+def no_looks_left(alignment: Alignment) -> str:
+    """What to do when the looks are spent."""
+    sentence = _(
+        "All %(looks)d looks at the locked split are spent: its items can't test another version. Have the panel label "
+        "new items, and start a new alignment with them."
+    )
+    return sentence % {"looks": alignment.looks_allowed}
+
+
+def look_runs(look: AlignmentLook) -> list[JudgeRun]:
+    """The runs over the locked items that a look rests on: of the base, and of its candidate."""
+    alignment = look.alignment
+    wanted = (alignment.base_id, look.candidate.judge_id)
+    return list(alignment.runs.filter(selection=alignment.test_id, judge__in=wanted).select_related("judge", "project"))
+
+
+def open_looks() -> QuerySet[AlignmentLook]:
+    """The looks without a result."""
+    related = ("alignment__campaign__rubric_version", "alignment__base", "candidate__judge")
+    return AlignmentLook.objects.filter(result=None).select_related(*related).order_by("pk")
+
+
+def store_result(*, look: AlignmentLook, result: Mapping[str, Any]) -> bool:
+    """Keep what a look has shown; False when it is kept already: a result is never replaced."""
+    return bool(AlignmentLook.objects.filter(pk=look.pk, result=None).update(result=dict(result)))
+
+
+# --- money ------------------------------------------------------------------------------------------------------------
+
+
+def rebudget_alignment(*, alignment: Alignment, budget: Decimal | None, actor: User | None = None) -> None:
+    """Raise, lower or lift the cap over everything that an alignment asks."""
+    spending.refuse_cap(alignment.base, budget=budget)
+    with transaction.atomic():
+        Alignment.objects.filter(pk=alignment.pk).update(budget=budget)
+        audit.record(
+            actor=actor, project=alignment.project, verb="set alignment budget", subject=alignment, fields=["budget"]
+        )
+    alignment.refresh_from_db(fields=["budget"])
