@@ -62,6 +62,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference"),
     "perturbation": ("score_drop", "fall", "stay", "rise"),
     "correct": ("ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen"),
+    "leaderboard": ("panel_mean", "judge_mean", "corrected_mean", "effective_labels", "corrected_difference"),
     "alt_test": ("alt_test_omega", "alt_test_rho", "alt_test_power"),
     "beside": ("confusion", "panel_given_judge", "verdict_confidence", "f1", "human_f1"),
     "ranking": ("ranking_tau_b",),
@@ -81,7 +82,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """By family, what may be asked for: of the scores themselves; of the reference label; means; of one judge; between two
 judges; of judges with languages as raters; of several judges on the items that all of them scored; of a measure of the
 items beside another one, the panel and each judge (METHODS 1 to 6)."""
-OF_JUDGE = ("audit", "perturbation", "correct", "alt_test", "severity", "conformal", "recovery", "ranking")
+OF_JUDGE = (
+    *("audit", "perturbation", "correct", "leaderboard", "alt_test", "severity", "conformal", "recovery", "ranking"),
+)
 NEED_JUDGE = (*OF_JUDGE, "beside", "judges", "languages", "comparison")
 NEED_TWO_JUDGES = ("judges",)
 STATISTICS = tuple(f"{family}.{name}" for family, names in FAMILIES.items() for name in names)

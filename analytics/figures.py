@@ -33,7 +33,7 @@ PARTS = {
 }
 """What tells several figures of one statistic and cell apart, where there are several."""
 SIGNED = frozenset(
-    {"bias", "panel_difference"}
+    {"bias", "panel_difference", "corrected_difference"}
     | {f"{name}_{kind}" for name in ("accuracy", "mae", "kappa") for kind in ("difference", "effect", "interaction")}
     | {f"{name}_change" for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")}
 )

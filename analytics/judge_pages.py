@@ -1,4 +1,4 @@
-"""What the pages Calibration and Stability ask: one question for each of their sections.
+"""What the pages Calibration, Stability and Results ask: one question for each of their sections.
 
 A section is a question like any other (`questions`): its address, its cells as CSV and JSON, the API and `panelbench
 numbers` give the same figures.
@@ -48,6 +48,19 @@ STABILITY_PARTS = {
         AgreementPart("parallel", ("consistency.fleiss_kappa", "consistency.mean"), rows="judge", columns="criterion"),
         AgreementPart("pivot", ("consistency.cohen_kappa",), columns="languages"),
         AgreementPart("juries", ("languages.ensemble_kappa", "languages.kappa_against_level")),
+    )
+}
+LEADERBOARD = tuple(
+    f"leaderboard.{name}"
+    for name in ("panel_mean", "judge_mean", "corrected_mean", "effective_labels", "corrected_difference")
+)
+RESULTS_PARTS = {
+    part.name: part
+    for part in (
+        AgreementPart("board", LEADERBOARD, rows="generator", one_criterion=True),
+        AgreementPart("languages", LEADERBOARD, rows="generator", columns="language", one_criterion=True),
+        AgreementPart("criteria", LEADERBOARD, rows="generator", columns="criterion"),
+        AgreementPart("differences", LEADERBOARD[-1:], columns="language", one_criterion=True),
     )
 }
 EVERY_JUDGE = frozenset({"judges", "parallel", "juries"})

@@ -22,6 +22,12 @@ def _correct(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEst
     return corrected_means.correction_report(_beside_panel(table, judge), judge=judge, **options)
 
 
+def _leaderboard(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
+    from analytics.stats.judge import leaderboard
+
+    return leaderboard.leaderboard_report(_beside_panel(table, judge), judge=judge, **options)
+
+
 def _alt_test(table: RatingsTable, *, judge: str, wanted: Sequence[str], **options: Any) -> list[CellEstimate]:
     from analytics.stats.judge import alt_test
     from analytics.stats.planning import pilot
@@ -128,6 +134,7 @@ REPORTS: dict[str, Callable[..., list[CellEstimate]]] = {
     "audit": audit_rows,
     "perturbation": perturbation_rows,
     "correct": _correct,
+    "leaderboard": _leaderboard,
     "alt_test": _alt_test,
     "severity": _severity,
     "conformal": _conformal,
@@ -138,6 +145,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "audit": ("by", "pool"),
     "perturbation": ("by", "pool", "bootstrap", "confidence", "seed"),
     "correct": ("by", "pool", "confidence", "seed"),
+    "leaderboard": ("by", "pool", "confidence", "seed"),
     "alt_test": ("by", "pool", "bootstrap", "confidence", "seed"),
     "severity": ("by", "pool"),
     "conformal": ("by", "pool"),

@@ -20,6 +20,7 @@ from analytics.views import (
     items,
     numbers,
     projects,
+    results,
     shares,
     stability,
 )
@@ -64,6 +65,12 @@ pages = [
         "p/<slug:project>/numbers/<int:campaign>/stability/<slug:part>/",
         stability.stability_part,
         name="numbers_stability_part",
+    ),
+    path("p/<slug:project>/numbers/<int:campaign>/results/", results.results_page, name="numbers_results"),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/results/<slug:part>/",
+        results.results_part,
+        name="numbers_results_part",
     ),
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
     path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),

@@ -17,7 +17,11 @@ from tests import access
 from tests.access import Route, answers_to_every_method
 from tests.cast import Cast, make_cast
 
-SECTIONS = {"numbers_calibration_part": {"part": "bias"}, "numbers_stability_part": {"part": "ranks"}}
+SECTIONS = {
+    "numbers_calibration_part": {"part": "bias"},
+    "numbers_stability_part": {"part": "ranks"},
+    "numbers_results_part": {"part": "board"},
+}
 ROUTES = access.routes()
 ANNOTATORS = ("layla", "maarika")
 BY_LINK = ("join", "shared", "shared_rubric", "shared_chart", "shared_table", "shared_digest", "shared_figures")

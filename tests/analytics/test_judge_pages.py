@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from django.test import Client
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import rankdata, spearmanr, ttest_rel
 from sklearn.metrics import confusion_matrix, f1_score
 
 from analytics import snapshots, thresholds
-from analytics.judge_pages import CALIBRATION_PARTS, STABILITY_PARTS, judge_question
+from analytics.judge_pages import CALIBRATION_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
 from analytics.questions import NumbersQuestion, check_question, question_choices, question_of
 from annotation.models import Campaign
 from tests import make
@@ -23,7 +23,7 @@ from tests.analytics import scene
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
-PAGES = {"calibration": CALIBRATION_PARTS, "stability": STABILITY_PARTS}
+PAGES = {"calibration": CALIBRATION_PARTS, "stability": STABILITY_PARTS, "results": RESULTS_PARTS}
 RATERS = ("mari", "jaan", "noor")
 LANGUAGES = ("en", "et")
 GENERATORS = ("atlas-1", "birch-2", "cedar-3")
@@ -100,7 +100,7 @@ def test_every_section_stands_alone_with_its_files_and_methods(cast: Cast, judge
     for part in PAGES[which]:
         text = opened(client, judged, which, part, "reference=mean&bootstrap=200")
         assert "<html" in text and "<table" in text, (part, text_of(text.partition("<main")[2])[:1500])
-        assert "60 items" in text and "CSV" in text, part
+        assert re.search(r"\b[126]0 items", text) and "CSV" in text, part
         for link in re.findall(r'href="([^"]*(?:cells\.(?:csv|json)|/explore/|/estimates/)[^"]*)"', text):
             linked = client.get(html.unescape(link))
             assert linked.status_code == 200 and b"".join(linked), link
@@ -205,6 +205,53 @@ def test_rankings_inversions_and_the_judges_ranking(cast: Cast, judged: Campaign
     assert "1 confirmed" in text_of(opened(client, judged, "stability", "rankings"))
     of_judge = rows_of(client, judged, "stability", "judge", "judge=Bert")
     assert {row["value"] for row in of_judge} == {1.0}
+
+
+def test_results_say_places_and_what_they_rest_on(cast: Cast, judged: Campaign) -> None:
+    client = cast.client("boris")
+    rows = rows_of(client, judged, "results", "languages", "judge=Bert")
+    own = {
+        name: [np.mean([PANEL[r][k] for r in RATERS]) for k, item in enumerate(ITEMS) if item[:2] == ("et", name)]
+        for name in GENERATORS
+    }
+    means = {name: float(np.mean(scores)) for name, scores in own.items()}
+    for name in GENERATORS:
+        about = {"language": "et", "generator": name}
+        assert value(rows, asked="leaderboard.panel_mean", **about) == pytest.approx(means[name])
+    test = ttest_rel(own["atlas-1"], own["birch-2"]).confidence_interval(1 - 0.05 / 3)
+    pair = next(
+        row
+        for row in rows
+        if (row["asked"], row["language"], row["variant"]) == ("leaderboard.corrected_difference", "et", "birch-2")
+    )
+    assert pair["low"] == pytest.approx(test.low) and pair["generator"] == "atlas-1"
+    text = text_of(opened(client, judged, "results", "languages", "judge=Bert"))
+    # birch-2 and cedar-3 differ by the same on every scenario: nothing tells how far that may be off.
+    assert "place 1 of 3" in text and "place 2 to 3 of 3" in text and "panel alone, not corrected" in text
+    assert "the panel labelled every item that the judge scored" in text
+    criterion = judged.rubric_version.criteria.get(key="fluency")
+    type(criterion).objects.filter(pk=criterion.pk).update(direction="lower_is_better")
+    turned = opened(client, judged, "results", "languages", "judge=Bert&where=language%3Det")
+    line = next(row for row in turned.split("<tr") if "birch-2" in row)
+    assert "place 1 to 2 of 3" in text_of(line)
+
+
+def test_a_judge_of_more_items_than_the_panel_corrects_the_means(cast: Cast) -> None:
+    rows = [
+        make.item_row(n, "et", generator=GENERATORS[n % 2], scenario=f"s{n // 2}", external_id=f"i{n}")
+        for n in range(160)
+    ]
+    campaign = make.campaign(cast.kassa, items=rows)
+    scores = [(n * 7 // 3 + n % 2) % 4 for n in range(160)]
+    labels = [score if n < 60 else None for n, score in enumerate(scores)]
+    make.rated(campaign, {"fluency": {"mari": labels, "jaan": labels}})
+    scene.with_verdicts(campaign, {"fluency": [max(0, score - (n % 5 == 0)) for n, score in enumerate(scores)]})
+    client = cast.client("boris")
+    found = rows_of(client, campaign, "results", "board")
+    corrected = [row for row in found if row["asked"] == "leaderboard.corrected_mean"]
+    assert [row["n_items"] for row in corrected] == [30, 30] and all(row["low"] is not None for row in corrected)
+    text = text_of(opened(client, campaign, "results", "board"))
+    assert "30 labels are worth" in text and "cross-fitted t, approximate: fewer than 50 labels" in text
 
 
 def test_measures_of_texts_are_not_called_the_panels(cast: Cast, judged: Campaign) -> None:

@@ -1,0 +1,214 @@
+"""Corrected results: the generators of a cell side by side, from a judge's scores of all items and the panel's of some.
+
+The means of all generators are read together, and so are all differences of two: their intervals are simultaneous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, approximate, t_interval
+from analytics.stats.core.resampling import THIS_JUDGE, number_of
+from analytics.stats.core.scales import Scale
+from analytics.stats.core.tables import RatingsTable, cells
+from analytics.stats.judge.corrected_means import NOMINAL, cut_mean
+from analytics.stats.judge.panel import Meeting, cell_key, meet
+from analytics.stats.judge.ppi import FEWEST_LABELS, WARN_BELOW, LabelledSample, classical_mean, crossfit_mean
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+ALL_LABELLED = "the panel labelled every item that the judge scored: there is nothing to add to its mean"
+_AS_MEAN = {"panel_mean": "classical_mean", "judge_mean": "judge_mean", "corrected_mean": "ppi_plus_mean"}
+_TWO_OF_ONE = "a cluster holds several items of one generator and language: which belong together?"
+_NO_PAIRS = "fewer than two scenarios are labelled for both"
+
+
+def leaderboard_report(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    pool: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """Every generator of every cell, by the panel, by the judge and corrected; then every difference of two.
+
+    Rows with ``generator``: ``panel_mean`` of its labelled items, ``judge_mean`` of all that the judge scored,
+    ``corrected_mean`` (cross-fitted PPI++, METHODS 3) and ``effective_labels``, its labels times the gain. Rows of
+    ``corrected_difference``: ``generator`` less ``variant``, by scenarios that both answered, or of two independent
+    means where they share none. Bonferroni: with G generators the means have intervals at 1 - (1 - confidence) / G, the
+    differences at 1 - (1 - confidence) / (G (G - 1) / 2); ``effective_labels`` stays at 95%, alone. Columns of ``by``
+    are those of the table; "generator" among them is left out.
+    """
+    report: list[CellEstimate] = []
+    for cell in cells(table, by=[column for column in by if column != "generator"], pool=pool):
+        meeting = meet(cell, judge)
+        for name, estimate in leaderboard(meeting, confidence=confidence, seed=seed):
+            key = {**cell_key(cell), "generator": name}
+            report.append(CellEstimate(estimate=estimate, cell=key, judge=judge))
+    return report
+
+
+def leaderboard(meeting: Meeting, *, confidence: float = 0.95, seed: int = 0) -> Iterator[tuple[str, Estimate]]:
+    """The estimates of one meeting of judge and panel, each with the generator it is about."""
+    boards = {name: _Board.of(meeting, name) for name in _generators(meeting)}
+    if not meeting.scale.has_order:
+        for name in boards:
+            yield name, Estimate(statistic="corrected_mean", value=None, reason=NOMINAL)
+        return
+    together = f"simultaneous for {len(boards)} generators, Bonferroni" if len(boards) > 1 else ""
+    each = 1 - (1 - confidence) / max(len(boards), 1)
+    for name, board in boards.items():
+        for estimate in board.estimates(confidence=each, seed=seed):
+            yield name, _counted(estimate, board, meeting.scale, together)
+    pairs = list(combinations(boards, 2))
+    each = 1 - (1 - confidence) / max(len(pairs), 1)
+    together = f"simultaneous for {len(pairs)} differences, Bonferroni" if len(pairs) > 1 else ""
+    for first, second in pairs:
+        estimate = difference(boards[first], boards[second], confidence=each, seed=seed).with_(variant=second)
+        yield first, _counted(estimate, boards[first], meeting.scale, together)
+
+
+def _generators(meeting: Meeting) -> list[str]:
+    return sorted({name for name in meeting.rows["generator"].fillna("").astype(str) if name})
+
+
+@dataclass(frozen=True, slots=True)
+class _Board:
+    """The items of one generator: panel means ``y`` (N,) and judge scores ``f`` (N,), NaN where missing."""
+
+    y: Floats
+    f: Floats
+    cluster: Codes
+    keys: tuple[tuple[str, ...], ...]
+    n_raters: int
+    n_ratings: int
+    n_missing: int
+
+    @classmethod
+    def of(cls, meeting: Meeting, generator: str) -> _Board:
+        own = (meeting.rows["generator"].fillna("").astype(str) == generator).to_numpy()
+        humans, f = meeting.humans[own], meeting.judge[own]
+        rated = ~np.isnan(humans)
+        y = np.full(len(f), np.nan)
+        some = rated.any(axis=1)
+        y[some] = np.nanmean(humans[some], axis=1)
+        names = (meeting.rows[name][own].fillna("").astype(str) for name in ("cluster", "language", "criterion"))
+        keys = tuple(zip(*names, strict=True))
+        n_missing = int((some & np.isnan(f)).sum())
+        return cls(y, f, meeting.cluster[own], keys, int(rated.any(axis=0).sum()), int(rated.sum()), n_missing)
+
+    @property
+    def sample(self) -> LabelledSample:
+        """Items with a label and a judge's score, and those with a judge's score alone."""
+        has_label, has_judge = ~np.isnan(self.y), ~np.isnan(self.f)
+        both, rest = has_label & has_judge, ~has_label & has_judge
+        return LabelledSample(self.y[both], self.f[both], self.f[rest], self.cluster[both], self.cluster[rest])
+
+    def estimates(self, *, confidence: float, seed: int) -> Iterator[Estimate]:
+        labelled, judged = ~np.isnan(self.y), ~np.isnan(self.f)
+        of_panel = classical_mean(self.y[labelled], self.cluster[labelled], confidence=confidence)
+        yield of_panel.with_(statistic="panel_mean")
+        of_judge = classical_mean(self.f[judged], self.cluster[judged], confidence=confidence)
+        reason = None if of_judge.is_defined else "the judge scored no item here"
+        yield of_judge.with_(statistic="judge_mean", reason=reason, speaks_for=THIS_JUDGE if not reason else None)
+        sample = self.sample
+        counts: dict[str, Any] = {"n_items": len(sample.y), "n_clusters": number_of(sample.cluster)}
+        if len(sample.f_rest) < 2:
+            for name in ("corrected_mean", "effective_labels"):
+                yield Estimate(statistic=name, value=None, reason=ALL_LABELLED, **counts)
+            return
+        fit = crossfit_mean(sample, rng=np.random.default_rng(seed), confidence=confidence)
+        yield fit.estimate.with_(statistic="corrected_mean", variant=None, seed=seed)
+        if fit.gain is None:
+            reason = fit.estimate.reason or "the labels do not vary"
+            yield Estimate(statistic="effective_labels", value=None, reason=reason, **counts)
+            return
+        n = len(sample.y)
+        ends = Interval(interval_reason=fit.gain_reason)
+        if fit.gain_low is not None and fit.gain_high is not None:
+            method = approximate("bootstrap percentile") if n < 2 * WARN_BELOW else "bootstrap percentile"
+            ends = Interval(low=n * fit.gain_low, high=n * fit.gain_high, confidence=0.95, method=method)
+        labels = Estimate(statistic="effective_labels", value=n * fit.gain, seed=seed, **counts)
+        yield labels.with_(**ends.as_changes())
+
+
+def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -> Estimate:
+    """``corrected_difference``: the mean of the first less that of the second.
+
+    By shared scenarios: D_i = y_1i - y_2i with the judge's f_1i - f_2i, cross-fitted from FEWEST_LABELS pairs on and
+    with pairs left to label, else the mean of D_i. Without a shared scenario the two means are independent: Welch's t.
+    """
+    base = Estimate(statistic="corrected_difference", value=None, reason=_NO_PAIRS)
+    if not set(first.cluster) & set(second.cluster):
+        return _independent(first, second, base, confidence, seed)
+    places = [{key: place for place, key in enumerate(board.keys)} for board in (first, second)]
+    if any(len(own) < len(board.keys) for own, board in zip(places, (first, second), strict=True)):
+        return base.with_(reason=_TWO_OF_ONE)
+    shared = sorted(set(places[0]) & set(places[1]))
+    a, b = (np.array([own[key] for key in shared], dtype=np.intp) for own in places)
+    board = replace(first, y=first.y[a] - second.y[b], f=first.f[a] - second.f[b], cluster=first.cluster[a])
+    labelled = ~np.isnan(board.y)
+    if labelled.sum() < 2:
+        return base.with_(n_items=int(labelled.sum()))
+    sample = board.sample
+    if len(sample.y) >= FEWEST_LABELS and len(sample.f_rest) >= 2:
+        found = crossfit_mean(sample, rng=np.random.default_rng(seed), confidence=confidence).estimate
+        if found.is_defined:
+            return found.with_(statistic="corrected_difference", seed=seed, method=_with_pairs(found.method))
+    found = classical_mean(board.y[labelled], board.cluster[labelled], confidence=confidence)
+    return found.with_(statistic="corrected_difference", method=_with_pairs(found.method))
+
+
+def _with_pairs(method: str | None) -> str | None:
+    return f"{method}, paired by scenario" if method else None
+
+
+def _independent(first: _Board, second: _Board, base: Estimate, confidence: float, seed: int) -> Estimate:
+    """The difference of two corrected means, or of two panel means where one can't be corrected, by Welch's t."""
+    pairs = [list(board.estimates(confidence=confidence, seed=seed)) for board in (first, second)]
+    for name in ("corrected_mean", "panel_mean"):
+        one, other = (next(row for row in rows if row.statistic == name) for rows in pairs)
+        if one.value is None or other.value is None:
+            continue
+        base = base.with_(
+            value=one.value - other.value,
+            reason=None,
+            n_items=one.n_items + other.n_items,
+            n_clusters=(one.n_clusters or 0) + (other.n_clusters or 0),
+        )
+        if one.se is None or other.se is None:
+            return base.with_(interval_reason=one.interval_reason or other.interval_reason)
+        variances = [(row.se or 0.0) ** 2 for row in (one, other)]
+        free = [max((row.n_clusters or 2) - 1, 1) for row in (one, other)]
+        se = float(np.sqrt(sum(variances)))
+        df = se**4 / sum(v**2 / d for v, d in zip(variances, free, strict=True)) if se else 1.0
+        method = "Welch t of two corrected means" if name == "corrected_mean" else "Welch t of two panel means"
+        size = max(abs(one.value), abs(other.value))
+        if min(one.n_items, other.n_items) < WARN_BELOW:
+            method = approximate(method)
+        return base.with_(
+            **t_interval(base.value or 0.0, se, df, method=method, confidence=confidence, unit=size).as_changes()
+        )
+    return base
+
+
+def _counted(estimate: Estimate, board: _Board, scale: Scale, together: str) -> Estimate:
+    """With counts, cut at the ends of the scale, its method with the family that its interval is simultaneous for."""
+    counts = {"n_raters": board.n_raters, "n_ratings": board.n_ratings, "n_missing": board.n_missing}
+    if estimate.statistic == "judge_mean":
+        counts = {"n_raters": 1, "n_ratings": estimate.n_items, "n_missing": 0}
+    alike = _AS_MEAN.get(estimate.statistic) or (
+        "ppi_plus_difference" if estimate.statistic == "corrected_difference" else estimate.statistic
+    )
+    cut = cut_mean(estimate.with_(level=scale.level, statistic=alike, **counts), scale)
+    method = f"{cut.method}; {together}" if cut.method and together and alike != "effective_labels" else cut.method
+    return cut.with_(statistic=estimate.statistic, method=method)

@@ -1,0 +1,213 @@
+"""The Results page: the generators by the panel and by the judge, and corrected by both together (METHODS 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from analytics import judge_pages
+from analytics.agreement import AgreementPart
+from analytics.figures import Figure
+from analytics.judge_pages import RESULTS_PARTS
+from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow, figure_cell
+from analytics.views.calibration import nothing_about, number_line
+from analytics.views.explore import AnswerPage, column_name, plain_value
+from analytics.views.parts import PartsPage
+from annotation.models import Campaign, Criterion
+
+Rows = Mapping[str, Mapping[str, Any]]
+CORRECTED, PANEL, JUDGE, LABELS, DIFFERENCE = (
+    f"leaderboard.{name}"
+    for name in ("corrected_mean", "panel_mean", "judge_mean", "effective_labels", "corrected_difference")
+)
+TITLES = {
+    "board": gettext_lazy("Generators over all languages"),
+    "languages": gettext_lazy("Generators in each language"),
+    "criteria": gettext_lazy("Generators on each criterion"),
+    "differences": gettext_lazy("Differences of two generators"),
+}
+_CELL = gettext_lazy(
+    "The first figure is the mean corrected by PPI++: the judge’s scores of all items, and what the panel’s labels say "
+    "about its error. Where it can’t be computed, the mean of the panel alone stands there and is named."
+)
+_PLACE = gettext_lazy("Places are those that the clear differences leave open; place 1 is the best score.")
+NOTES = {
+    "board": _CELL,
+    "languages": _CELL,
+    "criteria": gettext_lazy("All items of all languages count once, each criterion on its own scale."),
+    "differences": gettext_lazy(
+        "The first generator less the second, in points, on the scenarios that both answered. "
+        "The judge’s difference counts on scenarios without labels."
+    ),
+}
+EMPTY = dict.fromkeys(
+    TITLES, gettext_lazy("Results need two generators with scores in order by the panel, and a judge.")
+)
+
+
+class ResultsSection(AgreementSection):
+    """A section of the Results page."""
+
+    def build(self) -> None:
+        _BUILDERS[self.part.name](self)
+
+
+def _key_of(row: Mapping[str, Any], column: str) -> str:
+    return plain_value(row.get(column)) if column else ""
+
+
+# --- sections --------------------------------------------------------------------------------------------------------
+def _board(shown: AgreementSection) -> None:
+    column = shown.question.columns
+    differences: dict[str, list[Mapping[str, Any]]] = {}
+    for row in shown.of(DIFFERENCE):
+        differences.setdefault(_key_of(row, column), []).append(row)
+    directions = _directions(shown)
+    shown.cells_of(partial(_cell, shown, differences, directions))
+    if not column:
+        shown.grids[:] = [replace(grid, columns=(_("Corrected mean"),)) for grid in shown.grids]
+    if shown.grids:
+        shown.notes.append(str(_PLACE))
+        text = _("Intervals are simultaneous for the means, and for the differences, of a column (Bonferroni).")
+        shown.notes.append(text)
+
+
+def _directions(shown: AgreementSection) -> dict[str, str]:
+    criteria = shown.page.campaign.rubric_version.criteria.all()
+    return {each.key: each.direction for each in criteria}
+
+
+def _cell(
+    shown: AgreementSection,
+    differences: Mapping[str, Sequence[Mapping[str, Any]]],
+    directions: Mapping[str, str],
+    found: dict[str, Mapping[str, Any]],
+) -> GridCell:
+    """One generator in one column: its corrected mean, its place, and the means that it is made of."""
+    of_panel, corrected = found.get(PANEL), found.get(CORRECTED)
+    if of_panel is None or of_panel["value"] is None:
+        row = found.get(JUDGE)
+        if row is None or row["value"] is None:
+            return NOTHING
+        return GridCell(lines=(_("no labels by the panel"), *number_line(_("judge alone: %s"), row)))
+    column = shown.question.columns
+    rows = differences.get(_key_of(of_panel, column), ())
+    criterion = _key_of(of_panel, "criterion") or dict(shown.question.where).get("criterion", "")
+    place = _place(of_panel["generator"], rows, directions.get(criterion, ""))
+    is_corrected = corrected is not None and corrected["value"] is not None
+    main = corrected if is_corrected and corrected is not None else of_panel
+    lines = [place, *number_line(_("panel alone: %s"), of_panel), *number_line(_("judge alone: %s"), found.get(JUDGE))]
+    if not is_corrected:
+        lines[1:2] = [_("panel alone, not corrected")]
+        if corrected is not None and corrected.get("reason"):
+            lines.append(str(corrected["reason"]))
+    lines += _worth(found.get(LABELS))
+    return figure_cell(shown.page, main, *(line for line in lines if line), inked=False)
+
+
+def _worth(row: Mapping[str, Any] | None) -> list[str]:
+    """What the labels are worth with the judge beside them."""
+    if row is None or row["value"] is None:
+        return []
+    text = ngettext("%(n)d label is worth %(worth)d", "%(n)d labels are worth %(worth)d", row["n_items"])
+    interval = f" [{row['low']:.0f}, {row['high']:.0f}]" if row.get("low") is not None else ""
+    how = f" {_('approximate')}" if "approximate" in (row.get("method") or "") else ""
+    return [text % {"n": row["n_items"], "worth": round(row["value"])} + interval + how]
+
+
+def _place(generator: str, differences: Iterable[Mapping[str, Any]], direction: str) -> str:
+    """Place 1 to 2 of 4: from how many others the whole interval of the difference tells it apart."""
+    better = worse = others = 0
+    for row in differences:
+        if generator not in (row["generator"], row["variant"]):
+            continue
+        others += 1
+        if row.get("low") is None or row.get("high") is None or row["low"] <= 0 <= row["high"]:
+            continue
+        is_above = (row["low"] > 0) == (row["generator"] == generator)
+        if is_above == (direction != Criterion.Direction.LOWER):
+            worse += 1  # the other one is worse
+        else:
+            better += 1
+    if not others or direction not in (Criterion.Direction.LOWER, Criterion.Direction.HIGHER):
+        return ""
+    first, last = 1 + better, 1 + others - worse
+    about = {"first": first, "last": last, "all": others + 1}
+    if first == last:
+        return _("place %(first)d of %(all)d") % about
+    return _("place %(first)d to %(last)d of %(all)d") % about
+
+
+def _differences(shown: AgreementSection) -> None:
+    column = shown.question.columns
+    rows = [row for row in shown.rows if row["asked"] == DIFFERENCE]
+    found = {(row["generator"], row["variant"], _key_of(row, column)): row for row in rows}
+    pairs = sorted({key[:2] for key in found})
+    places = shown.axis(column, rows)
+    cells = tuple(
+        GridRow(f"{first} − {second}", tuple(_difference(shown, found.get((first, second, place))) for place in places))
+        for first, second in pairs
+    )
+    if pairs:
+        names = tuple(shown.name(column, place) for place in places)
+        shown.grids.append(Grid(column_name("generator"), names, cells))
+        shown.notes.append(_("Intervals are simultaneous for all differences of a column (Bonferroni)."))
+
+
+def _difference(shown: AgreementSection, row: Mapping[str, Any] | None) -> GridCell:
+    if row is None:
+        return NOTHING
+    cell = figure_cell(shown.page, row, inked=False)
+    if row["value"] is None:
+        return cell
+    clear = _("clear difference") if Figure.of(row).excludes_zero else ""
+    return replace(cell, lines=tuple(line for line in (clear, *cell.lines) if line), url="")
+
+
+_BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
+    "board": _board,
+    "languages": _board,
+    "criteria": _board,
+    "differences": _differences,
+}
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+def _section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, about: str) -> AgreementSection:
+    return ResultsSection(part, page, asked, about)
+
+
+def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
+    """The judges to choose from; or what is missing."""
+    if len(choices.generators) < 2:
+        more = _("Results compare generators: the items’ column “generator” names fewer than two.")
+        return {"nothing": _("There is nothing to compare"), "nothing_more": more}
+    if not choices.judges:
+        more = _("Run a judge on all items, or import verdicts: the panel’s own means are under Numbers.")
+        return {"nothing": _("No judge has scored these items"), "nothing_more": more}
+    if not choices.raters:
+        more = _("A judge is corrected by people: let a panel rate a sample of the items, or import ratings.")
+        return {"nothing": _("Nobody has rated these items"), "nothing_more": more}
+    note = _("A correction needs 20 labelled items of a generator, and items that only the judge scored.")
+    return {"judges": choices.judges, "judge": judge_pages.chosen_judge(question, choices), "form_note": note}
+
+
+RESULTS = PartsPage(
+    name="results",
+    title=gettext_lazy("Results"),
+    parts=RESULTS_PARTS,
+    titles=TITLES,
+    notes=NOTES,
+    empty=EMPTY,
+    asked=judge_pages.judge_question,
+    section=_section,
+    offered=_offered,
+    about=nothing_about,
+)
+results_page, results_part = RESULTS.whole, RESULTS.one
