@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from django.db.models import Max
 
-from analytics import judge_reports, ratings
+from analytics import judge_reports, planning, ratings
 from analytics.audit_columns import CHANGED, FAMILY, LENGTH, READ, with_audited
 from analytics.compared_judges import LEVELS, with_levels
 from analytics.ratings import Row
@@ -77,6 +77,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         *("kappa", "kappa_difference", "kappa_effect", "kappa_interaction"),
         *("common_items", "left_out"),
     ),
+    "plan": ("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable"),
     "measures": ("pearson", "spearman", "kendall_tau_b"),
 }
 """By family, what may be asked for: of the scores themselves; of the reference label; means; of one judge; between two
@@ -143,6 +144,10 @@ def _calls(
     if names := wanted_of(question, "comparison"):
         report = partial(_compared, rules=rules, judges=judges, statistics=names, against=question.against)
         yield "comparison.", report, _chosen(how, "by", "bootstrap", "confidence", "seed")
+    if names := wanted_of(question, "plan"):
+        goals = planning.goal_values(question.goals)
+        plan = partial(judge_reports.plan, judge=next(iter(judges), None), names=names, goals=goals)
+        yield "plan.", plan, _chosen(how, "by", "pool", "bootstrap", "seed")
     if names := wanted_of(question, "languages"):
         yield "languages.", partial(_of_languages, judges=judges, names=names), {}
 

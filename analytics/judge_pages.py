@@ -1,4 +1,4 @@
-"""What the pages Calibration, Stability and Results ask: one question for each of their sections.
+"""What the pages Calibration, Stability, Results and Planner ask: one question for each of their sections.
 
 A section is a question like any other (`questions`): its address, its cells as CSV and JSON, the API and `panelbench
 numbers` give the same figures.
@@ -61,6 +61,16 @@ RESULTS_PARTS = {
         AgreementPart("languages", LEADERBOARD, rows="generator", columns="language", one_criterion=True),
         AgreementPart("criteria", LEADERBOARD, rows="generator", columns="criterion"),
         AgreementPart("differences", LEADERBOARD[-1:], columns="language", one_criterion=True),
+    )
+}
+PLANNER_PARTS = {
+    part.name: part
+    for part in (
+        AgreementPart("labels", ("plan.labels_needed",), columns="language"),
+        AgreementPart("budget", ("plan.labels_affordable",), columns="language"),
+        AgreementPart("items", ("plan.items_needed",), columns="language"),
+        AgreementPart("raters", ("plan.raters_needed",), columns="language"),
+        AgreementPart("test", ("plan.alt_test_power",), columns="language", one_criterion=True),
     )
 }
 EVERY_JUDGE = frozenset({"judges", "parallel", "juries"})

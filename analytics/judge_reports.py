@@ -5,7 +5,7 @@ pandas and scipy are loaded when a report is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,6 +38,23 @@ def _alt_test(table: RatingsTable, *, judge: str, wanted: Sequence[str], **optio
         about = {name: options[name] for name in ("by", "pool", "seed")}
         rows += pilot.alt_test_power_report(part, judge=judge, **about)
     return rows
+
+
+def plan(
+    table: RatingsTable, *, judge: str | None, names: Sequence[str], goals: Mapping[str, Any], **how: Any
+) -> list[CellEstimate]:
+    """What the campaign so far, as a pilot, says of the labels still needed; a budget that is too small says so."""
+    from analytics.stats.core.estimates import CellEstimate, Estimate
+    from analytics.stats.planning import pilot
+
+    part = _beside_panel(table, judge or "")
+    try:
+        return pilot.pilot_report(part, pilot.Goals(**goals), judge=judge, statistics=names, **how)
+    except ValueError as error:
+        without = [name for name in names if name != "labels_affordable"]
+        rows = pilot.pilot_report(part, pilot.Goals(**goals), judge=judge, statistics=without, **how) if without else []
+        refused = Estimate(statistic="labels_affordable", value=None, reason=str(error))
+        return [*rows, CellEstimate(estimate=refused)]
 
 
 def _ranking(table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool, **how: Any) -> list[CellEstimate]:

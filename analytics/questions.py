@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from accounts.inputs import storable, without_nul
 from accounts.refusals import Refused
-from analytics import exclusions, families, ratings
+from analytics import exclusions, families, planning, ratings
 from annotation.models import Campaign, Duty, Item
 from annotation.writers import tables
 from judging.models import JudgeRun
@@ -164,7 +164,8 @@ class NumbersQuestion(Settings):
     not count. `level`: measure all criteria at this level. `against`: the judge that others are compared with in
     `comparison`. `juries`: judges that count as one more, by the rule `jury_rule`, a line of CSV with their names each.
     `measures`: numeric attributes and measures of the items' texts that are set beside scores and ranked. `cluster`:
-    `item` takes items for independent of each other, also those of one scenario.
+    `item` takes items for independent of each other, also those of one scenario. `goals`: pairs of a goal of a plan
+    and its value (`planning`).
     """
 
     rows: str = "criterion"
@@ -179,6 +180,7 @@ class NumbersQuestion(Settings):
     jury_rule: str = "majority"
     against: str = ""
     measures: tuple[str, ...] = ()
+    goals: tuple[tuple[str, str], ...] = ()
     cluster: str = ""
     ties: str = "exclude"
     pool: bool = False
@@ -235,6 +237,7 @@ PARAMETERS = {
     "jury_rule": "jury_rule",
     "against": "against",
     "measure": "measures",
+    "goal": "goals",
     "cluster": "cluster",
     "reference": "reference",
     "ties": "ties",
@@ -250,7 +253,9 @@ PARAMETERS = {
 """By parameter of an address, in canonical order, the field it sets. Lists are repeated parameters: a name may hold a
 comma.
 """
-LISTS = frozenset(("where", "statistic", "variant", "judge", "run", "raters", "panel", "jury", "measure", "exclude"))
+LISTS = frozenset(
+    ("where", "statistic", "variant", "judge", "run", "raters", "panel", "jury", "measure", "goal", "exclude")
+)
 SWITCHES = {"pool": "on", "blind": BLIND_ONLY}
 DEFAULTS = {field.name: field.default for field in fields(NumbersQuestion) if field.default is not MISSING}
 
@@ -267,7 +272,7 @@ def pairs_of(question: NumbersQuestion) -> list[tuple[str, str]]:
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    if name == "where":
+    if name in ("where", "goal"):
         return [f"{column}={wanted}" for column, wanted in value]
     if name in SWITCHES:
         return [SWITCHES[name]]
@@ -312,6 +317,8 @@ def question_of(query: str) -> NumbersQuestion:
 def _value(name: str, texts: Sequence[str]) -> Any:
     if name == "where":
         return tuple(sorted({_filter(text) for text in texts}))
+    if name == "goal":
+        return tuple(sorted(dict(map(planning.parsed_goal, texts)).items()))
     if name == "jury":
         texts = [_jury(text) for text in texts]
     if name in LISTS:
@@ -464,6 +471,7 @@ def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
         for text in getattr(question, PARAMETERS[name]):
             _one_of(name, text, there)
     _check_families(question, choices)
+    planning.check_goals(question.goals, choices.languages)
     values = {"criterion": choices.criteria, "language": choices.languages, "generator": choices.generators}
     for column, value in question.where:
         _one_of("where", column, choices.filters)

@@ -21,6 +21,7 @@ SECTIONS = {
     "numbers_calibration_part": {"part": "bias"},
     "numbers_stability_part": {"part": "ranks"},
     "numbers_results_part": {"part": "board"},
+    "numbers_planner_part": {"part": "labels"},
 }
 ROUTES = access.routes()
 ANNOTATORS = ("layla", "maarika")

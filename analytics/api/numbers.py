@@ -58,6 +58,7 @@ _MEANINGS = {
     "jury": "Judges as one more rater: A,B,C; a name that holds a comma in double quotes.",
     "cluster": "`item`: items of one scenario are taken for independent; by default they are not.",
     "measure": "Numeric attributes of the items, and text.words, text.mattr ...: set beside scores, and ranked.",
+    "goal": "NAME=VALUE: half_width, reliability, epsilon, budget, price.LANGUAGE or split, for plan.*.",
     "jury_rule": "majority (a tie gives no score), median, mean or minimum.",
     "against": "The judge that the others are compared with, for comparison.accuracy_difference and alike.",
     "reference": "mode, mode_split, median, mean, minimum, each or dawid_skene; see `ties`.",

@@ -1,4 +1,4 @@
-"""Pages of sections that are questions each: Agreement, Calibration, Stability.
+"""Pages of sections that are questions each: Agreement, Calibration, Stability, Results, Planner.
 
 A section has an address of its own. The page shows the first one; the others ask for themselves when they come into
 view, and again every two seconds while a worker computes their answer.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
@@ -32,12 +32,18 @@ Section = Callable[[AgreementPart, AnswerPage, NumbersQuestion, str], AgreementS
 Offered = Callable[[Campaign, NumbersQuestion, QuestionChoices], dict[str, Any]]
 
 
+def parameter_pairs(fields: QueryDict) -> list[tuple[str, str]]:
+    """The parameters of an address, one by one."""
+    return [(name, text) for name, texts in fields.lists() for text in texts]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartsPage:
     """A page of sections. `name`: in its addresses, `numbers_NAME` and `numbers_NAME_part`, and in its files' names.
 
     `titles`, `notes`, `empty`: words of each part. `asked`: the question of a part; `section`: its tables, given what
-    `about` says of the page's question, which refuses one that the page is not for. `offered`: what else the form and
+    `about` says of the page's question, which refuses one that the page is not for. `pairs`: the parameters of an
+    address, where the form has fields of its own. `offered`: what else the form and
     the page need, `nothing` among it where there is nothing to show and why.
     """
 
@@ -51,6 +57,7 @@ class PartsPage:
     section: Section
     offered: Offered
     about: Callable[[NumbersQuestion], str]
+    pairs: Callable[[QueryDict], list[tuple[str, str]]] = parameter_pairs
 
     @property
     def first(self) -> str:
@@ -100,8 +107,7 @@ class PartsPage:
         return {"project": campaign.project, "campaign": campaign, "page_title": self.title, "page_address": here}
 
     def _question(self, request: HttpRequest, choices: QuestionChoices) -> NumbersQuestion:
-        pairs = [(name, text) for name, texts in request.GET.lists() for text in texts]
-        question = questions.parsed_question(pairs)
+        question = questions.parsed_question(self.pairs(request.GET))
         self.about(question)
         questions.check_question(question, choices)
         return question

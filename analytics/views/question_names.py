@@ -137,6 +137,11 @@ STATISTIC_NAMES = {
     "comparison.kappa_interaction": gettext_lazy("Cohen’s κ, largest interactions"),
     "comparison.common_items": gettext_lazy("Items that all judges scored"),
     "comparison.left_out": gettext_lazy("Items left out of a comparison"),
+    "plan.labels_needed": gettext_lazy("Labels for a mean of that width"),
+    "plan.items_needed": gettext_lazy("Items for an α of that width"),
+    "plan.raters_needed": gettext_lazy("Raters per item for that reliability"),
+    "plan.alt_test_power": gettext_lazy("Power of the alternative annotator test, with that ε"),
+    "plan.labels_affordable": gettext_lazy("Labels that the budget pays for"),
     "measures.pearson": gettext_lazy("Pearson’s r of a measure"),
     "measures.spearman": gettext_lazy("Spearman’s ρ of a measure"),
     "measures.kendall_tau_b": gettext_lazy("Kendall’s τ-b of a measure"),
@@ -163,6 +168,7 @@ GROUPS = (
     (gettext_lazy("Two judges"), _family("judges")),
     (gettext_lazy("Several judges on the same items"), _family("comparison")),
     (gettext_lazy("Measures of the items"), _family("measures")),
+    (gettext_lazy("Planning"), _family("plan")),
 )
 COLUMN_NAMES = {
     "criterion": gettext_lazy("Criterion"),

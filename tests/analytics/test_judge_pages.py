@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections import Counter
 from itertools import permutations
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from django.test import Client
-from scipy.stats import rankdata, spearmanr, ttest_rel
+from scipy.stats import norm, rankdata, spearmanr, ttest_rel
 from sklearn.metrics import confusion_matrix, f1_score
 
 from analytics import snapshots, thresholds
-from analytics.judge_pages import CALIBRATION_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
+from analytics.judge_pages import CALIBRATION_PARTS, PLANNER_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
 from analytics.questions import NumbersQuestion, check_question, question_choices, question_of
 from annotation.models import Campaign
 from tests import make
@@ -23,7 +24,12 @@ from tests.analytics import scene
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
-PAGES = {"calibration": CALIBRATION_PARTS, "stability": STABILITY_PARTS, "results": RESULTS_PARTS}
+PAGES = {
+    "calibration": CALIBRATION_PARTS,
+    "stability": STABILITY_PARTS,
+    "results": RESULTS_PARTS,
+    "planner": PLANNER_PARTS,
+}
 RATERS = ("mari", "jaan", "noor")
 LANGUAGES = ("en", "et")
 GENERATORS = ("atlas-1", "birch-2", "cedar-3")
@@ -98,7 +104,8 @@ def test_every_section_stands_alone_with_its_files_and_methods(cast: Cast, judge
     whole = opened(client, judged, which)
     assert whole.count('hx-trigger="revealed"') == len(PAGES[which]) - 1
     for part in PAGES[which]:
-        text = opened(client, judged, which, part, "reference=mean&bootstrap=200")
+        more = "&budget=300" if which == "planner" else ""
+        text = opened(client, judged, which, part, f"reference=mean&bootstrap=200{more}")
         assert "<html" in text and "<table" in text, (part, text_of(text.partition("<main")[2])[:1500])
         assert re.search(r"\b[126]0 items", text) and "CSV" in text, part
         for link in re.findall(r'href="([^"]*(?:cells\.(?:csv|json)|/explore/|/estimates/)[^"]*)"', text):
@@ -252,6 +259,53 @@ def test_a_judge_of_more_items_than_the_panel_corrects_the_means(cast: Cast) -> 
     assert [row["n_items"] for row in corrected] == [30, 30] and all(row["low"] is not None for row in corrected)
     text = text_of(opened(client, campaign, "results", "board"))
     assert "30 labels are worth" in text and "cross-fitted t, approximate: fewer than 50 labels" in text
+
+
+def test_a_plan_counts_labels_from_the_spread_and_splits_a_budget(cast: Cast, judged: Campaign) -> None:
+    client = cast.client("boris")
+    goals = "half_width=0.2&budget=300&prices=et 2, en 1&judge=Anna"
+    rows = rows_of(client, judged, "planner", "labels", goals)
+    means = {tag: np.mean([of(tag, PANEL[rater]) for rater in RATERS], axis=0) for tag in LANGUAGES}
+    z = norm.ppf(0.975)
+    for tag in LANGUAGES:
+        needed = math.ceil((z * np.std(means[tag], ddof=1) / 0.2) ** 2)
+        about = {"language": tag, "criterion": "fluency", "variant": "humans"}
+        assert value(rows, **about) == needed
+    budget = rows_of(client, judged, "planner", "budget", goals)
+    spent = sum(row["value"] * {"et": 2, "en": 1}[row["language"]] for row in budget)
+    assert 298 <= spent <= 300 and {row["language"] for row in budget} == {"en", "et"}
+    by_language = {row["language"]: row["value"] for row in budget}
+    sd = {tag: np.std(means[tag], ddof=1) for tag in LANGUAGES}  # Neyman: n ~ sd / sqrt(price)
+    assert by_language["en"] / by_language["et"] == pytest.approx(sd["en"] / sd["et"] * np.sqrt(2), rel=0.05)
+    text = text_of(opened(client, judged, "planner", "", goals))
+    assert "with the judge:" in text and "pilot: 30 items × 3 raters" in text
+    page = opened(client, judged, "planner", "", goals)
+    assert 'name="prices" value="en 1, et 2"' in page and 'name="half_width" inputmode="decimal" value="0.2"' in page
+    poor = text_of(opened(client, judged, "planner", "budget", "budget=20"))
+    assert "30 labels in every language cost 60, more than the budget of 20" in poor
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("budget=300&prices=fi 2", "There are no items in “fi”"),
+        ("half_width=0", "“half_width” is a number from 0.001 to 1000"),
+        ("half_width=nan", "“half_width” is a number"),
+        ("prices=et", "“price.et” is a number"),
+        ("goal=beauty=3", "“beauty=3” is not a goal"),
+    ],
+)
+def test_goals_that_can_not_be_are_refused(cast: Cast, judged: Campaign, query: str, sentence: str) -> None:
+    response = cast.client("boris").get(f"/p/kassa/numbers/{judged.pk}/planner/?{query}")
+    assert response.status_code == 422 and sentence in response.content.decode()
+
+
+def test_a_plan_needs_no_judge(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa, items=8)
+    make.rated(campaign, {"fluency": {"mari": [0, 1, 2, 3, 0, 1, 2, 3], "jaan": [0, 1, 2, 3, 1, 1, 2, 2]}})
+    client = cast.client("boris")
+    assert "pilot: 8 items × 2 raters" in text_of(opened(client, campaign, "planner"))
+    assert "The power needs a judge" in text_of(opened(client, campaign, "planner", "test"))
 
 
 def test_measures_of_texts_are_not_called_the_panels(cast: Cast, judged: Campaign) -> None:

@@ -26,6 +26,7 @@ HELP = {
     "jury": "judges as one more rater: A,B,C; a name that holds a comma in double quotes",
     "cluster": "item: items of one scenario are taken for independent (default: they are not)",
     "measure": "a numeric attribute of the items, or text.words, text.mattr ...: set beside scores, and ranked",
+    "goal": "half_width=0.25, reliability=0.8, epsilon=0.15, budget=500, price.et=1.5 or split=minimax, for plan.*",
     "jury_rule": "majority, median, mean or minimum (default: majority; a tie gives no score)",
     "against": "the judge that the others are compared with, for comparison.*_difference",
     "reference": "mode, mode_split, median, mean, minimum, each or dawid_skene",

@@ -156,29 +156,30 @@ def pilot_report(
     raters: Sequence[str] | None = None,
     positional: bool = False,
     pool: bool = False,
+    statistics: Sequence[str] | None = None,
     bootstrap: int = 2000,
     seed: int = 0,
 ) -> list[CellEstimate]:
     """Per cell ``labels_needed`` (variants humans, judge), ``items_needed`` for alpha, ``raters_needed``,
     ``alt_test_power`` at the pilot's size and at 100 items; with a budget ``labels_affordable`` per language. The test
-    compares persons: it has no power where raters are ``positional``.
+    compares persons: it has no power where raters are ``positional``. ``statistics``: only these rows.
     """
     report: list[CellEstimate] = []
+    wanted = STATISTICS if statistics is None else statistics
     spread: dict[str, list[float]] = {}
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge or "", raters=raters)
         sd = _sd(meeting)
-        estimates = [
-            *_labels(meeting, sd, goals, judge),
-            _items(cell, goals, raters, bootstrap, seed),
-            _raters(meeting, goals),
-        ]
-        estimates += _power(meeting, goals, seed, slots=positional or not cell.has_persons) if judge else []
+        estimates = [*_labels(meeting, sd, goals, judge)] if "labels_needed" in wanted else []
+        estimates += [_items(cell, goals, raters, bootstrap, seed)] if "items_needed" in wanted else []
+        estimates += [_raters(meeting, goals)] if "raters_needed" in wanted else []
+        if judge and "alt_test_power" in wanted:
+            estimates += _power(meeting, goals, seed, slots=positional or not cell.has_persons)
         estimates = [_counted(estimate, meeting) for estimate in estimates]
         report += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in estimates]
         if sd is not None and (language := cell.key.get("language")):
             spread.setdefault(language, []).append(sd)
-    return report + list(_budget(spread, goals))
+    return report + (list(_budget(spread, goals)) if "labels_affordable" in wanted else [])
 
 
 def _counted(estimate: Estimate, meeting: Meeting) -> Estimate:
