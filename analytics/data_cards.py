@@ -174,7 +174,7 @@ class Card:
             yield f"- Judge “{_line(str(judge['judge']))}”: {_line(', '.join(texts)) or 'imported'}."
 
     def _agreement(self) -> Iterator[str]:
-        yield "Only for the annotators, by criterion and language, with a 95 % interval or the reason for none."
+        yield "Only for the annotators, by criterion and language, with a 95% interval or the reason for none."
         yield ""
         rows = (
             (

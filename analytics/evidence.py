@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +117,11 @@ def failed_calls(campaign: Campaign, run: JudgeRun) -> dict[tuple[str | None, st
     return dict(counted)
 
 
+def failed_items(run: JudgeRun) -> set[tuple[str | None, str]]:
+    """Criterion (None: all of them) and item of the calls of a run that failed and have no verdict."""
+    return set(_without_verdict(run).values_list("criterion__key", "item__external_id"))
+
+
 # --- decisions from a ratings table ----------------------------------------------------------------------------------
 def decided_cells(
     campaign: Campaign,
@@ -139,7 +144,7 @@ def decided_cells(
     for done, run in enumerate(runs):
         progress(done, len(runs))
         changes = judge_changes(campaign, run)
-        about = {"judge": names[run.pk], "judge_id": run.judge_id, "run": run.pk}
+        about = {"judge": names[run.pk], "judge_id": run.judge_id, "run": run.pk, "repeats": run.repeats}
         if names[run.pk] not in known:
             continue
         gated = gated_cells(
@@ -149,7 +154,11 @@ def decided_cells(
             stale_because=", ".join(change["code"] for change in changes) or None,
             failed_calls=failed_calls(campaign, run),
         )  # fmt: skip
-        decided += [{**about, **_plain_cell(each, thresholds), "changes": changes} for each in gated]
+        failed = failed_items(run)
+        decided += [
+            {**about, **_plain_cell(each, thresholds), "unscored": _unscored(each, failed), "changes": changes}
+            for each in gated
+        ]
     progress(len(runs), len(runs))
     return {"gate": {"thresholds": declared.pk, "number": declared.number}, "decisions": decided}
 
@@ -169,7 +178,7 @@ def _as_declared(declared: GateThresholds) -> Thresholds:
 
 def _plain_cell(gated: GatedCell, thresholds: Thresholds) -> dict[str, Any]:
     """One decision. `otherwise`: what it would be had nothing changed since."""
-    from analytics.stats.planning.gate import decide
+    from analytics.stats.planning.gate import FEWEST_GENERATORS, decide
 
     evidence, verdict = gated.evidence, gated.verdict
     otherwise = decide(replace(evidence, stale_because=None), thresholds).decision
@@ -181,18 +190,35 @@ def _plain_cell(gated: GatedCell, thresholds: Thresholds) -> dict[str, Any]:
         **gated.counts,
         "n_single": evidence.n_single,
         "n_unrated": evidence.n_unrated,
+        "n_generators": evidence.n_generators,
+        "fewest_generators": FEWEST_GENERATORS,
         "margin": thresholds.bias_margin * evidence.scale_width,
         "findings": [_plain_finding(finding) for finding in (*verdict.findings, *verdict.others)],
     }
 
 
+def _unscored(gated: GatedCell, failed: Collection[tuple[str | None, str]]) -> dict[str, int]:
+    """How many items with two raters have no score by the judge, by reason: that of its verdict, failed, not_asked."""
+    from analytics.stats.judge.soundness import NO_ROW
+
+    counted: Counter[str] = Counter()
+    for reason, items in gated.unscored.items():
+        for item in items:
+            has_failed = (gated.cell["criterion"], item) in failed or (None, item) in failed
+            counted[reason if reason != NO_ROW else "failed" if has_failed else "not_asked"] += 1
+    return dict(counted)
+
+
 def _plain_finding(finding: GateFinding) -> dict[str, Any]:
+    from analytics.stats.planning.gate import MOST_FURTHER_ITEMS
+
     return {
         "name": finding.name,
         "holds": finding.holds,
         "measured": finding.measured,
         "gap": finding.gap,
         "more": finding.more_labels,
+        "too_many": MOST_FURTHER_ITEMS if finding.too_many else None,
         "figures": [_plain_figure(estimate) for estimate in finding.estimates],
     }
 

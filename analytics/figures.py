@@ -32,6 +32,8 @@ PARTS = {
     **dict.fromkeys(("classical_mean", "judge_mean"), "generator"),
 }
 """What tells several figures of one statistic and cell apart, where there are several."""
+REPEATS = ("repeat_sd", "flip_rate")
+"""Of one judge: its ratings are the repeats."""
 SIGNED = frozenset(
     {"bias", "panel_difference", "corrected_difference"}
     | {f"{name}_{kind}" for name in ("accuracy", "mae", "kappa") for kind in ("difference", "effect", "interaction")}
@@ -133,9 +135,9 @@ class Figure:
 
     @property
     def basis(self) -> str:
-        """What it rests on: 120 items × 3 raters where everyone rated everything."""
+        """What it rests on: 120 items × 3 raters where everyone rated everything; 120 items × 2 repeats of a judge."""
         counts = (self.n_items, self.n_raters, self.n_ratings, self.n_clusters, self.n_missing)
-        return _counted(get_language(), *counts)
+        return _counted(get_language(), counts, self.statistic in REPEATS)
 
     @property
     def items_query(self) -> str:
@@ -195,9 +197,10 @@ class Figure:
 
     def _spelt(self, value: float, suffix: str = "") -> str:
         if self.statistic in PERCENTAGES:
-            return f"{100 * value:.0f}{suffix}"
-        text = f"{value:+.2f}" if self.statistic in SIGNED else f"{value:.2f}"
-        text = text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
+            text = f"{100 * value:.0f}"
+        else:
+            text, suffix = f"{value:+.2f}" if self.statistic in SIGNED else f"{value:.2f}", ""
+        text = (text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)) + suffix
         # In right-to-left text a sign would otherwise wander behind its number.
         return LEFT_TO_RIGHT + text if not text[0].isdigit() and get_language_bidi() else text
 
@@ -217,12 +220,18 @@ def _made(_language: str | None, figure: Figure) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _counted(
-    _language: str | None, n_items: int, n_raters: int, n_ratings: int, n_clusters: int | None, n_missing: int
-) -> str:
+def _counted(_language: str | None, counts: tuple[int, int, int, int | None, int], over_repeats: bool) -> str:
+    n_items, n_raters, n_ratings, n_clusters, n_missing = counts
     items = ngettext("%d item", "%d items", n_items) % n_items
     raters = ngettext("%d rater", "%d raters", n_raters) % n_raters
-    if not n_ratings or n_ratings == n_items * n_raters:
+    if over_repeats and n_ratings:
+        each, rest = divmod(n_ratings, n_items or 1)
+        repeats = ngettext("%d repeat", "%d repeats", each) % each
+        scores = ngettext("%d score", "%d scores", n_ratings) % n_ratings
+        parts = [items, scores] if rest else [f"{items} × {repeats}"]
+    elif over_repeats or (n_items and not n_raters):  # no rater is counted where no person's score enters
+        parts = [items]
+    elif not n_ratings or n_ratings == n_items * n_raters:
         parts = [f"{items} × {raters}"]
     else:
         parts = [items, raters, ngettext("%d rating", "%d ratings", n_ratings) % n_ratings]
@@ -440,7 +449,6 @@ Names = Callable[[str], str]
 """From a criterion's key or a language's tag to its name."""
 SHARE_LEFT_OUT = 0.1
 """From this share of the items on a page says what the mode leaves out; the command line asks (METHODS 3)."""
-MOST_NAMED = 3
 
 
 def listed(names: Sequence[str]) -> str:
@@ -555,46 +563,3 @@ def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
         "farthest": criterion_name(farthest.criterion),
         "least": farthest.number,
     }
-
-
-def on_mode(counts: Sequence[Figure]) -> str:
-    """How many cells (an item on a criterion) the mode leaves out, where that is a tenth or more of all or of those of
-    a criterion in a language; else nothing.
-    """
-    split = [_left_out(figure) for figure in counts]
-    left_out, cells = sum(row[0] for row in split), sum(row[1] for row in split)
-    if not any(row[0] and row[0] >= SHARE_LEFT_OUT * row[1] for row in (*split, (left_out, cells))):
-        return ""
-    sentence = ngettext(
-        "The judge’s figures leave out %(left_out)s of %(cells)s cell: the annotators are tied there and the mode has "
-        "no answer.",
-        "The judge’s figures leave out %(left_out)s of %(cells)s cells: the annotators are tied there and the mode has "
-        "no answer.",
-        cells,
-    )
-    return sentence % {"left_out": f"{left_out:,}", "cells": f"{cells:,}"}
-
-
-def mode_cells(counts: Sequence[Figure], criterion_name: Names, language_name: Names | None) -> str:
-    """The criteria and languages of which the mode leaves out most; `language_name` is None where there is one."""
-    split = [(*_left_out(figure), figure) for figure in counts]
-    most = [row for row in split if row[0] and row[0] >= SHARE_LEFT_OUT * row[1]]
-    most.sort(key=lambda row: -row[0] / row[1])
-    shown = []
-    for left_out, items, figure in most[:MOST_NAMED]:
-        fields: dict[str, int | str] = {"left_out": left_out, "items": items}
-        fields["criterion"] = criterion_name(figure.criterion)
-        if language_name is None:
-            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s)") % fields)
-        else:
-            fields["language"] = language_name(figure.language or "")
-            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s, %(language)s)") % fields)
-    if (rest := len(most) - MOST_NAMED) > 0:
-        shown.append(_("%d more") % rest)
-    return listed(shown)
-
-
-def _left_out(figure: Figure) -> tuple[int, int]:
-    """Items without a mode, and all the items that the panel and the judge scored."""
-    left_out = int(figure.value or 0)
-    return left_out, left_out + figure.n_items

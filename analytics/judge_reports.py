@@ -62,7 +62,7 @@ def _ranking(table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool, 
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import cells
     from analytics.stats.judge.panel import cell_key, meet
-    from analytics.stats.planning.gate import ranking_agreement
+    from analytics.stats.ranking.stability import ranking_agreement
 
     across = [name for name in by if name != "generator"]
     return [

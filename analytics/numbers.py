@@ -20,6 +20,7 @@ from analytics import score_views
 from analytics.figures import (
     CHANCE_CORRECTED,
     COEFFICIENTS,
+    REPEATS,
     SMALL,
     Figure,
     Figures,
@@ -30,11 +31,9 @@ from analytics.figures import (
     heatmap,
     inline,
     listed,
-    mode_cells,
     on_agreement,
     on_bias,
     on_calibration,
-    on_mode,
     shortened,
     spread,
 )
@@ -80,7 +79,6 @@ STATISTIC_NAMES = {
     "flip_rate": gettext_lazy("Items that change"),
 }
 APPLICABILITY = ("applicability_agreement", "applicability_ac")
-REPEATS = ("repeat_sd", "flip_rate")
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
 TOGETHER, EACH = "all", "each"
 MANY_CRITERIA = 12
@@ -437,6 +435,22 @@ class NumbersPage:
         return {criterion.key: criterion.level for criterion in self.campaign.rubric_version.criteria.all()}
 
     @cached_property
+    def lower_is_better(self) -> set[str]:
+        """The criteria on which rank 1 is the lowest mean."""
+        criteria = self.campaign.rubric_version.criteria.all()
+        return {each.key for each in criteria if each.direction == each.Direction.LOWER}
+
+    @property
+    def ranks_mean(self) -> str:
+        """What rank 1 is among the criteria that have ranks."""
+        turned = sum(key in self.lower_is_better for key in self.ordered)
+        if not turned:
+            return _("rank 1: the highest mean")
+        if turned == len(self.ordered):
+            return _("rank 1: the lowest mean, because lower is better")
+        return _("rank 1: the highest mean, or the lowest where lower is better")
+
+    @cached_property
     def tied(self) -> list[Figure]:
         """How many items with a tied mode the figures of the judge shown leave out, by criterion and language."""
         return list(self.figures.among("without_reference", self.criteria, self.languages, self.judge))
@@ -444,13 +458,13 @@ class NumbersPage:
     @cached_property
     def mode_sentence(self) -> str:
         """What the mode leaves out of the figures of the judge shown, where that is much."""
-        return on_mode(self.tied)
+        return score_views.on_mode(self.tied)
 
     @cached_property
     def mode_cells(self) -> str:
         """The cells of which it leaves out most."""
         language_name = self.language_name if len(self.languages) > 1 else None
-        return mode_cells(self.tied, self.criteria.__getitem__, language_name) if len(self.tied) > 1 else ""
+        return score_views.mode_cells(self.tied, self.criteria.__getitem__, language_name) if len(self.tied) > 1 else ""
 
     @cached_property
     def left_out(self) -> list[tuple[str, int]]:

@@ -14,6 +14,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -361,8 +362,10 @@ def scale(criterion: Criterion) -> Scale:
 
     level = cast("Level", criterion.level)
     if criterion.points:
-        return Scale(points=tuple(sorted(criterion.values)), level=level)
-    return range_scale(criterion.minimum, criterion.maximum, criterion.step, level)
+        declared = Scale(points=tuple(sorted(criterion.values)), level=level)
+    else:
+        declared = range_scale(criterion.minimum, criterion.maximum, criterion.step, level)
+    return replace(declared, lower_is_better=criterion.direction == criterion.Direction.LOWER)
 
 
 def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
@@ -438,9 +441,14 @@ def annotators(campaign: Campaign) -> QuerySet[Annotator]:
 
 
 def judge_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
-    """By run, the judge's name as the table has it: marked when an annotator bears the same."""
+    """By run, the judge's name as the table has it, without spaces around it: marked when an annotator bears the same,
+    and by its key when another judge does.
+    """
     taken = set(Annotator.objects.filter(project=campaign.project_id).values_list("pseudonym", flat=True))
-    return {run.pk: f"{run.judge.name} (judge)" if run.judge.name in taken else run.judge.name for run in runs}
+    judge_of = {run.pk: (run.judge.name.strip(), run.judge_id) for run in runs}
+    bearers = Counter(name for name, _judge in set(judge_of.values()))
+    marks = {run: f" (judge {judge})" if bearers[name] > 1 else "" for run, (name, judge) in judge_of.items()}
+    return {run: name + (marks[run] or (" (judge)" if name in taken else "")) for run, (name, _) in judge_of.items()}
 
 
 def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:

@@ -41,6 +41,18 @@ FINDING_NAMES = {
     "ppi_gain": gettext_lazy("Correction pays"),
     "tau_b": gettext_lazy("The same ranking of generators"),
 }
+NO_SCORE = {
+    "not_asked": gettext_lazy("not asked"),
+    "failed": gettext_lazy("call failed"),
+    "refused": gettext_lazy("refused"),
+    "unparsed": gettext_lazy("unreadable"),
+    "truncated": gettext_lazy("cut off"),
+    "error": gettext_lazy("error"),
+    "out_of_range": gettext_lazy("off the scale"),
+    "not_applicable": gettext_lazy("not applicable"),
+    "missing": gettext_lazy("without a score"),
+}
+"""Why an item has no score by the judge."""
 PROBLEMS = frozenset({"stale", "insufficient", "rubric_problem"})
 """Findings that are bad where they hold."""
 ALONE = ("alt_test", "bias", "readable", "flip_rate", "verbosity", "self_preference", "perturbation", "sensitivity")
@@ -55,15 +67,36 @@ GROUPS = {
     "judge": gettext_lazy("Judge"),
 }
 """What a remedy costs."""
+ACTIONS = {
+    "run": gettext_lazy("Run the judge"),
+    "again": gettext_lazy("Run the judge again"),
+    "repeats": gettext_lazy("Run the repeats"),
+    "perturbation": gettext_lazy("Run this audit"),
+    "judges": gettext_lazy("Go to judges"),
+    "declare": gettext_lazy("Declare a judge"),
+}
+"""What starts a remedy, as its link says it."""
+STARTS = {
+    "flip_rate": "repeats", "perturbation": "perturbation", "sensitivity": "perturbation", "self_preference": "judges",
+}  # fmt: skip
+"""What starts an audit that was not run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What would change a decision: its key in `GROUPS`, in words, and how many more items where that is known."""
+    """What would change a decision: its key in `GROUPS`, in words, and how many more items where that is known.
+
+    `action`: what starts it, a key of `ACTIONS`, where there is something.
+    """
 
     group: str
     sentence: str
     more_items: int | None = None
+    action: str = ""
+
+    @property
+    def action_name(self) -> str:
+        return str(ACTIONS[self.action])
 
     @property
     def group_name(self) -> str:
@@ -78,6 +111,15 @@ class Condition:
     state: str
     sentence: str
     figures: tuple[Figure, ...]
+
+    @property
+    def action(self) -> str:
+        """What starts the audit, a key of `ACTIONS`, where it was not run."""
+        return STARTS.get(self.name, "") if self.state == "not_run" else ""
+
+    @property
+    def action_name(self) -> str:
+        return str(ACTIONS[self.action])
 
     @property
     def state_name(self) -> str:
@@ -118,6 +160,11 @@ class CellDecision:
         clusters = ngettext("%d cluster", "%d clusters", self.row["n_clusters"]) % self.row["n_clusters"]
         raters = ngettext("%d rater", "%d raters", self.row["n_raters"]) % self.row["n_raters"]
         return f"{items}, {clusters}, {raters}"
+
+    @property
+    def unscored(self) -> dict[str, int]:
+        """By reason, how many items with two raters have no score by the judge."""
+        return dict(self.row.get("unscored", {}))
 
     @cached_property
     def conditions(self) -> list[Condition]:
@@ -209,8 +256,31 @@ class CellDecision:
     def _enough(self, short: bool) -> str:
         counts = {"items": self.row["n_items"], "needed": self.thresholds.fewest_items}
         if short:
-            return _("Only %(items)d items have two raters and a score by the judge; %(needed)d are needed.") % counts
-        return _("%(items)d items have two raters and a score by the judge; %(needed)d are needed.") % counts
+            sentence = ngettext(
+                "Only %(items)d item has two raters and a score by the judge; %(needed)d are needed.",
+                "Only %(items)d items have two raters and a score by the judge; %(needed)d are needed.",
+                counts["items"],
+            )
+            return " ".join(filter(None, (sentence % counts, self._no_score())))
+        sentence = ngettext(
+            "%(items)d item has two raters and a score by the judge; %(needed)d are needed.",
+            "%(items)d items have two raters and a score by the judge; %(needed)d are needed.",
+            counts["items"],
+        )
+        return sentence % counts
+
+    def _no_score(self) -> str:
+        """How many items with two raters have no score by the judge, and why; nothing where all have one."""
+        count = sum(self.unscored.values())
+        if not count:
+            return ""
+        why = ", ".join(f"{NO_SCORE.get(reason, reason)} {number}" for reason, number in self.unscored.items())
+        sentence = ngettext(
+            "%(count)d more item with two raters has no score by the judge: %(why)s.",
+            "%(count)d more items with two raters have no score by the judge: %(why)s.",
+            count,
+        )
+        return sentence % {"count": count, "why": why}
 
     def _agreement(self, is_problem: bool, figures: Sequence[Figure]) -> str:
         shown = {"figures": "; ".join(f"{_coefficient(each)} {_shown(each)}" for each in figures)}
@@ -235,10 +305,18 @@ class CellDecision:
             )
         if name == "flip_rate":
             return _("Repeats: not run. Whether it gives the same score twice is not known.")
+        if name == "tau_b" and (generators := self._few_generators()) is not None:
+            counts = {"needed": self.row["fewest_generators"], "generators": generators}
+            return _("A ranking needs at least %(needed)d generators; this cell has %(generators)d.") % counts
         shown = {**shown, "name": str(FINDING_NAMES[name])}
         if name in AUDITED:
             return (_("%(name)s: not run (%(why)s).") if shown["why"] else _("%(name)s: not run.")) % shown
         return (_("%(name)s: not known (%(why)s).") if shown["why"] else _("%(name)s: not known.")) % shown
+
+    def _few_generators(self) -> int | None:
+        """How many generators there are, where these are too few for a ranking."""
+        generators = self.row.get("n_generators")
+        return generators if generators is not None and generators < self.row["fewest_generators"] else None
 
     # --- what would change it -----------------------------------------------------------------------------------------
     def _remedy(self, finding: Mapping[str, Any]) -> Remedy:
@@ -247,7 +325,7 @@ class CellDecision:
             return self._more_items(more or 0)
         if name == "rubric_problem":
             return Remedy(
-                "rubric", _("Sharpen the anchors of this criterion, train the panel with examples, and rate again.")
+                "rubric", _("Make the anchors of this criterion more precise, train the panel, and rate again.")
             )
         if more:
             sentence = ngettext(
@@ -256,27 +334,51 @@ class CellDecision:
                 more,
             )
             return Remedy("labels", sentence % {"more": more, "name": _WITH_MORE[name]}, more)
+        if too_many := finding.get("too_many"):
+            sentence = _(
+                "More labels are unlikely to help with: %(name)s. It would take more than %(most)d more items."
+            )
+            return Remedy("judge", sentence % {"name": FINDING_NAMES[name], "most": too_many})
+        if name == "tau_b" and (generators := self._few_generators()) is not None:
+            counts = {"needed": self.row["fewest_generators"], "generators": generators}
+            sentence = _("Items of more generators: a ranking needs at least %(needed)d; this cell has %(generators)d.")
+            return Remedy("labels", sentence % counts)
         if name == "alt_test" and not finding["measured"]:
             return Remedy("people", _("Two annotators or more who rate 30 of the same items."))
         if name == "ppi_gain" and self.row["n_unrated"] == 0:
-            return Remedy("judge", _("Run the judge on items that nobody has rated: a correction is for those."))
+            sentence = _("Run the judge on items that nobody has rated: a correction is for those.")
+            return Remedy("judge", sentence, action="run")
         if name == "bias" and not finding["measured"] and any("value" in figure for figure in finding["figures"]):
             return Remedy(
                 "labels",
                 _("Rated items in 30 clusters or more: with fewer, a bias that never varies has no interval."),
             )
         key = name if finding["measured"] else f"{name} not run"
-        return Remedy("judge", str(_REMEDIES.get(key) or _REMEDIES[name]))
+        action = "" if finding["measured"] else STARTS.get(name, "")
+        return Remedy("judge", str(_REMEDIES.get(key) or _REMEDIES[name]), action=action)
 
     def _more_items(self, short: int) -> Remedy:
         """Labels up to the fewest items: items with one rater need one more, others two, some the judge as well."""
+        if (not_asked := self.unscored.get("not_asked", 0)) >= short:
+            sentence = ngettext(
+                "Run the judge on the %d item that has two raters and that it was not asked about.",
+                "Run the judge on the %d items that have two raters and that it was not asked about.",
+                not_asked,
+            )
+            return Remedy("judge", sentence % not_asked, action="run")
         single = min(short, self.row["n_single"])
         unrated = min(short - single, self.row["n_unrated"])
-        counts = {"items": short, "labels": single + 2 * (short - single)}
         if single + unrated < short:
-            return Remedy("labels", _("%(items)d more items with two raters and a score by the judge.") % counts, short)
-        sentence = _("%(labels)d more labels: %(items)d more items with two raters.")
-        return Remedy("labels", sentence % counts, short)
+            sentence = ngettext(
+                "%d more item with two raters and a score by the judge.",
+                "%d more items with two raters and a score by the judge.",
+                short,
+            )
+            return Remedy("labels", sentence % short, short, action="run")
+        n_labels = single + 2 * (short - single)
+        labels = ngettext("%d more label", "%d more labels", n_labels) % n_labels
+        items = ngettext("%d more item with two raters", "%d more items with two raters", short) % short
+        return Remedy("labels", f"{labels}: {items}.", short)
 
 
 def _coefficient(figure: Figure) -> str:
@@ -338,7 +440,7 @@ _REMEDIES = {
     "ppi_gain": gettext_lazy("A judge that follows the panel more closely."),
     "ppi_gain not run": gettext_lazy("At least 20 rated items on an ordered scale that the judge scored."),
     "tau_b": gettext_lazy("A judge that ranks the generators as the panel does."),
-    "tau_b not run": gettext_lazy("Items of two generators or more, on an ordered scale."),
+    "tau_b not run": gettext_lazy("Items of three generators or more, on an ordered scale."),
 }
 
 
@@ -374,7 +476,6 @@ def _renewed(change: Mapping[str, str]) -> Remedy:
         sentence = _("Rate and judge with version %(now)s of the rubric in a new campaign.") % change
         return Remedy("rubric", sentence)
     if change["code"] == "prompt":
-        return Remedy("judge", _("Declare the judge again under another name, and run it."))
-    return Remedy(
-        "judge", _("Run the judge again with “Ask again, and pay again”, so that one model gives all its scores.")
-    )
+        return Remedy("judge", _("Declare the judge again under another name, and run it."), action="declare")
+    sentence = _("Run the judge again with “Ask again, and pay again”, so that one model gives all its scores.")
+    return Remedy("judge", sentence, action="again")

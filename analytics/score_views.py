@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
-from analytics.figures import Figure
+from analytics.figures import SHARE_LEFT_OUT, Figure, Names, listed
 
 if TYPE_CHECKING:
     from analytics.numbers import Line, NumbersPage
@@ -177,7 +177,8 @@ def generator_lines(page: NumbersPage) -> list[Line]:
         means = [page.figures.parts("classical_mean", criterion)] if page.has_panel else []
         means += [page.figures.parts("judge_mean", criterion, None, judge["name"]) for judge in page.judges]
         by_generator = [{figure.part or "": figure for figure in column} for column in means]
-        ranks = [_ranks(column) if len(page.languages) == 1 else {} for column in by_generator]
+        sign = -1 if criterion in page.lower_is_better else 1
+        ranks = [_ranks(column, sign) if len(page.languages) == 1 else {} for column in by_generator]
         for generator in sorted({part for column in by_generator for part in column if part}):
             figures = tuple(column.get(generator) for column in by_generator)
             ranked = tuple(column.get(generator, "") for column in ranks)
@@ -186,9 +187,11 @@ def generator_lines(page: NumbersPage) -> list[Line]:
     return lines
 
 
-def _ranks(column: Mapping[str, Figure]) -> dict[str, str]:
-    """The rank of each generator by its mean, 1 the highest; means equal within 1e-9 share the mean of their ranks."""
-    values = {name: figure.value for name, figure in column.items() if name and figure.value is not None}
+def _ranks(column: Mapping[str, Figure], sign: int) -> dict[str, str]:
+    """The rank of each generator by its mean, 1 the highest, or the lowest where the sign is -1; means equal within
+    1e-9 share the mean of their ranks.
+    """
+    values = {name: sign * figure.value for name, figure in column.items() if name and figure.value is not None}
     if len(values) < 2:
         return {}
     ranks = {}
@@ -197,3 +200,50 @@ def _ranks(column: Mapping[str, Figure]) -> dict[str, str]:
         equal = sum(abs(other - value) <= 1e-9 for other in values.values())
         ranks[name] = f"{above + (equal + 1) / 2:g}"
     return ranks
+
+
+# --- what the mode leaves out ----------------------------------------------------------------------------------------
+MOST_NAMED = 3
+
+
+def on_mode(counts: Sequence[Figure]) -> str:
+    """How many cells (an item on a criterion) the mode leaves out, where that is a tenth or more of all or of those of
+    a criterion in a language; else nothing.
+    """
+    split = [_left_out(figure) for figure in counts]
+    left_out, cells = sum(row[0] for row in split), sum(row[1] for row in split)
+    if not any(row[0] and row[0] >= SHARE_LEFT_OUT * row[1] for row in (*split, (left_out, cells))):
+        return ""
+    sentence = ngettext(
+        "The judge’s figures leave out %(left_out)s of %(cells)s cell: the annotators are tied there, so "
+        "that no score is the most frequent.",
+        "The judge’s figures leave out %(left_out)s of %(cells)s cells: the annotators are tied there, so "
+        "that no score is the most frequent.",
+        cells,
+    )
+    return sentence % {"left_out": f"{left_out:,}", "cells": f"{cells:,}"}
+
+
+def mode_cells(counts: Sequence[Figure], criterion_name: Names, language_name: Names | None) -> str:
+    """The criteria and languages of which the mode leaves out most; `language_name` is None where there is one."""
+    split = [(*_left_out(figure), figure) for figure in counts]
+    most = [row for row in split if row[0] and row[0] >= SHARE_LEFT_OUT * row[1]]
+    most.sort(key=lambda row: -row[0] / row[1])
+    shown = []
+    for left_out, items, figure in most[:MOST_NAMED]:
+        fields: dict[str, int | str] = {"left_out": left_out, "items": items}
+        fields["criterion"] = criterion_name(figure.criterion)
+        if language_name is None:
+            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s)") % fields)
+        else:
+            fields["language"] = language_name(figure.language or "")
+            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s, %(language)s)") % fields)
+    if (rest := len(most) - MOST_NAMED) > 0:
+        shown.append(_("%d more") % rest)
+    return listed(shown)
+
+
+def _left_out(figure: Figure) -> tuple[int, int]:
+    """Items without a mode, and all the items that the panel and the judge scored."""
+    left_out = int(figure.value or 0)
+    return left_out, left_out + figure.n_items

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.conf import settings
@@ -376,6 +377,13 @@ CHANGES = [
     ("instruction", _("Canary: the text asks for the highest score (must not raise it)")),
 ]
 """The changes that the form of an audit offers; the API and the command take other shares, too."""
+CHANGES_OF = {
+    "position": ("criteria_reversed", "points_reversed"),
+    "prompt_language": ("instructions_en", "instructions_et"),
+    "perturbation": ("shuffled_words_30", "truncated_50", "typos_10", "foreign_turn", "whitespace", "speaker_names"),
+    "canaries": ("nonsense", "instruction"),
+}
+"""By audit, what its button chooses beforehand."""
 CHOSEN = ("shuffled_words_30", "whitespace", "criteria_reversed", "points_reversed", "nonsense", "instruction")
 
 
@@ -398,6 +406,19 @@ class AuditForm(MaterialForm):
     )
     seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=2**31 - 1, initial=0)
     budget = RunForm.base_fields["budget"]
+
+
+def run_query(dataset: int, rubric_version: int, repeats: int) -> str:
+    """The parameters that fill in the form of a run."""
+    return urlencode({"dataset": dataset, "rubric_version": rubric_version, "repeats": repeats})
+
+
+def audit_query(judge: Judge, dataset: int, rubric_version: int, audit: str) -> str:
+    """The parameters that fill in the form of an audit, without instructions in the language that the judge has."""
+    own = f"instructions_{judge.variant.get('instruction_language', '')}"
+    changes = [change for change in CHANGES_OF[audit] if change != own]
+    chosen = {"dataset": dataset, "rubric_version": rubric_version, "changes": changes}
+    return urlencode({**chosen, "per_language": PER_LANGUAGE, "seed": 0}, doseq=True)
 
 
 class BudgetForm(forms.Form):

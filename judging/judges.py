@@ -66,7 +66,7 @@ def declare(
     ``timeout`` (seconds for a reply), ``tries`` and ``concurrency`` (calls in flight) change no verdict: on a judge
     that there is, those that are given are set anew. ``parent``: the judge that a new one is a version of.
     """
-    factors = dict(variant or {})
+    factors, name = dict(variant or {}), name.strip()
     if factors.get("examples"):
         factors["examples"] = examples.resolve_examples(project, factors["examples"])
     prompt, sent = variant_of(factors), _checked(parameters or {})
@@ -170,11 +170,15 @@ def imported(*, project: Project, name: str, variant: str = "") -> Judge:
 
 def imported_name(name: str, variant: str) -> str:
     """What an imported judge is called here."""
-    return "{} ({})".format(*key_of(name, variant)) if variant else name
+    name, variant = key_of(name, variant)
+    return f"{name} ({variant})" if variant else name
 
 
 def key_of(name: str, variant: str) -> tuple[str, str]:
-    """Name and prompt variant in a file; our own exports call a judge by both, and name the variant again."""
+    """Name and prompt variant in a file, without spaces around them; our own exports call a judge by both, and name the
+    variant again.
+    """
+    name, variant = name.strip(), variant.strip()
     return name.removesuffix(f" ({variant})") if variant else name, variant
 
 

@@ -142,6 +142,8 @@ def refuse_unfit(
     asked = asked_about(dataset=dataset, after=after, selection=selection, judge=judge)
     if not asked.exists():
         sentence = _("This judge has already been asked about every item of this dataset.")
+        if asked_about(dataset=dataset, after=after, selection=selection).exists():
+            sentence = _("Every item here is one of the judge’s own examples, or of their scenarios. Choose others.")
         raise Refused(sentence, code="nothing_to_ask")
     if alignment is None:
         examples.refuse_locked(judge, asked)

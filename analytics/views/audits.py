@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -27,7 +26,7 @@ from analytics.questions import NumbersQuestion
 from analytics.thresholds import current_thresholds
 from analytics.views.items import criterion_name, shown_campaign
 from annotation.models import Campaign
-from judging.forms import CHANGES
+from judging.forms import CHANGES, audit_query, run_query
 from judging.models import Judge
 from judging.perturbation import change_of
 
@@ -40,6 +39,8 @@ QUESTION = NumbersQuestion(
 """What the page asks; `blind_only` and all else as usual."""
 USUAL_MARGIN = 0.075
 """The share of a scale's width that an effect has to exceed where the project has declared no thresholds."""
+REPEATS = 3
+"""How often a run asks that is started for its repeats."""
 MOST_SENTENCES = 8
 """Flaws that an audit names one by one; its table has all."""
 ENDS = ("top", "bottom", "middle")
@@ -72,13 +73,6 @@ TITLES = {
     ),
 }
 """By audit its name and what it asks, in the order of the page."""
-CHANGES_OF = {
-    "position": ("criteria_reversed", "points_reversed"),
-    "prompt_language": ("instructions_en", "instructions_et"),
-    "perturbation": ("shuffled_words_30", "truncated_50", "typos_10", "foreign_turn", "whitespace", "speaker_names"),
-    "canaries": ("nonsense", "instruction"),
-}
-"""What the button of an audit chooses beforehand."""
 CHANGE_NAMES = dict(CHANGES)
 
 
@@ -157,16 +151,36 @@ class AuditSection:
         ]
 
 
+def start_address(campaign: Campaign, judge: Judge, action: str, repeats: int = 1) -> str:
+    """The form, filled in, that starts what a judge lacks in a campaign; empty where nothing can be started.
+
+    `action`: run, again (pays again), an audit (`judging.forms.CHANGES_OF`, repeats), judges or declare.
+    """
+    project = campaign.project.slug
+    if action in ("judges", "declare"):
+        return reverse("judges" if action == "judges" else "judge_new", args=[project])
+    if not action or not judge.provider:
+        return ""
+    if action in ("run", "again", "repeats"):
+        query = run_query(campaign.dataset_id, campaign.rubric_version_id, REPEATS if action == "repeats" else repeats)
+        return f"{reverse('run_start', args=[project, judge.pk])}?{query}{'&again=yes' if action == 'again' else ''}"
+    query = audit_query(judge, campaign.dataset_id, campaign.rubric_version_id, action)
+    return f"{reverse('audit_start', args=[project, judge.pk])}?{query}"
+
+
 class AuditsPage:
     """The audits of one judge, as one answer has them."""
 
     def __init__(self, campaign: Campaign, snapshot: Snapshot, judge: str) -> None:
         self.campaign, self.snapshot = campaign, snapshot
         self.judges: list[dict[str, Any]] = snapshot.content["judges"]
-        names = [each["name"] for each in self.judges]
-        self.judge = judge if judge in names else next(iter(names), "")
+        self.judge = judge if judge in self.judge_names else next(iter(self.judge_names), "")
         self.thresholds = current_thresholds(campaign.project)
         self.margin = self.thresholds.bias_margin if self.thresholds else USUAL_MARGIN
+
+    @property
+    def judge_names(self) -> list[str]:
+        return [each["name"] for each in self.judges]
 
     @cached_property
     def declared(self) -> Judge:
@@ -184,9 +198,7 @@ class AuditsPage:
     @cached_property
     def figures(self) -> list[tuple[str, Figure]]:
         """The statistic as it was asked for, and the figure, of this judge, criterion by criterion."""
-        own = [
-            row for row in self.snapshot.content["estimates"] if (row.get("judge") or "").strip() == self.judge.strip()
-        ]
+        own = [row for row in self.snapshot.content["estimates"] if row.get("judge") == self.judge]
         order = list(self.criteria)
         own.sort(key=lambda row: (order.index(row["criterion"]), row.get("language") or "", row.get("variant") or ""))
         return [(row["asked"], Figure.of(row)) for row in own]
@@ -207,18 +219,8 @@ class AuditsPage:
 
     def _start(self, key: str) -> str:
         """Where the run that an audit needs is started, after its price was seen; empty where none would help."""
-        project, chosen = self.campaign.project.slug, {"rubric_version": self.campaign.rubric_version_id}
-        chosen["dataset"] = self.campaign.dataset_id
-        if key == "self_preference":
-            return reverse("judges", args=[project])
-        if key in ("length", "scale_use") or not self.can_be_asked:
-            return ""
-        if key == "repeats":
-            return f"{reverse('run_start', args=[project, self.declared.pk])}?{urlencode({**chosen, 'repeats': 3})}"
-        own = self.declared.variant.get("instruction_language", "")
-        changes = [change for change in CHANGES_OF[key] if change != f"instructions_{own}"]
-        query = urlencode({**chosen, "changes": changes, "per_language": 30, "seed": 0}, doseq=True)
-        return f"{reverse('audit_start', args=[project, self.declared.pk])}?{query}"
+        actions = {"self_preference": "judges", "length": "", "scale_use": ""}
+        return start_address(self.campaign, self.declared, actions.get(key, key))
 
     # --- rows ---------------------------------------------------------------------------------------------------------
     def _effects(self, asked: str) -> Iterator[AuditRow]:
@@ -345,4 +347,5 @@ def judge_audits(request: HttpRequest, project: str, campaign: int) -> HttpRespo
         }
     if snapshot is not None:
         context["page"] = AuditsPage(found, snapshot, request.GET.get("judge", ""))
-    return render(request, "analytics/audits.html", {"title": _("Audits"), **context})
+    subtitle = _("Audits measure what moves a judge’s scores. They do not measure whether it agrees with people.")
+    return render(request, "analytics/audits.html", {"title": _("Audits"), "subtitle": subtitle, **context})

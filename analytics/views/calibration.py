@@ -26,8 +26,8 @@ from analytics.views.agreement_sections import (
     figure_cell,
     plain_cells,
 )
-from analytics.views.explore import AnswerPage, column_name, plain_value
-from analytics.views.parts import PartsPage
+from analytics.views.explore import column_name, plain_value
+from analytics.views.parts import Offered, PartsPage, Section, Words
 from analytics.views.question_names import STATISTIC_NAMES
 from annotation.models import Campaign
 
@@ -35,7 +35,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 TITLES = {
     "bias": gettext_lazy("Bias: judge minus panel"),
     "confusion": gettext_lazy("Confusion with the reference label"),
-    "reliability": gettext_lazy("What the panel says behind each score"),
+    "reliability": gettext_lazy("Mean score of the panel for each score of the judge"),
     "classes": gettext_lazy("Scores by class of agreement"),
     "f1": gettext_lazy("F1 of each label, beside the annotators’"),
     "correlation": gettext_lazy("Correlation with the panel"),
@@ -43,7 +43,7 @@ TITLES = {
     "confidence": gettext_lazy("Verdict Confidence with the judge on the panel"),
     "alt-test": gettext_lazy("Alternative annotator test"),
     "power": gettext_lazy("Power of the alternative annotator test"),
-    "ceiling": gettext_lazy("The human ceiling"),
+    "ceiling": gettext_lazy("Human ceiling"),
     "judges": gettext_lazy("Judge against judge"),
 }
 NOTES = {
@@ -74,7 +74,8 @@ NOTES = {
     ),
     "power": gettext_lazy("The share of 200 simulated studies, drawn from these items, in which the judge passes."),
     "ceiling": gettext_lazy(
-        "Agreement of the judge with all annotators but one, less that of this annotator with the same others."
+        "How well the judge agrees with all annotators but one, minus how well that annotator agrees with the same "
+        "others. The latter is the human ceiling: no judge is expected to agree with people better than people do."
     ),
     "judges": gettext_lazy("Spearman’s ρ of two judges’ scores of the same items; below it the share of equal scores."),
 }
@@ -89,7 +90,7 @@ EMPTY = {
     "confidence": gettext_lazy("Verdict Confidence needs items with two scores or more and one by the judge."),
     "alt-test": gettext_lazy("The test needs two annotators, known as persons, with 30 items each."),
     "power": gettext_lazy("The power needs two annotators, known as persons, with 30 items each."),
-    "ceiling": gettext_lazy("The ceiling needs items that two annotators and the judge scored."),
+    "ceiling": gettext_lazy("The human ceiling needs items that two annotators and the judge scored."),
     "judges": gettext_lazy("Only one judge has been run on these items."),
 }
 
@@ -404,10 +405,6 @@ _BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
-def _section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, about: str) -> AgreementSection:
-    return CalibrationSection(part, page, asked, about)
-
-
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
     """The judges to choose from; or what is missing."""
     if not choices.judges:
@@ -425,16 +422,29 @@ def nothing_about(question: NumbersQuestion) -> str:
     return ""
 
 
-CALIBRATION = PartsPage(
+def page_about_judges(
+    *,
+    name: str,
+    title: Any,
+    parts: Mapping[str, AgreementPart],
+    words: tuple[Words, Words, Words],
+    section: Section,
+    offered: Offered,
+) -> PartsPage:
+    """A page of sections about a judge, whose questions are those of `judge_pages`. `words`: titles, notes, empty."""
+    titles, notes, empty = words
+    return PartsPage(
+        name=name, title=title, parts=parts, titles=titles, notes=notes, empty=empty, section=section, offered=offered,
+        asked=judge_pages.judge_question, about=nothing_about,
+    )  # fmt: skip
+
+
+CALIBRATION = page_about_judges(
     name="calibration",
     title=gettext_lazy("Calibration"),
     parts=CALIBRATION_PARTS,
-    titles=TITLES,
-    notes=NOTES,
-    empty=EMPTY,
-    asked=judge_pages.judge_question,
-    section=_section,
+    words=(TITLES, NOTES, EMPTY),
+    section=CalibrationSection,
     offered=_offered,
-    about=nothing_about,
 )
 calibration_page, calibration_part = CALIBRATION.whole, CALIBRATION.one

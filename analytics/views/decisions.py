@@ -20,10 +20,12 @@ from accounts.models import Project, Role, User
 from accounts.refusals import Refused
 from analytics import computing, decisions, tasks, thresholds
 from analytics.decisions import CampaignDecisions, DecisionChange
-from analytics.models import GateDecision, GateThresholds
-from analytics.reasons import CellDecision
+from analytics.models import GateThresholds
+from analytics.reasons import CellDecision, Condition, Remedy
+from analytics.views.audits import start_address
 from analytics.views.items import criterion_name, shown_campaign
 from annotation.models import Campaign
+from judging.models import Judge
 
 MOST_HISTORY = 12
 """Changes of one criterion that the page shows; the API has all."""
@@ -38,17 +40,22 @@ class DecisionCard:
     anchor: str
     history: list[DecisionChange]
 
+    judge: Judge
+    campaign: Campaign
+
     @property
-    def needs_run(self) -> bool:
-        """Whether running the judge would help: it is stale, or verdicts or repeats are missing."""
-        row = self.cell.row
-        findings = {finding["name"]: finding for finding in row["findings"]}
-        if self.cell.use is GateDecision.Use.INSUFFICIENT:
-            return row["n_single"] + row["n_unrated"] < (findings["insufficient"]["more"] or 0)
-        if self.cell.use in (GateDecision.Use.STALE, GateDecision.Use.RUBRIC_PROBLEM):
-            return self.cell.use is GateDecision.Use.STALE
-        repeated = [figure["n_items"] for figure in findings["flip_rate"]["figures"]]
-        return not findings["flip_rate"]["measured"] or min(repeated, default=0) < self.cell.thresholds.fewest_items
+    def remedies(self) -> list[tuple[Remedy, str]]:
+        """What would change the decision, each with the address that starts it, or none."""
+        return [(remedy, self._start(remedy.action)) for remedy in self.cell.remedies]
+
+    @property
+    def conditions(self) -> list[tuple[Condition, str]]:
+        """Every condition, with the address that starts it where it was not run."""
+        return [(condition, self._start(condition.action)) for condition in self.cell.conditions]
+
+    def _start(self, action: str) -> str:
+        repeats = self.cell.row.get("repeats", 1)
+        return start_address(self.campaign, self.judge, action, repeats) if action else ""
 
 
 @dataclass(frozen=True)
@@ -61,9 +68,12 @@ class DecisionsPage:
     asked_criterion: str
 
     @property
+    def judge_names(self) -> list[str]:
+        return self.current.judges
+
+    @property
     def judge(self) -> str:
-        judges = self.current.judges
-        return self.asked_judge if self.asked_judge in judges else next(iter(judges), "")
+        return self.asked_judge if self.asked_judge in self.judge_names else next(iter(self.judge_names), "")
 
     @cached_property
     def cells(self) -> dict[tuple[str, str], CellDecision]:
@@ -86,10 +96,11 @@ class DecisionsPage:
         return [(each.key, criterion_name(each)) for each in everything if each.key in known]
 
     @property
-    def rows(self) -> list[tuple[str, str, list[tuple[str, CellDecision | None]]]]:
-        """Key and name of a criterion, then for each language the anchor of its card and the decision."""
+    def rows(self) -> list[tuple[str, str, list[tuple[str, str, CellDecision | None]]]]:
+        """Key and name of a criterion, then for each language the anchor of its card, its name and the decision."""
+        named = list(zip(self.languages, self.language_names, strict=True))
         return [
-            (key, name, [(f"in-{tag}", self.cells.get((key, tag))) for tag in self.languages])
+            (key, name, [(f"in-{tag}", language, self.cells.get((key, tag))) for tag, language in named])
             for key, name in self.criteria
         ]
 
@@ -110,7 +121,8 @@ class DecisionsPage:
         ]
         if not shown:
             return []
-        changes = decisions.decision_history(self.campaign, shown[0][1].row["judge_id"])
+        judge = Judge.objects.get(pk=shown[0][1].row["judge_id"])
+        changes = decisions.decision_history(self.campaign, judge.pk)
         of_criterion = [change for change in changes if change.kept.criterion == self.criterion]
         return [
             DecisionCard(
@@ -118,6 +130,8 @@ class DecisionsPage:
                 languages.name_for(tag, get_language()),
                 f"in-{tag}",
                 [change for change in of_criterion if change.kept.language == tag][:MOST_HISTORY],
+                judge,
+                self.campaign,
             )
             for tag, cell in shown
         ]
@@ -153,7 +167,10 @@ def judge_decisions(request: HttpRequest, project: str, campaign: int) -> HttpRe
         asked = (request.GET.get("judge", ""), request.GET.get("criterion", ""))
         if current.snapshot is not None:
             context["page"] = DecisionsPage(found, current, *asked)
-    return render(request, "analytics/decisions.html", {"title": _("Where to use judges"), **context})
+    subtitle = _("One decision for each judge, criterion and language, from thresholds that the project declared.")
+    return render(
+        request, "analytics/decisions.html", {"title": _("Where to use judges"), "subtitle": subtitle, **context}
+    )
 
 
 # --- thresholds ------------------------------------------------------------------------------------------------------

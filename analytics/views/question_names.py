@@ -181,7 +181,7 @@ COLUMN_NAMES = {
     "panel": gettext_lazy("Panel"),
     "languages": gettext_lazy("Pair of languages"),
     "week": gettext_lazy("Week of the last rating"),
-    "hundred": gettext_lazy("Hundred items in the order of rating"),
+    "hundred": gettext_lazy("Blocks of 100 items in the order of rating"),
     "raters": gettext_lazy("Pair of raters"),
     "annotator": gettext_lazy("Annotator"),
     "variant": gettext_lazy("Variant or label"),

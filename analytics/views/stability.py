@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import judge_pages
-from analytics.agreement import AgreementPart
 from analytics.figures import Figure
 from analytics.judge_pages import STABILITY_PARTS
 from analytics.questions import NumbersQuestion, QuestionChoices
@@ -23,10 +22,9 @@ from analytics.views.agreement_sections import (
     figure_cell,
     plain_cells,
 )
-from analytics.views.calibration import cells_by_variant, nothing_about, p_in_words
-from analytics.views.explore import AnswerPage, column_name, plain_value
-from analytics.views.parts import PartsPage
-from annotation.models import Campaign
+from analytics.views.calibration import cells_by_variant, p_in_words, page_about_judges
+from analytics.views.explore import column_name, plain_value
+from annotation.models import Campaign, Criterion
 
 TITLES = {
     "ranks": gettext_lazy("Ranking of generators in each language"),
@@ -39,7 +37,8 @@ TITLES = {
 }
 NOTES = {
     "ranks": gettext_lazy(
-        "Rank 1 has the highest mean score. In brackets: the ranks that the clear differences leave it."
+        "The rank of each generator by its mean score. In brackets: the ranks that are possible given the clear "
+        "differences."
     ),
     "rankings": gettext_lazy(
         "Kendall’s τ-b of the generators’ means in two languages: 1 is the same order, −1 the opposite one. "
@@ -112,6 +111,8 @@ def _whose(shown: AgreementSection) -> list[tuple[str, str]]:
 
 # --- sections --------------------------------------------------------------------------------------------------------
 def _ranks(shown: AgreementSection) -> None:
+    if shown.of("stability.rank"):
+        shown.notes.append(_rank_one(shown))
     means = {_place(row): row for row in shown.of("stability.mean")}
     for judge, title in _whose(shown):
         rows = [row for row in shown.of("stability.rank") if plain_value(row["judge"]) == judge]
@@ -131,6 +132,17 @@ def _ranks(shown: AgreementSection) -> None:
             for tag in tied
         ]
         shown.grids.append(Grid(column_name("generator"), tuple(names), cells, tuple(notes), title=title))
+
+
+def _rank_one(shown: AgreementSection) -> str:
+    """What rank 1 is on the criterion shown."""
+    key = dict(shown.question.where).get("criterion", "")
+    criterion = shown.page.campaign.rubric_version.criteria.filter(key=key).first()
+    if criterion is not None and criterion.direction == Criterion.Direction.LOWER:
+        return _("Rank 1 has the lowest mean: the rubric says that lower is better.")
+    if criterion is not None and criterion.direction == Criterion.Direction.HIGHER:
+        return _("Rank 1 has the highest mean: the rubric says that higher is better.")
+    return _("Rank 1 has the highest mean: the rubric prefers neither end of the scale.")
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -300,10 +312,6 @@ _BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
-def _section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, about: str) -> AgreementSection:
-    return StabilitySection(part, page, asked, about)
-
-
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
     """The judges to choose from; or what is missing."""
     if len(choices.generators) < 2:
@@ -317,16 +325,12 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
     return {"judges": choices.judges, "judge": judge_pages.chosen_judge(question, choices), "form_note": note}
 
 
-STABILITY = PartsPage(
+STABILITY = page_about_judges(
     name="stability",
     title=gettext_lazy("Stability"),
     parts=STABILITY_PARTS,
-    titles=TITLES,
-    notes=NOTES,
-    empty=EMPTY,
-    asked=judge_pages.judge_question,
-    section=_section,
+    words=(TITLES, NOTES, EMPTY),
+    section=StabilitySection,
     offered=_offered,
-    about=nothing_about,
 )
 stability_page, stability_part = STABILITY.whole, STABILITY.one

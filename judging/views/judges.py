@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -18,17 +20,26 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, languages
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.models import Criterion, Dataset, Item, RubricVersion
+from annotation.models import Campaign, Criterion, Dataset, Item, RubricVersion
 from annotation.rubrics import unsaved_criteria
 from annotation.views.campaigns import show_refusal
 from annotation.views.rubric_form import posted_fields
 from judging import examples, judges, requests, runs, spending
 from judging.client import reply_form
-from judging.forms import JudgeForm, PreviewForm
-from judging.models import Attempt, Judge
+from judging.forms import JudgeForm, PreviewForm, audit_query, run_query
+from judging.models import Attempt, Judge, JudgeRun
+from judging.perturbation import change_of
 from judging.prompts import PromptVariant
 from judging.study_presets import STUDY_PRESETS, StudyPreset
 
+AUDIT_NAMES = {
+    "repeats": _lazy("Repeats"),
+    "position": _lazy("Position"),
+    "prompt_language": _lazy("Language of the prompt"),
+    "perturbation": _lazy("Changed texts"),
+    "canaries": _lazy("Canaries"),
+}
+"""The audits that need a run; the others are figures of the ratings that there are."""
 REPLY_FORMS = {
     "json_schema": _lazy("JSON by a schema"),
     "json_object": _lazy("a JSON object"),
@@ -50,9 +61,12 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
     current_project, judges_of_project = find_judge(request, project)
     paid = Attempt.objects.filter(call__run__judge=OuterRef("pk")).order_by().values("call__run__judge")
     spent = Subquery(paid.annotate(total=Sum("cost")).values("total"))
+    chosen = request.GET.get("campaign", "")
+    campaigns = Campaign.objects.visible_to(request.user).filter(project=current_project)
     context = {
         "title": _("Judges"),
         "project": current_project,
+        "campaign": campaigns.filter(pk=chosen).first() if chosen.isdecimal() and len(chosen) < 10 else None,
         "judges": judges_of_project.annotate(runs_count=Count("runs"), spent=spent),
         "providers": settings.PROVIDERS,
         "allowed": spending.allowed_providers(current_project),
@@ -131,6 +145,7 @@ def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     current_project, judges_of_project = find_judge(request, project)
     shown = get_object_or_404(judges_of_project, pk=judge)
     refused = judges.refused_by_model(shown)
+    listed = runs.list_runs(shown.runs.all())
     context = {
         "title": shown.name,
         "simulated": shown.simulated,
@@ -139,10 +154,49 @@ def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
         "pace": judges.pace(shown),
         "reply_form": REPLY_FORMS[reply_form(refused)],
         "refused": refused,
-        "runs": runs.list_runs(shown.runs.all()),
+        "runs": listed,
+        "audits": _audits(shown, listed, Campaign.objects.visible_to(request.user).filter(project=current_project)),
         **_preview(request, current_project, shown),
     }
     return render(request, "judging/judge.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAudit:
+    """One audit of a judge: its newest run, the campaign with its figures, and where it is started; or none of them."""
+
+    name: str
+    row: runs.ListedRun | None
+    campaign: Campaign | None
+    address: str
+
+
+def _audits(judge: Judge, listed: Sequence[runs.ListedRun], campaigns: QuerySet[Campaign]) -> list[JudgeAudit]:
+    """The audits that need a run, with their newest one. A new one is started on the material of the newest run."""
+    about = {(each.dataset_id, each.rubric_version_id): each for each in campaigns.order_by("pk")}
+    newest = next((row.run for row in listed if not row.run.is_pilot), None)
+    found = []
+    for audit, name in AUDIT_NAMES.items():
+        row = next((row for row in listed if audit in _audits_of(row.run)), None)
+        material = (row.run if row else newest) if judge.provider else None
+        address = _audit_address(judge, audit, material) if material else ""
+        campaign = about.get((row.run.dataset_id, row.run.rubric_version_id)) if row else None
+        found.append(JudgeAudit(str(name), row, campaign, address))
+    return found
+
+
+def _audits_of(run: JudgeRun) -> set[str]:
+    """The audits that a run serves."""
+    if run.perturbation is not None:
+        return {change_of(key).audit for key in run.perturbation["changes"]}
+    return {"repeats"} if run.repeats > 1 and not run.is_pilot else set()
+
+
+def _audit_address(judge: Judge, audit: str, material: JudgeRun) -> str:
+    about = (material.dataset_id, material.rubric_version_id)
+    if audit == "repeats":
+        return f"{reverse('run_start', args=[judge.project.slug, judge.pk])}?{run_query(*about, 3)}"
+    return f"{reverse('audit_start', args=[judge.project.slug, judge.pk])}?{audit_query(judge, *about, audit)}"
 
 
 def _preview(request: HttpRequest, project: Project, judge: Judge) -> dict[str, Any]:

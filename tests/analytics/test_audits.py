@@ -165,6 +165,7 @@ def test_the_audits_find_the_flaws_that_the_judge_has_and_no_others(
     assert found["prompt_language"].state == found["self_preference"].state == found["repeats"].state == "not_run"
     assert "Fluency, Finnish, 30% of the words in each other's places: it hardly reacts." in page
     _check_gate(cast, flawed)
+    _check_links(cast, flawed, run)
     _check_other_ways(cast, flawed, capsys)
 
 
@@ -190,6 +191,24 @@ def _check_gate(cast: Cast, campaign: Campaign) -> None:
     assert {states[language, "perturbation"] for language in LONG} == {"holds"}
     page = html.unescape(cast.client("boris").get(f"/p/kassa/numbers/{campaign.pk}/judges/").content.decode())
     assert "With worse texts its scores fall by" in page
+
+
+def _check_links(cast: Cast, campaign: Campaign, run: JudgeRun) -> None:
+    """What was not run has a link to its form, filled in; the judge's page lists the audits; a stale one pays again."""
+    client, about = cast.client("boris"), f"dataset={campaign.dataset_id}&rubric_version={campaign.rubric_version_id}"
+    start = f"/p/kassa/judges/{run.judge_id}/runs/new/?{about}"
+    decided = html.unescape(client.get(f"/p/kassa/numbers/{campaign.pk}/judges/").content.decode())
+    assert f'href="{start}&repeats=3"' in decided
+    repeats = client.get(f"{start}&repeats=3").content.decode()
+    assert 'name="repeats" value="3"' in repeats and "Start:" in repeats
+    page = html.unescape(client.get(f"/p/kassa/judges/{run.judge_id}/").content.decode())
+    listed = page.partition('id="audits"')[2].partition("</section>")[0]
+    rows = {row.partition("<")[0]: row for row in listed.split('<th scope="row">')[1:]}
+    assert f'/runs/{run.pk}/"' in rows["Changed texts"] and f"/numbers/{campaign.pk}/audits/" in rows["Changed texts"]
+    assert "not run" in rows["Repeats"] and f'href="{start}&repeats=3"' in rows["Repeats"]
+    again = audits.start_address(campaign, run.judge, "again")
+    assert again == f"{start}&repeats=1&again=yes"
+    assert 'name="again" value="yes" checked' in client.get(again).content.decode()
 
 
 def _check_other_ways(cast: Cast, campaign: Campaign, capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,9 +154,9 @@ class TestDecisions:
         assert "Its bias is" in " ".join(cells["Lenient"].reasons)
         assert [remedy.sentence for remedy in cells["Once"].remedies] == ["Run the judge with three repeats."]
         offered = {}
-        for name in cells:
+        for name, cell in cells.items():
             page = text(cast.client("aino").get(f"/p/kassa/numbers/{campaign.pk}/judges/", {"judge": name}).content)
-            offered[name] = " Run the judge Items with the largest error" in page
+            offered[name] = "repeats" in [remedy.action for remedy in cell.remedies]
             assert "Where to use judges" in page and "May I use this judge" not in page
         assert offered == {name: name == "Once" for name in cells}, "all is judged; only one lacks repeats"
         assert cells["Exact"].remedies == []
@@ -171,7 +171,7 @@ class TestDecisions:
         judged(campaign, "Exact", exact())
         (cell,) = decisions.decide_now(campaign).cells
         assert cell.use.value == "insufficient" and cell.row["n_items"] == 29
-        assert [remedy.sentence for remedy in cell.remedies] == ["2 more labels: 1 more items with two raters."]
+        assert [remedy.sentence for remedy in cell.remedies] == ["2 more labels: 1 more item with two raters."]
 
     def test_nobody_agrees(self, cast: Cast) -> None:
         campaign = rated_campaign(cast, panel="guesses")
@@ -222,6 +222,46 @@ class TestStale:
         known = [remedy.sentence for remedy in cell.remedies]
         assert any("30 clusters" in sentence for sentence in known)
         assert not any("needs an ordered scale" in sentence for sentence in known)
+
+    def test_words_for_labels_that_would_not_help_and_for_too_few_generators(self, cast: Cast) -> None:
+        lacking = {"holds": False, "measured": True, "gap": 1.0, "more": None, "figures": []}
+        findings = [{"name": "alt_test", **lacking, "too_many": 500}, {"name": "tau_b", **lacking, "measured": False}]
+        about = {"criterion": "tone", "language": "et", "margin": 0.4, "n_unrated": 0, "changes": []}
+        generators = {"n_generators": 1, "fewest_generators": 3}
+        cell = CellDecision({**about, **generators, "decision": "humans_only", "findings": findings}, declared(cast))
+        first, second = (remedy.sentence for remedy in cell.remedies)
+        assert first.startswith("More labels are unlikely to help with: Alternative annotator test. ")
+        assert first.endswith("It would take more than 500 more items.")
+        assert second == "Items of more generators: a ranking needs at least 3; this cell has 1."
+        assert cell.conditions[1].sentence == "A ranking needs at least 3 generators; this cell has 1."
+
+    def test_too_few_items_say_which_have_no_score_by_the_judge_and_why(self, cast: Cast) -> None:
+        """Of 60 items with three raters, the judge was asked about 32: one reply is unreadable, one call failed, and
+        two were refused."""
+        campaign = rated_campaign(cast)
+        declared(cast)
+        run = judged(campaign, "Exact", exact())
+        of_items = Verdict.objects.filter(run=run)
+        ids = [f"d{place:03}" for place in range(RATED)]
+        of_items.exclude(item__external_id__in=ids[:31]).delete()
+        of_items.filter(item__external_id=ids[0]).update(status="unparsed", score=None)
+        of_items.filter(item__external_id__in=ids[1:3]).update(status="refused", score=None)
+        Call.objects.create(run=run, item=run.dataset.items.get(external_id=ids[31]), state=Call.State.FAILED)
+        (cell,) = decisions.decide_now(campaign).cells
+        assert cell.row["unscored"] == {"failed": 1, "not_asked": 28, "refused": 2, "unparsed": 1}
+        assert cell.reasons[0].startswith("Only 28 items have two raters and a score by the judge; 30 are needed. ")
+        assert cell.reasons[0].endswith(
+            "32 more items with two raters have no score by the judge: "
+            "call failed 1, not asked 28, refused 2, unreadable 1."
+        )
+        (remedy,) = cell.remedies
+        assert remedy.sentence == "Run the judge on the 28 items that have two raters and that it was not asked about."
+
+    def test_a_judge_whose_stored_name_ends_in_a_space_has_decisions(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast)
+        declared(cast)
+        judged(campaign, "Exact ", exact())
+        assert uses(campaign) == {"Exact": "judge_alone"}
 
     def test_another_served_model_is_noticed(self, cast: Cast) -> None:
         campaign = rated_campaign(cast)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from django.utils import translation
 
-from analytics import charts, figures, ratings
+from analytics import charts, figures, ratings, score_views
 from analytics.figures import Figure, Figures, HeatCell, Heatmap, Labelled, heatmap, spread
 
 NAMES = {"a": "Grammar", "b": "Fluency", "et": "Estonian", "ar": "Arabic", "ja": "Japanese"}
@@ -46,6 +46,19 @@ class TestSpelling:
         with translation.override("ar"):
             assert figure(-0.5).number == "\u200e−0.50"
             assert figure(0.5).number == "0.50"
+
+    def test_shares_have_a_real_minus_and_no_minus_zero(self) -> None:
+        shown = figure(-0.12, statistic="percent_agreement", low=-0.3, high=-0.001)
+        assert (shown.number, shown.interval) == ("−12%", "[−30, 0]")
+
+    @pytest.mark.parametrize(
+        ("n_ratings", "basis"), [(300, "150 items × 2 repeats"), (301, "150 items, 301 scores"), (0, "150 items")]
+    )
+    def test_repeats_are_counted_as_repeats_of_one_judge(self, n_ratings: int, basis: str) -> None:
+        assert figure(0.1, statistic="flip_rate", n_items=150, n_raters=1, n_ratings=n_ratings).basis == basis
+
+    def test_where_nobody_rates_no_rater_is_named(self) -> None:
+        assert figure(0.1, n_items=150, n_raters=0, n_ratings=0).basis == "150 items"
 
     def test_a_percentage_spells_its_interval_in_percent(self) -> None:
         assert figure(0.5, 0.25, 0.75, statistic="percent_agreement").interval == "[25, 75]"
@@ -159,15 +172,17 @@ class TestMode:
         """2 of 4 Thai items are lost; of all 104 that is under a tenth."""
         counts = [figure(n, statistic="without_reference", language=tag, n_items=kept)
                   for tag, n, kept in (("et", 4, 96), ("th", 2, 2))]  # fmt: skip
-        assert figures.on_mode(counts).startswith("The judge’s figures leave out 6 of 104 cells: the annotators are")
-        worst = figures.mode_cells(counts, NAMES.__getitem__, {"et": "Estonian", "th": "Thai"}.__getitem__)
+        assert score_views.on_mode(counts).startswith(
+            "The judge’s figures leave out 6 of 104 cells: the annotators are"
+        )
+        worst = score_views.mode_cells(counts, NAMES.__getitem__, {"et": "Estonian", "th": "Thai"}.__getitem__)
         assert worst == "2 of 4 items (Grammar, Thai)"
-        assert figures.on_mode(counts[:1]) == ""
+        assert score_views.on_mode(counts[:1]) == ""
 
     def test_of_many_cells_the_worst_are_named(self) -> None:
         counts = [figure(n, statistic="without_reference", language="et", n_items=10 - n, criterion=criterion)
                   for n, criterion in ((2, "a"), (5, "b"), (3, "c"), (4, "d"))]  # fmt: skip
-        worst = figures.mode_cells(counts, str, lambda tag: "Estonian")
+        worst = score_views.mode_cells(counts, str, lambda tag: "Estonian")
         assert worst == (
             "5 of 10 items (b, Estonian), 4 of 10 items (d, Estonian), 3 of 10 items (c, Estonian) and 1 more"
         )

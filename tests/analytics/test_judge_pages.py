@@ -17,6 +17,7 @@ from sklearn.metrics import confusion_matrix, f1_score
 
 from analytics import snapshots, thresholds
 from analytics.judge_pages import CALIBRATION_PARTS, PLANNER_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
+from analytics.models import Snapshot, StoredCell
 from analytics.questions import NumbersQuestion, check_question, question_choices, question_of
 from annotation.models import Campaign
 from tests import make
@@ -50,6 +51,11 @@ JUDGES = {"Anna": [score_of(*item, 4) for item in ITEMS], "Bert": [max(0, score_
 
 @pytest.fixture
 def judged(cast: Cast) -> Campaign:
+    return judged_campaign(cast)
+
+
+def judged_campaign(cast: Cast) -> Campaign:
+    """Sixty items in two languages by three generators, scored by three people and two judges."""
     rows = [
         make.item_row(place, tag, generator=name, scenario=f"s{number}", external_id=f"{name}-{number}-{tag}")
         for place, (tag, name, number) in enumerate(ITEMS)
@@ -350,3 +356,24 @@ def test_the_command_gives_the_same_figures(cast: Cast, judged: Campaign) -> Non
     stored = snapshots.snapshot(campaign=judged, settings=question_of(query)).content["estimates"]
     own = rows_of(cast.client("boris"), judged, "stability", "judge", "judge=Anna")
     assert [row["value"] for row in stored] == [row["value"] for row in own]
+
+
+def test_rank_one_is_the_lowest_mean_where_lower_is_better(cast: Cast, judged: Campaign) -> None:
+    first = opened(cast.client("boris"), judged, "stability", "ranks")
+    assert "Rank 1 has the highest mean: the rubric says that higher is better." in text_of(first)
+    rows = rows_of(cast.client("boris"), judged, "stability", "ranks")
+    highest = [row for row in rows if row["asked"] == "stability.rank"]
+    assert all("approximate: 10 clusters" in row["method"] for row in rows if row["method"])
+    judged.rubric_version.criteria.update(direction="lower_is_better")
+    Snapshot.objects.all().delete()
+    StoredCell.objects.all().delete()
+    turned = opened(cast.client("boris"), judged, "stability", "ranks")
+    assert "Rank 1 has the lowest mean: the rubric says that lower is better." in text_of(turned)
+    rows = rows_of(cast.client("boris"), judged, "stability", "ranks")
+    lowest = {
+        (row["judge"], row["generator"], row["language"]): row["value"]
+        for row in rows
+        if row["asked"] == "stability.rank"
+    }
+    for row in highest:
+        assert lowest[row["judge"], row["generator"], row["language"]] == 4 - row["value"]

@@ -79,8 +79,8 @@ class TestFigures:
     def test_the_first_line_says_what_the_mode_leaves_out(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast.client("boris"), campaign)
         sentence = (
-            "The judge’s figures leave out 3 of 18 cells: the annotators are tied there and the mode has no answer.</p>"
-            " <p>Most: 1 of 6 items (Fluency, Arabic), 1 of 6 items (Fluency, Estonian) and 1 of 6 items "
+            "The judge’s figures leave out 3 of 18 cells: the annotators are tied there, so that no score is the most "
+            "frequent.</p> <p>Most: 1 of 6 items (Fluency, Arabic), 1 of 6 items (Fluency, Estonian) and 1 of 6 items "
             "(Coherence, Estonian).</p>"
         )
         assert page.index(sentence) < page.index("Computed ")
@@ -435,3 +435,25 @@ class TestOverview:
         assert "24 imported annotations" in page
         assert "Kohtunik" in page
         assert "Simulated provider" in page
+
+
+PAGES = {
+    "Numbers": "numbers/{}/", "Agreement": "numbers/{}/agreement/", "Explore": "numbers/{}/explore/",
+    "Items": "numbers/{}/items/", "Calibration": "numbers/{}/calibration/", "Stability": "numbers/{}/stability/",
+    "Results": "numbers/{}/results/", "Comparison": "numbers/{}/comparison/", "Judges": "judges/?campaign={}", "Audits": "numbers/{}/audits/",
+    "Decisions": "numbers/{}/judges/",
+}  # fmt: skip
+
+
+def test_every_page_about_a_campaign_has_the_same_row_of_links(cast: Cast, campaign: Campaign) -> None:
+    client, addresses = cast.client("boris"), {name: f"/p/kassa/{path}" for name, path in PAGES.items()}
+    link = re.compile(r'<a href="([^"]*)"( aria-current="page")?>([^<]*)</a>')
+    for name, address in addresses.items():
+        page = client.get(address.format(campaign.pk)).content.decode()
+        row = link.findall(page.partition('<nav class="tabs tabs-row"')[2].partition("</nav>")[0])
+        assert [(shown, to) for to, _current, shown in row] == [
+            (other, there.format(campaign.pk)) for other, there in addresses.items()
+        ]
+        assert [shown for _to, current, shown in row if current] == [name]
+    for wrong in ("x", "999999", "9" * 30):
+        assert "tabs-row" not in client.get(f"/p/kassa/judges/?campaign={wrong}").content.decode()

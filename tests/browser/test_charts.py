@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from analytics import snapshots
 from tests.analytics import scene
+from tests.analytics.test_judge_pages import judged_campaign
 from tests.browser.conftest import VisitAs
 from tests.cast import Cast
 
@@ -43,3 +46,23 @@ def test_the_chart_follows_theme_and_screen(cast: Cast, visit_as: VisitAs) -> No
                         return box.left >= all.left - 1 && box.right <= all.right + 1; }); }"""
     )
     assert edges, "a word is cut off"
+
+
+def test_calibration_and_stability_are_walked(cast: Cast, visit_as: VisitAs) -> None:
+    """By the row of links from page to page, on a phone, from the first section to one that asks for itself."""
+    campaign = judged_campaign(cast)
+    there = f"/p/kassa/numbers/{campaign.pk}"
+    for address in ("calibration/", "calibration/correlation/", "stability/", "stability/judge/"):
+        scene.answered(cast.client("boris"), campaign, f"{there}/{address}")
+    page = visit_as("boris", f"{there}/")
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name, first, later in (("Calibration", "bias", "correlation"), ("Stability", "ranks", "judge")):
+        page.locator(".tabs-row").get_by_role("link", name=name, exact=True).click()
+        expect(page.locator(".tabs-row [aria-current=page]")).to_have_text(name)
+        expect(page.locator(f"#part-{first} table").first).to_be_visible()
+        page.locator(f"#part-{later}").scroll_into_view_if_needed()
+        expect(page.locator(f"#part-{later} table").first).to_be_visible()
+        wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wider <= 0, f"{name} scrolls sideways on a phone"
+        audit = Axe().run(page)
+        assert not audit.violations_count, audit.generate_report()

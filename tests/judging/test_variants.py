@@ -191,6 +191,13 @@ class TestExamples:
         sent = [call["messages"][1]["content"] for call in run.calls.values_list("attempts__request", flat=True)]
         assert sum("Score given by people: 0" in content for content in sent) == 6
 
+    def test_a_selection_of_its_own_examples_says_so(self, provider: RunningProvider, campaign: Campaign) -> None:
+        own = self.split(campaign, ("d1", "d2"))
+        judge = self.declared(campaign, own)
+        about: dict[str, Any] = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+        with pytest.raises(Refused, match="one of the judge’s own examples"):
+            runs.start_judge_run(judge=judge, selection=own, **about)
+
     def test_the_preview_shows_the_examples_but_never_the_item_itself(
         self, provider: RunningProvider, campaign: Campaign
     ) -> None:

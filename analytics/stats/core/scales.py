@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from unicodedata import decimal
@@ -36,13 +36,15 @@ class Scale:
 
     ``declared`` is False when nobody named the scale and its points are the sorted values of the criterion in the
     whole file; some edge rulings depend on that. Points are all numbers or all texts. ``any_number``: every number
-    between the ends may be given, and the points are the ends and the values that occur.
+    between the ends may be given, and the points are the ends and the values that occur. ``lower_is_better`` turns
+    rankings round, and nothing else: scales that differ in it alone are the same scale.
     """
 
     points: tuple[Point, ...]
     level: Level
     declared: bool = True
     any_number: bool = False
+    lower_is_better: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:

@@ -326,7 +326,7 @@ class _Scores:
         if declared.is_numeric and declared.level in ("interval", "ratio"):
             low, high = declared.values.min(), declared.values.max()
             inside = self._points()[(self._points() >= low) & (self._points() <= high)]
-            return Scale(tuple(map(float, np.union1d(declared.values, inside))), declared.level)
+            return replace(declared, points=tuple(map(float, np.union1d(declared.values, inside))), declared=True)
         return declared
 
     def _occurring(self, level: Level | None, *, allow_values: bool) -> Scale:

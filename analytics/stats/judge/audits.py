@@ -23,8 +23,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import Estimate, approximate, wilson_interval
-from analytics.stats.core.resampling import number_of
+from analytics.stats.core.estimates import Estimate, Shape, approximate, jackknife_interval, wilson_interval
+from analytics.stats.core.resampling import error_of_mean, number_of
 from analytics.stats.core.scales import rounding
 from analytics.stats.judge.calibrators import fit_ordinal
 from analytics.stats.judge.ppi import classical_mean
@@ -39,16 +39,20 @@ def repeat_consistency(scores: Floats, cluster: Codes) -> list[Estimate]:
     """Repeats of one judge on the same items (N, R), NaN where missing -> ``repeat_sd`` and ``flip_rate``.
 
     repeat_sd: mean over items of the standard deviation of the repeats (ddof 1). flip_rate: share of items whose
-    repeats aren't all the same. Items with fewer than two repeats are left out and counted. Source: S4, section 3.
+    repeats aren't all the same. Items with fewer than two repeats are left out and counted; n_ratings: scores of the
+    others. Intervals from clusters left out one by one: Wilson's with t of the share, t of the logarithm of the spread.
+    Level: ordinal; flip_rate any. Source: S4, section 3.
     """
     n = (~np.isnan(scores)).sum(axis=1)
     kept = n >= 2
     repeated, where = scores[kept], cluster[kept]
     spread = np.nanstd(repeated, axis=1, ddof=1) if kept.any() else np.empty(0)
     flips = np.nanmax(repeated, axis=1) > np.nanmin(repeated, axis=1) if kept.any() else np.empty(0)
-    measures = [("repeat_sd", spread), ("flip_rate", flips.astype(np.float64))]
-    missing = int((~kept).sum())
-    return [_mean(name, x, where, "no item has two repeats").with_(n_missing=missing) for name, x in measures]
+    measures: list[tuple[str, Floats, Shape]] = [("repeat_sd", spread, "positive")]
+    measures.append(("flip_rate", flips.astype(np.float64), "share"))
+    counts = {"n_missing": int((~kept).sum()), "n_ratings": int(n[kept].sum())}
+    reason = "no item has two repeats"
+    return [_mean(name, x, where, reason, shape=shape).with_(**counts) for name, x, shape in measures]
 
 
 def perturbation(before: Floats, after: Floats, cluster: Codes) -> list[Estimate]:
@@ -61,7 +65,9 @@ def perturbation(before: Floats, after: Floats, cluster: Codes) -> list[Estimate
     gap, where = (after - before)[both], cluster[both]
     reason = "no item was scored before and after"
     shares = {"fall": gap < 0, "stay": gap == 0, "rise": gap > 0}
-    estimates = [_mean("perturbation", x.astype(np.float64), where, reason, name) for name, x in shares.items()]
+    estimates = [
+        _mean("perturbation", x.astype(np.float64), where, reason, name, shape="share") for name, x in shares.items()
+    ]
     return [*estimates, _mean("perturbation", gap, where, reason, "shift")]
 
 
@@ -179,9 +185,21 @@ def few_shot_examples(labels: Floats, rng: np.random.Generator, *, per_class: in
     return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, dtype=np.intp)
 
 
-def _mean(statistic: str, x: Floats, cluster: Codes, reason: str, variant: str | None = None) -> Estimate:
+def _mean(
+    statistic: str, x: Floats, cluster: Codes, reason: str, variant: str | None = None, *, shape: Shape = "free"
+) -> Estimate:
+    """Mean of (n,) numbers with its interval from clusters (n,), made for what the mean can be."""
     estimate = classical_mean(x, cluster).with_(statistic=statistic, variant=variant)
-    return estimate if estimate.is_defined else estimate.with_(reason=reason)
+    if not estimate.is_defined:
+        return estimate.with_(reason=reason)
+    if shape == "free":
+        return estimate
+    value, n_clusters = float(x.mean()), number_of(cluster)
+    interval = jackknife_interval(
+        value, *error_of_mean(x, cluster), shape, n=n_clusters, unit=float(np.abs(x).max()), by="clusters left out"
+    )
+    base = Estimate(statistic=statistic, variant=variant, value=value, n_items=len(x), n_clusters=n_clusters)
+    return base.with_(**interval.as_changes())
 
 
 def _normal(statistic: str, value: float, se: float, n_items: int, method: str) -> Estimate:

@@ -20,7 +20,7 @@ from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
 from analytics.stats.judge import association, audits, calibration
 from analytics.stats.judge.audits import MARGIN, tost
-from analytics.stats.judge.panel import cell_key, meet, numbers
+from analytics.stats.judge.panel import Meeting, cell_key, meet, numbers
 from analytics.stats.judge.ppi import classical_mean
 
 if TYPE_CHECKING:
@@ -184,6 +184,31 @@ def readable(cell: Cell, judge: str, failed_calls: int) -> Estimate:
     share = audits.share("readable", usable, len(own) + failed_calls, clusters=own["cluster"].nunique())
     note = f"{failed_calls} calls failed" if failed_calls else None
     return share.with_(level=cell.scale.level, n_raters=1, n_clusters=own["cluster"].nunique(), note=note)
+
+
+NO_ROW = "none"
+
+
+def unscored(cell: Cell, judge: str, meeting: Meeting) -> dict[str, tuple[str, ...]]:
+    """By reason (that of the judge's row, NO_ROW where it has none), the items with two raters and no score by it."""
+    is_own = (cell.frame["rater"] == judge) & (cell.frame["repeat"] == cell.frame["first_repeat"])
+    own = cell.frame[is_own.to_numpy()]
+    reasons = own["missing_reason"] if "missing_reason" in own else [None] * len(own)
+    columns = (own["item_key"], own["criterion"], reasons, own["applicable"], own["out_of_range"])
+    why = {(key, criterion): _why(*rest) for key, criterion, *rest in zip(*columns, strict=True)}
+    rows = meeting.rows[(meeting.n_human >= 2) & np.isnan(meeting.judge)]
+    found: dict[str, list[str]] = {}
+    for key, criterion, item in zip(rows["item_key"], rows["criterion"], rows["item"], strict=True):
+        found.setdefault(why.get((key, criterion), NO_ROW), []).append(str(item))
+    return {reason: tuple(items) for reason, items in sorted(found.items())}
+
+
+def _why(missing_reason: object, applicable: object, out_of_range: object) -> str:
+    if not applicable:
+        return "not_applicable"
+    if out_of_range:
+        return "out_of_range"
+    return missing_reason if isinstance(missing_reason, str) and missing_reason else "missing"
 
 
 def matrix(cell: Cell, raters: Sequence[str]) -> tuple[Floats, Codes, pd.DataFrame]:

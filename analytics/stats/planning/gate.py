@@ -22,14 +22,13 @@ from analytics.stats.core.estimates import (
     CellEstimate,
     Estimate,
     approximate,
-    percentile,
 )
-from analytics.stats.core.resampling import number_of, resampled_sums
+from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import alt_test, calibration, corrected_means, perturbed, soundness
 from analytics.stats.judge.panel import cell_key, meet
 from analytics.stats.planning.pilot import items_for_alt_test
-from analytics.stats.ranking.concordance import tau_b_of_sums
+from analytics.stats.ranking.stability import ranked_generators, ranking_agreement
 
 if TYPE_CHECKING:
     from analytics.stats.judge.panel import Meeting
@@ -84,13 +83,14 @@ class Evidence:
     is severe when its interval lies beyond the bias margin. ``sensitivity``: how far scores fall with changes that make
     a text worse. Of the items that the judge scored, ``n_items`` have two raters or more,
     ``n_single`` one, ``n_unrated`` none: those a correction is for. ``alt_test_items``: further items with which the
-    alternative annotator test would pass.
+    alternative annotator test would pass. ``n_generators``: those with scores by the judge and by the panel.
     """
 
     stale_because: str | None = None
     n_items: int
     n_single: int = 0
     n_unrated: int | None = None
+    n_generators: int | None = None
     alt_test_items: int | None = None
     scale_width: float
     alpha: Estimate | None = None
@@ -105,12 +105,20 @@ class Evidence:
     tau_b: Estimate | None = None
 
 
+MOST_FURTHER_ITEMS = 500
+"""With more further items than this, labels are unlikely to change a decision: today's figure is too close to the
+threshold, or beyond it, to be planned with."""
+FEWEST_GENERATORS = 3
+"""Two generators have one order or the other: that is no ranking."""
+
+
 @dataclass(frozen=True, slots=True)
 class GateFinding:
     """One condition: whether it holds, in words with its figure; what would change it, and the labels that takes.
 
     ``estimates`` are its figures. ``measured`` is False where there is none: what was not measured does not hold.
-    ``gap``: how far the figure is from its threshold, as a share of the threshold; 0 where it holds.
+    ``gap``: how far the figure is from its threshold, as a share of the threshold; 0 where it holds. ``too_many``:
+    it would take more than MOST_FURTHER_ITEMS, so that labels are no advice and their number is not given.
     """
 
     name: str
@@ -121,6 +129,7 @@ class GateFinding:
     measured: bool = True
     gap: float = 0.0
     estimates: tuple[Estimate, ...] = ()
+    too_many: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +153,7 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> GateVerdict:
     decision: Decision | None = None
     asked = 0
     for use, conditions in _STEPS:
-        answers = [finding for ask in conditions for finding in ask(evidence, thresholds)]
+        answers = [_capped(finding) for ask in conditions for finding in ask(evidence, thresholds)]
         findings += answers
         if decision is None:
             asked = len(findings)
@@ -152,6 +161,14 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> GateVerdict:
     return GateVerdict(
         decision or Decision.HUMANS_ONLY, thresholds.version, tuple(findings[:asked]), tuple(findings[asked:])
     )
+
+
+def _capped(finding: GateFinding) -> GateFinding:
+    """Without a number of labels where it is too large to be advice."""
+    if finding.more_labels is None or finding.more_labels <= MOST_FURTHER_ITEMS:
+        return finding
+    change = f"more than {MOST_FURTHER_ITEMS} further items would be needed: more labels are unlikely to help"
+    return replace(finding, change=change, more_labels=None, too_many=True)
 
 
 Findings = Iterator[GateFinding]
@@ -299,6 +316,10 @@ def _ranks_alike(e: Evidence, t: Thresholds) -> Findings:
     holds = value is not None and low is not None and value >= t.tau_b and low > t.tau_b_low
     text = f"tau-b with the panel {_shown(e.tau_b)}; {t.tau_b} needed, lower bound above {t.tau_b_low}"
     figures = _known(e.tau_b)
+    if e.n_generators is not None and e.n_generators < FEWEST_GENERATORS:
+        text = f"a ranking needs at least {FEWEST_GENERATORS} generators; this cell has {e.n_generators}"
+        yield GateFinding("tau_b", False, text, "items of more generators", None, False, 1.0, figures)
+        return
     gap = 0.0 if holds else 1.0 if value is None or low is None else max(t.tau_b - value, t.tau_b_low - low, 0.0)
     if holds or e.tau_b is None or value is None or value < t.tau_b:
         change = "a judge that ranks generators as the panel does"
@@ -365,12 +386,17 @@ BIAS: dict[str, Any] = {"statistics": ("bias",), "reference": "mean"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatedCell:
-    """What the gate decides in one cell, from which evidence; ``counts`` are those of the items that it rests on."""
+    """What the gate decides in one cell, from which evidence; ``counts`` are those of the items that it rests on.
+
+    ``unscored``: of the items with two raters or more and no score by the judge, the names by the reason: that of its
+    row, out_of_range, not_applicable, or none where it has no row.
+    """
 
     cell: dict[str, str | None]
     evidence: Evidence
     verdict: GateVerdict
     counts: Mapping[str, int]
+    unscored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def gate_report(
@@ -443,6 +469,7 @@ def gated_cells(
             n_items=int(paired.sum()),
             n_single=int(((meeting.n_human == 1) & judged).sum()),
             n_unrated=int(((meeting.n_human == 0) & judged).sum()),
+            n_generators=len(np.unique(ranked_generators(meeting)[1])),
             scale_width=_width(meeting),
             readable=soundness.readable(cell, judge, failed.get(place, 0)),
             tau_b=ranking_agreement(meeting, bootstrap=bootstrap, seed=seed),
@@ -456,7 +483,8 @@ def gated_cells(
             "n_raters": len(meeting.annotators),
             "n_ratings": int(meeting.n_human.sum()),
         }
-        gated.append(GatedCell(cell=key, evidence=evidence, verdict=decide(evidence, thresholds), counts=counts))
+        verdict, unscored = decide(evidence, thresholds), soundness.unscored(cell, judge, meeting)
+        gated.append(GatedCell(cell=key, evidence=evidence, verdict=verdict, counts=counts, unscored=unscored))
     return gated
 
 
@@ -481,44 +509,6 @@ def _cell_estimates(
         *soundness.audit_report(table, judge=shared["judge"], by=shared["by"], length=length, families=families),
         *(perturbed.perturbation_report(table, **drawn) if perturbed_too else ()),
     ]
-
-
-def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:
-    """``ranking_tau_b``: Kendall's tau-b of the generators' means by the judge and by the panel, on the same items.
-
-    Clusters are resampled; where all resamples of 30 clusters or more agree, the interval is that one value. Level:
-    interval. Undefined below two generators or where one side ties them all. Source: METHODS 7; Kendall 1945,
-    doi:10.1093/biomet/33.3.239.
-    """
-    panel = soundness.panel_means(meeting.humans)
-    generator = meeting.rows["generator"].fillna("").astype(str).to_numpy()
-    both = ~(np.isnan(panel) | np.isnan(meeting.judge)) & (generator != "")
-    names, who = np.unique(generator[both], return_inverse=True)
-    clusters, where = np.unique(meeting.cluster[both], return_inverse=True)
-    base = Estimate(
-        statistic="ranking_tau_b", value=None, level=meeting.scale.level, n_items=int(both.sum()),
-        n_raters=len(meeting.annotators), n_clusters=len(clusters), n_ratings=int(meeting.n_human[both].sum()),
-        reason="fewer than two generators have scores by the judge and by the panel",
-    )  # fmt: skip
-    if len(names) < 2 or not meeting.scale.has_order:
-        return base if meeting.scale.has_order else base.with_(reason="a nominal scale ranks nothing")
-    g = len(names)
-    flat = where * g + who
-    sums = [
-        np.bincount(flat, weights=weights, minlength=len(clusters) * g).reshape(len(clusters), g)
-        for weights in (meeting.judge[both], panel[both], np.ones(int(both.sum())))
-    ]
-    value = float(tau_b_of_sums(np.hstack([part.sum(axis=0, keepdims=True) for part in sums]), g)[0])
-    if np.isnan(value):
-        return base.with_(reason="the judge or the panel gives all generators the same mean")
-    estimate = base.with_(value=value, reason=None, note=f"{g} generators")
-    if not bootstrap or len(clusters) < 2:
-        return estimate.with_(interval_reason="an interval needs resampling and two clusters")
-    draws = tau_b_of_sums(resampled_sums(np.hstack(sums), resamples=bootstrap, rng=np.random.default_rng(seed)), g)
-    if len(clusters) >= alt_test.FEW_ITEMS and bool(np.all(np.abs(draws - value) < 1e-9)):
-        method = approximate("percentile", "every resample ranks them alike")
-        return estimate.with_(seed=seed, low=value, high=value, confidence=0.95, method=method)
-    return estimate.with_(seed=seed, **percentile(draws).as_changes())
 
 
 def _key(cell: dict[str, str | None]) -> Key:

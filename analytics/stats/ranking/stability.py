@@ -1,4 +1,7 @@
-"""Ranking stability as a report: every pair of languages, criterion by criterion (METHODS 4)."""
+"""Ranking stability as a report: every pair of languages, criterion by criterion (METHODS 4).
+
+And the ranking of the generators by a judge beside the panel's (METHODS 7).
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, holm, percentile
-from analytics.stats.core.resampling import THESE, THIS_JUDGE, RatersAs, of_report
+from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, approximate, holm, percentile
+from analytics.stats.core.resampling import THESE, THIS_JUDGE, RatersAs, of_report, resampled_sums
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import corrected_means
 from analytics.stats.judge.panel import cell_key, numbers
+from analytics.stats.judge.soundness import panel_means
 from analytics.stats.ranking import concordance
-from analytics.stats.ranking.concordance import Scores
+from analytics.stats.ranking.concordance import Scores, tau_b_of_sums
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from analytics.stats.judge.panel import Meeting
+
 Floats = NDArray[np.float64]
 
+FEW_CLUSTERS = 30
 MOST_NAMED = 5
 """Confirmed inversions named in a note."""
 STATISTICS = ("mean", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs", "rank")
@@ -57,7 +64,9 @@ def stability_report(
     -------
     Per cell: ``mean`` rows (generator, language), then per language pair ``kendall_tau_b``, ``spearman``,
     ``inversions`` (p by permutation, Holm-corrected p in the note), ``confirmed_inversions`` (Holm over all pairs of
-    generators and languages) and ``tied_pairs``. ``rank`` rows (generator, language) have sets of ranks for intervals.
+    generators and languages) and ``tied_pairs``. ``rank`` rows (generator, language) have sets of ranks for intervals;
+    rank 1 is the highest mean, on scales where lower is better the lowest, as the note says. Intervals of ``mean`` and
+    ``rank`` from fewer than 30 clusters say that they are approximate.
     """
     if raters_as == "sample":
         settings: dict[str, Any] = {"by": by, "pool": pool, "seed": seed, "paper_compat": paper_compat}
@@ -80,7 +89,8 @@ def stability_report(
             concordance.resampled_boards(scores, resamples=bootstrap, rng=rng, parallel=parallel) if bootstrap else None
         )
         how = _How(bootstrap, confidence, seed, paper_compat, _JOINT if parallel else _INDEPENDENT)
-        estimates = _means(scores, boards, how) + _ranks(scores, boards, how) + _pairs(scores, boards, how, rng)
+        ranked = _ranks(scores, boards, how, lower_is_better=_is_lower_better(cell, table))
+        estimates = _means(scores, boards, how) + ranked + _pairs(scores, boards, how, rng)
         report += [_placed(one, cell, judge, rows) for one in estimates]
     return report
 
@@ -94,6 +104,12 @@ class _How:
     seed: int
     paper_compat: bool
     drawn: str
+
+
+def _is_lower_better(cell: Cell, table: RatingsTable) -> bool:
+    """Whether rank 1 is the lowest mean: on all of the cell's criteria lower is better."""
+    criteria = cell.frame["criterion"].unique()
+    return all(key in table.scales and table.scales[key].lower_is_better for key in criteria)
 
 
 def ranking_rows(cell: Cell, judge: str | None = None) -> pd.DataFrame:
@@ -246,9 +262,12 @@ def _confirmed(rows: list[CellEstimate], confidence: float) -> list[CellEstimate
     return confirmed
 
 
-def _ranks(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
+def _ranks(s: Scores, boards: Floats | None, how: _How, *, lower_is_better: bool) -> list[CellEstimate]:
     """``rank`` of every generator in each language, with the set of ranks that the clear differences leave it."""
     means, n_scenarios, rows = concordance.board(s), concordance.scenarios(s), []
+    first = "rank 1 is the lowest mean: lower is better" if lower_is_better else "rank 1 is the highest mean"
+    if lower_is_better:
+        means, boards = -means, None if boards is None else -boards
     for k, language in enumerate(s.languages):
         here = np.flatnonzero(n_scenarios[:, k] > 0)
         if len(here) < 2:
@@ -263,13 +282,14 @@ def _ranks(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
             )
         for place, g in enumerate(here):
             estimate = Estimate(
-                statistic="rank", value=float(ranks[place]), n_items=int((s.cell == g * means.shape[1] + k).sum())
-            )
+                statistic="rank", value=float(ranks[place]), note=first,
+                n_items=int((s.cell == g * means.shape[1] + k).sum()),
+            )  # fmt: skip
             if sets is not None:
                 low, high = (float(bound) for bound in sets[place])
                 estimate = estimate.with_(
                     low=low, high=high, confidence=how.confidence, method=f"{concordance.RANK_SETS}, {how.drawn}",
-                    seed=how.seed, note=f"holds all {len(here)} generators' ranks at once",
+                    seed=how.seed, note=f"{first}; the interval holds all {len(here)} generators' ranks at once",
                 )  # fmt: skip
             rows.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=language))
     return rows
@@ -320,4 +340,52 @@ def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame
         n_clusters=int(scored["cluster"].nunique()),
         speaks_for=(one.estimate.value is not None and (THIS_JUDGE if judge else THESE)) or None,
     )
+    if estimate.statistic in ("mean", "rank") and estimate.method and (estimate.n_clusters or 0) < FEW_CLUSTERS:
+        clusters = f"{estimate.n_clusters} cluster{'s' if estimate.n_clusters != 1 else ''}"
+        estimate = estimate.with_(method=approximate(estimate.method, clusters))
     return replace(one, cell=cell_key(cell), judge=judge, estimate=estimate)
+
+
+# --- the ranking by a judge against the panel's -----------------------------------------------------------------------
+def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:
+    """``ranking_tau_b``: Kendall's tau-b of the generators' means by the judge and by the panel, on the same items.
+
+    Clusters are resampled; where all resamples of 30 clusters or more agree, the interval is that one value. Level:
+    interval. Undefined below two generators or where one side ties them all. Source: METHODS 7; Kendall 1945,
+    doi:10.1093/biomet/33.3.239.
+    """
+    panel = panel_means(meeting.humans)
+    both, generator = ranked_generators(meeting)
+    names, who = np.unique(generator, return_inverse=True)
+    clusters, where = np.unique(meeting.cluster[both], return_inverse=True)
+    base = Estimate(
+        statistic="ranking_tau_b", value=None, level=meeting.scale.level, n_items=int(both.sum()),
+        n_raters=len(meeting.annotators), n_clusters=len(clusters), n_ratings=int(meeting.n_human[both].sum()),
+        reason="fewer than two generators have scores by the judge and by the panel",
+    )  # fmt: skip
+    if len(names) < 2 or not meeting.scale.has_order:
+        return base if meeting.scale.has_order else base.with_(reason="a nominal scale ranks nothing")
+    g = len(names)
+    flat = where * g + who
+    sums = [
+        np.bincount(flat, weights=weights, minlength=len(clusters) * g).reshape(len(clusters), g)
+        for weights in (meeting.judge[both], panel[both], np.ones(int(both.sum())))
+    ]
+    value = float(tau_b_of_sums(np.hstack([part.sum(axis=0, keepdims=True) for part in sums]), g)[0])
+    if np.isnan(value):
+        return base.with_(reason="the judge or the panel gives all generators the same mean")
+    estimate = base.with_(value=value, reason=None, note=f"{g} generators")
+    if not bootstrap or len(clusters) < 2:
+        return estimate.with_(interval_reason="an interval needs resampling and two clusters")
+    draws = tau_b_of_sums(resampled_sums(np.hstack(sums), resamples=bootstrap, rng=np.random.default_rng(seed)), g)
+    if len(clusters) >= FEW_CLUSTERS and bool(np.all(np.abs(draws - value) < 1e-9)):
+        method = approximate("percentile", "every resample ranks them alike")
+        return estimate.with_(seed=seed, low=value, high=value, confidence=0.95, method=method)
+    return estimate.with_(seed=seed, **percentile(draws).as_changes())
+
+
+def ranked_generators(meeting: Meeting) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """(N,) which items have a generator and scores by the judge and by the panel; their generators."""
+    generator = meeting.rows["generator"].fillna("").astype(str).to_numpy()
+    both = (meeting.n_human > 0) & ~np.isnan(meeting.judge) & (generator != "")
+    return both, generator[both]

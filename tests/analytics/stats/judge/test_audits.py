@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from analytics.stats.judge import audits
 
@@ -15,6 +16,23 @@ def test_repeats_worked_by_hand() -> None:
     sd, flips = audits.repeat_consistency(np.array([[1, 1], [1, 3], [2, NAN]]), np.arange(3))
     assert sd.value == pytest.approx(np.sqrt(2) / 2)
     assert (flips.value, flips.n_items, flips.n_missing) == (0.5, 2, 1)
+
+
+def test_shares_and_spreads_of_repeats_have_intervals_that_they_can_take() -> None:
+    # Two of 150 items flip by a point: 2/150, and Wilson's interval with t(149); a t interval would begin below 0.
+    scores = np.ones((150, 2))
+    scores[:2, 1] = 2
+    sd, flips = audits.repeat_consistency(scores, np.arange(150))
+    assert (flips.n_items, flips.n_ratings, flips.n_clusters) == (150, 300, 150)
+    t, p = stats.t.ppf(0.975, 149), 2 / 150
+    m = p * (1 - p) / (p * (1 - p) / 149)  # answers that give the standard error of the mean, s / sqrt n
+    by_hand = np.roots([1 + t**2 / m, -(2 * p + t**2 / m), p**2])
+    assert [flips.low, flips.high] == pytest.approx(sorted(by_hand))
+    assert 0 < sd.low < sd.value < sd.high
+    assert "Wilson" in flips.method and "logarithm" in sd.method
+    none = audits.repeat_consistency(np.ones((150, 2)), np.arange(150))[1]
+    assert none.low == pytest.approx(0, abs=1e-12)
+    assert none.high == pytest.approx(stats.norm.ppf(0.975) ** 2 / (150 + stats.norm.ppf(0.975) ** 2))
 
 
 def test_single_repeats_are_undefined() -> None:

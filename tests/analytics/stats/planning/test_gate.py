@@ -93,6 +93,24 @@ def test_a_wide_bias_interval_says_how_many_labels_would_settle_it() -> None:
     assert (finding.name, finding.more_labels) == ("bias", 300)
 
 
+def test_more_labels_than_anybody_gives_are_no_advice() -> None:
+    # Margin .3, value .2: half width .3 needs (.3 / .1)^2 * 100 - 100 = 800 more; 500 is the most that is advised.
+    verdict = decide(Evidence(**(GOOD | {"scale_width": 4.0, "bias": known("bias", 0.2, -0.1, 0.5)})), SKILLED)
+    (bias,) = verdict.would_change_it
+    assert (bias.more_labels, bias.too_many) == (None, True)
+    assert bias.change == "more than 500 further items would be needed: more labels are unlikely to help"
+    lacking = {"alt_test_omega": Estimate(statistic="alt_test_omega", value=0.0), "alt_test_items": 859}
+    alt_test = next(f for f in decide(Evidence(**(GOOD | lacking)), SKILLED).findings if f.name == "alt_test")
+    assert (alt_test.more_labels, alt_test.too_many) == (None, True)
+
+
+def test_two_generators_are_no_ranking() -> None:
+    verdict = decide(Evidence(**(GOOD | NO_ALT | NO_GAIN | {"n_generators": 2})), SKILLED)
+    assert verdict.decision is Decision.HUMANS_ONLY
+    tau_b = verdict.findings[-1]
+    assert (tau_b.measured, tau_b.text) == (False, "a ranking needs at least 3 generators; this cell has 2")
+
+
 def test_the_verdict_carries_its_thresholds_and_evidence() -> None:
     verdict = decide(Evidence(**GOOD), SKILLED)
     assert verdict.thresholds == "skilled-1"
@@ -187,3 +205,13 @@ def test_a_bias_that_is_the_same_everywhere_is_known() -> None:
     assert (above.estimates[0].low, above.estimates[0].high) == (1, 1)
     few = finding(gated(humans[:29], scores[:29, None], scale_of(range(5))), "bias")
     assert (few.holds, few.measured) == (False, False)
+
+
+def test_items_without_a_score_by_the_judge_are_named_by_reason() -> None:
+    """40 items of two raters: the judge has no readable reply on one, a score off the scale on one, no row on two."""
+    humans = [[1, 2] for _ in range(40)]
+    judge: list[list[float]] = [[1] for _ in range(38)]
+    judge[3], judge[4] = [np.nan], [9]
+    cell = gated(humans, judge, range_scale(1, 3, 1, "ordinal"))
+    assert cell.unscored == {"missing": ("i3",), "none": ("i38", "i39"), "out_of_range": ("i4",)}
+    assert cell.counts["n_items"] == 36

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,3 +80,28 @@ def test_means_carry_their_generator_language_and_count() -> None:
 
 def test_the_same_seed_gives_the_same_figures() -> None:
     assert figures(seed=5) == figures(seed=5)
+
+
+def ranks_of(table: RatingsTable) -> dict[tuple[Any, Any], Estimate]:
+    rows = stability.stability_report(table, judge="gpt", by=("criterion",), bootstrap=300, paper_compat=False)
+    return {(row.generator, row.language): row.estimate for row in rows if row.estimate.statistic == "rank"}
+
+
+def test_rank_one_follows_the_direction_of_the_scale() -> None:
+    turned = replace(TABLE, scales={key: replace(s, lower_is_better=True) for key, s in TABLE.scales.items()})
+    highest, lowest = ranks_of(TABLE), ranks_of(turned)
+    assert [highest[g, "et"].value for g in "abcd"] == [4, 3, 2, 1]
+    assert [lowest[g, "et"].value for g in "abcd"] == [1, 2, 3, 4]
+    for place, rank in highest.items():
+        assert (lowest[place].low, lowest[place].high) == (5 - rank.high, 5 - rank.low)
+    assert "rank 1 is the highest mean" in highest["a", "et"].note
+    assert "rank 1 is the lowest mean" in lowest["a", "et"].note
+
+
+def test_means_and_ranks_of_few_clusters_say_that_they_are_approximate() -> None:
+    effect = {"a": (1, 1, 4), "b": (2, 2, 3)}
+    for n, is_approximate in ((12, True), (30, False)):
+        rows = stability.stability_report(parallel(effect, n=n), judge="gpt", bootstrap=300, paper_compat=False)
+        found = [row.estimate for row in rows if row.estimate.statistic in ("mean", "rank")]
+        assert len(found) == 12
+        assert all(("approximate" in each.method) is is_approximate for each in found)
