@@ -11,14 +11,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import judge_pages
-from analytics.agreement import AgreementPart
 from analytics.figures import Figure
 from analytics.judge_pages import RESULTS_PARTS
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow, figure_cell
-from analytics.views.calibration import nothing_about, number_line
-from analytics.views.explore import AnswerPage, column_name, plain_value
-from analytics.views.parts import PartsPage
+from analytics.views.calibration import number_line, page_about_judges
+from analytics.views.explore import column_name, plain_value
 from annotation.models import Campaign, Criterion
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -179,10 +177,6 @@ _BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
-def _section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, about: str) -> AgreementSection:
-    return ResultsSection(part, page, asked, about)
-
-
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
     """The judges to choose from; or what is missing."""
     if len(choices.generators) < 2:
@@ -198,16 +192,12 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
     return {"judges": choices.judges, "judge": judge_pages.chosen_judge(question, choices), "form_note": note}
 
 
-RESULTS = PartsPage(
+RESULTS = page_about_judges(
     name="results",
     title=gettext_lazy("Results"),
     parts=RESULTS_PARTS,
-    titles=TITLES,
-    notes=NOTES,
-    empty=EMPTY,
-    asked=judge_pages.judge_question,
-    section=_section,
+    words=(TITLES, NOTES, EMPTY),
+    section=ResultsSection,
     offered=_offered,
-    about=nothing_about,
 )
 results_page, results_part = RESULTS.whole, RESULTS.one
