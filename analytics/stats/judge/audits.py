@@ -23,7 +23,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import Estimate, Shape, approximate, jackknife_interval, wilson_interval
+from analytics.stats.core.estimates import Doubt, Estimate, Shape, approximate, jackknife_interval, wilson_interval
 from analytics.stats.core.resampling import error_of_mean, number_of
 from analytics.stats.core.scales import rounding
 from analytics.stats.judge.calibrators import fit_ordinal
@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 MOST_EXAMPLES_PER_CLASS = 2
+FEW_CHANGED = 10
+"""With fewer items whose repeats differ, the interval of their mean spread covers too little: approximate."""
 
 
 def repeat_consistency(scores: Floats, cluster: Codes) -> list[Estimate]:
@@ -195,8 +197,11 @@ def _mean(
     if shape == "free":
         return estimate
     value, n_clusters = float(x.mean()), number_of(cluster)
+    changed = int(np.count_nonzero(x))
+    few = Doubt(f"{changed} items are not 0") if shape == "positive" and changed < FEW_CHANGED else None
+    size = float(np.abs(x).max())
     interval = jackknife_interval(
-        value, *error_of_mean(x, cluster), shape, n=n_clusters, unit=float(np.abs(x).max()), by="clusters left out"
+        value, *error_of_mean(x, cluster), shape, n=n_clusters, doubt=few, unit=size, by="clusters left out"
     )
     base = Estimate(statistic=statistic, variant=variant, value=value, n_items=len(x), n_clusters=n_clusters)
     return base.with_(**interval.as_changes())

@@ -30,6 +30,7 @@ def test_shares_and_spreads_of_repeats_have_intervals_that_they_can_take() -> No
     assert [flips.low, flips.high] == pytest.approx(sorted(by_hand))
     assert 0 < sd.low < sd.value < sd.high
     assert "Wilson" in flips.method and "logarithm" in sd.method
+    assert "approximate: 2 items are not 0" in sd.method
     none = audits.repeat_consistency(np.ones((150, 2)), np.arange(150))[1]
     assert none.low == pytest.approx(0, abs=1e-12)
     assert none.high == pytest.approx(stats.norm.ppf(0.975) ** 2 / (150 + stats.norm.ppf(0.975) ** 2))
