@@ -440,7 +440,7 @@ class TestOverview:
 PAGES = {
     "Numbers": "numbers/{}/", "Agreement": "numbers/{}/agreement/", "Explore": "numbers/{}/explore/",
     "Items": "numbers/{}/items/", "Calibration": "numbers/{}/calibration/", "Stability": "numbers/{}/stability/",
-    "Results": "numbers/{}/results/",
+    "Results": "numbers/{}/results/", "Planner": "numbers/{}/planner/",
     "Comparison": "numbers/{}/comparison/", "Judges": "judges/?campaign={}", "Audits": "numbers/{}/audits/",
     "Decisions": "numbers/{}/judges/",
 }  # fmt: skip
