@@ -84,6 +84,12 @@ def size(*, dataset: Dataset, panel: Panel, overlap: int, selection: ItemSelecti
     return Size(items=items, assignments=items * overlap, seats=panel.seats.count())
 
 
+def assigned_already(*, campaign: Campaign, panel: Panel, items: QuerySet[Item]) -> int:
+    """How many of these items are in a duty of the panel in this campaign already."""
+    own = Selection.objects.filter(duty__campaign=campaign, duty__panel=panel, item__in=items.order_by())
+    return own.values("item").distinct().count()
+
+
 def allocate(
     *,
     campaign: Campaign,

@@ -189,6 +189,7 @@ MEMBERS = (
         model=Skip,
         rows=lambda project: Skip.objects.filter(duty__campaign__project=project),
         refers={"duty": "duties", "item": "items", "annotator": "annotators"},
+        since={"resolved_at": 3},
     ),
     Member(
         name="annotations",

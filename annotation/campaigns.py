@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, F, Max, Q, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
@@ -152,10 +153,19 @@ def progress(campaign: Campaign) -> list[DutyProgress]:
 
 
 def skips(campaign: Campaign) -> QuerySet[Skip]:
-    """The items that annotators skipped, newest first, with their reasons and notes."""
-    return (
-        Skip.objects.filter(duty__campaign=campaign).select_related("duty", "item", "annotator").order_by("-at", "-pk")
-    )
+    """The items that annotators skipped, with their reasons and notes: unresolved ones first, then the newest."""
+    rows = Skip.objects.filter(duty__campaign=campaign).select_related("duty", "item", "annotator")
+    return rows.order_by(F("resolved_at").desc(nulls_first=True), "-at", "-pk")
+
+
+def resolve_skip(*, skip: Skip, resolved: bool, actor: User | None = None) -> None:
+    """Mark a skipped item as resolved, or as unresolved again; nothing else changes."""
+    project = skip.duty.campaign.project
+    before = Skip.objects.filter(pk=skip.pk, resolved_at__isnull=resolved)
+    with transaction.atomic():
+        if before.update(resolved_at=timezone.now() if resolved else None):
+            verb = "resolve skip" if resolved else "reopen skip"
+            audit.record(actor=actor, project=project, verb=verb, subject=skip)
 
 
 def _counts() -> dict[str, Count]:

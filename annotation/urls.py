@@ -65,6 +65,7 @@ pages = [
         campaigns.take_back_duty_view,
         name="duty_take_back",
     ),
+    path("p/<slug:project>/campaigns/<int:campaign>/skips/<int:skip>/", campaigns.resolve_skip_view, name="skip"),
     path("p/<slug:project>/campaigns/<int:campaign>/selections/new/", selections.new_selection, name="selection_new"),
     path("p/<slug:project>/selections/<int:selection>/", selections.selection_page, name="selection"),
     path(

@@ -130,7 +130,8 @@ def furnish(cast: Cast) -> dict[str, Any]:
     answers = {"fluency": Answer(score=1, rationale=REMARK), "coherence": Answer(score=0, rationale=REMARK)}
     service.submit(assignment=theirs, key=theirs.key, answers=answers, seconds=5)
     mine = scene.taken(cast, duty)
-    Skip.objects.create(duty=duty, item=theirs.item, annotator=theirs.annotator, reason=Skip.Reason.OTHER, note=REMARK)
+    owner = {"duty": duty, "item": theirs.item, "annotator": theirs.annotator}
+    skip = Skip.objects.create(**owner, reason=Skip.Reason.OTHER, note=REMARK)
     invitation, secret = invitations.invite(project=cast.kassa, role=Role.ANNOTATOR, created_by=cast.aino)
     token, _secret = tokens.issue(user=cast.maarika, name="mine", scope=Scope.READ)
     campaign = duty.campaign
@@ -142,6 +143,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "invitation": invitation.pk,
         "token": token.pk,
         "duty": duty.pk,
+        "skip": skip.pk,
         "key": mine.key,
         "campaign": campaign.pk,
         "panel": duty.panel_id,

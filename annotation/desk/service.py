@@ -412,7 +412,7 @@ def skip(*, assignment: Assignment, reason: str, note: str = "") -> None:
             raise LeaseLost
         Skip.objects.update_or_create(
             **_owner_keys(assignment),
-            defaults={"reason": reason, "note": note, "at": timezone.now()},
+            defaults={"reason": reason, "note": note, "at": timezone.now(), "resolved_at": None},
         )
         _drop_draft(assignment)
 

@@ -231,7 +231,10 @@ class Draft(models.Model):
 
 
 class Skip(models.Model):
-    """An item that an annotator skipped, with the reason. They get it again only when no other item is left."""
+    """An item that an annotator skipped, with the reason. They get it again only when no other item is left.
+
+    `resolved_at`: when a lead or researcher marked it as resolved; a later skip of the item is unresolved again.
+    """
 
     class Reason(models.TextChoices):
         CANNOT_JUDGE = "cannot_judge", _("Can't judge it")
@@ -246,6 +249,7 @@ class Skip(models.Model):
     reason = models.CharField(max_length=12, choices=Reason)
     note = models.CharField(max_length=500, blank=True)
     at = models.DateTimeField(default=timezone.now)
+    resolved_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["duty", "item", "annotator"], name="skip_once")]

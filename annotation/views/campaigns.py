@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import get_language, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -68,6 +69,8 @@ class DutyForm(forms.Form):
         criteria = campaign.rubric_version.criteria.order_by("position")
         items = allocation.items_for(dataset=campaign.dataset, panel=panel, selection=selection)
         self.duties = list(allocation.duties_on(campaign=campaign, panel=panel, items=items))
+        self.assigned = allocation.assigned_already(campaign=campaign, panel=panel, items=items) if self.duties else 0
+        self.new = self.size.items - self.assigned
         initial = {
             "takes_part": bool(self.size.items and self.size.seats and not self.duties),
             "overlap": max(1, min(3, self.size.seats)),
@@ -101,8 +104,13 @@ class DutyForm(forms.Form):
     @property
     def assignments(self) -> int:
         """How many assignments the form would create."""
+        return self.size.items * self.annotators
+
+    @property
+    def annotators(self) -> int:
+        """How many annotators the form gives each item; 0 for a panel that does not take part."""
         chosen = self.cleaned_data if self.is_bound else self.initial
-        return self.size.items * chosen.get("overlap", 0) if chosen.get("takes_part") else 0
+        return chosen.get("overlap", 0) if chosen.get("takes_part") else 0
 
 
 def _campaigns(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Campaign]]:
@@ -149,15 +157,17 @@ def show_refusal(form: forms.Form, refused: Refused) -> None:
 @require_safe
 @login_required
 def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """Progress by duty and annotator, and the buttons to pause or close the campaign."""
+    """Progress by duty and annotator, the skipped items, and the buttons to pause or close the campaign."""
     current_project, visible_campaigns = _campaigns(request, project)
     shown = get_object_or_404(visible_campaigns, pk=campaign)
+    skips = campaigns.skips(shown)
     context = {
         "title": shown.name,
         "project": current_project,
         "campaign": shown,
         "progress": campaigns.progress(shown),
-        "skips": campaigns.skips(shown)[:MOST_SKIPS],
+        "skips": skips[:MOST_SKIPS],
+        "unresolved": skips.filter(resolved_at=None).count(),
         "selections": ItemSelection.objects.filter(campaign=shown).annotate(items_count=Count("selected")),
         "moves": campaigns.MOVES[Campaign.State(shown.state)],
         **_new_items(shown),
@@ -228,6 +238,17 @@ def take_back_duty_view(request: HttpRequest, project: str, campaign: int, duty:
         allocation.take_back_duty(duty=taken, actor=request.user)
         messages.success(request, _("The duty “%s” was removed.") % taken)
     return redirect("campaign", current_project.slug, opened.pk)
+
+
+@require_POST
+@login_required
+def resolve_skip_view(request: HttpRequest, project: str, campaign: int, skip: int) -> HttpResponse:
+    """Mark a skipped item as resolved (`resolved`), or as unresolved again."""
+    current_project, visible_campaigns = _campaigns(request, project)
+    opened = get_object_or_404(visible_campaigns, pk=campaign)
+    skipped = get_object_or_404(campaigns.skips(opened), pk=skip)
+    campaigns.resolve_skip(skip=skipped, resolved="resolved" in request.POST, actor=request.user)
+    return redirect(f"{reverse('campaign', args=[current_project.slug, opened.pk])}#skips-head")
 
 
 @require_http_methods(["GET", "POST"])

@@ -11,7 +11,7 @@ import time_machine
 from django.db import connection
 from django.utils import timezone
 
-from accounts.models import Membership, User
+from accounts.models import AuditEntry, Membership, User
 from annotation import campaigns, panels
 from annotation.desk import leasing, service
 from annotation.desk.leasing import LEASE
@@ -188,9 +188,30 @@ def test_a_skipped_item_goes_to_the_others_and_comes_back_last(cast: Cast) -> No
     assert met[-1] == skipped
     assert len(set(met)) == 3
     assert Skip.objects.values_list("reason", "note").get() == ("damaged", "Katki")
-    page = cast.client("boris").get(f"/p/kassa/campaigns/{work.campaign_id}/").content.decode()
-    assert "Katki" in page.partition("Skipped items")[2]
-    assert "Damaged or incomplete text" in page
+
+
+def test_the_lead_reads_why_an_item_was_skipped_and_marks_it_as_resolved(cast: Cast) -> None:
+    work = scene.duty(cast, items=1, overlap=1)
+    maarika, boris = cast.client("maarika"), cast.client("boris")
+    skipping = {"reason": "damaged", "note": "Katki"}
+    maarika.post(f"{scene.next_page(maarika, work)}skip/", skipping)
+    skip, campaign = Skip.objects.get(), f"/p/kassa/campaigns/{work.campaign_id}/"
+
+    def skips() -> str:
+        return boris.get(campaign).content.decode().partition("Skipped items")[2]
+
+    for shown in (skip.item.external_id, skip.annotator.pseudonym, "Damaged or incomplete text", "Katki"):
+        assert shown in skips()
+    assert "1 unresolved" in skips() and "Maarika" not in skips()
+    assert boris.post(f"{campaign}skips/{skip.pk}/", {"resolved": "1"}).status_code == 302
+    assert "1 unresolved" not in skips() and "Reopen" in skips()
+    assert boris.post(f"{campaign}skips/{skip.pk}/").status_code == 302
+    assert "1 unresolved" in skips()
+    assert [entry.verb for entry in AuditEntry.objects.all()[:2]] == ["reopen skip", "resolve skip"]
+    boris.post(f"{campaign}skips/{skip.pk}/", {"resolved": "1"})
+    service.skip(assignment=scene.taken(cast, work), reason="other")
+    assert Skip.objects.get().reason == "other"
+    assert "1 unresolved" in skips(), "the item was skipped once more"
 
 
 def test_a_reason_to_skip_is_chosen_and_not_offered_as_given(cast: Cast) -> None:

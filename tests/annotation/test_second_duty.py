@@ -25,6 +25,9 @@ def test_a_panel_that_rates_these_items_is_not_ticked_again_and_the_form_sent_tw
     page = aino.get(address).content.decode()
     assert "This panel rates these items already" in page
     assert "0 assignments in all" in page
+    assert "0 new for this panel, 3 assigned to it already" in " ".join(page.split())
+    counted = aino.post(address, {**form(duty, again="on"), "preview": "1"}).content.decode()
+    assert "3 × 2 = 6 assignments" in counted
 
     before = Assignment.objects.count()
     answer = aino.post(address, form(duty))
