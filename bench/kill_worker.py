@@ -1,6 +1,8 @@
-"""A judge run through Redis and two workers, one of them killed with SIGKILL midway: nothing lost, nothing paid twice.
+"""Judge runs whose workers are killed with SIGKILL midway: how long nothing comes, and what was sent for nothing.
 
-`python -m bench.kill_worker [FILE.json]` judges the dialogues of a file (120 of our own without one) on two criteria.
+`make bench NAME=kill_worker` writes `bench/results/kill_worker.md`, on PostgreSQL with Redis and on SQLite with a
+queue in a folder. Three deaths: one of two workers, all workers (started again after half a second, as the supervisor
+does), and one process of a worker's pool. The sweep comes every ten seconds, as beat sends it.
 """
 
 from __future__ import annotations
@@ -13,117 +15,186 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.server import database, redis_server
-from tests.provider_server import running_provider
+from bench.server import database, descendants, on_both_databases, redis_server
+from tests.provider_server import RunningProvider, running_provider
 
-WORKER = ["-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging", "-l", "ERROR", "--concurrency", "1"]
-PATIENCE = 180.0
+RESULT = Path(__file__).parent / "results" / "kill_worker.md"
+HEAD = """\
+# Workers of judge runs killed with SIGKILL
+
+360 calls of one judge, 0.4 s a reply, at most 24 in flight for each worker; the kill comes when a third of the calls is
+settled. *In flight* is counted when the signal goes out: by the provider (*asked*, not answered yet) and by the *rows*
+(marked as sent, no outcome stored yet: also what is on its way to or from the provider). *Sent* and *stored* are
+requests at the provider and replies in the database, at the end. *Pause* is the longest time without a new reply after
+the kill, *end* all of the time after it. *Missing* and *doubled* are verdicts.
+
+| database | killed | in flight: asked | rows | sent | stored | sent - stored | missing | doubled | pause, s | end, s |
+|---|---|---|---|---|---|---|---|---|---|---|"""
+WORKER = ["-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging", "-l", "ERROR", "--concurrency", "2"]
+ALONE = ["--without-gossip", "--without-mingle"]
+ITEMS, WIDTH = 180, 24
+RESTART, SWEEP = 0.5, 10.0  # seconds: the supervisor's delay, and beat's
+PATIENCE = 240.0
+
+
+@dataclass(slots=True)
+class Workers:
+    """So many Celery workers, each a process group of its own."""
+
+    running: list[subprocess.Popen[bytes]]
+    started: int = 0
+
+    def start(self) -> None:
+        self.started += 1
+        command = [sys.executable, *WORKER, *ALONE, "-n", f"w{self.started}@%h"]
+        self.running.append(subprocess.Popen(command, start_new_session=True))
+
+    def kill(self, which: subprocess.Popen[bytes]) -> None:
+        for pid in [which.pid, *descendants(which.pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        which.wait()
+        self.running.remove(which)
 
 
 @contextlib.contextmanager
-def workers(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """So many Celery workers, each a process group of its own."""
-    started = [
-        subprocess.Popen([sys.executable, *WORKER, "-n", f"w{n}@%h"], start_new_session=True) for n in range(count)
-    ]
+def workers(count: int) -> Iterator[Workers]:
+    """The workers, killed in the end."""
+    chosen = Workers([])
     try:
-        yield started
+        for _worker in range(count):
+            chosen.start()
+        yield chosen
     finally:
-        for each in started:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(each.pid, signal.SIGKILL)
-            each.wait()
+        for each in list(chosen.running):
+            chosen.kill(each)
 
 
-def run_through_kill(provider: Any, path: Path | None) -> dict[str, Any]:
-    """Start the run, kill a worker in the middle of it, wait for its end, and hold rows against what was answered."""
-    from judging import calls, runs, tasks
-    from judging.models import Attempt, Call, Verdict
-
-    run = _run(path)
-    with workers(2) as both:
-        tasks.enqueue_run(run.pk)
-        _wait(lambda: runs.run_progress(run).settled >= runs.run_progress(run).planned // 3)
-        os.killpg(both[0].pid, signal.SIGKILL)
-        in_flight = Call.objects.filter(run=run, state=Call.State.LEASED).count()
-        killed_at = runs.run_progress(run).settled
-
-        def finished() -> bool:
-            for run_pk in calls.sweep_leases():  # what beat does twice a minute
-                tasks.enqueue_run(run_pk)
-            return runs.run_progress(run).finished
-
-        _wait(finished)
-    verdicts = Counter(Verdict.objects.filter(run=run).values_list("item", "criterion", "repeat"))
-    answered = provider.control()
-    return {
-        "calls planned": runs.run_progress(run).planned,
-        "settled when one worker was killed": killed_at,
-        "calls in flight at the kill": in_flight,
-        "calls settled": runs.run_progress(run).settled,
-        "items x criteria": run.dataset.items.count() * run.rubric_version.criteria.count(),
-        "verdicts": sum(verdicts.values()),
-        "most verdicts on one item and criterion": max(verdicts.values()),
-        "requests the provider answered": answered["answered"],
-        "replies stored": Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED).count(),
-        "stored replies paid for twice": _stored_twice(run),
-    }
+def kill_one(those: Workers, _provider: RunningProvider) -> None:
+    """One of two workers; nobody starts it again."""
+    those.kill(those.running[0])
 
 
-def _stored_twice(run: Any) -> int:
-    """Calls with more than one stored reply."""
+def kill_all(those: Workers, _provider: RunningProvider) -> None:
+    """All of them, started again after the supervisor's delay."""
+    count = len(those.running)
+    for each in list(those.running):
+        those.kill(each)
+    time.sleep(RESTART)
+    for _worker in range(count):
+        those.start()
+
+
+def kill_child(those: Workers, _provider: RunningProvider) -> None:
+    """The busiest process of a pool: its worker lives, and gets another."""
+    children = descendants(those.running[0].pid)
+    busiest = max(children, key=_processor_time)
+    os.kill(busiest, signal.SIGKILL)
+
+
+def _processor_time(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+DEATHS: dict[str, tuple[int, Callable[[Workers, RunningProvider], None]]] = {
+    "one of two workers": (2, kill_one),
+    "both workers, restarted": (2, kill_all),
+    "one process of one worker": (1, kill_child),
+}
+
+
+def measure(kind: str) -> str:
+    """The rows of one database."""
+    with contextlib.ExitStack() as stack:
+        if kind == "postgresql":
+            stack.enter_context(redis_server())
+        else:
+            os.environ.pop("REDIS_URL", None)
+        provider = stack.enter_context(running_provider(latency=0.4))
+        os.environ["PANELBENCH_PROVIDERS"] = json.dumps(
+            [{"name": "simulated", "base_url": provider.base_url, "simulated": True}]
+        )
+        stack.enter_context(database(kind))
+        return "\n".join(_row(kind, death, provider) for death in DEATHS)
+
+
+def _row(kind: str, death: str, provider: RunningProvider) -> str:
+    from judging import runs, tasks
     from judging.models import Attempt
 
-    replies = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED)
-    return sum(count > 1 for count in Counter(replies.values_list("call", flat=True)).values())
+    count, kill = DEATHS[death]
+    provider.control(reset=True)
+    run = _run(death)
+    replied = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED)
+    with workers(count) as those:
+        tasks.enqueue_run(run.pk)
+        _wait(lambda: runs.run_progress(run).settled >= runs.run_progress(run).planned // 3)
+        in_flight = provider.control()["in_flight"]
+        marked = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.SENT).count()
+        killed_at = time.monotonic()
+        kill(those, provider)
+        pause = _watched(replied.count, lambda: runs.run_progress(run).finished, killed_at)
+        took = time.monotonic() - killed_at
+    verdicts = Counter(run.verdicts.values_list("item", "criterion", "repeat"))
+    missing = run.dataset.items.count() * run.rubric_version.criteria.count() - len(verdicts)
+    doubled = sum(each > 1 for each in verdicts.values())
+    sent, stored = provider.control()["requests"], replied.count()
+    figures = (in_flight, marked, sent, stored, sent - stored, missing, doubled, f"{pause:.1f}", f"{took:.1f}")
+    return "| " + " | ".join(map(str, (kind, death, *figures))) + " |"
 
 
-def _run(path: Path | None) -> Any:
+def _watched(replies: Callable[[], int], finished: Callable[[], bool], since: float) -> float:
+    """Sweep as beat does until the run is finished; the longest time without a reply."""
+    from judging import calls, tasks
+
+    swept = heard = since
+    longest, known = 0.0, replies()
+
+    def is_finished() -> bool:
+        nonlocal swept, heard, longest, known
+        now = time.monotonic()
+        longest = max(longest, now - heard)
+        if (count := replies()) != known:
+            known, heard = count, now
+        if now - swept >= SWEEP:
+            swept = now
+            for run_pk in calls.sweep_leases():
+                tasks.enqueue_run(run_pk, expires=tasks.LULL)
+        return finished()
+
+    _wait(is_finished)
+    return longest
+
+
+def _run(name: str) -> Any:
     from accounts import people
     from accounts.models import User
-    from annotation.imports import storage
-    from annotation.readers.guessing import guess_mapping
-    from annotation.readers.items import parse_items
-    from annotation.readers.reading import peek
     from judging import judges, runs
     from tests import make
 
-    project = people.found_project(name="Kill", slug="kill", founder=User.objects.create_user("k@panelbench.test"))
-    items: Any = [make.item_row(number) for number in range(120)]
-    if path:
-        file = (path.name, path.read_bytes())
-        seen = peek(*file)
-        items = parse_items([file], guess_mapping("dataset", seen.columns, [row.fields for row in seen.rows])).items
-    dataset = storage.store(project=project, name="Dialogues", items=items)
-    judge = judges.declare(
-        project=project, name="Steady", provider="simulated", model="sim-steady", variant={"grouping": "single"}
-    )
+    slug = name.partition(",")[0].replace(" ", "-")
+    founder = User.objects.create_user(f"{slug}@panelbench.test")
+    project = people.found_project(name=name, slug=slug, founder=founder)
+    steady = {"provider": "simulated", "model": "sim-steady", "variant": {"grouping": "single"}, "concurrency": WIDTH}
+    judge = judges.declare(project=project, name="Steady", **steady)
+    dataset = make.dataset(project, ITEMS)
     return runs.start_judge_run(judge=judge, dataset=dataset, rubric_version=make.rubric(project))
 
 
-def _wait(found: Any) -> None:
+def _wait(found: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not found():
         if time.monotonic() > deadline:
             raise TimeoutError("the run did not get on")
-        time.sleep(0.2)
-
-
-def _main() -> None:
-    """Run it on PostgreSQL and print what came out."""
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    with redis_server(), running_provider(latency=0.4) as provider:
-        os.environ["PANELBENCH_PROVIDERS"] = json.dumps(
-            [{"name": "simulated", "base_url": provider.base_url, "simulated": True}]
-        )
-        with database("postgresql"):
-            for what, count in run_through_kill(provider, path).items():
-                print(f"{what:<42}{count}")
+        time.sleep(0.1)
 
 
 if __name__ == "__main__":
-    _main()
+    if table := on_both_databases(measure, head=HEAD):
+        RESULT.write_text(table + "\n", encoding="utf-8")

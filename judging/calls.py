@@ -18,12 +18,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
@@ -32,6 +34,7 @@ from django.utils import timezone
 from accounts.refusals import Refused
 from annotation import bulk
 from judging import client, judges, runs, spending
+from judging import holders as holders_here
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
@@ -40,6 +43,7 @@ from judging.requests import LOOK_AHEAD, NOTHING_CHANGED, CallRequest, CallReque
 
 LEASE = timedelta(seconds=30)
 MOST_HOLDERS = 2  # workers at a run at once
+HOLDERS = "holders"  # the folder, below the data directory, in which the work sessions of this machine are known
 LONGEST_PAUSE = 60.0
 LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; for longer it pauses
 MOST_UNREADABLE = 3  # bodies of one call that nobody could read, and may have been paid, before it has failed
@@ -558,8 +562,19 @@ def _try_again(outcomes: Sequence[CallOutcome]) -> None:
 # --- leases of workers that died --------------------------------------------------------------------------------------
 
 
+def hold_lease(lease: UUID) -> AbstractContextManager[None]:
+    """Let every process of this machine see that the lease's holder lives, for as long as the block runs."""
+    return holders_here.holding(settings.DATA_DIR / HOLDERS, lease)
+
+
+def release_dead() -> int:
+    """Give back the leases of work sessions of this machine that died, at once; returns how many there were."""
+    return holders_here.release_dead(settings.DATA_DIR / HOLDERS, lambda lease: release_calls(lease=lease))
+
+
 def sweep_leases(*, now: datetime | None = None) -> list[int]:
     """Give back the leases of workers that died; returns the runs that have due calls and nobody at work on them."""
+    release_dead()
     now = now or timezone.now()
     _free(Call.objects.filter(state=Call.State.LEASED, leased_until__lt=now))
     return list(_unattended(now).order_by("pk").values_list("pk", flat=True))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import Any
 
 from celery import shared_task, signals
 from django.utils.translation import gettext as _
@@ -23,6 +24,7 @@ SOFT_LIMIT = int(work_sessions.LONGEST_SESSION + judges.PACES["timeout"][2] + wo
 HARD_LIMIT = SOFT_LIMIT + 300  # far below the broker's visibility timeout
 
 signals.worker_init.connect(lambda **_worker: work_sessions.prepare_stop(), weak=False)
+signals.worker_ready.connect(lambda sender, **_worker: sweep_at_start(sender), weak=False)
 signals.worker_shutting_down.connect(lambda **_worker: work_sessions.ask_to_stop(), weak=False)
 
 
@@ -101,6 +103,14 @@ def sweep_runs() -> None:
     """Take up again the calls that dead workers and passing troubles left behind."""
     for run_pk in calls.sweep_leases():
         enqueue_run(run_pk, expires=LULL)
+
+
+def sweep_at_start(consumer: Any) -> None:
+    """Have a worker for judge runs that has just started look at once for what the one before it left behind."""
+    queue = consumer.app.conf.task_routes[work.name]["queue"]
+    if queue in consumer.app.amqp.queues.consume_from:
+        with suppress(*jobs.ABSENT_BROKER):  # the next sweep comes anyway
+            sweep_runs.apply_async(queue=queue, expires=LULL)
 
 
 def enqueue_runs(judge_runs: Iterable[JudgeRun]) -> None:

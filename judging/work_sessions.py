@@ -176,6 +176,7 @@ def work_on_run(run_pk: int) -> bool:
     run = JudgeRun.objects.select_related("judge", "rubric_version", "project").filter(pk=run_pk).first()
     if run is None or run.state != JudgeRun.State.RUNNING or is_stopping():
         return False
+    calls.release_dead()
     if calls.holders(run) >= calls.MOST_HOLDERS:
         return False
     try:
@@ -197,7 +198,8 @@ def work_on_run(run_pk: int) -> bool:
             refused=judges.refused_by_model(run.judge),
         )
         try:
-            return _worked_apart(session)
+            with calls.hold_lease(session.lease):
+                return _worked_apart(session)
         finally:
             for thread in (database, marking):
                 thread.submit(_close_connection).result()
@@ -313,9 +315,11 @@ async def _hand_in(session: WorkSession) -> None:
 
 
 async def _look(session: WorkSession) -> None:
-    """Renew the lease, raise the limit, and check whether the run was paused or another waits for this worker."""
+    """Renew the lease, raise the limit, give back what dead workers held, and check whether the run was paused or
+    another waits for this worker."""
     session.limiter.look()
     await session.query(lambda: calls.extend_leases(lease=session.lease))
+    await session.query(calls.release_dead)
     running = JudgeRun.objects.filter(pk=session.run.pk, state=JudgeRun.State.RUNNING)
     if not await session.query(running.exists):
         session.stop()
