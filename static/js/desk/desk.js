@@ -5,7 +5,7 @@ import { Draft, Submission, Unsent, freshToken, keepLease, sweep } from "./savin
 // From a key press to a command's name, pure; the desk decides what the command does.
 
 const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyU: "undo" };
-const PAGES = { PageDown: 1, PageUp: -1 };
+const PAGES = { PageDown: 0.9, PageUp: -0.9, Home: -Infinity, End: Infinity }; // of the height that is visible
 const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
 
 export function command(event) {
@@ -33,7 +33,7 @@ function plain(event) {
   const digit = digitOf(event);
   if (digit !== null) return { name: "score", digit };
   if (event.key in PAGES) return { name: "read", by: PAGES[event.key] };
-  if (event.key === " ") return isControl(event.target) ? null : { name: "read", by: event.shiftKey ? -1 : 1 };
+  if (event.key === " ") return isControl(event.target) ? null : { name: "read", by: event.shiftKey ? -0.9 : 0.9 };
   if (event.key in ARROWS) return isRadio(event.target) || isInText(event.target) ? null : { name: ARROWS[event.key] };
   const letter = letterOf(event);
   return letter ? { name: letter } : null;
@@ -127,13 +127,12 @@ class Status {
   }
 }
 
-// Phones show the dialogue or the rubric; wide screens show both and ignore this.
-// Returns the function that shows one of the two.
+// Phones show the rubric as a sheet over the dialogue, or the dialogue alone; wide screens show both and ignore this.
+// Both keep their places. Returns the function that shows one of the two.
 function switchViews(root, first) {
   const links = [...root.querySelectorAll("[data-shows]")];
-  const places = {};
+  const size = root.querySelector("[data-enlarges]");
   const show = (view) => {
-    places[root.body.dataset.view] = window.scrollY;
     root.body.dataset.view = view;
     for (const link of links) {
       if (link.dataset.shows === view) link.setAttribute("aria-current", "true");
@@ -144,9 +143,12 @@ function switchViews(root, first) {
     link.addEventListener("click", (event) => {
       event.preventDefault();
       show(link.dataset.shows);
-      window.scrollTo(0, places[link.dataset.shows] ?? 0);
     });
   }
+  size.addEventListener("click", () => {
+    const large = root.body.toggleAttribute("data-large");
+    size.setAttribute("aria-pressed", String(large));
+  });
   show(first);
   return show;
 }
@@ -183,7 +185,8 @@ function start() {
   const submission = new Submission({ url: form.action, fields, on: outcomes({ words, status, sheet, draft, unsent, lost }) });
 
   keepTime(clock);
-  sweep();
+  switchAdvance(sheet);
+  if (sweep()) status.alert(words.damaged);
   const restored = restore(unsent.read());
   const begun = sheet.criteria.some((criterion) => criterion.score !== null);
   const desk = { status, sheet, draft, submission, show: switchViews(document, begun ? "rubric" : "dialogue") };
@@ -200,6 +203,29 @@ function readSheet(words) {
   return new Sheet([...form.querySelectorAll("[data-criterion]")].map((element) => new Criterion(element, words)));
 }
 
+// The annotator's choice, on this device, whether a score opens the next criterion.
+const STAYS = "panelbench.stays";
+
+function switchAdvance(sheet) {
+  const box = form.querySelector("[data-advances]");
+  const choose = () => { sheet.advances = box.checked; };
+  try {
+    box.checked = localStorage.getItem(STAYS) === null;
+  } catch {
+    // Without storage the choice lasts for this page.
+  }
+  choose();
+  box.addEventListener("change", () => {
+    choose();
+    try {
+      if (box.checked) localStorage.removeItem(STAYS);
+      else localStorage.setItem(STAYS, "yes");
+    } catch {
+      // See above.
+    }
+  });
+}
+
 function refresh({ sheet, status }) {
   sheet.refresh();
   status.count(sheet);
@@ -208,15 +234,21 @@ function refresh({ sheet, status }) {
 function listen(desk) {
   const { sheet, draft, status } = desk;
   let byPointer = false;
-  document.addEventListener("pointerdown", () => { byPointer = true; sheet.holdStill(); sheet.left = null; });
+  document.addEventListener("pointerdown", ({ target }) => {
+    byPointer = true;
+    sheet.holdStill();
+    if (sheet.containing(target)) sheet.left = null;
+  });
   document.addEventListener("keydown", (event) => { byPointer = false; onKey(event, desk); });
   form.addEventListener("input", (event) => {
     if (!event.target.matches("textarea, input[type=number]")) return;
     sheet.containing(event.target)?.say("");
     changed(desk, draft);
   });
+  form.addEventListener("click", ({ target }) => { if (target.closest("summary")) sheet.left = null; });
   form.addEventListener("change", (event) => {
     const criterion = sheet.containing(event.target);
+    sheet.left = null;
     if (!criterion || event.target.matches("textarea, input[type=number]")) return;
     criterion.say("");
     changed(desk, draft);
@@ -249,9 +281,12 @@ function onKey(event, desk) {
   const pressed = command(event);
   if (!pressed) return;
   desk.sheet.holdStill();
+  if (CHOOSING.has(pressed.name)) desk.sheet.left = null;
   if (commands[pressed.name](desk, pressed) !== false) event.preventDefault();
-  if (pressed.name !== "read") desk.sheet.left = null;
 }
+
+// These keys choose a criterion or act on the open one. Any other leaves R with the criterion that was scored last.
+const CHOOSING = new Set(["score", "na", "next", "previous"]);
 
 // A command that returns false leaves the key to the browser.
 const commands = {
@@ -278,7 +313,8 @@ const commands = {
   read(_desk, { by }) {
     const text = document.querySelector("#dialogue .pane-scroll");
     if (getComputedStyle(text).overflowY === "visible") return false; // on a phone the whole page scrolls
-    text.scrollBy({ top: by * 0.9 * text.clientHeight });
+    const top = text.scrollTop + by * text.clientHeight;
+    text.scrollTo({ top: Math.max(0, Math.min(top, text.scrollHeight)) });
     return true;
   },
   "leave-text": ({ sheet }) => sheet.current.summary.focus(),
@@ -289,10 +325,11 @@ const commands = {
 };
 
 function outcomes({ words, status, sheet, draft, unsent, lost }) {
-  const again = (sentence = "") => {
+  const again = (sentence = "", state = "unsaved") => {
     draft.reopen();
     status.busy("");
     status.alert(sentence);
+    status.saved(state);
   };
   return {
     sending: () => status.busy(words.sending),
@@ -307,13 +344,14 @@ function outcomes({ words, status, sheet, draft, unsent, lost }) {
     },
     invalid({ detail, fields = {} }) {
       again(Object.keys(fields).length ? "" : detail);
+      draft.change();
       sheet.sayAll(fields);
     },
     conflict(body) {
       again();
       lost(body);
     },
-    signedOut: () => again(words.signIn),
+    signedOut: () => again(words.signIn, "signed-out"),
     refused: ({ detail }) => again(detail || words.refused),
   };
 }

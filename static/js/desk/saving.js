@@ -11,18 +11,27 @@ export function backOff(tries, asked = 0) {
 export async function post(url, fields, { keepalive = false } = {}) {
   let response;
   try {
-    response = await fetch(url, {
-      method: "POST",
-      body: withToken(new URLSearchParams(fields)),
-      headers: { Accept: "application/json" },
-      credentials: "same-origin",
-      signal: AbortSignal.timeout(20_000),
-      keepalive,
-    });
+    response = await sent(url, fields, keepalive);
+    // Somebody who signed in again has another token, and a browser that lost its cookies has none: this page brings one.
+    if (response.status === 403) {
+      await fetch(location.href, { credentials: "same-origin", signal: AbortSignal.timeout(20_000) });
+      response = await sent(url, fields, keepalive);
+    }
   } catch {
     return { kind: "unavailable", retryAfter: 0 };
   }
   return { kind: kindOf(response), body: await bodyOf(response), retryAfter: waitOf(response) };
+}
+
+function sent(url, fields, keepalive) {
+  return fetch(url, {
+    method: "POST",
+    body: withToken(new URLSearchParams(fields)),
+    headers: { Accept: "application/json" },
+    credentials: "same-origin",
+    signal: AbortSignal.timeout(20_000),
+    keepalive,
+  });
 }
 
 // Signing in elsewhere renews the token; the form still has the one that came with the page.
@@ -59,6 +68,7 @@ async function bodyOf(response) {
 
 // What the server has not acknowledged yet, by assignment key, on this device. Storage may be refused: then nothing is kept.
 const PREFIX = "panelbench.draft.";
+const ASIDE = "panelbench.damaged."; // what can't be read, so that somebody else may still rescue it
 const KEEP_DAYS = 14;
 
 export class Unsent {
@@ -96,19 +106,39 @@ export class Unsent {
 function parsed(text) {
   try {
     const kept = JSON.parse(text);
-    return Array.isArray(kept?.fields) ? kept : null;
+    return Number.isFinite(kept?.at) && kept.fields.every(Array.isArray) ? kept : null;
   } catch {
     return null;
   }
 }
 
-// Drafts of assignments that never came back (a lease that expired elsewhere).
+// Removes drafts of assignments that never came back (a lease that expired elsewhere), and sets aside those that can't be
+// read. How many were set aside.
 export function sweep(store = localStore(), now = Date.now()) {
+  let damaged = 0;
   for (const key of Object.keys(store ?? {})) {
-    if (!key.startsWith(PREFIX)) continue;
-    const kept = parsed(store.getItem(key));
-    if (!kept || !(now - kept.at <= KEEP_DAYS * 86_400_000)) store.removeItem(key);
+    const kept = key.startsWith(PREFIX) ? parsed(store.getItem(key)) : null;
+    if (key.startsWith(PREFIX) && !kept) {
+      setAside(store, key, now);
+      damaged += 1;
+    } else if (kept ? !(now - kept.at <= KEEP_DAYS * 86_400_000) : isOld(key, now)) {
+      store.removeItem(key);
+    }
   }
+  return damaged;
+}
+
+function setAside(store, key, now) {
+  try {
+    store.setItem(`${ASIDE}${now}.${key.slice(PREFIX.length)}`, store.getItem(key));
+  } catch {
+    // The storage is full.
+  }
+  store.removeItem(key);
+}
+
+function isOld(key, now) {
+  return key.startsWith(ASIDE) && !(now - parseInt(key.slice(ASIDE.length), 10) <= KEEP_DAYS * 86_400_000);
 }
 
 function localStore() {

@@ -225,6 +225,7 @@ export class Sheet {
 
   constructor(criteria) {
     this.criteria = criteria;
+    this.advances = true; // whether a score opens the next criterion
     this.left = null; // the criterion that a score has closed by itself
   }
 
@@ -265,7 +266,7 @@ export class Sheet {
   // After a score: on to the next unanswered criterion, or to `last` when there is none; any other move calls it off.
   advanceFrom(criterion, last) {
     this.holdStill();
-    if (criterion.wantsRationale || !criterion.isOnScale) return;
+    if (!this.advances || criterion.wantsRationale || !criterion.isOnScale) return;
     this.#advance = setTimeout(() => {
       const next = this.stopper ? -1 : nextOpen(this.#answered, this.criteria.indexOf(criterion));
       if (next === -1) last();
