@@ -51,7 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "token_revoke": HOLDER,
     **dict.fromkeys(("desk_duty", "api_desk_take"), HOLDER),
     **dict.fromkeys(("desk_item", "desk_submit", "desk_draft", "desk_heartbeat", "desk_skip", "desk_undo"), HOLDER),
-    "api_desk_submit": HOLDER,
+    **dict.fromkeys(("api_desk_submit", "desk_scored", "desk_revise"), HOLDER),
     "api_upload": OWNER,
     **dict.fromkeys(("transfer_file", "transfer_remove", "api_transfer", "api_transfer_content"), OWNER),
     **dict.fromkeys(("import_bundle", "api_bundles"), LEAD),

@@ -449,11 +449,47 @@ def _reopen(assignment: Assignment) -> Assignment:
     annotation = Annotation.objects.get(key=assignment.key)
     Annotation.objects.filter(pk=annotation.pk).update(superseded_at=now)
     assignment.refresh_from_db()
-    _write_draft(assignment, _answers_of(annotation), annotation.seconds or 0.0, now)
+    _write_draft(assignment, answers_of(annotation), annotation.seconds or 0.0, now)
     return assignment
 
 
-def _answers_of(annotation: Annotation) -> dict[str, Answer]:
+def scored(*, duty: Duty, annotator: Annotator) -> QuerySet[Annotation]:
+    """The annotator's own submissions in a duty, newest first, each as it is now."""
+    own = Annotation.objects.filter(assignment__duty=duty, annotator=annotator, superseded_at=None)
+    return own.select_related("item", "assignment").order_by("-submitted_at", "-pk")
+
+
+def scored_with(assignment: Assignment) -> Annotation:
+    """The submitted scores of an assignment, as they are now. Raises ``LeaseLost`` if there are none."""
+    current = Annotation.objects.filter(assignment=assignment, superseded_at=None).first()
+    if assignment.state != Assignment.State.SUBMITTED or current is None:
+        raise LeaseLost
+    return current
+
+
+def revise(
+    *, assignment: Assignment, shown: UUID, key: UUID, answers: Mapping[str, Answer], seconds: float
+) -> Annotation:
+    """Replace the scores of a submitted assignment, until its campaign closes: a new revision supersedes them.
+
+    ``shown`` is the key of the scores that the page showed; ``key`` is the new revision's own: the same key again
+    returns the stored annotation. ``seconds`` are those of all revisions together. Raises ``Refused`` as `submit` does,
+    or ``LeaseLost`` if the scores have changed since.
+    """
+    if Annotation.objects.filter(assignment=assignment, key=key).exists():
+        return _stored(key)
+    require_open(assignment.duty.campaign)
+    answered = complete(criteria_on_desk(assignment.duty), answers)
+    submitted = Assignment.objects.filter(pk=assignment.pk, key=shown, state=Assignment.State.SUBMITTED)
+    with transaction.atomic():
+        if not submitted.update(key=key, revision=F("revision") + 1):
+            raise LeaseLost
+        Annotation.objects.filter(assignment=assignment, superseded_at=None).update(superseded_at=timezone.now())
+        assignment.refresh_from_db(fields=["key", "revision"])
+        return _store(assignment, answered, seconds)
+
+
+def answers_of(annotation: Annotation) -> dict[str, Answer]:
     """The ratings of an annotation as answers, without the stopped ones."""
     ratings = annotation.ratings.exclude(status=Rating.Status.STOPPED).select_related("criterion")
     return {

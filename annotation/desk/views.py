@@ -10,24 +10,27 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from uuid_utils.compat import uuid7
 
 from accounts import languages
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from annotation.desk import leasing, presentation, service
 from annotation.desk.service import Answer
-from annotation.models import Assignment, Duty, Skip
+from annotation.models import Assignment, Campaign, Duty, Skip
 
 View = Callable[..., HttpResponse]
 OfferedItem = Literal["next", "expired", "freed"]
 pages_and_forms = require_http_methods(["GET", "HEAD", "POST"])
 NOT_APPLICABLE = "na"
+SCORED = 50  # scored items on a page
 NEEDED = ("annotator", "item", "duty__campaign__dataset", "duty__campaign__rubric_version__rubric")
 
 
@@ -206,6 +209,60 @@ def undo_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     return next_address(request, reverse("desk_item", args=[assignment.key]))
 
 
+@require_safe
+@login_required
+@never_cache
+@refusals_as_responses
+def scored_view(request: HttpRequest, *, duty: int) -> HttpResponse:
+    """The items that the user has scored in a duty, newest first, each with its address to look at or to change."""
+    own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
+    page = Paginator(service.scored(duty=own_duty, annotator=annotator), SCORED).get_page(request.GET.get("page"))
+    context = {"title": _("Your scored items"), "duty": own_duty, "page": page, "is_open": is_open(own_duty)}
+    return render(request, "annotation/scored.html", context)
+
+
+def is_open(duty: Duty) -> bool:
+    return duty.campaign.state == Campaign.State.OPEN
+
+
+@pages_and_forms
+@login_required
+@never_cache
+@refusals_as_responses
+def revise_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
+    """GET: the scoring page of a submitted item, with the user's scores. POST: replace them."""
+    if request.method == "POST":
+        return _revised(request, key)
+    assignment = service.on_desk(user=request.user, key=key, related=NEEDED)
+    leasing.require_open(assignment.duty.campaign)
+    stored = service.scored_with(assignment)
+    context = desk_context(assignment, service.answers_of(stored), stored.seconds or 0.0, revising=True)
+    return render(request, "annotation/desk.html", {"desk": context})
+
+
+def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
+    assignment = service.on_desk(user=request.user, key=key)
+    answers, seconds = read_answers(request.POST), read_seconds(request.POST)
+    try:
+        own = own_key(request.POST)
+        service.revise(assignment=assignment, shown=key, key=own, answers=answers, seconds=seconds)
+    except Refused as refused:
+        if wants_json(request) or not refused.fields:
+            raise
+        whole = service.on_desk(user=request.user, key=key, related=NEEDED)
+        shown = {"desk": desk_context(whole, answers, seconds, revising=True), "errors": refused.fields}
+        return render(request, "annotation/desk.html", shown, status=422)
+    return next_address(request, reverse("desk_scored", args=[assignment.duty_id]), opened_by="get")
+
+
+def own_key(form: QueryDict) -> UUID:
+    """The key that the page of a revision came with."""
+    try:
+        return UUID(form.get("key", ""))
+    except ValueError:
+        raise leasing.LeaseLost from None
+
+
 @require_POST
 @login_required
 def leave(request: HttpRequest) -> HttpResponse:
@@ -240,27 +297,37 @@ def read_seconds(form: QueryDict) -> float:
     return _number(form.get("seconds", "0"))
 
 
-def desk_context(assignment: Assignment, answers: Mapping[str, Answer], seconds: float) -> dict[str, Any]:
-    """The complete context of the scoring page. The ``NEEDED`` relations of the assignment must be loaded."""
+def desk_context(
+    assignment: Assignment, answers: Mapping[str, Answer], seconds: float, *, revising: bool = False
+) -> dict[str, Any]:
+    """The complete context of the scoring page. The ``NEEDED`` relations of the assignment must be loaded.
+
+    ``revising``: of a submitted item, whose page has a key of its own and neither draft, lease, skip nor undo.
+    """
     duty, campaign, item = assignment.duty, assignment.duty.campaign, assignment.item
     criteria = service.criteria_on_desk(duty)
     language = presentation.text_language(criteria, item.language)
     return {
         "campaign": {"name": campaign.name, "url": None},
         "duty": {"name": duty.name},
-        "assignment": {"key": str(assignment.key), "expires_at": assignment.leased_until, "seconds": round(seconds)},
+        "revising": revising,
+        "assignment": {"key": str(uuid7() if revising else assignment.key), "seconds": round(seconds)},
         "item": presentation.show_item(item, criteria, campaign.dataset.layout),
         "rubric": {"name": campaign.rubric_version.name(language), "version": f"v{campaign.rubric_version.number}"},
         "criteria": presentation.show_criteria(criteria, language, answers),
         "text_language": language,
         "text_direction": languages.direction(language),
         "progress": leasing.desk_progress(duty=duty, annotator=assignment.annotator),
-        "urls": urls(assignment),
-        "can_undo": undo_url(service.last_submitted(duty=duty, annotator=assignment.annotator)),
+        "urls": urls(assignment, revising),
+        "kept_as": str(assignment.key),
+        "can_undo": None if revising else undo_url(service.last_submitted(duty=duty, annotator=assignment.annotator)),
     }
 
 
-def urls(assignment: Assignment) -> dict[str, str]:
+def urls(assignment: Assignment, revising: bool) -> dict[str, str]:
+    if revising:
+        scored = reverse("desk_scored", args=[assignment.duty_id])
+        return {"submit": reverse("desk_revise", args=[assignment.key]), "leave": reverse("desk_leave"), "back": scored}
     actions = ("submit", "draft", "skip", "heartbeat")
     return {name: reverse(f"desk_{name}", args=[assignment.key]) for name in actions} | {"leave": reverse("desk_leave")}
 

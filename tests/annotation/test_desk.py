@@ -254,6 +254,41 @@ def test_only_the_last_submission_within_the_lease_can_be_taken_back(cast: Cast)
     assert maarika.post(f"{pages[1]}undo/", headers=JSON).json()["code"] == "undo_late"
 
 
+def test_own_scores_are_looked_at_and_changed_until_the_campaign_closes(cast: Cast) -> None:
+    work = scene.duty(cast)
+    maarika = cast.client("maarika")
+    for rationale in ("Esimene", "Teine"):
+        maarika.post(f"{scene.next_page(maarika, work)}submit/", {**FULL, "rationale-fluency": rationale})
+    Annotation.objects.update(submitted_at=timezone.now() - timedelta(days=30))
+    oldest = Annotation.objects.earliest("pk")
+    address = f"/desk/at/{oldest.key}/scores/"
+    assert f'href="/desk/{work.pk}/scored/"' in maarika.get("/desk/").content.decode()
+    assert maarika.get(f"/desk/{work.pk}/scored/").content.decode().count('/scores/"') == 2
+
+    shown = maarika.get(address)
+    page = shown.content.decode()
+    assert "Esimene" in page and 'value="2" data-digit="2" data-label="2" checked' in " ".join(page.split())
+    assert "skip-form" not in page and "/undo/" not in page
+    own = shown.context["desk"]["assignment"]["key"]
+    assert maarika.post(address, {**FULL, "key": own, "score-fluency": "9"}, headers=JSON).status_code == 422
+    changed = {**FULL, "key": own, "score-fluency": "3"}
+    for _sent in range(2):  # the second time its answer was lost on the way
+        answer = maarika.post(address, changed, headers=JSON)
+        assert (answer.status_code, answer.json()["next"]) == (200, f"/desk/{work.pk}/scored/")
+    stale = maarika.post(address, {**changed, "key": str(uuid4())}, headers=JSON)
+    assert stale.json()["code"] == "lease_lost", "another tab still shows the scores from before"
+    mine = oldest.assignment.annotations.order_by("revision")
+    assert [(each.revision, each.superseded_at is None) for each in mine] == [(1, False), (2, True)]
+    assert mine.last().ratings.get(criterion__key="fluency").score == 3
+    assert scene.taken(cast, work).item_id not in Annotation.objects.values_list("item", flat=True)
+
+    assert cast.client("layla").get(address).status_code == 404
+    assert cast.client("layla").get(f"/desk/{work.pk}/scored/").status_code == 404
+    campaigns.move(campaign=work.campaign, to=Campaign.State.PAUSED)
+    late = maarika.post(f"/desk/at/{mine.last().key}/scores/", {**changed, "key": str(uuid4())}, headers=JSON)
+    assert late.json()["code"] == "campaign_paused"
+
+
 def test_a_critical_mark_closes_the_rest_as_stopped(cast: Cast) -> None:
     harm = make.criterion("harm", (0, 1), group="critical", direction="lower_is_better")
     work = scene.duty(cast, criteria=[harm, make.criterion("fluency")])

@@ -178,7 +178,7 @@ function start() {
     form.elements.seconds.value = clock.seconds;
     return [...new FormData(form)];
   };
-  const unsent = new Unsent(form.elements.key.value);
+  const unsent = new Unsent(form.dataset.keptAs);
   const lost = lostDialog(words, status);
   const showSaved = (state, body) => (state === "lost" ? lost(body) : status.saved(state));
   const draft = new Draft({ url: form.dataset.draft, fields, unsent, show: showSaved });
@@ -193,7 +193,7 @@ function start() {
   refresh(desk);
   sheet.openFirstUnanswered();
   listen(desk);
-  keepLease({ url: form.dataset.heartbeat, fields: () => csrfOf(fields()), lost });
+  if (form.dataset.heartbeat) keepLease({ url: form.dataset.heartbeat, fields: () => csrfOf(fields()), lost });
   if (restored) draft.change();
   // Back from the next item: what this page remembers of the last one is over.
   window.addEventListener("pageshow", (event) => event.persisted && location.reload());
@@ -338,9 +338,10 @@ function outcomes({ words, status, sheet, draft, unsent, lost }) {
       status.saved("offline");
       status.alert(words.waiting);
     },
-    accepted({ next }) {
+    accepted({ next, opened_by }) {
       unsent.forget();
-      postTo(next);
+      if (opened_by === "get") location.assign(next);
+      else postTo(next);
     },
     invalid({ detail, fields = {} }) {
       again(Object.keys(fields).length ? "" : detail);

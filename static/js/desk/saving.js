@@ -180,6 +180,7 @@ export class Draft {
   #closed = false;
   #changes = 0;
 
+  // Without a url (of scores that were submitted before) only this device keeps it.
   // fields() reads the form; show(state, body) says saving | saved | offline | signed-out | unsaved | lost to the annotator.
   constructor({ url, fields, unsent, show }) {
     this.#url = url;
@@ -195,6 +196,7 @@ export class Draft {
     this.#changes += 1;
     this.#tries = 0;
     this.#unsent.write(this.#fields());
+    if (!this.#url) return;
     this.#show("saving");
     this.#in(PAUSE_MS);
   }
