@@ -13,6 +13,7 @@ from tests import make
 from tests.annotation import scene
 from tests.browser.conftest import VisitAs
 from tests.cast import Cast
+from tests.workers import wait_for_workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,23 +33,27 @@ def first_item(visit_as: VisitAs, cast: Cast, *, long: bool = False) -> Page:
 
 def test_a_long_dialogue_is_read_by_the_keys_wherever_the_focus_is(visit_as: VisitAs, cast: Cast) -> None:
     page = first_item(visit_as, cast, long=True)
-    place = "document.querySelector('#dialogue .pane-scroll').scrollTop"
+    dialogue = page.locator("#dialogue .pane-scroll")
+
+    def place() -> float:
+        return float(dialogue.evaluate("node => node.scrollTop"))
+
     page.keyboard.press("PageDown")
-    page.wait_for_function(f"{place} > 200")
+    wait_for_workers(lambda: place() > 200, seconds=20)
     page.keyboard.press("PageUp")
-    page.wait_for_function(f"{place} === 0")
+    wait_for_workers(lambda: place() == 0, seconds=20)
     page.locator("body").press("Space")
-    page.wait_for_function(f"{place} > 200")
+    wait_for_workers(lambda: place() > 200, seconds=20)
     page.keyboard.press("3")  # the next criterion has the focus now: End and Home are no keys of its own
     expect(page.locator("#criterion-coherence")).to_have_attribute("open", "")
     page.keyboard.press("End")
-    page.wait_for_function(f"{place} > 2000")
+    wait_for_workers(lambda: place() > 2000, seconds=20)
     expect(page.locator(".turn").last).to_be_in_viewport()
     page.keyboard.press("Home")
-    page.wait_for_function(f"{place} === 0")
-    page.locator("#dialogue .pane-scroll").focus()
+    wait_for_workers(lambda: place() == 0, seconds=20)
+    dialogue.focus()
     page.keyboard.press("ArrowDown")
-    page.wait_for_function(f"{place} > 0")
+    wait_for_workers(lambda: place() > 0, seconds=20)
     expect(page.locator("#criterion-coherence")).to_have_attribute("open", "")
 
 
@@ -63,11 +68,11 @@ def test_a_phone_keeps_the_place_in_the_dialogue(visit_as: VisitAs, cast: Cast) 
     page.locator("[data-shows=rubric]").first.click()
     expect(turn, "the rubric lies over the dialogue").to_be_in_viewport()
     rubric = page.locator("#rubric .pane-scroll")
-    page.locator("#criterion-coherence summary").click()
-    page.wait_for_function("document.querySelector('#rubric .pane-scroll').scrollTop > 0")
+    page.get_by_label("Open the next criterion after a score").scroll_into_view_if_needed()
     down = rubric.evaluate("node => node.scrollTop")
+    assert down > 0
     page.locator("[data-shows=dialogue]").first.click()
-    page.wait_for_function(f"window.scrollY === {place}")
+    assert page.evaluate("window.scrollY") == place
     page.locator("[data-shows=rubric]").first.click()
     assert rubric.evaluate("node => node.scrollTop") == down
 

@@ -4,6 +4,7 @@ import { Draft, Submission, Unsent, freshToken, keepLease, sweep } from "./savin
 
 // From a key press to a command's name, pure; the desk decides what the command does.
 
+const STAYS = "panelbench.stays"; // in the local storage of who wants no next criterion opened
 const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyU: "undo" };
 const PAGES = { PageDown: 0.9, PageUp: -0.9, Home: -Infinity, End: Infinity }; // of the height that is visible
 const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
@@ -204,8 +205,6 @@ function readSheet(words) {
 }
 
 // The annotator's choice, on this device, whether a score opens the next criterion.
-const STAYS = "panelbench.stays";
-
 function switchAdvance(sheet) {
   const box = form.querySelector("[data-advances]");
   const choose = () => { sheet.advances = box.checked; };
