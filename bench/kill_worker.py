@@ -80,7 +80,7 @@ def kill_one(those: Workers, _provider: RunningProvider) -> None:
     those.kill(those.running[0])
 
 
-def kill_all(those: Workers, _provider: RunningProvider) -> None:
+def kill_both(those: Workers, _provider: RunningProvider) -> None:
     """All of them, started again after the supervisor's delay."""
     count = len(those.running)
     for each in list(those.running):
@@ -104,7 +104,7 @@ def _processor_time(pid: int) -> int:
 
 DEATHS: dict[str, tuple[int, Callable[[Workers, RunningProvider], None]]] = {
     "one of two workers": (2, kill_one),
-    "both workers, restarted": (2, kill_all),
+    "both workers, restarted": (2, kill_both),
     "one process of one worker": (1, kill_child),
 }
 

@@ -569,7 +569,7 @@ def hold_lease(lease: UUID) -> AbstractContextManager[None]:
 
 def release_dead() -> int:
     """Give back the leases of work sessions of this machine that died, at once; returns how many there were."""
-    return holders_here.release_dead(settings.DATA_DIR / HOLDERS, lambda lease: release_calls(lease=lease))
+    return holders_here.with_dead_leases(settings.DATA_DIR / HOLDERS, lambda lease: release_calls(lease=lease))
 
 
 def sweep_leases(*, now: datetime | None = None) -> list[int]:

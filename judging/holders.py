@@ -57,7 +57,7 @@ def _leases(folder: Path) -> Iterator[tuple[Path, UUID]]:
             yield path, UUID(path.name)
 
 
-def release_dead(folder: Path, release: Callable[[UUID], object]) -> int:
+def with_dead_leases(folder: Path, release: Callable[[UUID], object]) -> int:
     """Call ``release`` with each lease in ``folder`` whose session has ended; returns how many there were.
 
     The file is removed after that, so that a release that fails is tried again by the next look.

@@ -467,7 +467,7 @@ def scored_with(assignment: Assignment) -> Annotation:
     return current
 
 
-def revise(
+def revise_scores(
     *, assignment: Assignment, shown: UUID, key: UUID, answers: Mapping[str, Answer], seconds: float
 ) -> Annotation:
     """Replace the scores of a submitted assignment, until its campaign closes: a new revision supersedes them.

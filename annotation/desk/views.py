@@ -245,7 +245,7 @@ def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
     try:
         own = own_key(request.POST)
-        service.revise(assignment=assignment, shown=key, key=own, answers=answers, seconds=seconds)
+        service.revise_scores(assignment=assignment, shown=key, key=own, answers=answers, seconds=seconds)
     except Refused as refused:
         if wants_json(request) or not refused.fields:
             raise
