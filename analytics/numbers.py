@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -39,6 +38,7 @@ from analytics.figures import (
 )
 from analytics.models import Chart, Snapshot
 from analytics.questions import NEEDS_ORDER
+from analytics.score_views import COEFFICIENT_NAMES, Line
 from annotation.models import Campaign, Criterion
 
 RULE_NAMES = {
@@ -59,25 +59,6 @@ def chosen_option(given: str | None, choices: Sequence[str]) -> str:
     return given if given and given in choices else next(iter(choices), "")
 
 
-COEFFICIENT_NAMES = {
-    "krippendorff_alpha": (gettext_lazy("Krippendorff’s α"), "α"),
-    "fleiss_kappa": (gettext_lazy("Fleiss’ κ"), "κ"),
-    "gwet_ac": (gettext_lazy("Gwet’s AC"), "AC"),
-    "percent_agreement": (gettext_lazy("Percent agreement"), "%"),
-}
-STATISTIC_NAMES = {
-    **{key: name for key, (name, _symbol) in COEFFICIENT_NAMES.items()},
-    "applicability_agreement": gettext_lazy("Percent agreement"),
-    "applicability_ac": gettext_lazy("Gwet’s AC1"),
-    "mae": gettext_lazy("MAE"),
-    "bias": gettext_lazy("Bias"),
-    "cohen_kappa": gettext_lazy("Weighted κ"),
-    "spearman": gettext_lazy("Spearman ρ"),
-    "classical_mean": gettext_lazy("Panel mean"),
-    "judge_mean": gettext_lazy("Judge mean"),
-    "repeat_sd": gettext_lazy("Standard deviation"),
-    "flip_rate": gettext_lazy("Items that change"),
-}
 APPLICABILITY = ("applicability_agreement", "applicability_ac")
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
 TOGETHER, EACH = "all", "each"
@@ -99,34 +80,6 @@ REASONS = {
     "error": gettext_lazy("errors"),
     "without_reference": gettext_lazy("on items with a tied panel mode"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row of a table: what it is about, and its figures in the order of the columns."""
-
-    criterion: str
-    language: str
-    key: str
-    figures: tuple[Figure | None, ...]
-    is_all: bool = False
-    criterion_key: str = ""
-    ranks: tuple[str, ...] = ()
-
-    @property
-    def ranked(self) -> list[tuple[Figure | None, str]]:
-        """Each figure with its rank."""
-        return list(zip(self.figures, self.ranks, strict=True))
-
-    @property
-    def basis(self) -> str:
-        """What the row's figures rest on, when they rest on the same."""
-        return next((figure.basis for figure in self.figures if figure), "")
-
-    @property
-    def made(self) -> list[tuple[str, Figure]]:
-        """Each figure under its name, to say how it was computed and from what."""
-        return [(str(STATISTIC_NAMES[figure.statistic]), figure) for figure in self.figures if figure]
 
 
 class NumbersPage:

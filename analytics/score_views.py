@@ -12,15 +12,62 @@ from django.utils.translation import gettext_lazy, ngettext
 from analytics.figures import SHARE_LEFT_OUT, Figure, Names, listed
 
 if TYPE_CHECKING:
-    from analytics.numbers import Line, NumbersPage
+    from analytics.numbers import NumbersPage
 
 CLASS_NAMES = {
     "full": gettext_lazy("all agree"),
     "partial": gettext_lazy("some agree"),
     "none": gettext_lazy("no two agree"),
 }
+COEFFICIENT_NAMES = {
+    "krippendorff_alpha": (gettext_lazy("Krippendorff’s α"), "α"),
+    "fleiss_kappa": (gettext_lazy("Fleiss’ κ"), "κ"),
+    "gwet_ac": (gettext_lazy("Gwet’s AC"), "AC"),
+    "percent_agreement": (gettext_lazy("Percent agreement"), "%"),
+}
+STATISTIC_NAMES = {
+    **{key: name for key, (name, _symbol) in COEFFICIENT_NAMES.items()},
+    "applicability_agreement": gettext_lazy("Percent agreement"),
+    "applicability_ac": gettext_lazy("Gwet’s AC1"),
+    "mae": gettext_lazy("MAE"),
+    "bias": gettext_lazy("Bias"),
+    "cohen_kappa": gettext_lazy("Weighted κ"),
+    "spearman": gettext_lazy("Spearman ρ"),
+    "classical_mean": gettext_lazy("Panel mean"),
+    "judge_mean": gettext_lazy("Judge mean"),
+    "repeat_sd": gettext_lazy("Standard deviation"),
+    "flip_rate": gettext_lazy("Items that change"),
+}
 Shares = list[tuple[str, list[Figure]]]
 """By rater, the share of each point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of a table: what it is about, and its figures in the order of the columns."""
+
+    criterion: str
+    language: str
+    key: str
+    figures: tuple[Figure | None, ...]
+    is_all: bool = False
+    criterion_key: str = ""
+    ranks: tuple[str, ...] = ()
+
+    @property
+    def ranked(self) -> list[tuple[Figure | None, str]]:
+        """Each figure with its rank."""
+        return list(zip(self.figures, self.ranks, strict=True))
+
+    @property
+    def basis(self) -> str:
+        """What the row's figures rest on, when they rest on the same."""
+        return next((figure.basis for figure in self.figures if figure), "")
+
+    @property
+    def made(self) -> list[tuple[str, Figure]]:
+        """Each figure under its name, to say how it was computed and from what."""
+        return [(str(STATISTIC_NAMES[figure.statistic]), figure) for figure in self.figures if figure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +217,6 @@ def generator_lines(page: NumbersPage) -> list[Line]:
 
     Rankings are per language (METHODS 4): means over several languages have no rank.
     """
-    from analytics.numbers import Line
-
     lines = []
     for criterion in page.ordered:
         means = [page.figures.parts("classical_mean", criterion)] if page.has_panel else []

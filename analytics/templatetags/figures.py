@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from analytics.figures import Figure, HeatCell
-from analytics.numbers import Line
+from analytics.score_views import Line
 
 register = template.Library()
 
