@@ -8,7 +8,7 @@ from celery import shared_task
 from django.db import OperationalError
 
 from accounts import jobs
-from analytics import computing, decisions, snapshots, transfers
+from analytics import computing, decisions, page_cache, snapshots, transfers
 from analytics.questions import Settings
 from annotation.models import Campaign
 
@@ -40,7 +40,8 @@ def refresh_stale() -> None:
 
 
 def ask_to_compute(*, campaign: Campaign, settings: Settings | None = None) -> None:
-    """Have these numbers computed: once, however many pages and beats ask for it."""
+    """Have these numbers computed: once, however many pages and beats ask for it. The page that asks is not kept."""
+    page_cache.do_not_keep()
     try:
         computation = computing.begin_computation(campaign=campaign, settings=settings or Settings())
     except OperationalError:  # SQLite has one writer, and a page does not wait for numbers

@@ -71,6 +71,7 @@ def _start(config: pytest.Config) -> None:
         "EMAIL_URL": "memorymail://",
         "DEBUG": "off",
         "LOG_LEVEL": "WARNING",
+        "PAGE_CACHE_MB": "0",  # tests change rows behind a page's back; tests/analytics/test_page_cache.py sets it
         "API_RATE_USER": "100000/min",  # schemathesis asks more in a minute than people do
         "API_RATE_ANONYMOUS": "100000/min",  # and so do strangers who try every address
     }

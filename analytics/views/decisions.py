@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts import access, languages
 from accounts.models import Project, Role, User
 from accounts.refusals import Refused
-from analytics import computing, decisions, tasks, thresholds
+from analytics import computing, decisions, page_cache, tasks, thresholds
 from analytics.decisions import CampaignDecisions, DecisionChange
 from analytics.models import GateThresholds
 from analytics.reasons import CellDecision, Condition, Remedy
@@ -148,6 +148,7 @@ class DecisionsPage:
 
 @require_safe
 @login_required
+@page_cache.cached_page
 def judge_decisions(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Where to use judges. The page asks for itself while decisions are computed."""
     found = shown_campaign(request.user, project, campaign)

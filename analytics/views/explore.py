@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 
 from accounts import languages
 from accounts.refusals import Refused
-from analytics import answers, computing, questions, tasks
+from analytics import answers, computing, page_cache, questions, tasks
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
 from analytics.items import ATTRIBUTE, REFERENCES
 from analytics.models import Snapshot
@@ -406,6 +406,7 @@ def column_name(column: str) -> str:
 # --- views -----------------------------------------------------------------------------------------------------------
 @require_safe
 @login_required
+@page_cache.cached_page
 def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """The form and the answer. While a worker computes, the page asks for itself."""
     current = shown_campaign(request.user, project, campaign)

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from accounts import access, languages
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import items, ratings
+from analytics import items, page_cache, ratings
 from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemOptions, ItemScores
 from analytics.views.exports import download
 from annotation.desk import presentation
@@ -260,6 +260,7 @@ def shown_campaign(user: User, project: str, campaign: int) -> Campaign:
 
 @require_safe
 @login_required
+@page_cache.cached_page
 def items_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """The items of a campaign with their scores on one criterion, filtered, in the order chosen."""
     current = shown_campaign(request.user, project, campaign)

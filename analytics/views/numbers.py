@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import computing, decisions, figures, items, ratings, snapshots, tasks
+from analytics import computing, decisions, figures, items, page_cache, ratings, snapshots, tasks
 from analytics.figures import Figures, listed, spread
 from analytics.models import Snapshot
 from analytics.numbers import RULE_NAMES, TIES_LEFT_OUT, NumbersPage, chosen_option
@@ -125,6 +125,7 @@ def numbers_page(request: HttpRequest, project: str) -> HttpResponse:
 
 @require_safe
 @login_required
+@page_cache.cached_page
 def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """The page. It asks for itself every few seconds, with the state it has `seen`."""
     found = _campaign(request.user, project, campaign)

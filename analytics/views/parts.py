@@ -18,7 +18,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answers, computing, questions, tasks
+from analytics import answers, computing, page_cache, questions, tasks
 from analytics.agreement import AgreementPart
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import AgreementSection
@@ -63,7 +63,7 @@ class PartsPage:
     def first(self) -> str:
         return next(iter(self.parts))
 
-    @method_decorator([require_safe, login_required])
+    @method_decorator([require_safe, login_required, page_cache.cached_page])
     def whole(self, request: HttpRequest, project: str, campaign: int) -> HttpResponse:
         """The form and the first section; the others ask for themselves when they come into view."""
         current = shown_campaign(request.user, project, campaign)
@@ -86,7 +86,7 @@ class PartsPage:
         context |= {"form": QuestionForm(question, choices), "question": question, "sections": sections}
         return render(request, "analytics/agreement.html", {**context, **offered, **first})
 
-    @method_decorator([require_safe, login_required])
+    @method_decorator([require_safe, login_required, page_cache.cached_page])
     def one(self, request: HttpRequest, project: str, campaign: int, part: str) -> HttpResponse:
         """One section: by itself for the page that asks for it, as a page of its own for a person."""
         if part not in self.parts:

@@ -8,11 +8,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accounts import access
-from analytics import overview
+from analytics import overview, page_cache
 
 
 @require_safe
 @login_required
+@page_cache.cached_page
 def project_page(request: HttpRequest, project: str) -> HttpResponse:
     """What there is, how far each campaign and judge run is, and what to do next."""
     current_project = access.require(user=request.user, slug=project)

@@ -30,8 +30,15 @@ class ClientAddressMiddleware:
             return self.get_response(request)
 
 
+CHANGED, CHANGED_SECONDS = "changed", 5
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
 class PrivateAnswersMiddleware:
-    """Forbids browsers and proxies to store responses to a signed-in user, unless the view sets its own header."""
+    """Forbids browsers and proxies to store responses to a signed-in user, unless the view sets its own header.
+
+    A browser that changed something says so in a cookie for some seconds, so that no kept page hides the change.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -40,6 +47,15 @@ class PrivateAnswersMiddleware:
         response = self.get_response(request)
         if "HTTP_AUTHORIZATION" in request.META or request.user.is_authenticated:
             response.headers.setdefault("Cache-Control", "private, no-store")
+        if request.method not in SAFE_METHODS and "HTTP_AUTHORIZATION" not in request.META:
+            response.set_cookie(
+                CHANGED,
+                "1",
+                max_age=CHANGED_SECONDS,
+                secure=settings.SESSION_COOKIE_SECURE,
+                httponly=True,
+                samesite="Lax",
+            )
         return response
 
 
@@ -87,7 +103,6 @@ WORK_ARCHIVED = {
     *("project_rules", "project_remove", "member_role", "member_remove", "invitation_revoke", "share_revoke"),
     *("webhook_turn", "webhook_remove", "transfers", "transfer_remove"),
 }
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class ProjectRulesMiddleware:

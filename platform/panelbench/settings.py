@@ -134,6 +134,9 @@ else:
         },
     }
 
+# Memory of each web process for rendered pages of figures (analytics/page_cache.py); 0 keeps none.
+PAGE_CACHE_MB = env.number("PAGE_CACHE_MB", default=32, least=0, most=65_536)
+
 # --- files ----------------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATICFILES_DIRS = [RESOURCE_DIR / "static"]

@@ -1,0 +1,222 @@
+"""Kept pages: what they save, whom they are for, and that they never hide a change."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.test import Client
+
+from accounts.middleware import CHANGED
+from accounts.models import Membership, Role
+from analytics import page_cache, project_state, snapshots, thresholds
+from analytics.models import Computation
+from annotation.models import Campaign
+from tests import make
+from tests.analytics import scene
+from tests.cast import Cast, person
+
+TOKEN = re.compile(rb'name="csrfmiddlewaretoken" value="(\w{64})"')
+PAGES = (
+    "",
+    "numbers/{0}/",
+    "numbers/{0}/items/",
+    "numbers/{0}/judges/",
+    "numbers/{0}/explore/",
+    "numbers/{0}/agreement/",
+)
+
+
+@pytest.fixture(autouse=True)
+def _kept(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pages are kept, and the state of a project is read for each request."""
+    settings.PAGE_CACHE_MB = 8
+    monkeypatch.setattr(page_cache, "STATE_SECONDS", 0.0)
+    yield
+    page_cache.PAGES.clear()
+    page_cache.STATES.clear()
+
+
+@pytest.fixture
+def campaign(cast: Cast) -> Campaign:
+    """A campaign whose pages have nothing left to compute."""
+    made = scene.rated_campaign(cast)
+    scene.with_verdicts(made)
+    for page in PAGES:
+        cast.client("aino").get(address(page, made))
+    for computation in Computation.objects.select_related("campaign"):
+        from analytics import computing
+
+        computing.carry_out_computation(computation_pk=computation.pk)
+    page_cache.PAGES.clear()
+    return made
+
+
+def address(page: str, campaign: Campaign) -> str:
+    return f"/p/kassa/{page.format(campaign.pk)}"
+
+
+def content(client: Client, path: str) -> bytes:
+    answer = client.get(path)
+    assert answer.status_code == 200, path
+    return TOKEN.sub(b"TOKEN", answer.content)
+
+
+@pytest.mark.django_db
+class TestKeeping:
+    @pytest.mark.parametrize("page", PAGES)
+    def test_a_page_is_rendered_once(
+        self, cast: Cast, campaign: Campaign, page: str, django_assert_max_num_queries: Any
+    ) -> None:
+        client = cast.client("aino")
+        first = content(client, address(page, campaign))
+        with django_assert_max_num_queries(5):  # session, person, membership, state, heartbeats
+            assert content(client, address(page, campaign)) == first
+        page_cache.PAGES.clear()
+        assert content(client, address(page, campaign)) == first
+
+    def test_it_is_compressed_once_and_its_token_is_new_in_each_answer(self, cast: Cast, campaign: Campaign) -> None:
+        client, path = cast.client("aino"), address("numbers/{0}/", campaign)
+        plain = content(client, path)
+        packed = [client.get(path, headers={"Accept-Encoding": "br, gzip"}) for _time in range(2)]
+        assert all(answer["Content-Encoding"] == "gzip" and "Accept-Encoding" in answer["Vary"] for answer in packed)
+        bodies = [gzip.decompress(answer.content) for answer in packed]
+        assert [TOKEN.sub(b"TOKEN", body) for body in bodies] == [plain, plain]
+        assert len(packed[0].content) == len(packed[1].content) < len(plain) / 3
+        first, second = (set(TOKEN.findall(body)) for body in bodies)
+        assert len(first) == len(second) == 1
+        assert first != second
+        assert "Content-Encoding" not in client.get(path, headers={"Accept-Encoding": "gzip;q=0"})
+
+    def test_a_token_of_a_kept_page_is_taken(self, cast: Cast, campaign: Campaign) -> None:
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(cast.aino)
+        for _time in range(2):
+            token = TOKEN.findall(client.get(address("", campaign)).content)[0].decode()
+        sent = {"language": "et", "next": "/", "csrfmiddlewaretoken": token}
+        assert client.post("/language/", sent).status_code == 302
+        assert client.post("/language/", {**sent, "csrfmiddlewaretoken": page_cache.CSRF_TOKEN}).status_code == 403
+
+    def test_a_page_that_asks_for_figures_is_not_kept(self, cast: Cast, campaign: Campaign) -> None:
+        client, path = cast.client("aino"), address("numbers/{0}/", campaign)
+        make.rated(campaign, {"fluency": {"newcomer": [0, 1, 2, 3]}})
+        content(client, path)
+        assert len(page_cache.PAGES) == 0
+        assert Computation.objects.count() == 1
+
+    def test_what_is_kept_is_bounded(self, settings: Any, cast: Cast, campaign: Campaign) -> None:
+        settings.PAGE_CACHE_MB = 1
+        client = cast.client("aino")
+        for number in range(40):
+            content(client, f"{address('numbers/{0}/explore/', campaign)}?seen={number}")
+            assert page_cache.PAGES.size <= 2**20
+        assert 0 < len(page_cache.PAGES) < 40
+
+
+@pytest.mark.django_db
+class TestReaders:
+    @pytest.mark.parametrize("page", PAGES)
+    def test_nobody_is_given_the_page_of_another(self, cast: Cast, campaign: Campaign, page: str) -> None:
+        path = address(page, campaign)
+        leads = content(cast.client("aino"), path)
+        assert b"Aino" in leads
+        researchers = content(cast.client("boris"), path)
+        assert b"Aino" not in researchers
+        assert b"Boris" in researchers
+        page_cache.PAGES.clear()
+        assert content(cast.client("boris"), path) == researchers
+        for who, status in (("maarika", 403), ("layla", 403), ("zoltan", 404)):
+            answer = cast.client(who).get(path)
+            assert answer.status_code == status, who
+            assert b"Aino" not in answer.content
+        assert Client().get(path).status_code == 302
+
+    @pytest.mark.parametrize("page", PAGES)
+    def test_who_leaves_or_gets_another_role_gets_another_answer_at_once(
+        self, cast: Cast, campaign: Campaign, page: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(page_cache, "STATE_SECONDS", 60.0)
+        client, path = cast.client("boris"), address(page, campaign)
+        content(client, path)
+        held = Membership.objects.filter(project=cast.kassa, user=cast.boris)
+        held.update(role=Role.LEAD)
+        assert b"/p/kassa/people/" in content(client, path)
+        held.update(role=Role.ANNOTATOR)
+        assert client.get(path).status_code == 403
+        held.delete()
+        assert client.get(path).status_code == 404
+
+    def test_a_project_that_starts_to_require_a_second_factor_shows_nothing(
+        self, cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(page_cache, "STATE_SECONDS", 60.0)
+        client, path = cast.client("boris"), address("numbers/{0}/", campaign)
+        content(client, path)
+        type(cast.kassa).objects.filter(pk=cast.kassa.pk).update(requires_second_factor=True)
+        assert client.get(path).status_code == 302
+
+
+@pytest.mark.django_db
+class TestChanges:
+    def test_a_person_sees_their_own_change_at_once(
+        self, cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(page_cache, "STATE_SECONDS", 60.0)
+        aino, boris, path = cast.client("aino"), cast.client("boris"), address("", campaign)
+        before = content(boris, path)
+        content(aino, path)
+        aino.post("/p/kassa/settings/project/name/", {"name": "Renamed", "description": ""})
+        assert aino.cookies[CHANGED].value == "1"
+        aino.get("/me/")  # shows the message
+        assert b"Renamed" in content(aino, path)
+        assert CHANGED not in boris.cookies
+        assert content(boris, path) != before  # the state that aino's request read is known to all
+
+    def test_a_change_by_others_is_seen_when_the_state_is_read_again(self, cast: Cast, campaign: Campaign) -> None:
+        client = cast.client("boris")
+        numbers, overview = (content(client, address(page, campaign)) for page in ("numbers/{0}/", ""))
+        make.rated(campaign, {"fluency": {"newcomer": [0, 1, 2, 3]}})
+        assert content(client, address("numbers/{0}/", campaign)) != numbers
+        assert content(client, address("", campaign)) != overview
+
+    def test_figures_are_those_of_the_snapshot_and_the_question(self, cast: Cast, campaign: Campaign) -> None:
+        """The figures of the numbers page are kept apart from the page, by snapshot, language and address."""
+        client, path = cast.client("boris"), address("numbers/{0}/", campaign)
+        alpha, kappa = (
+            content(client, f"{path}?coefficient={name}") for name in ("krippendorff_alpha", "fleiss_kappa")
+        )
+        assert alpha != kappa
+        make.rated(campaign, {"fluency": {"newcomer": [2, 0, 1, 0]}})
+        snapshots.snapshot(campaign=campaign)
+        later = content(client, f"{path}?coefficient=krippendorff_alpha")
+        values = [re.findall(rb'data-bin="\d"[^>]*title="([^"]+)"', page) for page in (alpha, later)]
+        assert values[0] != values[1]
+
+    def test_state_follows_thresholds_members_and_names(self, cast: Cast, campaign: Campaign) -> None:
+        states = [project_state.project_state(cast.kassa)]
+        thresholds.declare_thresholds(project=cast.kassa, actor=cast.aino, preset="experts")
+        states.append(project_state.project_state(cast.kassa))
+        Membership.objects.create(project=cast.kassa, user=person("Piia"), role=Role.LEAD)
+        states.append(project_state.project_state(cast.kassa))
+        Campaign.objects.filter(pk=campaign.pk).update(name="Another name")
+        states.append(project_state.project_state(cast.kassa))
+        assert len(set(states)) == len(states)
+        assert project_state.project_state(cast.kassa) == states[-1]
+
+
+def test_every_table_of_a_project_enters_its_state_or_says_why_not() -> None:
+    named = [*project_state.WHOLE, *project_state.COUNTED, *project_state.LEFT_OUT]
+    assert len(named) == len(set(named))
+    of_projects = set()
+    for app in project_state.APPS:
+        for model in apps.get_app_config(app).get_models():
+            try:
+                project_state.path_to_project(model)
+            except LookupError:
+                continue
+            of_projects.add(model._meta.label)
+    assert of_projects == set(named)
