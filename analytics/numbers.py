@@ -71,6 +71,8 @@ GROUP_NAMES = {
     "task": gettext_lazy("Task"),
     "subjective": gettext_lazy("Subjective"),
 }
+FOLDS = ("agreement", "distributions", "generators")
+"""Tables that a long page shows folded, and holds only where its address opens them (`open`)."""
 T = TypeVar("T")
 REASONS = {
     "out_of_range": gettext_lazy("off the scale"),
@@ -96,6 +98,11 @@ class NumbersPage:
         self.judge = chosen_option(query.get("judge"), [judge["name"] for judge in self.judges])
         self.criterion = chosen_option(query.get("criterion"), self.ordered or list(self.criteria))
         self.part = chosen_option(query.get("part"), [key for key, _name in self.parts])
+        self.opened = {fold: not self.is_long or fold in query.getlist("open") for fold in FOLDS}
+        asked = {name: texts for name, texts in query.lists() if name not in ("open", "seen")}
+        self._to_rows = (
+            "" if self.opened["agreement"] else f"?{urlencode({**asked, 'open': ['agreement']}, doseq=True)}"
+        )
 
     @cached_property
     def criteria(self) -> dict[str, str]:
@@ -249,9 +256,12 @@ class NumbersPage:
 
     @property
     def heat_rows(self) -> list[tuple[str, list[tuple[HeatCell, str, str]]]]:
-        """Each row's name and its cells, with what a reader is told of the cell and the key of its table row."""
+        """Each row's name and its cells, with what a reader is told of the cell and the address of its table row."""
         rows = [
-            (self.criteria[criterion], [(cell, self._told(cell), _key(criterion, cell.language)) for cell in cells])
+            (
+                self.criteria[criterion],
+                [(cell, self._told(cell), f"{self._to_rows}#{_key(criterion, cell.language)}") for cell in cells],
+            )
             for criterion, cells in self.heat.rows
         ]
         if not self.is_turned:

@@ -44,7 +44,7 @@ def shaded_share(figure: Figure) -> SafeString:
 
 
 @register.simple_tag
-def heat_cell(cell: HeatCell, sentence: str, key: str) -> SafeString:
+def heat_cell(cell: HeatCell, sentence: str, address: str) -> SafeString:
     """A cell of the heatmap: it leads to its row in the table, or to why it is blank."""
     whole, told = "" if cell.language else "whole", escape(sentence)
     if cell.figure is None or cell.bin is None:
@@ -54,7 +54,7 @@ def heat_cell(cell: HeatCell, sentence: str, key: str) -> SafeString:
     small = f"<small>{escape(cell.figure.span or _('no interval'))}</small>"
     if cell.figure.is_approximate:
         small += f"<small>{escape(_('approximate'))}</small>"
-    link = f'<a href="#{escape(key)}" data-told="{told}" title="{told}">{cell.figure.number}{small}</a>'
+    link = f'<a href="{escape(address)}" data-told="{told}" title="{told}">{cell.figure.number}{small}</a>'
     value = f"{cell.figure.value:.4f}"
     return _markup(f'<td data-bin="{cell.bin}" data-value="{value}" class="{classes}">{link}</td>')
 

@@ -101,13 +101,19 @@ def test_a_campaign_of_a_panel_alone(cast: Cast) -> None:
     assert "no judge yet · Declare a judge" in text and "Mean score by generator" in text and "corrected by" not in text
 
 
-def test_many_criteria_are_in_groups_with_a_search(cast: Cast) -> None:
+def many_criteria(cast: Cast) -> Campaign:
+    """Fourteen criteria in two groups, rated by two people and a judge."""
     groups = ["general"] * 8 + ["task"] * 6
     criteria = [make.criterion(f"c{n}", group=group) for n, group in enumerate(groups)]
     made = opened(cast, *criteria)
     given = [float(n % 4) for n in range(12)]
     make.rated(made, {f"c{n}": {"mari": given, "jaan": given[::-1]} for n in range(14)})
     scene.with_verdicts(made, {f"c{n}": given for n in range(14)})
+    return made
+
+
+def test_many_criteria_are_in_groups_with_a_search(cast: Cast) -> None:
+    made = many_criteria(cast)
     client = cast.client("boris")
     for address, tables in (("", ("heatmap", "calibration")), ("agreement/", ("grid-matrix-1",))):
         page_of(client, made, address)
@@ -119,6 +125,35 @@ def test_many_criteria_are_in_groups_with_a_search(cast: Cast) -> None:
             assert heads == [("General", "8"), ("Task", "6")] and part.count("<tbody>") == 2 and "data-sorts" in part
     few = page_of(client, scene.rated_campaign(cast, name="Few"))
     assert "Find a row" not in few
+
+
+def test_a_long_page_holds_the_rows_of_a_fold_where_its_address_opens_it(cast: Cast) -> None:
+    made = many_criteria(cast)
+    client, path = cast.client("boris"), f"/p/kassa/numbers/{made.pk}/"
+    page_of(client, made)
+    closed = client.get(f"{path}?coefficient=gwet_ac&seen=1").content.decode()
+    heat_link = html.unescape(re.findall(r'<td data-bin="\d" [^>]*><a href="([^"]+)"', closed)[0])
+    asked = {html.unescape(link) for link in re.findall(r'hx-get="([^"]+open=[^"]+)"', closed)}
+    query = "coefficient=gwet_ac&open="
+    assert asked == {f"{path}?{query}{fold}" for fold in ("agreement", "distributions", "generators")}
+    assert {f"?{query}{fold}#{rows}" for fold, rows in ROWS.items()} <= set(
+        re.findall(r'href="([^"]+)"', html.unescape(closed))
+    )
+    for fold, rows in ROWS.items():
+        opened_page = client.get(f"{path}?{query}{fold}").content.decode()
+        part = opened_page[opened_page.index(f'id="{rows}"') :]
+        assert part.index(" open>") < part.index("fold-rows") < part.index("</details>")
+        assert opened_page.count('class="fold-rows') == 1
+        assert len(opened_page) > len(closed)
+    address, _, row = heat_link.partition("#")
+    assert address == f"?{query}agreement"
+    assert f'<tr id="{row}">' not in closed
+    assert f'<tr id="{row}">' in client.get(path + address).content.decode()
+    few = client.get(f"/p/kassa/numbers/{scene.rated_campaign(cast, name='Few').pk}/").content.decode()
+    assert "open=" not in few
+
+
+ROWS = {"agreement": "agreement-table", "distributions": "distributions-rows", "generators": "generators-rows"}
 
 
 def test_ratings_are_told_from_scores(cast: Cast) -> None:
