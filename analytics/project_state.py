@@ -1,12 +1,13 @@
 """The state of a project as one short text, which changes with everything that its pages of figures show.
 
-One statement reads it: small tables with all their columns that matter, tables that only grow by the count and the
-newest of their rows. Every table of a project is named here; tests/analytics/test_page_cache.py sees to that.
+One statement reads it. A table of a project enters with all its columns unless it is named here: tables that only grow
+enter by the count and the newest of their rows.
 """
 
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import Any
 
 from django.apps import apps
@@ -16,28 +17,14 @@ from django.db.models import Count, F, Max, Model, QuerySet
 from accounts.models import Heartbeat, Project
 
 APPS = ("accounts", "annotation", "judging", "analytics")
-WHOLE: dict[str, tuple[str, ...]] = {
+SOME_COLUMNS: dict[str, tuple[str, ...]] = {
     "accounts.Project": ("name", "description", "archived_at", "requires_second_factor"),
     "accounts.Membership": ("user", "role", "user__name"),
     "accounts.Job": ("kind", "state", "done", "total", "sentence"),
     "annotation.Import": ("kind", "state", "state_since"),
-    "annotation.Dataset": ("name", "version", "state", "allocatable", "layout", "names_shown", "simulated"),
-    "annotation.Annotator": ("user", "pseudonym", "identified"),
-    "annotation.Panel": ("name", "language"),
-    "annotation.PanelSeat": ("panel", "annotator"),
-    "annotation.Rubric": ("key",),
     "annotation.RubricVersion": ("number", "state", "digest", "published_at"),
-    "annotation.Campaign": ("name", "dataset", "rubric_version", "state"),
-    "annotation.Duty": ("campaign", "panel", "name", "overlap", "languages", "chosen"),
-    "annotation.ItemSelection": ("campaign", "name", "rule"),
-    "judging.ProviderAllowance": ("provider", "cap_total", "cap_per_day"),
-    "judging.Judge": ("name", "digest", "simulated"),
-    "judging.JudgeDesign": ("name", "started_at", "budget", "jury"),
-    "judging.JudgeRun": ("judge", "state", "reason", "is_pilot", "budget", "continues", "design"),
-    "analytics.Computation": ("campaign", "settings_digest", "tries", "next_at", "reason", "detail"),
-    "analytics.GateThresholds": ("number",),
 }
-"""Small tables: the columns that pages show and that may change."""
+"""Tables that enter with these columns: others are long, or change without any page of figures changing."""
 COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "accounts.AuditEntry": (("project",), ()),
     "annotation.Assignment": (("duty", "state"), ()),
@@ -49,7 +36,7 @@ COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "analytics.Snapshot": (("campaign",), ()),
     "analytics.GateDecision": (("campaign",), ()),
 }
-"""Tables whose rows do not change: by some columns, how many there are and the newest; then the columns that may be
+"""Tables whose rows do not change, by some columns, how many there are and the newest; then the columns that may be
 filled later, of which the filled ones are counted."""
 LEFT_OUT = {
     **dict.fromkeys(("accounts.Invitation", "accounts.Token", "accounts.Webhook", "accounts.Delivery"), "not shown"),
@@ -65,28 +52,44 @@ LEFT_OUT = {
     "analytics.Chart": "comes with its snapshot",
 }
 """Tables of a project that do not enter, and why."""
+ANY_PROJECT = -1
+Rows = QuerySet[Any, dict[str, Any]]
 
 
 def project_state(project: Project) -> str:
     """A digest that differs whenever a page of figures of the project may; one statement, and one for the notices."""
-    parts, parameters = [], []
-    for rows in (*map(_whole, WHOLE), *map(_counted, COUNTED)):
-        sql, given = rows(project)
-        parts.append(sql)
-        parameters += given
+    statement, parameters = _statement()
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {', '.join(parts)}", parameters)
+        cursor.execute(statement, [project.pk if given == ANY_PROJECT else given for given in parameters])
         found = cursor.fetchone()
     return hashlib.sha256(repr((found, Heartbeat.objects.silent())).encode()).hexdigest()
 
 
-def path_to_project(model: type[Model]) -> str:
-    """The shortest way over foreign keys from a table to the project, as a lookup; "" for the project itself.
+@cache
+def _statement() -> tuple[str, list[Any]]:
+    """The statement for `ANY_PROJECT`, which Django writes once in a process."""
+    project = Project(pk=ANY_PROJECT)
+    shown = [model for model in tables() if model._meta.label not in LEFT_OUT]
+    rows = (_counted(model, project) if model._meta.label in COUNTED else _whole(model, project) for model in shown)
+    parts = [_as_text(each) for each in rows]
+    return f"SELECT {', '.join(sql for sql, _given in parts)}", [each for _sql, given in parts for each in given]
 
-    Not over keys that may be empty, but for rows that may belong to none. `LookupError` for a table of no project.
+
+@cache
+def tables() -> tuple[type[Model], ...]:
+    """The tables of which every row belongs to a project."""
+    models = (model for app in APPS for model in apps.get_app_config(app).get_models())
+    return tuple(model for model in models if path_to_project(model) is not None)
+
+
+@cache
+def path_to_project(model: type[Model]) -> str | None:
+    """The shortest way over foreign keys from a table to the project, as a lookup; "pk" for the project itself.
+
+    Over keys that may be empty only where there is no other way. None for a table of no project.
     """
     for may_be_empty in (False, True):
-        ways, seen = [(model, "")], {model}
+        ways, seen = [(model, "pk" if model is Project else "")], {model}
         for table, way in ways:  # grows meanwhile
             if table is Project:
                 return way
@@ -96,24 +99,20 @@ def path_to_project(model: type[Model]) -> str:
                     continue
                 seen.add(further)
                 ways.append((further, f"{way}__{column.name}" if way else column.name))
-    raise LookupError(f"{model._meta.label} belongs to no project")
+    return None
 
 
-def _whole(label: str) -> Any:
-    def rows(project: Project) -> tuple[str, list[Any]]:
-        return _as_text(_of(label, project).order_by("pk").values(c0=F("pk"), **_named(WHOLE[label], 1)))
-
+def _whole(model: type[Model], project: Project) -> Rows:
+    columns = SOME_COLUMNS.get(model._meta.label) or tuple(column.name for column in model._meta.concrete_fields)
+    rows: Rows = _of(model, project).order_by("pk").values(c0=F("pk"), **_named(columns, 1))
     return rows
 
 
-def _counted(label: str) -> Any:
-    by, filled = COUNTED[label]
-
-    def rows(project: Project) -> tuple[str, list[Any]]:
-        counts = {f"n{place}": Count(name) for place, name in enumerate(filled)}
-        grouped = _of(label, project).order_by(*by).values(**_named(by, 0))
-        return _as_text(grouped.annotate(n=Count("pk"), newest=Max("pk"), **counts))
-
+def _counted(model: type[Model], project: Project) -> Rows:
+    by, filled = COUNTED[model._meta.label]
+    counts = {f"n{place}": Count(name) for place, name in enumerate(filled)}
+    grouped = _of(model, project).order_by(*by).values(**_named(by, 0))
+    rows: Rows = grouped.annotate(n=Count("pk"), newest=Max("pk"), **counts)
     return rows
 
 
@@ -121,13 +120,12 @@ def _named(columns: tuple[str, ...], start: int) -> dict[str, F]:
     return {f"c{place}": F(name) for place, name in enumerate(columns, start)}
 
 
-def _of(label: str, project: Project) -> QuerySet[Any]:
-    model: Any = apps.get_model(label)
-    rows: QuerySet[Any] = model._default_manager.filter(**{path_to_project(model) or "pk": project.pk})
+def _of(model: Any, project: Project) -> QuerySet[Any]:
+    rows: QuerySet[Any] = model._default_manager.filter(**{str(path_to_project(model)): project.pk})
     return rows
 
 
-def _as_text(rows: QuerySet[Any, dict[str, Any]]) -> tuple[str, list[Any]]:
+def _as_text(rows: Rows) -> tuple[str, list[Any]]:
     """An expression of SQL with all rows as one text, and its parameters."""
     sql, parameters = rows.query.get_compiler(connection=connection).as_sql()
     if connection.vendor == "postgresql":
