@@ -29,6 +29,8 @@ PAGES = (
     "numbers/{0}/agreement/",
 )
 
+NEWCOMER = [2, 0, 1, 0, 3, 3, 0, 1, 2, 3, 0, 1]
+
 
 @pytest.fixture(autouse=True)
 def _kept(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -98,7 +100,7 @@ class TestKeeping:
 
     def test_a_page_that_asks_for_figures_is_not_kept(self, cast: Cast, campaign: Campaign) -> None:
         client, path = cast.client("aino"), address("numbers/{0}/", campaign)
-        make.rated(campaign, {"fluency": {"newcomer": [0, 1, 2, 3]}})
+        make.rated(campaign, {"fluency": {"newcomer": NEWCOMER}})
         content(client, path)
         assert len(page_cache.PAGES) == 0
         assert Computation.objects.count() == 1
@@ -174,7 +176,7 @@ class TestChanges:
     def test_a_change_by_others_is_seen_when_the_state_is_read_again(self, cast: Cast, campaign: Campaign) -> None:
         client = cast.client("boris")
         numbers, overview = (content(client, address(page, campaign)) for page in ("numbers/{0}/", ""))
-        make.rated(campaign, {"fluency": {"newcomer": [0, 1, 2, 3]}})
+        make.rated(campaign, {"fluency": {"newcomer": NEWCOMER}})
         assert content(client, address("numbers/{0}/", campaign)) != numbers
         assert content(client, address("", campaign)) != overview
 
@@ -185,7 +187,7 @@ class TestChanges:
             content(client, f"{path}?coefficient={name}") for name in ("krippendorff_alpha", "fleiss_kappa")
         )
         assert alpha != kappa
-        make.rated(campaign, {"fluency": {"newcomer": [2, 0, 1, 0]}})
+        make.rated(campaign, {"fluency": {"newcomer": NEWCOMER}})
         snapshots.snapshot(campaign=campaign)
         later = content(client, f"{path}?coefficient=krippendorff_alpha")
         values = [re.findall(rb'data-bin="\d"[^>]*title="([^"]+)"', page) for page in (alpha, later)]
