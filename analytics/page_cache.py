@@ -54,10 +54,9 @@ def cached_page(view: View) -> View:
 
     @wraps(view)
     def kept(request: HttpRequest, *args: Any, project: str, **parts: Any) -> HttpResponseBase:
-        member = access.membership(user=cast(User, request.user), slug=project)
-        may_keep = settings.PAGE_CACHE_MB and request.method == "GET" and not len(get_messages(request))
-        if not may_keep:
+        if not settings.PAGE_CACHE_MB or request.method != "GET" or len(get_messages(request)):
             return view(request, *args, project=project, **parts)
+        member = access.membership(user=cast(User, request.user), slug=project)
         about = _about(request, member.role)
         state = STATES.current(member.project, exactly=CHANGED in request.COOKIES)
         if page := PAGES.get((about, state)):

@@ -69,14 +69,14 @@ def project_state(project: Project) -> str:
 def _statement() -> tuple[str, list[Any]]:
     """The statement for `ANY_PROJECT`, which Django writes once in a process."""
     project = Project(pk=ANY_PROJECT)
-    shown = [model for model in tables() if model._meta.label not in LEFT_OUT]
+    shown = [model for model in project_tables() if model._meta.label not in LEFT_OUT]
     rows = (_counted(model, project) if model._meta.label in COUNTED else _whole(model, project) for model in shown)
     parts = [_as_text(each) for each in rows]
     return f"SELECT {', '.join(sql for sql, _given in parts)}", [each for _sql, given in parts for each in given]
 
 
 @cache
-def tables() -> tuple[type[Model], ...]:
+def project_tables() -> tuple[type[Model], ...]:
     """The tables of which every row belongs to a project."""
     models = (model for app in APPS for model in apps.get_app_config(app).get_models())
     return tuple(model for model in models if path_to_project(model) is not None)

@@ -208,6 +208,6 @@ class TestChanges:
 def test_what_is_said_of_tables_is_about_tables_of_projects() -> None:
     named = [*project_state.SOME_COLUMNS, *project_state.COUNTED, *project_state.LEFT_OUT]
     assert len(named) == len(set(named))
-    of_projects = {model._meta.label for model in project_state.tables()}
+    of_projects = {model._meta.label for model in project_state.project_tables()}
     assert set(named) <= of_projects
     assert {"analytics.GateThresholds", "judging.JudgeDesign"} <= of_projects - set(named)
