@@ -62,9 +62,10 @@ def cached_page(view: View) -> View:
         if page := PAGES.get((about, state)):
             return page.answer(request)
         with _RENDERING[hash(about) % len(_RENDERING)]:
-            state = STATES.current(member.project, exactly=True)  # what is rendered now may be newer than a second ago
-            if page := PAGES.get((about, state)):
-                return page.answer(request)
+            for exactly in (False, True):  # first, whether another thread has rendered it meanwhile
+                state = STATES.current(member.project, exactly=exactly)
+                if page := PAGES.get((about, state)):
+                    return page.answer(request)
             return _rendered(request, (about, state), lambda: view(request, *args, project=project, **parts))
 
     return kept
