@@ -13,12 +13,12 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import judge_pages, planning
 from analytics.agreement import AgreementPart
-from analytics.figures import Figure
+from analytics.figures import SMALL, Figure
 from analytics.judge_pages import PLANNER_PARTS
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow
 from analytics.views.calibration import nothing_about
-from analytics.views.explore import AnswerPage, column_name
+from analytics.views.explore import AnswerPage, column_name, plain_value
 from analytics.views.parts import PartsPage, parameter_pairs
 from annotation.models import Campaign
 
@@ -46,6 +46,8 @@ EMPTY = {
     "raters": gettext_lazy("A plan for raters needs items with two ratings or more, in order."),
     "test": gettext_lazy("The power needs a judge, and two annotators, known as persons."),
 }
+FEWEST_FOR_CORRECTION = 20
+"""Labels below which PPI++ is refused (METHODS 3)."""
 
 
 class PlannerSection(AgreementSection):
@@ -73,6 +75,8 @@ def _cell(row: Mapping[str, Any] | None, *lines: str) -> GridCell:
 # --- sections --------------------------------------------------------------------------------------------------------
 def _plain(statistic: str, shown: AgreementSection) -> None:
     shown.cells_of(lambda found: _cell(found.get(statistic)))
+    if shown.grids and statistic == "plan.items_needed":
+        shown.notes.append(_("A decision about a judge needs at least %d items all the same.") % SMALL)
     if shown.grids:
         shown.notes.append(_("An estimate from the ratings so far, without an interval."))
 
@@ -86,12 +90,20 @@ def _labels(shown: AgreementSection) -> None:
         row = found["plan.labels_needed"]
         key = row.get(question.rows), row.get(question.columns)
         with_judge = places.get((*key, "judge"))
-        text = "" if with_judge is None or with_judge["value"] is None else _count(with_judge["value"])
-        return _cell(places.get((*key, "humans")), _("with the judge: %s") % text if text else "")
+        return _cell(places.get((*key, "humans")), _with_judge(with_judge))
 
     shown.cells_of(build)
     if shown.grids:
         shown.notes.append(_("An estimate from the ratings so far, without an interval. Clusters are not counted in."))
+
+
+def _with_judge(row: Mapping[str, Any] | None) -> str:
+    """The labels with a judge beside them; a correction takes `FEWEST_FOR_CORRECTION` at least."""
+    if row is None or row["value"] is None:
+        return ""
+    if row["value"] < FEWEST_FOR_CORRECTION:
+        return _("with the judge: %d, the fewest for a correction") % FEWEST_FOR_CORRECTION
+    return _("with the judge: %s") % _count(row["value"])
 
 
 def _budget(shown: AgreementSection) -> None:
@@ -103,7 +115,8 @@ def _budget(shown: AgreementSection) -> None:
         return
     cells = tuple(
         GridRow(shown.name("language", tag), (GridCell(_count(row["value"]), (str(row["note"]),)),))
-        for tag, row in there.items()
+        for tag in shown.axis("language", list(there.values()))
+        for row in [there[tag]]
     )
     shown.grids.append(Grid(column_name("language"), (_("Labels"),), cells))
     total = sum(round(row["value"]) for row in there.values())
@@ -114,11 +127,11 @@ def _test(shown: AgreementSection) -> None:
     rows = [row for row in shown.rows if row["asked"] == "plan.alt_test_power" and row["variant"]]
     column = shown.question.columns
     sizes = sorted({row["variant"] for row in rows}, key=lambda size: int(size.split(" ")[0]))
-    found = {(row["variant"], row.get(column)): row for row in rows}
-    places = list(dict.fromkeys(row.get(column) for row in rows))
+    found = {(row["variant"], plain_value(row.get(column))): row for row in rows}
+    places = shown.axis(column, rows)
     cells = tuple(GridRow(size, tuple(_power(found.get((size, place))) for place in places)) for size in sizes)
     if rows:
-        names = tuple(shown.name(column, str(place or "")) for place in places)
+        names = tuple(shown.name(column, place) for place in places)
         shown.grids.append(Grid(_("Study of"), names, cells))
         shown.notes.append(_("An estimate from these items, without an interval."))
 

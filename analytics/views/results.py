@@ -67,10 +67,13 @@ def _board(shown: AgreementSection) -> None:
     for row in shown.of(DIFFERENCE):
         differences.setdefault(_key_of(row, column), []).append(row)
     directions = _directions(shown)
-    shown.cells_of(partial(_cell, shown, differences, directions))
+    undefined = {str(row["reason"]) for row in shown.rows if row["asked"] == CORRECTED and row["value"] is None}
+    common = list(undefined) if len(undefined) == 1 and not shown.of(CORRECTED) else []
+    shown.cells_of(partial(_cell, shown, differences, directions, common))
     if not column:
         shown.grids[:] = [replace(grid, columns=(_("Corrected mean"),)) for grid in shown.grids]
     if shown.grids:
+        shown.notes += [_("No mean is corrected: %s.") % reason for reason in common]
         shown.notes.append(str(_PLACE))
         text = _("Intervals are simultaneous for the means, and for the differences, of a column (Bonferroni).")
         shown.notes.append(text)
@@ -85,6 +88,7 @@ def _cell(
     shown: AgreementSection,
     differences: Mapping[str, Sequence[Mapping[str, Any]]],
     directions: Mapping[str, str],
+    common: Sequence[str],
     found: dict[str, Mapping[str, Any]],
 ) -> GridCell:
     """One generator in one column: its corrected mean, its place, and the means that it is made of."""
@@ -103,8 +107,8 @@ def _cell(
     lines = [place, *number_line(_("panel alone: %s"), of_panel), *number_line(_("judge alone: %s"), found.get(JUDGE))]
     if not is_corrected:
         lines[1:2] = [_("panel alone, not corrected")]
-        if corrected is not None and corrected.get("reason"):
-            lines.append(str(corrected["reason"]))
+        reason = str(corrected.get("reason") or "") if corrected is not None else ""
+        lines += [reason] if reason and reason not in common else []
     lines += _worth(found.get(LABELS))
     return figure_cell(shown.page, main, *(line for line in lines if line), inked=False)
 
