@@ -1,8 +1,9 @@
 """Several judges beside the panel on the same items: agreement, paired differences, effects of what judges differ in.
 
-METHODS 3, 4. Every judge is compared on the items that all of them scored and that have a reference label. Clusters are
-resampled once for all judges, criteria and languages, so that differences are paired. What an interval rests on: the
-bootstrap standard error and Student's t with the effective number of clusters less one.
+METHODS 3, 4. Every judge is compared on the items that all of them scored and that have a reference label; a jury on
+those of them on which it has a score, so that its ties restrict nobody else. Clusters are resampled once for all
+judges, criteria and languages, so that differences are paired. What an interval rests on: the bootstrap standard error
+and Student's t with the effective number of clusters less one.
 """
 
 from __future__ import annotations
@@ -47,9 +48,14 @@ STATISTICS = (
 MOST_PAIRED = 12
 """Judges up to which each pair is compared; of more, each with the first, or with the one that is asked for."""
 MOST_INTERACTIONS = 6
+MIN_ITEMS = 30
+"""Common items below which a cell is in no mean and has no effects (as `panelbench stats --min-items`)."""
+NO_MEAN = "interactions are those of the mean of the cells, and there is none"
 ONE_FACTOR = "an interaction needs judges at each combination of two factors"
 METHOD = "cluster bootstrap standard error, t"
 WITHOUT_REFERENCE = "without a reference label"
+WITHOUT_SCORE = "without a score on the scale"
+TIED_JURY = "a tied jury"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class JudgedItems:
 
     ``moments`` (K, N, M): means over a judge's repeats of equal, |x - y|, x, x^2, (x - y)^2, then whether x is each
     point (nominal scales only); ``reference`` (N, M'): y, y^2, then whether y is each point. ``left_out``: by judge,
-    how many items with a reference label it did not score.
+    how many items with a reference label it did not score, without the ``tied`` ones of a jury.
     """
 
     cell: Cell
@@ -70,6 +76,7 @@ class JudgedItems:
     n_raters: int
     n_scores: Codes
     left_out: Mapping[str, int]
+    tied: Mapping[str, int]
     without_reference: int
     rule: str
 
@@ -92,6 +99,7 @@ def comparison_report(
     by: Sequence[str] = ("language", "criterion"),
     levels: Mapping[str, Mapping[str, str]] | None = None,
     against: str = "",
+    min_items: int = MIN_ITEMS,
     bootstrap: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -101,24 +109,44 @@ def comparison_report(
     ``rules``: criteria with their rule of reference (None: the mode, on interval scales the mean) and what it does with
     a tie. ``levels``: by judge, its level of each factor; effects are deviations from the mean of all judges, fitted by
     least squares on effect-coded factors. Undefined where a factor can't be told from another. Interactions: the
-    largest, with Bonferroni's correction for all of them. Source: Davison & Hinkley 1997, 3.8
-    (doi 10.1017/CBO9780511802843); Searle 1987, Linear Models for Unbalanced Data (ISBN 978-0-471-84096-1).
+    largest, with Bonferroni's correction for all of them. ``min_items``: common items that a cell needs to be in the
+    mean of the cells and to have effects. A jury (``rater_kind``) is compared on the judges' common items on which it
+    has a score, two juries on those of both; the judges, their mean and effects do not depend on it. Source: Davison &
+    Hinkley 1997, 3.8 (doi 10.1017/CBO9780511802843); Searle 1987, Linear Models for Unbalanced Data
+    (ISBN 978-0-471-84096-1).
     """
-    found = [
-        judged
-        for criteria, rule, ties in rules
-        for cell in cells(table.only(criterion=criteria), by=by)
-        if (judged := judged_items(cell, judges, rule=rule, ties=ties)) is not None
+    parts = [
+        (cell, rule, ties) for criteria, rule, ties in rules for cell in cells(table.only(criterion=criteria), by=by)
     ]
-    names = np.unique(np.concatenate([part.cluster for part in found])) if found else np.zeros(0, dtype=str)
-    how = _How(bootstrap, confidence, seed, against, levels or {})
+    compared = []
+    for raters, about in _compared_together(table, judges):
+        judged = (judged_items(cell, raters, rule=rule, ties=ties) for cell, rule, ties in parts)
+        compared.append(([part for part in judged if part is not None], about))
+    clusters = [part.cluster for found, _about in compared for part in found]
+    names = np.unique(np.concatenate(clusters)) if clusters else np.zeros(0, dtype=str)
+    how = _How(bootstrap, confidence, seed, against if against in judges else "", levels or {}, min_items)
     report: list[CellEstimate] = []
-    for part in found:
-        report += _counts(part) if {"common_items", "left_out"} & set(statistics) else []
+    for found, about in compared:
+        for part in found:
+            report += _counts(part, about) if {"common_items", "left_out"} & set(statistics) else []
     for measure in MEASURES:
         if any(name.partition("_")[0] == measure for name in statistics) and len(names):
-            report += _of_measure(found, measure, names, how, by)
+            for found, about in compared:
+                report += _of_measure(found, measure, names, how, by, about)
     return [row for row in report if row.estimate.statistic in statistics]
+
+
+def _compared_together(table: RatingsTable, judges: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Raters that are compared on the same items, and the juries of them that the rows are about: the judges alone,
+    each jury with them, and every two juries with them.
+    """
+    frame = table.frame
+    of_juries = set(frame.loc[(frame["rater_kind"] == "jury").to_numpy(), "rater"])
+    juries = [name for name in judges if name in of_juries]
+    alone = tuple(name for name in judges if name not in of_juries)
+    yield alone, ()
+    for about in (*((name,) for name in juries), *combinations(juries, 2)):
+        yield (*alone, *about), about
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +156,7 @@ class _How:
     seed: int
     against: str
     levels: Mapping[str, Mapping[str, str]]
+    min_items: int
 
 
 # --- the items that all judges scored ---------------------------------------------------------------------------------
@@ -150,6 +179,8 @@ def judged_items(cell: Cell, judges: Sequence[str], *, rule: str | None, ties: s
     number_of_judges = scored.groupby("item_key")["rater"].nunique()
     keys = np.sort(number_of_judges.index[(number_of_judges == len(present)).to_numpy()].to_numpy())
     answered = scored.groupby("rater")["item_key"].nunique()
+    ties_of_juries = frame[((frame["missing_reason"] == "tied") & frame["item_key"].isin(list(reference))).to_numpy()]
+    tied = {judge: int((ties_of_juries["rater"] == judge).sum()) for judge in present}
     items = rows.set_index("item_key").loc[keys]
     scores = scored[scored["item_key"].isin(keys).to_numpy()]
     y = np.array([reference[key] for key in keys], dtype=np.float64)
@@ -162,7 +193,8 @@ def judged_items(cell: Cell, judges: Sequence[str], *, rule: str | None, ties: s
         item=keys.astype(np.intp),
         n_raters=int(people["rater"].nunique()),
         n_scores=np.array([int((scores["rater"] == judge).sum()) for judge in present], dtype=np.intp),
-        left_out={judge: len(reference) - int(answered.get(judge, 0)) for judge in present},
+        left_out={judge: len(reference) - int(answered.get(judge, 0)) - tied[judge] for judge in present},
+        tied=tied,
         without_reference=int(rows["item_key"].nunique()) - len(reference),
         rule=chosen,
     )
@@ -200,17 +232,23 @@ def _moments(scores: pd.DataFrame, judges: Sequence[str], keys: NDArray[Any], y:
     return moments
 
 
-def _counts(part: JudgedItems) -> Iterator[CellEstimate]:
-    why = "a count of what was seen"
+def _counts(part: JudgedItems, about: tuple[str, ...]) -> Iterator[CellEstimate]:
+    """The common items and who left out how many; of a jury its own; nothing of two juries."""
+    named: dict[str, Any] = {"cell": part.cell.key, "reference": part.rule}
+    if len(about) > 1 or not set(about) <= set(part.judges):
+        return
     plain: dict[str, Any] = {"n_items": part.n, "n_raters": part.n_raters, "n_clusters": len(np.unique(part.cluster))}
-    count = Estimate(statistic="common_items", value=float(part.n), interval_reason=why, **plain)
-    yield CellEstimate(estimate=count, cell=part.cell.key, reference=part.rule)
-    left_out = count.with_(statistic="left_out")
-    missing = left_out.with_(value=float(part.without_reference), variant=WITHOUT_REFERENCE)
-    yield CellEstimate(estimate=missing, cell=part.cell.key, reference=part.rule)
-    for judge, items in part.left_out.items():
-        estimate = left_out.with_(value=float(items), variant="without a score on the scale")
-        yield CellEstimate(estimate=estimate, cell=part.cell.key, judge=judge, reference=part.rule)
+    plain["interval_reason"] = "a count of what was seen"
+    jury = about[0] if about else None
+    yield CellEstimate(estimate=Estimate(statistic="common_items", value=float(part.n), **plain), judge=jury, **named)
+    counts: list[tuple[str | None, int, str]] = []
+    if jury is None or len(part.judges) == 1:
+        counts.append((None, part.without_reference, WITHOUT_REFERENCE))
+    counts += [(judge, part.left_out[judge], WITHOUT_SCORE) for judge in about or part.judges]
+    counts += [(judge, part.tied[judge], TIED_JURY) for judge in about]
+    for judge, items, why in counts:
+        left_out = Estimate(statistic="left_out", value=float(items), variant=why, **plain)
+        yield CellEstimate(estimate=left_out, judge=judge, **named)
 
 
 # --- one measure ------------------------------------------------------------------------------------------------------
@@ -263,8 +301,14 @@ class _Part:
 
 
 def _of_measure(
-    found: Sequence[JudgedItems], measure: str, names: NDArray[np.str_], how: _How, by: Sequence[str]
+    found: Sequence[JudgedItems],
+    measure: str,
+    names: NDArray[np.str_],
+    how: _How,
+    by: Sequence[str],
+    about: tuple[str, ...],
 ) -> Iterator[CellEstimate]:
+    """The rows of one measure that are about these juries; without one, those of all judges, with effects."""
     rng = np.random.default_rng(how.seed)
     kept = [part for part in found if part.n and not (measure == "mae" and part.is_nominal)]
     sums = [_cluster_sums(part, names) for part in kept]
@@ -276,10 +320,16 @@ def _of_measure(
     for values, part, of_part in zip(drawn, kept, sums, strict=True):
         seen = agreement_values(part, measure, np.ones((1, len(names))), of_part)[0]
         parts.append(_one(part, seen, np.concatenate(values) if values else np.zeros((0, len(part.judges)))))
-    if (whole := _mean_of(parts, kept, by, measure)) is not None:
-        parts.append(whole)
-    for shown in parts:
-        yield from _of_part(shown, measure, how, is_whole=shown is parts[-1])
+    whole = _mean_of(parts, kept, by, measure, how.min_items)
+    for shown in [*parts, *([whole] if whole else [])]:
+        for row in _of_part(shown, measure, how):
+            named = row.raters or ((row.judge,) if row.judge else ())
+            if set(about) <= set(named):
+                yield row
+    if parts and not about:
+        for shown in [*parts, *([whole] if whole else [])]:
+            yield from _effects(shown, measure, how)
+        yield from _interactions(parts, whole, measure, how)
 
 
 def _one(part: JudgedItems, seen: Floats, resampled: Floats) -> _Part:
@@ -292,8 +342,10 @@ def _one(part: JudgedItems, seen: Floats, resampled: Floats) -> _Part:
     )
 
 
-def _mean_of(parts: Sequence[_Part], found: Sequence[JudgedItems], by: Sequence[str], measure: str) -> _Part | None:
-    """The plain mean of the cells that have all judges and a value; of errors only on scales of one width.
+def _mean_of(
+    parts: Sequence[_Part], found: Sequence[JudgedItems], by: Sequence[str], measure: str, min_items: int
+) -> _Part | None:
+    """The plain mean of the cells with ``min_items`` and a value of all judges; of errors only on scales of one width.
 
     Kappa with and without weights is not averaged: where a scale has an order, nominal ones are left out and counted.
     """
@@ -303,7 +355,9 @@ def _mean_of(parts: Sequence[_Part], found: Sequence[JudgedItems], by: Sequence[
         for part, items in zip(parts, found, strict=True)
         if set(part.judges) == everyone and np.isfinite(part.value).all()
     ]
-    incomplete, nominal = len(parts) - len(usable), 0
+    incomplete, nominal, small = len(parts) - len(usable), 0, len(usable)
+    usable = [(part, items) for part, items in usable if items.n >= min_items]
+    small -= len(usable)
     if measure == "kappa" and any(not items.is_nominal for _part, items in usable):
         nominal = sum(items.is_nominal for _part, items in usable)
         usable = [(part, items) for part, items in usable if not items.is_nominal]
@@ -325,19 +379,26 @@ def _mean_of(parts: Sequence[_Part], found: Sequence[JudgedItems], by: Sequence[
         n_scores=np.sum([part.n_scores for part, _items in usable], axis=0),
         level=None,
         reference=", ".join(rules),
-        note="; ".join([f"mean of {len(usable)} cells", *_left_out_of_mean(incomplete, nominal)]),
+        note="; ".join([f"mean of {len(usable)} cells", *_left_out_of_mean(incomplete, small, min_items, nominal)]),
     )
 
 
-def _left_out_of_mean(incomplete: int, nominal: int) -> Iterator[str]:
+def _left_out_of_mean(incomplete: int, small: int, min_items: int, nominal: int) -> Iterator[str]:
     """Why cells are not in a mean, with how many."""
     if incomplete:
         yield f"left out without a value of every judge: {incomplete}"
+    if small:
+        yield f"left out with {_fewer_than(min_items)}: {small}"
     if nominal:
         yield f"left out on nominal scales: {nominal}"
 
 
-def _of_part(part: _Part, measure: str, how: _How, *, is_whole: bool) -> Iterator[CellEstimate]:
+def _fewer_than(min_items: int) -> str:
+    return f"fewer than {min_items} common items"
+
+
+def _of_part(part: _Part, measure: str, how: _How) -> Iterator[CellEstimate]:
+    """Agreement of each judge, and the differences of pairs."""
     named: dict[str, Any] = {"cell": dict(part.key), "reference": part.reference}
     for k, judge in enumerate(part.judges):
         estimate = _estimate(part, measure, part.value[k], part.resampled[:, k], how, scores=int(part.n_scores[k]))
@@ -348,13 +409,11 @@ def _of_part(part: _Part, measure: str, how: _How, *, is_whole: bool) -> Iterato
         scores = int(part.n_scores[a] + part.n_scores[b])
         difference = _estimate(part, f"{measure}_difference", part.value[a] - part.value[b], drawn, how, scores=scores)
         yield CellEstimate(estimate=difference, raters=(first, second), **named)
-    for estimate in _effects(part, measure, how, with_interactions=is_whole):
-        yield CellEstimate(estimate=estimate, **named)
 
 
 def _pairs(judges: Sequence[str], against: str) -> list[tuple[str, str]]:
-    if against in judges:
-        return [(judge, against) for judge in judges if judge != against]
+    if against:
+        return [(judge, against) for judge in judges if against in judges and judge != against]
     if len(judges) <= MOST_PAIRED:
         return list(combinations(judges, 2))
     return [(judge, judges[0]) for judge in judges[1:]]
@@ -468,38 +527,59 @@ def _contrasts(
     return found
 
 
-def _undefined(part: _Part, statistic: str, why: str, how: _How) -> Estimate:
-    empty = _estimate(part, statistic, np.nan, np.zeros(0), how)
-    return empty.with_(reason=why)
-
-
-def _effects(part: _Part, measure: str, how: _How, *, with_interactions: bool) -> Iterator[Estimate]:
-    known = [k for k, judge in enumerate(part.judges) if how.levels.get(judge)]
-    levels = [how.levels[part.judges[k]] for k in known]
-    if not levels or not factor_levels(levels):
-        yield _undefined(part, f"{measure}_effect", "these judges differ in no factor that is known", how)
-        if with_interactions:
-            yield _undefined(part, f"{measure}_interaction", ONE_FACTOR, how)
+def _effects(part: _Part, measure: str, how: _How) -> Iterator[CellEstimate]:
+    """The effect of each level in a cell with enough items, or why there is none."""
+    statistic = f"{measure}_effect"
+    named: dict[str, Any] = {"cell": dict(part.key), "reference": part.reference}
+    known, levels = _known_levels(part, how)
+    if why := _without_effects(part, levels, how):
+        yield CellEstimate(estimate=_undefined(part, statistic, why, how), **named)
         return
     value, drawn = part.value[known], part.resampled[:, known]
     scores = int(part.n_scores[known].sum())
     for contrast in main_effects(levels):
         if contrast.weights is None:
-            why = "these judges don't tell this factor from another"
-            yield _undefined(part, f"{measure}_effect", why, how).with_(variant=contrast.name)
-            continue
-        w = contrast.weights
-        yield _estimate(part, f"{measure}_effect", float(value @ w), drawn @ w, how, scores=scores).with_(
-            variant=contrast.name
-        )
-    if not with_interactions:
+            estimate = _undefined(part, statistic, "these judges don't tell this factor from another", how)
+        else:
+            w = contrast.weights
+            estimate = _estimate(part, statistic, float(value @ w), drawn @ w, how, scores=scores)
+        yield CellEstimate(estimate=estimate.with_(variant=contrast.name), **named)
+
+
+def _interactions(parts: Sequence[_Part], whole: _Part | None, measure: str, how: _How) -> Iterator[CellEstimate]:
+    """The largest interactions on the mean of the cells, or in the only cell; or that there is no mean of several."""
+    statistic = f"{measure}_interaction"
+    part = whole or parts[0]
+    if whole is None and len(parts) > 1:
+        none = Estimate(statistic=statistic, value=None, reason=NO_MEAN)
+        yield CellEstimate(estimate=none, cell=dict.fromkeys((*part.key, "criterion")))
         return
-    told = [(contrast.name, contrast.weights) for contrast in interactions(levels) if contrast.weights is not None]
+    named: dict[str, Any] = {"cell": dict(part.key), "reference": part.reference}
+    known, levels = _known_levels(part, how)
+    why = _without_effects(part, levels, how)
+    told = [] if why else [each for each in interactions(levels) if each.weights is not None]
     if not told:
-        yield _undefined(part, f"{measure}_interaction", ONE_FACTOR, how)
-    largest = sorted(told, key=lambda named: -abs(float(value @ named[1])))[:MOST_INTERACTIONS]
-    for name, w in largest:
-        estimate = _estimate(
-            part, f"{measure}_interaction", float(value @ w), drawn @ w, how, scores=scores, family=len(told)
-        )
-        yield estimate.with_(variant=name)
+        yield CellEstimate(estimate=_undefined(part, statistic, why or ONE_FACTOR, how), **named)
+        return
+    value, drawn = part.value[known], part.resampled[:, known]
+    scores = int(part.n_scores[known].sum())
+    figures = [(each.name, w) for each in told if (w := each.weights) is not None]
+    for name, w in sorted(figures, key=lambda figure: -abs(float(value @ figure[1])))[:MOST_INTERACTIONS]:
+        estimate = _estimate(part, statistic, float(value @ w), drawn @ w, how, scores=scores, family=len(told))
+        yield CellEstimate(estimate=estimate.with_(variant=name), **named)
+
+
+def _known_levels(part: _Part, how: _How) -> tuple[list[int], list[Mapping[str, str]]]:
+    """Which of the K judges have levels, and these."""
+    known = [k for k, judge in enumerate(part.judges) if how.levels.get(judge)]
+    return known, [how.levels[part.judges[k]] for k in known]
+
+
+def _without_effects(part: _Part, levels: Sequence[Mapping[str, str]], how: _How) -> str:
+    if not levels or not factor_levels(levels):
+        return "these judges differ in no factor that is known"
+    return _fewer_than(how.min_items) if part.counts["n_items"] < how.min_items else ""
+
+
+def _undefined(part: _Part, statistic: str, why: str, how: _How) -> Estimate:
+    return _estimate(part, statistic, np.nan, np.zeros(0), how).with_(reason=why)

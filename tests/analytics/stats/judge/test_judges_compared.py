@@ -253,3 +253,108 @@ class TestMeanOfCells:
         whole = {row.estimate.note for row in found if row.cell["language"] is None and row.judge}
         assert "mean of 2 cells; left out on nominal scales: 1" in whole
         assert values(found, "accuracy", language=None)["A"] == pytest.approx(2 / 3)
+
+
+def with_jury(frame: pd.DataFrame, name: str, members: list[str], tied: list[str]) -> pd.DataFrame:
+    """The frame with the majority of these judges' first answers as one more rater, without a score on tied items."""
+    first = frame[frame["rater"].isin(members) & (frame["repeat"] == 1)]
+    jury = first.groupby("item").agg(
+        {"cluster": "first", "language": "first", "criterion": "first", "score": lambda scores: scores.mode().iloc[0]}
+    )
+    jury = jury.reset_index().assign(rater=name, rater_kind="jury", repeat=0)
+    jury["missing_reason"] = np.where(jury["item"].isin(tied), "tied", None)
+    jury.loc[jury["item"].isin(tied), "score"] = np.nan
+    return pd.concat([frame, jury])
+
+
+class TestJuries:
+    """A jury's ties are its own: they take no item from the judges."""
+
+    TIED = ("0-en-0", "1-en-0", "2-en-1", "3-en-0", "4-en-1")
+
+    def both(self, **options: Any) -> tuple[list[CellEstimate], list[CellEstimate], pd.DataFrame]:
+        frame = rows(scenarios=25)
+        table = with_jury(frame, "jury", JUDGES[:3], list(self.TIED))
+        table = with_jury(table, "other jury", JUDGES[2:5], ["5-en-0", "4-en-1"])
+        options = {"bootstrap": 200, **options}
+        return report(frame, **options), report(table, judges=[*JUDGES, "jury", "other jury"], **options), frame
+
+    def test_judges_have_the_same_figures_with_and_without_it(self) -> None:
+        alone, found, _frame = self.both()
+        juries = {"jury", "other jury"}
+        about_judges = [row for row in found if row.judge not in juries and not juries & set(row.raters or ())]
+        assert [row.as_row() for row in about_judges] == [row.as_row() for row in alone]
+
+    def test_it_is_compared_on_the_items_on_which_it_has_a_score(self) -> None:
+        _alone, found, frame = self.both()
+        common = by_hand(frame[frame["language"] == "en"])
+        mine = common[(common["rater"] == JUDGES[0]) & ~common["item"].isin(self.TIED)]
+        scores = frame[frame["rater"].isin(JUDGES[:3]) & (frame["repeat"] == 1)].groupby("item")["score"]
+        jury = scores.agg(lambda scores: scores.mode().iloc[0])
+        of_items = (mine["score"] == mine["y"]).groupby(mine["item"]).mean()
+        y = mine.groupby("item")["y"].first()
+        expected = of_items.mean() - (jury[y.index] == y).mean()
+        here = [row for row in found if row.cell["language"] == "en" and row.raters == (JUDGES[0], "jury")]
+        difference = next(row.estimate for row in here if row.estimate.statistic == "accuracy_difference")
+        assert difference.value == pytest.approx(expected)
+        assert difference.n_items == len(y)
+        pair = next(row for row in found if row.raters == ("jury", "other jury") and row.cell["language"] == "en")
+        union = {*self.TIED, "5-en-0"}
+        assert pair.estimate.n_items == common[~common["item"].isin(union)]["item"].nunique()
+
+    def test_its_tied_items_are_left_out_by_that_name(self) -> None:
+        _alone, found, frame = self.both()
+        common = set(by_hand(frame[frame["language"] == "en"])["item"])
+        left_out = {
+            row.estimate.variant: row.estimate.value
+            for row in found
+            if row.estimate.statistic == "left_out" and row.judge == "jury" and row.cell["language"] == "en"
+        }
+        assert left_out == {"a tied jury": len(common & set(self.TIED)), "without a score on the scale": 0}
+
+    def test_against_a_jury_every_judge_and_jury_has_one_difference(self) -> None:
+        _alone, found, _frame = self.both(against="jury", bootstrap=0)
+        pairs = [row.raters for row in found if row.estimate.statistic == "mae_difference" and row.cell["language"]]
+        assert set(pairs) == {(name, "jury") for name in [*JUDGES, "other jury"]}
+        assert len(pairs) == 2 * len(set(pairs))
+
+
+class TestSmallCells:
+    """Kappa of two items says nothing: it is in no mean and has no effect."""
+
+    @staticmethod
+    def small(items: int, language: str) -> list[dict[str, Any]]:
+        found = TestMeanOfCells.cell(language, "clarity", {"A": 0.5, "B": 1.0, "C": 0.25})
+        return [row for row in found if int(row["item"].partition("-")[2]) < items]
+
+    def figures(self, *cells: list[dict[str, Any]]) -> list[CellEstimate]:
+        frame = pd.DataFrame([row for cell in cells for row in cell])
+        levels = {"A": {"t": "0"}, "B": {"t": "1"}, "C": {"t": "1"}}
+        scales = {"clarity": Scale(points=(0.0, 1.0), level="ordinal")}
+        return report(frame, scales, judges=["A", "B", "C"], levels=levels, bootstrap=0)
+
+    def test_the_mean_leaves_them_out_and_counts_them(self) -> None:
+        found = self.figures(self.small(40, "en"), self.small(40, "et"), self.small(2, "ar"))
+        whole = [row.estimate for row in found if row.cell["language"] is None and row.judge == "C"]
+        accuracy = next(estimate for estimate in whole if estimate.statistic == "accuracy")
+        assert accuracy.value == 0.25  # with the two items of ar, all of them right, it was 0.5
+        assert accuracy.note == "mean of 2 cells; left out with fewer than 30 common items: 1"
+
+    def test_they_have_no_effects(self) -> None:
+        found = self.figures(self.small(40, "en"), self.small(29, "ar"))
+        effects = {row.cell["language"]: row.estimate for row in found if row.estimate.statistic == "accuracy_effect"}
+        assert effects["en"].is_defined
+        assert effects["ar"].reason == "fewer than 30 common items"
+
+    def test_without_a_mean_of_several_cells_there_are_no_interactions(self) -> None:
+        """They were those of the last cell, whichever it was."""
+        frame = rows()
+        frame.loc[(frame["language"] == "et") & frame["item"].str.endswith("1"), "score"] = np.nan
+        found = [row for row in report(frame, bootstrap=0) if row.estimate.statistic == "accuracy_interaction"]
+        assert [(row.cell, row.estimate.reason) for row in found] == [
+            ({"language": None, "criterion": None}, comparison.NO_MEAN)
+        ]
+        alone = report(frame[frame["language"] == "en"], bootstrap=0)
+        only = [row for row in alone if row.estimate.statistic == "accuracy_interaction"]
+        assert {row.cell["language"] for row in only} == {"en"}
+        assert len(only) == 3
