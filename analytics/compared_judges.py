@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.core.cache import caches
 from django.db.models import Case, F, FloatField, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Abs, NullIf
+from django.utils import timezone
 
 from analytics import ratings
+from analytics.models import Snapshot
 from annotation.models import Campaign, Criterion, Item
 from annotation.writers.tables import Column, Table
 from judging import designs
@@ -114,6 +119,24 @@ def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]
 
 
 _SUMMED = ("planned", "sent", "reused", "paid", "worth", "verdicts", "unreadable")
+
+
+COSTS_KEPT = 60
+"""Seconds for which costs that were added up are used again: a page asks for itself while figures are computed."""
+
+
+def kept_costs(campaign: Campaign, runs: Sequence[JudgeRun], snapshot: Snapshot) -> tuple[list[JudgeCost], datetime]:
+    """`judge_costs` beside the figures of a stored snapshot, and when they were added up: at most a minute ago."""
+    key = f"costs {snapshot.pk} {snapshot.created_at} {sorted(run.pk for run in runs)}"
+    name = f"comparison:{hashlib.sha256(key.encode()).hexdigest()}"
+    kept = caches["content"].get(name) if snapshot.pk else None
+    if kept is None:
+        kept = ([replace(cost, run=None) for cost in judge_costs(campaign, runs)], timezone.now())
+        if snapshot.pk:
+            caches["content"].set(name, kept, COSTS_KEPT)
+    names = ratings.rater_names(campaign, runs)
+    of_name = {names[run.pk]: run for run in runs}
+    return [replace(cost, run=of_name.get(cost.name)) for cost in kept[0]], kept[1]
 
 
 def jury_cost(name: str, members: Sequence[JudgeCost]) -> JudgeCost:

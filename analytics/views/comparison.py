@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,20 +14,24 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
 from analytics import answers, compared_judges, computing, questions, ratings, tasks
 from analytics.compared_judges import JudgeCost
 from analytics.families import jury_name
-from analytics.figures import MINUS, Figure
+from analytics.figures import SMALL, Figure
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion
+from analytics.views.audits import CHANGE_NAMES, language_name
+from analytics.views.cost_chart import cost_chart
 from analytics.views.explore import criterion_names
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign
 from judging.models import JudgeDesign, JudgeRun
+from judging.perturbation import change_of
+from judging.templatetags.judging import factor_name, level_name
 
 MEASURE_NAMES = {
     "kappa": gettext_lazy("Cohen’s κ (quadratic on ordered scales)"),
@@ -35,9 +39,8 @@ MEASURE_NAMES = {
     "mae": gettext_lazy("Mean absolute error"),
 }
 CHOICES = ("design", "judge", "run", "measure", "against", "jury", "jury_rule", "first", "second", "seen")
-LABEL_PLACES = ((14, -6), (14, 16), (-14, -6), (-14, 16), (0, -14), (0, 22), (28, 4), (-28, 4))
+SENSITIVITY = ("perturbation.score_drop", "perturbation.stay")
 MOST_NAMED = 3
-CHART = {"width": 640, "height": 300, "left": 56, "bottom": 46, "top": 14, "right": 24}
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------
@@ -75,7 +78,8 @@ def chosen_comparison(campaign: Campaign, query: QueryDict) -> ComparisonChoice:
         if design.jury:
             names = ratings.rater_names(campaign, runs)
             pairs += [("jury", _csv_line(sorted({names[run.pk] for run in runs}))), ("jury_rule", design.jury)]
-    pairs += [("against", query.get("against", "")), *(("statistic", name) for name in _statistics(measure))]
+    statistics = _statistics(measure, with_sensitivity=ratings.audit_runs(campaign).exists())
+    pairs += [("against", query.get("against", "")), *(("statistic", name) for name in statistics)]
     question = questions.asked_question(campaign, pairs)
     return ComparisonChoice(campaign, measure, design, question, query.get("first", ""), query.get("second", ""))
 
@@ -96,10 +100,11 @@ def _csv_line(names: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _statistics(measure: str) -> list[str]:
+def _statistics(measure: str, *, with_sensitivity: bool) -> list[str]:
     kinds = ("", "_difference", "_effect", "_interaction")
     own = [f"comparison.{measure}{kind}" for kind in kinds]
-    return [*own, "comparison.common_items", "comparison.left_out", "audit.repeat_sd"]
+    more = SENSITIVITY if with_sensitivity else ()
+    return [*own, "comparison.common_items", "comparison.left_out", "audit.repeat_sd", *more]
 
 
 # --- what the page reads ----------------------------------------------------------------------------------------------
@@ -116,6 +121,11 @@ class ComparedJudge:
     lower_is_better: bool
 
     @property
+    def is_firm(self) -> bool:
+        """Whether its agreement has an interval and enough common items for the Pareto line."""
+        return _is_firm(self.agreement)
+
+    @property
     def per_thousand(self) -> float | None:
         """USD for 1,000 items."""
         return None if self.cost.per_item is None else 1000 * self.cost.per_item
@@ -130,26 +140,41 @@ class ComparedJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class ChartPoint:
-    """A judge in the chart of cost and agreement: its place in pixels, and its number in the table and where it is."""
+class ComparedCell:
+    """A judge in one cell: its agreement, and how far it lies from the judge that it is compared with."""
 
-    number: int
-    name: str
-    x: float
-    y: float
-    is_efficient: bool
-    label_x: float = 0.0
-    label_y: float = 0.0
+    figure: Figure | None
+    difference: Figure | None
+    is_same: bool = False
+    """Whether it is the judge that the others are compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class SensitivityRow:
+    """One change of texts, and what it did to a judge's scores in each cell: the fall, and the share that stays."""
+
+    judge: str
+    change: str
+    expects: str
+    cells: list[tuple[str, Figure, Figure | None]]
+
+
+def _is_firm(figure: Figure | None) -> bool:
+    return figure is not None and figure.has_interval and figure.n_items >= SMALL
 
 
 class ComparisonPage:
     """An answer as the page and the API show it."""
+
+    small = SMALL
 
     def __init__(self, choice: ComparisonChoice, snapshot: Snapshot) -> None:
         self.choice, self.snapshot = choice, snapshot
         self.rows: list[Mapping[str, Any]] = snapshot.content["estimates"]
         self.criteria = criterion_names(choice.campaign)
         self.lower_is_better = choice.measure == "mae"
+        self.runs = choice.runs
+        self.costs, self.costs_at = compared_judges.kept_costs(choice.campaign, self.runs, snapshot)
 
     def figures(self, kind: str) -> list[tuple[Mapping[str, Any], Figure]]:
         """The rows of one kind: "" (agreement), "_difference", "_effect", "_interaction"."""
@@ -160,25 +185,46 @@ class ComparisonPage:
         return [row for row in self.rows if row["asked"] == f"comparison.{name}"]
 
     def cell_name(self, row: Mapping[str, Any]) -> str:
-        """Clarity · et, or that it is the mean of cells."""
-        if row["criterion"] is None:
+        """Clarity · Estonian, or that it is the mean of cells."""
+        return self._named(_cell_of(row))
+
+    def _named(self, cell: CellKey) -> str:
+        if cell[0] is None:
             return _("Mean of criteria and languages")
-        return f"{self.criteria.get(row['criterion'], row['criterion'])} · {row['language']}"
+        return f"{self.criteria.get(cell[0], cell[0])} · {language_name(cell[1] or '')}"
+
+    # --- agreement, cell by cell --------------------------------------------------------------------------------------
+    @cached_property
+    def cells(self) -> list[CellKey]:
+        """The columns of the table: the mean of the cells, then criterion by criterion."""
+        order = [None, *self.criteria]
+        cells = {_cell_of(row) for row, _figure in self.figures("")}
+        return sorted(cells, key=lambda cell: (order.index(cell[0]) if cell[0] in order else len(order), cell[1] or ""))
+
+    @property
+    def groups(self) -> list[tuple[str, list[str]]]:
+        """The columns by criterion, with the languages of each."""
+        found: dict[str | None, list[str]] = {}
+        for criterion, language in self.cells:
+            name = _("criteria and languages") if criterion is None else language_name(language or "")
+            found.setdefault(criterion, []).append(name)
+        return [(_("Mean") if key is None else self.criteria.get(key, key), names) for key, names in found.items()]
 
     @cached_property
-    def cells(self) -> list[str]:
-        """The cells of the table, the mean of them last."""
-        return list(dict.fromkeys(self.cell_name(row) for row, _figure in self.figures("")))
-
-    @cached_property
-    def agreement(self) -> list[tuple[str, list[tuple[Figure | None, Figure | None]]]]:
+    def agreement(self) -> list[tuple[str, list[ComparedCell]]]:
         """By judge, its agreement in each cell, and the paired difference from the judge that is compared with."""
-        by_judge: dict[str, dict[str, Figure]] = {}
+        by_judge: dict[str, dict[CellKey, Figure]] = {}
         for row, figure in self.figures(""):
-            by_judge.setdefault(str(row["judge"]), {})[self.cell_name(row)] = figure
+            by_judge.setdefault(str(row["judge"]), {})[_cell_of(row)] = figure
         differences = self._differences
         return [
-            (self.short(name), [(found.get(cell), differences.get((name, cell))) for cell in self.cells])
+            (
+                self.short(name),
+                [
+                    ComparedCell(found.get(cell), differences.get((name, cell)), is_same=name == self.against)
+                    for cell in self.cells
+                ],
+            )
             for name, found in by_judge.items()
         ]
 
@@ -190,32 +236,50 @@ class ComparisonPage:
         return next((str(row["judge"]) for row, _figure in self.figures("")), "")
 
     @cached_property
-    def _differences(self) -> dict[tuple[str, str], Figure]:
+    def _differences(self) -> dict[tuple[str, CellKey], Figure]:
         """By judge and cell, its value less that of `against`; a pair that is stored the other way round is turned."""
         found = {}
         for row, figure in self.figures("_difference"):
             one, other = row["raters"]
             if other == self.against:
-                found[one, self.cell_name(row)] = figure
+                found[one, _cell_of(row)] = figure
             elif one == self.against:
-                found[other, self.cell_name(row)] = _turned(row)
+                found[other, _cell_of(row)] = _turned(row)
         return found
 
+    # --- effects and interactions -------------------------------------------------------------------------------------
     @cached_property
-    def effects(self) -> list[tuple[str, list[Figure]]]:
-        """By cell, the effect of each level; the mean of the cells first."""
+    def effects(self) -> list[tuple[str, list[tuple[str, Figure]]]]:
+        """By cell, the effect of each level under its name; the mean of the cells first."""
         return self._by_cell("_effect")
 
     @cached_property
-    def interactions(self) -> list[tuple[str, list[Figure]]]:
+    def interactions(self) -> list[tuple[str, list[tuple[str, Figure]]]]:
         return self._by_cell("_interaction")
 
-    def _by_cell(self, kind: str) -> list[tuple[str, list[Figure]]]:
-        found: dict[str, list[Figure]] = {}
+    def _by_cell(self, kind: str) -> list[tuple[str, list[tuple[str, Figure]]]]:
+        found: dict[CellKey, list[tuple[str, Figure]]] = {}
         for row, figure in self.figures(kind):
-            found.setdefault(self.cell_name(row), []).append(figure)
-        return list(reversed(found.items()))
+            name = self._level_names.get(figure.variant or "", figure.variant or "")
+            found.setdefault(_cell_of(row), []).append((name, figure))
+        order = [(None, None), *self.cells]
+        cells = sorted(found.items(), key=lambda cell: order.index(cell[0]) if cell[0] in order else len(order))
+        return [(self._named(cell), figures) for cell, figures in cells]
 
+    @cached_property
+    def _level_names(self) -> dict[str, str]:
+        """By the name that figures have for a level or a pair of levels, its labels in the form of a judge."""
+        levels = [cost.levels for cost in self.costs]
+        single = {
+            f"{factor} = {level}": _("%(factor)s: %(level)s")
+            % {"factor": factor_name(factor), "level": level_name(level) if level else _("none")}
+            for each in levels
+            for factor, level in each.items()
+        }
+        pairs = {f"{one} × {other}": f"{single[one]} × {single[other]}" for one in single for other in single}
+        return {**pairs, **single}
+
+    # --- what was left out --------------------------------------------------------------------------------------------
     def short(self, name: str) -> str:
         """A judge's name; of a jury with many members only how many."""
         for members in self.choice.question.jury_members:
@@ -224,28 +288,40 @@ class ComparisonPage:
         return name
 
     @property
-    def left_out(self) -> list[tuple[str, int, int, list[tuple[str, int]]]]:
-        """By cell: common items, items without a reference label, and judges by how many items they did not score."""
-        found = []
+    def left_out(self) -> list[tuple[str, list[str]]]:
+        """By cell, in words: common items, those of juries, and who left out how many for what reason."""
+        found: dict[CellKey, list[str]] = {}
         for row in self.counted("common_items"):
-            about = [each for each in self.counted("left_out") if self.cell_name(each) == self.cell_name(row)]
-            missing = sum(int(each["value"]) for each in about if each["judge"] is None)
-            by_count: dict[int, list[str]] = {}
-            for each in about:
-                if each["judge"] and each["value"]:
-                    by_count.setdefault(int(each["value"]), []).append(self.short(str(each["judge"])))
-            judges = [(self._listed(names), count) for count, names in sorted(by_count.items())]
-            found.append((self.cell_name(row), int(row["value"]), missing, judges))
-        return found
+            common = ngettext("%d common item", "%d common items", int(row["value"])) % int(row["value"])
+            mine = f"{self.short(str(row['judge']))}: {common}" if row["judge"] else common
+            found.setdefault(_cell_of(row), []).append(mine)
+        names: dict[tuple[CellKey, str, int], list[str]] = {}
+        for row in self.counted("left_out"):
+            if row["value"]:
+                key = (_cell_of(row), str(row["variant"]), int(row["value"]))
+                names.setdefault(key, []).append(self.short(str(row["judge"])) if row["judge"] else "")
+        for (cell, why, count), judges in names.items():
+            words = _LEFT_OUT.get(why, why)
+            text = f"{count} {words}"
+            found.setdefault(cell, []).append(f"{self._listed(judges)}: {text}" if any(judges) else text)
+        return [(self._named(cell), texts) for cell, texts in found.items()]
 
     def _listed(self, names: Sequence[str]) -> str:
         everyone = len(self.agreement)
         return _("each judge") if len(names) == everyone > 1 else ", ".join(names)
 
+    @property
+    def small_cells(self) -> list[str]:
+        """The cells that are in no mean and no effect because they have too few common items."""
+        counts = {_cell_of(row): int(row["value"]) for row in self.counted("common_items") if not row["judge"]}
+        few = [(cell, count) for cell, count in counts.items() if count < SMALL]
+        return [f"{self._named(cell)} ({count})" for cell, count in few]
+
+    # --- cost and agreement -------------------------------------------------------------------------------------------
     @cached_property
     def judges(self) -> list[ComparedJudge]:
         """A row for each judge and jury."""
-        costs = compared_judges.judge_costs(self.choice.campaign, self.choice.runs)
+        costs = list(self.costs)
         by_name = {cost.name: cost for cost in costs}
         for members in self.choice.question.jury_members:
             name = jury_name(members, self.choice.question.jury_rule)
@@ -255,9 +331,10 @@ class ComparisonPage:
         points = {
             cost.name: (cost.per_item, value)
             for cost in costs
-            if cost.per_item is not None and cost.name in whole and (value := whole[cost.name].value) is not None
+            if cost.per_item is not None and _is_firm(figure := whole.get(cost.name)) and figure is not None
+            if (value := figure.value) is not None
         }
-        best = compared_judges.efficient(points, lower_is_better=self.lower_is_better)
+        best = compared_judges.efficient(points, lower_is_better=self.lower_is_better) if len(points) > 1 else set()
         repeats = self._repeats
         return [
             ComparedJudge(
@@ -272,6 +349,15 @@ class ComparisonPage:
             for cost in costs
         ]
 
+    @property
+    def has_cost(self) -> bool:
+        """Whether it is known of any judge what its items cost."""
+        return any(judge.cost.per_item is not None or judge.cost.paid for judge in self.judges)
+
+    @property
+    def has_repeats(self) -> bool:
+        return any(judge.repeat_sd is not None for judge in self.judges)
+
     @cached_property
     def _on_the_whole(self) -> dict[str, Figure]:
         """By judge, its figure on the mean of the cells, or on the only cell."""
@@ -281,14 +367,25 @@ class ComparisonPage:
         return {str(row["judge"]): figure for row, figure in chosen}
 
     @property
+    def note_of_mean(self) -> str:
+        """Of which cells the first judge's mean is; empty where there is none."""
+        return next((figure.note for row, figure in self.figures("") if row["criterion"] is None), "")
+
+    @property
+    def measure_name(self) -> str:
+        return str(MEASURE_NAMES[self.choice.measure])
+
+    @property
     def agreement_is(self) -> str:
         """What the table of judges shows as their agreement."""
-        whole = next((figure for row, figure in self.figures("") if row["criterion"] is None), None)
-        if whole is not None:
-            return _("Agreement: %s (criterion and language).") % whole.note
+        if note := self.note_of_mean:
+            return _("Agreement: %s (criterion and language).") % note
         if len(self.cells) == 1:
-            return _("Agreement: %s.") % self.cells[0]
-        return _("No mean is given: it needs two cells of one kind with a value of every judge.")
+            return _("Agreement: %s.") % self._named(self.cells[0])
+        sentence = _(
+            "No mean is given: it needs two cells of one kind with %d common items and a value of every judge."
+        )
+        return sentence % SMALL
 
     @cached_property
     def _repeat_rows(self) -> list[Mapping[str, Any]]:
@@ -324,76 +421,76 @@ class ComparisonPage:
         return {name: sum(values) / len(values) for name, values in found.items()}
 
     @cached_property
-    def chart(self) -> dict[str, Any] | None:
-        """Cost of 1,000 items beside agreement: points and the Pareto line in pixels; None without two known costs."""
-        known = [
-            (number, judge)
+    def _drawn(self) -> list[tuple[int, str, float, float, bool]]:
+        """The judges of the chart: a known cost, and agreement with an interval on enough items."""
+        return [
+            (number, judge.cost.name, judge.per_thousand, judge.agreement.value, judge.is_efficient)
             for number, judge in enumerate(self.judges, 1)
-            if judge.per_thousand is not None and judge.agreement and judge.agreement.value is not None
+            if judge.per_thousand is not None and judge.is_firm
+            if judge.agreement is not None and judge.agreement.value is not None
         ]
-        if len(known) < 2:
-            return None
-        costs = [float(judge.per_thousand or 0) for _number, judge in known]
-        values = [float(judge.agreement.value or 0) for _number, judge in known if judge.agreement]
-        across, up = _Axis(0.0, max(costs) or 1.0), _Axis(min(values), max(values), pad=0.1)
-        left, right = CHART["left"], CHART["width"] - CHART["right"]
-        top, bottom = CHART["top"], CHART["height"] - CHART["bottom"]
-        points = [
-            ChartPoint(
-                number,
-                judge.cost.name,
-                round(left + across.share(cost) * (right - left), 1),
-                round(bottom - up.share(value) * (bottom - top), 1),
-                judge.is_efficient,
-            )
-            for (number, judge), cost, value in zip(known, costs, values, strict=True)
-        ]
-        points = _labelled(points)
-        line = sorted((point.x, point.y) for point in points if point.is_efficient)
-        return {
-            **CHART,
-            "points": points,
-            "line": " ".join(f"{x},{y}" for x, y in line),
-            "floor": bottom,
-            "end": right,
-            "x_ticks": [(round(left + across.share(at) * (right - left), 1), f"${at:.3g}") for at in across.ticks],
-            "y_ticks": [(round(bottom - up.share(at) * (bottom - top), 1), up.written(at)) for at in up.ticks],
-        }
 
-
-def _labelled(points: Sequence[ChartPoint]) -> list[ChartPoint]:
-    """The points with a place for each number, beside its point and apart from the numbers before it."""
-    placed: list[ChartPoint] = []
-    for point in points:
-        places = [(point.x + x, point.y + y) for x, y in LABEL_PLACES]
-        free = [
-            (x, y)
-            for x, y in places
-            if all(abs(x - other.label_x) > 14 or abs(y - other.label_y) > 12 for other in placed)
-        ]
-        x, y = (free or places)[0]
-        placed.append(replace(point, label_x=round(x, 1), label_y=round(y, 1)))
-    return placed
-
-
-class _Axis:
-    """From the lowest to the highest number, with a share of it beyond both ends."""
-
-    def __init__(self, low: float, high: float, pad: float = 0.0) -> None:
-        air = pad * (high - low or 1.0)
-        self.low, self.high = low - air, (high + air) if pad else high * 1.08
-
-    def share(self, value: float) -> float:
-        return (value - self.low) / (self.high - self.low or 1.0)
-
-    def written(self, value: float) -> str:
-        """As many digits as tell two ticks apart."""
-        digits = 2 if self.high - self.low >= 0.04 else 3 if self.high - self.low >= 0.004 else 4
-        return f"{value:.{digits}f}".replace("-", MINUS)
+    @cached_property
+    def chart(self) -> dict[str, Any] | None:
+        """Cost of 1,000 items beside agreement, and the Pareto line; None with fewer than two points."""
+        return cost_chart(self._drawn) if len(self._drawn) > 1 else None
 
     @property
-    def ticks(self) -> list[float]:
-        return [self.low + step * (self.high - self.low) / 4 for step in range(5)]
+    def chart_basis(self) -> str:
+        """What the points rest on: cells, items, clusters and raters."""
+        numbers = {number for number, *_rest in self._drawn}
+        firm = [judge.agreement for number, judge in enumerate(self.judges, 1) if number in numbers and judge.agreement]
+        return "; ".join(dict.fromkeys(" · ".join(filter(None, (figure.note, figure.basis))) for figure in firm))
+
+    @property
+    def not_drawn(self) -> list[str]:
+        """The judges that are not in the chart."""
+        numbers = {number for number, *_rest in self._drawn}
+        return [judge.name for number, judge in enumerate(self.judges, 1) if number not in numbers]
+
+    # --- sensitivity --------------------------------------------------------------------------------------------------
+    @cached_property
+    def sensitivity(self) -> list[SensitivityRow]:
+        """By judge and change of texts, by how many points the scores fall in each cell; empty without an audit run."""
+        of_asked: dict[str, dict[tuple[str, str, CellKey], Figure]] = {name: {} for name in SENSITIVITY}
+        for row in self.rows:
+            if row["asked"] in of_asked and row["variant"]:
+                key = (str(row["judge"]), str(row["variant"]), _cell_of(row))
+                of_asked[row["asked"]][key] = Figure.of(row)
+        drops, stays = (of_asked[name] for name in SENSITIVITY)
+        found: dict[tuple[str, str], list[tuple[str, Figure, Figure | None]]] = {}
+        for (judge, change, cell), figure in drops.items():
+            stay = stays.get((judge, change, cell))
+            found.setdefault((judge, change), []).append((self._named(cell), figure, stay))
+        return [
+            SensitivityRow(
+                judge=self.short(judge),
+                change=str(CHANGE_NAMES.get(change, change)),
+                expects=str(_EXPECTED[change_of(change).expects]),
+                cells=cells,
+            )
+            for (judge, change), cells in sorted(found.items())
+        ]
+
+
+_EXPECTED = {
+    "fall": gettext_lazy("should fall"),
+    "same": gettext_lazy("should stay"),
+    "no_rise": gettext_lazy("must not rise"),
+}
+"""What a change of a text should do to its score."""
+_LEFT_OUT = {
+    "without a reference label": gettext_lazy("without a reference label"),
+    "without a score on the scale": gettext_lazy("without a score"),
+    "a tied jury": gettext_lazy("left out because the jury is tied"),
+}
+"""By reason of `comparison.left_out`, how the page says it after a number of items."""
+CellKey = tuple[str | None, str | None]
+"""The criterion and the language of a cell; None for the mean of cells."""
+
+
+def _cell_of(row: Mapping[str, Any]) -> CellKey:
+    return row["criterion"], row["language"]
 
 
 def _turned(row: Mapping[str, Any]) -> Figure:
@@ -423,24 +520,50 @@ def comparison_page(request: HttpRequest, project: str, campaign: int) -> HttpRe
     try:
         choice = chosen_comparison(current, request.GET)
         snapshot, is_stale = answers.current_answer(current, choice.question)
+        computation = _computation(request, choice, snapshot, is_stale=is_stale)
+        seen = request.GET.get("seen", "") if "HX-Request" in request.headers else ""
+        if is_stale and seen == computation["state"]:
+            return render(request, "analytics/_comparison_progress.html", computation)
         pair = _two(choice)
     except Refused as refused:
         return render(request, "analytics/comparison.html", {**context, "refusal": refused.sentence}, status=422)
-    if is_stale:
-        tasks.ask_to_compute(campaign=current, settings=choice.question)
+    here = [current.project.slug, current.pk]
     context |= {
         "choice": choice,
         "snapshot": snapshot,
-        "is_stale": is_stale,
-        "failed": computing.failed(campaign=current, settings=choice.question) if is_stale else None,
-        "job": answers.open_job(current, choice.question) if is_stale else None,
         "page": ComparisonPage(choice, snapshot) if snapshot else None,
-        "this": request.get_full_path(),
-        "estimates": f"{reverse('api_comparison', args=[current.project.slug, current.pk])}?{request.GET.urlencode()}",
+        "estimates": f"{reverse('api_comparison', args=here)}?{_query(request)}",
         "names": sorted(set(ratings.rater_names(current, choice.runs).values())),
+        **computation,
         **pair,
     }
-    return render(request, "analytics/comparison.html", context)
+    response = render(request, "analytics/comparison.html", context)
+    if seen:
+        response["HX-Retarget"] = response["HX-Reselect"] = "#answer"  # new figures, not only news of them
+    return response
+
+
+def _computation(
+    request: HttpRequest, choice: ComparisonChoice, snapshot: Snapshot | None, *, is_stale: bool
+) -> dict[str, Any]:
+    """How far the answer is, which a worker is asked for where it is stale; `state`: which figures the page shows."""
+    about: dict[str, Any] = {"campaign": choice.campaign, "settings": choice.question}
+    if is_stale:
+        tasks.ask_to_compute(**about)
+    return {
+        "is_stale": is_stale,
+        "state": f"figures-{snapshot.pk if snapshot else 0}",
+        "this": f"{request.path}?{_query(request)}",
+        "failed": computing.failed(**about) if is_stale else None,
+        "job": answers.open_job(choice.campaign, choice.question) if is_stale else None,
+    }
+
+
+def _query(request: HttpRequest) -> str:
+    """The address without what a page has seen of its own figures."""
+    asked = request.GET.copy()
+    asked.pop("seen", None)
+    return asked.urlencode()
 
 
 def _two(choice: ComparisonChoice) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import languages
-from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES, TASK_NAMES
+from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES, TASK_NAMES, JudgeForm
 from judging.models import Attempt, Call, Verdict
 from judging.replies import reply_text
 
@@ -46,14 +46,23 @@ def variant_chips(variant: Mapping[str, Any]) -> list[str]:
 
 @register.filter
 def factor_name(factor: str) -> str:
-    """What pages call a factor of a design."""
-    return str(FACTOR_NAMES.get(factor, factor))
+    """What pages call a factor of a design or a parameter: its label in the form of a judge, where it has one."""
+    field = JudgeForm.base_fields.get(factor)
+    return str(FACTOR_NAMES.get(factor) or (field and field.label) or factor.replace("_", " "))
 
 
 @register.filter
 def level_name(level: Any) -> str:
-    """What pages call a level of a factor."""
-    return str(LEVEL_NAMES.get(str(level), level))
+    """What pages call a level of a factor; `true` and `false` are those of JSON."""
+    text = str(level)
+    return str(LEVEL_NAMES.get({"true": "True", "false": "False"}.get(text, text), text))
+
+
+@register.filter
+def levels_in_words(levels: Mapping[str, Any]) -> list[str]:
+    """Each level of a cell of a design with its factor: `Temperature: 0`."""
+    words = _("%(factor)s: %(level)s")
+    return [words % {"factor": factor_name(name), "level": level_name(level)} for name, level in levels.items()]
 
 
 @register.filter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -12,7 +13,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django_htmx.http import HttpResponseClientRefresh
 
 from accounts import access, refusals
 from accounts.models import Project
@@ -21,7 +21,8 @@ from annotation.models import Campaign, Dataset
 from annotation.views.campaigns import show_refusal
 from judging import designs, tasks
 from judging.forms import BudgetForm, DesignForm
-from judging.models import JudgeDesign
+from judging.models import JudgeDesign, JudgeRun
+from judging.views.runs import live_part
 
 
 def find_designs(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeDesign]]:
@@ -96,15 +97,15 @@ def design_page(request: HttpRequest, project: str, design: int) -> HttpResponse
 def design_live(request: HttpRequest, project: str, design: int) -> HttpResponse:
     """The part of the page that is updated; the page reloads when the design has stopped."""
     current_project, found = find_designs(request, project)
-    context = _standing(get_object_or_404(found, pk=design))
-    if not context["moving"]:
-        return HttpResponseClientRefresh()
-    return render(request, "judging/_design_live.html", {"project": current_project, **context})
+    standing = _standing(get_object_or_404(found, pk=design))
+    return live_part(request, "judging/_design_live.html", {"project": current_project, **standing})
 
 
 def _standing(design: JudgeDesign) -> dict[str, Any]:
     phase, progress = designs.phase_of(design), designs.progress_of_design(design)
-    rows = designs.cell_results(design)
+    rows, pilot = designs.cell_results(design), _pilot(design)
+    listed = [{name: getattr(row, name) for name in (*_COUNTED, "paid")} for row in rows]
+    total = _summed([*listed, *([pilot] if pilot else [])])
     return {
         "design": design,
         "phase": phase,
@@ -113,8 +114,27 @@ def _standing(design: JudgeDesign) -> dict[str, Any]:
         "reasons": designs.pause_reasons(design) if phase == designs.DesignPhase.PAUSED else [],
         "moving": phase in (designs.DesignPhase.RUNNING, designs.DesignPhase.PILOT) or progress.in_flight > 0,
         "rows": rows,
+        "pilot_row": pilot,
+        "total": total,
+        "has_cost": total["paid"] is not None,
         "simulated": all(row.cell.judge.simulated for row in rows),
     }
+
+
+_COUNTED = ("planned", "done", "failed", "sent", "reused", "verdicts", "unreadable")
+
+
+def _pilot(design: JudgeDesign) -> dict[str, Any] | None:
+    """What the runs of the pilot took together; None without a pilot."""
+    sums = designs.run_results(JudgeRun.objects.filter(design=design, is_pilot=True))
+    return _summed(sums.values()) if sums else None
+
+
+def _summed(rows: Collection[Mapping[str, Any]]) -> dict[str, Any]:
+    """Calls, requests and money of several runs together; an amount is unknown where all of them are."""
+    known = [row["paid"] for row in rows if row.get("paid") is not None]
+    counts = {name: sum(row.get(name) or 0 for row in rows) for name in _COUNTED}
+    return {**counts, "paid": sum(known) if known else None}
 
 
 @require_POST

@@ -145,10 +145,13 @@ def run_page(request: HttpRequest, project: str, run: int) -> HttpResponse:
 def run_live(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """The part of the run's page that is updated; the page reloads when the run has stopped."""
     current_project, judge_runs = _find(request, project)
-    context = _standing(get_object_or_404(judge_runs, pk=run))
-    if not context["moving"]:
-        return HttpResponseClientRefresh()
-    return render(request, "judging/_run_live.html", {"project": current_project, **context})
+    standing = _standing(get_object_or_404(judge_runs, pk=run))
+    return live_part(request, "judging/_run_live.html", {"project": current_project, **standing})
+
+
+def live_part(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """The part of a page that asks for itself while something is `moving`; then the whole page is loaded again."""
+    return render(request, template, context) if context["moving"] else HttpResponseClientRefresh()
 
 
 def _standing(run: JudgeRun) -> dict[str, Any]:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import html
 import json
 import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.http import QueryDict
 from django.template.loader import render_to_string
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from analytics import compared_judges
+from analytics.figures import SMALL
 from analytics.models import Snapshot
+from analytics.stats.judge.comparison import MIN_ITEMS
 from analytics.views.comparison import ComparisonPage, chosen_comparison
+from analytics.views.cost_chart import ChartAxis, cost_chart
 from annotation.models import Campaign
-from judging.models import DesignCell, Judge, JudgeDesign, Verdict
+from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
 from tests.analytics import scene
 from tests.cast import Cast
 
@@ -60,12 +66,35 @@ def shown(client: Client, campaign: Campaign, query: str = "", *, status: int = 
 def test_a_design_is_compared_on_the_items_that_all_of_its_judges_scored(cast: Cast, campaign: Campaign) -> None:
     design = JudgeDesign.objects.get()
     page = shown(cast.client("boris"), campaign, f"design={design.pk}&measure=accuracy&first=cold&second=warm")
-    assert "temperature = 0" in page
     assert "mean of cold, warm" in page
-    assert re.search(r"warm : 1 without a score", page)
+    assert re.search(r"warm: 1 without a score", page)
+    assert "fewer than 30 common items: Fluency · " in page
     assert "both scored 11 pairs of item and criterion and differ on 2" in page
     assert page.index("As cold sees it.") < page.index("As warm sees it.")
-    assert "needs two judges with a known cost" in page
+    assert "needs two judges with a known cost, and an interval on 30 common items or more" in page
+    assert "Cost in USD" not in page
+    assert "No cost is known of these judges" in page
+
+
+def test_while_figures_are_computed_no_cost_is_added_up_again(cast: Cast, campaign: Campaign) -> None:
+    client, address = cast.client("boris"), f"/p/kassa/numbers/{campaign.pk}/comparison/?measure=accuracy"
+    first = scene.answered(client, campaign, address)
+    seen = f"figures-{first.context['snapshot'].pk}"
+    Verdict.objects.filter(run__judge__name="warm").first().delete()
+    with CaptureQueriesContext(connection) as of_page:
+        page = client.get(address).content.decode()
+    assert f"seen={seen}" in page
+    polling: dict[str, Any] = {"headers": {"HX-Request": "true"}}
+    with CaptureQueriesContext(connection) as of_poll:
+        part = client.get(f"{address}&seen={seen}", **polling).content.decode()
+    assert "being computed" in part and "<table" not in part
+    for queries in (of_page, of_poll):
+        assert not [query for query in queries if "judging_attempt" in query["sql"]]
+    changed = scene.answered(client, campaign, address)
+    assert changed.context["snapshot"].pk != first.context["snapshot"].pk
+    after = client.get(f"{address}&seen={seen}", **polling)
+    assert after["HX-Retarget"] == "#answer"
+    assert "<table" in after.content.decode()
 
 
 def test_the_api_and_the_command_give_the_figures_of_the_page(
@@ -127,11 +156,124 @@ def test_the_largest_differences_are_shares_of_the_scales_width(cast: Cast) -> N
     assert [(row.criterion.key, row.difference) for row in rows] == [("coherence", -1.0), ("fluency", -2.0)]
 
 
-def page_of(campaign: Campaign, rows: list[dict[str, Any]]) -> ComparisonPage:
+def page_of(campaign: Campaign, rows: list[dict[str, Any]], query: str = "measure=accuracy") -> ComparisonPage:
     """The page of stored estimates."""
     plain = {"language": "et", "criterion": "fluency", "judge": None, "raters": None, "value": 0.5, "n_items": 40}
-    stored = Snapshot(content={"estimates": [{**plain, "low": None, "high": None, **row} for row in rows]})
-    return ComparisonPage(chosen_comparison(campaign, QueryDict("measure=accuracy")), stored)
+    stored = Snapshot(
+        content={"estimates": [{**plain, "variant": None, "low": None, "high": None, **row} for row in rows]}
+    )
+    return ComparisonPage(chosen_comparison(campaign, QueryDict(query)), stored)
+
+
+def text_of(page: ComparisonPage) -> str:
+    """What the page says below its form."""
+    context = {"page": page, "choice": page.choice, "project": page.choice.campaign.project}
+    context |= {"campaign": page.choice.campaign, "snapshot": page.snapshot}
+    text = render_to_string("analytics/_comparison_answer.html", context)
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", text).split()))
+
+
+ACCURACY = {"asked": "comparison.accuracy", "statistic": "accuracy", "low": 0.2, "high": 0.8}
+WHOLE = {**ACCURACY, "criterion": None, "language": None}
+
+
+class TestParetoLine:
+    """Only judges with an interval on enough common items are on it."""
+
+    @pytest.fixture(autouse=True)
+    def _with_costs(self, campaign: Campaign) -> None:
+        for place, run in enumerate(JudgeRun.objects.order_by("judge__name")):
+            call = Call.objects.create(run=run, item=campaign.dataset.items.first(), repeat=1, state="settled")
+            Attempt.objects.create(call=call, outcome="replied", cost=Decimal(place + 1))
+
+    @pytest.mark.parametrize("weak", [{"low": None, "high": None}, {"n_items": 29}])
+    def test_a_judge_without_interval_or_items_is_not_drawn_and_named(
+        self, campaign: Campaign, weak: dict[str, Any]
+    ) -> None:
+        firm = page_of(campaign, [{**WHOLE, "judge": "cold"}, {**WHOLE, "judge": "warm", "value": 0.6}])
+        assert [judge.is_efficient for judge in firm.judges] == [True, True]
+        assert firm.chart and len(firm.chart["points"]) == 2
+        page = page_of(campaign, [{**WHOLE, "judge": "cold"}, {**WHOLE, "judge": "warm", "value": 0.6, **weak}])
+        assert [judge.is_efficient for judge in page.judges] == [False, False]
+        assert page.chart is None
+        assert page.not_drawn == ["warm"]
+
+    def test_counts_stand_below_the_chart(self, campaign: Campaign) -> None:
+        counts = {"note": "mean of 2 cells", "n_items": 40, "n_raters": 3, "n_ratings": 40, "n_clusters": 20}
+        text = text_of(page_of(campaign, [{**WHOLE, "judge": name, **counts} for name in NAMES]))
+        assert "mean of 2 cells · 40 items, 3 raters, 40 ratings, 20 clusters." in text
+        assert "USD per 1,000 items" in text and "Cost in USD" in text
+
+
+def test_the_page_has_the_limit_of_the_statistics() -> None:
+    assert SMALL == MIN_ITEMS
+
+
+@pytest.mark.parametrize(
+    "values", [(0.701, 0.7013), (0.5, 0.5), (-0.2, 0.9), (0.0, 0.0), (1234.0, 9.0), (0.00001, 0.00002)]
+)
+def test_ticks_of_an_axis_are_round_and_never_repeated(values: tuple[float, float]) -> None:
+    axis = ChartAxis.over(values)
+    texts = [text for _at, text in axis.ticks]
+    assert 2 <= len(texts) == len(set(texts)) <= 8
+    assert all(0 <= axis.share(value) <= 1 for value in values)
+    assert [float(text.replace("−", "-")) for text in texts] == pytest.approx([at for at, _text in axis.ticks])
+    chart = cost_chart([(1, "a", *values, True), (2, "b", *values[::-1], False)])
+    assert all(0 <= point.x <= chart["width"] and 0 <= point.y <= chart["height"] for point in chart["points"])
+
+
+def test_factors_and_levels_have_the_labels_of_the_form(campaign: Campaign) -> None:
+    Judge.objects.filter(name="cold").update(variant={"explanation": True, "role_text": ""})
+    Judge.objects.filter(name="warm").update(variant={"explanation": False, "role_text": "A teacher"})
+    effect = {"asked": "comparison.accuracy_effect", "statistic": "accuracy_effect"}
+    interaction = {"asked": "comparison.accuracy_interaction", "statistic": "accuracy_interaction"}
+    JudgeRun.objects.update(design=None)
+    page = page_of(
+        campaign,
+        [
+            {**ACCURACY, "judge": "cold"},
+            {**effect, "variant": "explanation = true"},
+            {**effect, "variant": "role_text = A teacher"},
+            {**interaction, "variant": "explanation = true × temperature = 0"},
+        ],
+    )
+    text = text_of(page)
+    assert "Rationale before each score: Yes" in text
+    assert "Own role and task: A teacher" in text
+    assert "Rationale before each score: Yes × Temperature: 0" in text
+    assert "explanation = true" not in text
+
+
+def test_columns_are_grouped_by_criterion_after_the_mean(campaign: Campaign) -> None:
+    cells = [{"language": tag, "criterion": key} for key in ("fluency", "coherence") for tag in ("et", "ar")]
+    page = page_of(campaign, [*({**ACCURACY, **cell, "judge": "cold"} for cell in cells), {**WHOLE, "judge": "cold"}])
+    assert [(title, len(names)) for title, names in page.groups] == [("Mean", 1), ("Fluency", 2), ("Coherence", 2)]
+
+
+def test_a_difference_has_its_own_number_of_items(campaign: Campaign) -> None:
+    difference = {"asked": "comparison.accuracy_difference", "statistic": "accuracy_difference", "n_items": 33}
+    rows = [{**ACCURACY, "judge": "cold"}, {**ACCURACY, "judge": "a jury", "n_items": 33}]
+    page = page_of(campaign, [*rows, {**difference, "raters": ("cold", "a jury"), "low": 0.1, "high": 0.3}])
+    assert "−0.50 [−0.30, −0.10] · 33 items" in text_of(page)
+
+
+def test_sensitivity_is_on_the_page_where_an_audit_has_run(cast: Cast, campaign: Campaign) -> None:
+    address = "measure=accuracy"
+    assert "Sensitivity" not in shown(cast.client("boris"), campaign, address)
+    first = JudgeRun.objects.get(judge__name="cold")
+    audit = JudgeRun.objects.create(
+        project=campaign.project,
+        judge=first.judge,
+        dataset=campaign.dataset,
+        rubric_version=campaign.rubric_version,
+        perturbation={"changes": ["truncated_50"], "per_language": 6, "seed": 0},
+    )
+    about = {"run": audit, "criterion": campaign.rubric_version.criteria.get(key="fluency"), "status": "ok"}
+    for place, item in enumerate(campaign.dataset.items.filter(language="et").order_by("ordinal")):
+        Verdict.objects.create(item=item, score=3, **about)
+        Verdict.objects.create(item=item, score=3 - place % 2, change="truncated_50", **about)
+    page = shown(cast.client("boris"), campaign, address)
+    assert re.search(r"cold Cut .*should fall Fluency · Estonian 0.50 ", page)
 
 
 @pytest.mark.parametrize(
@@ -163,8 +305,5 @@ def test_differences_and_the_headline_say_approximate_or_why_there_is_no_interva
                 {**difference, "raters": ("warm", "cold"), "value": 0.25, **told},
             ],
         )
-        context = {"page": page, "choice": page.choice, "project": campaign.project, "campaign": campaign}
-        text = render_to_string("analytics/_comparison_answer.html", {**context, "snapshot": page.snapshot})
-        assert (
-            re.sub(r"<[^>]*>", " ", text).count(words) == 5
-        )  # two in the first table, two figures and a difference in the second
+        # two in the first table, two figures and a difference in the second
+        assert text_of(page).count(words) == 5

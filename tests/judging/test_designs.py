@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -279,6 +280,24 @@ class TestPages:
         assert answer.status_code in (400, 409, 422), answer.content
         assert "factors" in answer.json()["fields"]
         assert not JudgeDesign.objects.exists()
+
+    def test_the_rows_of_its_page_add_up_to_what_was_sent_and_paid(
+        self, cast: Cast, priced: RunningProvider, client: Client
+    ) -> None:
+        client.force_login(cast.boris)
+        design = made(cast, repeats=1)
+        worked(designs.start_pilot(design=design))
+        worked(designs.start_design(design=design))
+        page = client.get(reverse("design", args=["kassa", design.pk]))
+        total, pilot = page.context["total"], page.context["pilot_row"]
+        sent, rows = priced.control()["requests"], page.context["rows"]
+        assert pilot["sent"] > 0
+        assert total["sent"] == sent == pilot["sent"] + sum(row.sent for row in rows)
+        assert total["paid"] == page.context["spent"].paid == pilot["paid"] + sum(row.paid or 0 for row in rows)
+        text = " ".join(re.sub(r"<[^>]*>", " ", page.content.decode()).split())
+        assert f"{sent} requests sent ( {pilot['sent']} by the pilot )" in text
+        assert "How much of the rubric: Names of criteria and points only" in text
+        assert "Pilot Its replies are used by the runs." in text
 
     def test_a_design_is_made_confirmed_and_watched(
         self, cast: Cast, priced: RunningProvider, client: Client, settings: Any
