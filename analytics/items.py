@@ -49,6 +49,7 @@ class ItemOptions:
     generators: tuple[str, ...]
     attributes: dict[str, tuple[str, ...] | None]
     judges: dict[str, JudgeRun]
+    of_designs: frozenset[str]
     raters: tuple[str, ...]
     panels: tuple[str, ...]
 
@@ -106,6 +107,7 @@ def item_options(campaign: Campaign) -> ItemOptions:
     """What the items of this campaign can be filtered by."""
     runs = list(ratings.newest_runs(campaign))
     names = ratings.rater_names(campaign, runs)
+    judged, of_designs = {names[run.pk]: run for run in runs}, ratings.names_of_designs(runs, names)
     panels = Duty.objects.filter(campaign=campaign).order_by("panel__name").values_list("panel__name", flat=True)
     languages, generators, attributes = _described(campaign.dataset)
     return ItemOptions(
@@ -113,7 +115,8 @@ def item_options(campaign: Campaign) -> ItemOptions:
         languages=languages,
         generators=generators,
         attributes=attributes,
-        judges={names[run.pk]: run for run in runs},
+        judges={name: judged[name] for name in sorted(judged, key=lambda name: name in of_designs)},
+        of_designs=of_designs,
         raters=tuple(ratings.annotators(campaign).values_list("pseudonym", flat=True)),
         panels=tuple(dict.fromkeys(panels)),
     )

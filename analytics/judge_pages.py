@@ -79,7 +79,7 @@ EVERY_JUDGE = frozenset({"judges", "parallel", "juries"})
 
 def chosen_judge(question: NumbersQuestion, choices: QuestionChoices) -> str:
     """The judge that a page is about: the first that its question names, or the first that there is; "" for none."""
-    return next(iter((*question.judges, *choices.judges)), "")
+    return next(iter((*question.judges, *choices.listed_judges(question))), "")
 
 
 def judge_question(

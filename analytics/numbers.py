@@ -40,6 +40,7 @@ from analytics.models import Chart, Snapshot
 from analytics.questions import NEEDS_ORDER
 from analytics.score_views import COEFFICIENT_NAMES, Line
 from annotation.models import Campaign, Criterion
+from judging.models import Judge
 
 RULE_NAMES = {
     "": gettext_lazy("Mode (mean on interval scales)"),
@@ -95,6 +96,7 @@ class NumbersPage:
         self.figures = Figures(self.content["estimates"])
         self.languages = tuple(languages.in_name_order(self.content["languages"], get_language()))
         self.statistic = chosen_option(query.get("coefficient"), COEFFICIENTS)
+        self.asked_judge, self.with_designs = query.get("judge", ""), query.get("designs") == "show"
         self.judge = chosen_option(query.get("judge"), [judge["name"] for judge in self.judges])
         self.criterion = chosen_option(query.get("criterion"), self.ordered or list(self.criteria))
         self.part = chosen_option(query.get("part"), [key for key, _name in self.parts])
@@ -114,12 +116,25 @@ class NumbersPage:
 
     @cached_property
     def judges(self) -> list[dict[str, Any]]:
-        return list(self.content["judges"])
+        """The judges that the page lists: those that are only cells of designs where they are asked for."""
+        everyone: list[dict[str, Any]] = list(self.content["judges"])
+        if self.with_designs or len(everyone) < 2:
+            return everyone
+        numbers = [judge["judge"] for judge in everyone]
+        only = set(Judge.objects.filter(pk__in=numbers).only_in_designs().values_list("pk", flat=True))
+        return [each for each in everyone if each["judge"] not in only or each["name"] == self.asked_judge] or everyone
+
+    @property
+    def hidden_judges(self) -> int:
+        """How many judges of designs are not listed."""
+        return len(self.content["judges"]) - len(self.judges)
 
     @cached_property
     def chosen(self) -> dict[str, str]:
         """What the address says beyond the raters."""
-        return {"coefficient": self.statistic, "judge": self.judge, "criterion": self.criterion, "part": self.part}
+        more = {"designs": "show"} if self.with_designs else {}
+        chosen = {"coefficient": self.statistic, "judge": self.judge, "criterion": self.criterion, "part": self.part}
+        return chosen | more
 
     @property
     def run(self) -> dict[str, Any]:

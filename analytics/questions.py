@@ -11,7 +11,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
@@ -165,7 +165,8 @@ class NumbersQuestion(Settings):
     `comparison`. `juries`: judges that count as one more, by the rule `jury_rule`, a line of CSV with their names each.
     `measures`: numeric attributes and measures of the items' texts that are set beside scores and ranked. `cluster`:
     `item` takes items for independent of each other, also those of one scenario. `goals`: pairs of a goal of a plan
-    and its value (`planning`).
+    and its value (`planning`). `designs`: where no judge and no run is chosen, those that are only cells of designs
+    count, too.
     """
 
     rows: str = "criterion"
@@ -187,6 +188,7 @@ class NumbersQuestion(Settings):
     exclude: tuple[str, ...] = ()
     min_seconds: float = 0.0
     level: str = ""
+    designs: bool = False
 
     @property
     def query(self) -> str:
@@ -208,6 +210,12 @@ class NumbersQuestion(Settings):
     def jury_members(self) -> list[tuple[str, ...]]:
         """The names of each jury's members."""
         return [_names(text) for text in self.juries]
+
+    @property
+    def judges_named(self) -> frozenset[str]:
+        """The judges that it names, members of juries included."""
+        members = (name for names in self.jury_members for name in names)
+        return frozenset(filter(None, (*self.judges, *members, self.against)))
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -233,6 +241,7 @@ PARAMETERS = {
     "run": "runs",
     "raters": "raters",
     "panel": "panels",
+    "designs": "designs",
     "jury": "juries",
     "jury_rule": "jury_rule",
     "against": "against",
@@ -256,7 +265,7 @@ comma.
 LISTS = frozenset(
     ("where", "statistic", "variant", "judge", "run", "raters", "panel", "jury", "measure", "goal", "exclude")
 )
-SWITCHES = {"pool": "on", "blind": BLIND_ONLY}
+SWITCHES = {"pool": "on", "blind": BLIND_ONLY, "designs": "show"}
 DEFAULTS = {field.name: field.default for field in fields(NumbersQuestion) if field.default is not MISSING}
 
 
@@ -416,6 +425,12 @@ class QuestionChoices:
     panels: tuple[str, ...]
     measures: tuple[str, ...] = ()
     exclusions: tuple[str, ...] = exclusions.EXCLUSIONS
+    of_designs: frozenset[str] = frozenset()
+
+    def listed_judges(self, question: NumbersQuestion) -> tuple[str, ...]:
+        """The judges that a form offers: those only of designs where the question asks for them, or names them."""
+        hidden = () if question.designs else self.of_designs
+        return ratings.usual_judges(self.judges, hidden, chosen=question.judges_named)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -448,6 +463,7 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
         panels=tuple(sorted(set(Duty.objects.filter(campaign=campaign).values_list("panel__name", flat=True)))),
         measures=(*attributes.numeric, *families.TEXT_MEASURES),
         exclusions=exclusions.available_exclusions(campaign),
+        of_designs=ratings.names_of_designs(runs, names),
     )
 
 
@@ -523,8 +539,11 @@ def chosen_runs(campaign: Campaign, question: NumbersQuestion) -> list[JudgeRun]
         ]
     else:
         runs = list(ratings.newest_runs(campaign))
-    if not question.judges:
-        return runs
     names = ratings.judge_names(campaign, runs)
-    wanted = {*question.judges, *(name for members in question.jury_members for name in members)}
+    wanted: Collection[str] = {*question.judges, *(name for members in question.jury_members for name in members)}
+    if not question.judges:
+        if question.runs or question.designs:
+            return runs
+        everyone, of_designs = [names[run.pk] for run in runs], ratings.names_of_designs(runs, names)
+        wanted = ratings.usual_judges(everyone, of_designs, chosen=question.judges_named)
     return [run for run in runs if names[run.pk] in wanted]

@@ -30,7 +30,7 @@ from annotation.models import Annotation, Annotator, Campaign, Criterion, Datase
 from annotation.writers.coded import CodedColumn, CodedRows
 from annotation.writers.tables import Column, Table, nested, number
 from judging import exports as judged
-from judging.models import Call, JudgeRun, Verdict
+from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.runs import whole_run
 
 if TYPE_CHECKING:
@@ -469,6 +469,19 @@ def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
             raise Refused(sentence, code="shared_run", fields={"runs": sentence})
         names |= {part.pk: name for part in chain}
     return names
+
+
+def names_of_designs(runs: Sequence[JudgeRun], names: Mapping[int, str]) -> frozenset[str]:
+    """Of the judges of these runs, the names of those that are only cells of designs."""
+    judges = {run.judge_id for run in runs}
+    of_designs = set(Judge.objects.filter(pk__in=judges).only_in_designs().values_list("pk", flat=True))
+    return frozenset(names[run.pk] for run in runs if run.judge_id in of_designs)
+
+
+def usual_judges(names: Sequence[str], of_designs: Collection[str], chosen: Collection[str] = ()) -> tuple[str, ...]:
+    """The names without those of designs that are not chosen; all of them where none would be left."""
+    kept = tuple(name for name in names if name not in of_designs or name in chosen)
+    return kept or tuple(names)
 
 
 def not_blind(campaign: Campaign, raters: Collection[str] = ()) -> int:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -40,6 +40,12 @@ class ProviderAllowance(models.Model):
 class JudgeQuerySet(models.QuerySet["Judge"]):
     def visible_to(self, user: User) -> JudgeQuerySet:
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+    def only_in_designs(self) -> JudgeQuerySet:
+        """The judges that are cells of designs and have no run but those of designs: lists leave them out."""
+        cells = DesignCell.objects.filter(judge=OuterRef("pk"))
+        own = JudgeRun.objects.filter(judge=OuterRef("pk"), design=None)
+        return self.filter(Exists(cells), ~Exists(own))
 
 
 class Judge(models.Model):

@@ -23,6 +23,7 @@ PARAMETERS = [
     OpenApiParameter("design", int, description="The judges of this design, and its jury."),
     OpenApiParameter("judge", MANY, description="Names of judges; all by default."),
     OpenApiParameter("run", MANY, description="Numbers of judge runs, or `each`."),
+    OpenApiParameter("designs", str, description="`show`: judges that are only cells of designs, too."),
     OpenApiParameter("measure", {"type": "string", "enum": list(MEASURE_NAMES)}, description="kappa by default."),
     OpenApiParameter("against", str, description="The judge that the others are compared with."),
     OpenApiParameter("jury", MANY, description="Judges as one more rater: A,B,C."),

@@ -414,7 +414,11 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
         more = _("A judge is compared with people: let a panel rate, or import ratings.")
         return {"nothing": _("Nobody has rated these items"), "nothing_more": more}
     note = _("Columns cut most sections: by language, or by an attribute of the items such as a group of tasks.")
-    return {"judges": choices.judges, "judge": judge_pages.chosen_judge(question, choices), "form_note": note}
+    return {
+        "judges": choices.listed_judges(question),
+        "judge": judge_pages.chosen_judge(question, choices),
+        "form_note": note,
+    }
 
 
 def nothing_about(question: NumbersQuestion) -> str:

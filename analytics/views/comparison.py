@@ -38,7 +38,7 @@ MEASURE_NAMES = {
     "accuracy": gettext_lazy("Equal scores"),
     "mae": gettext_lazy("Mean absolute error"),
 }
-CHOICES = ("design", "judge", "run", "measure", "against", "jury", "jury_rule", "first", "second", "seen")
+CHOICES = ("design", "judge", "run", "designs", "measure", "against", "jury", "jury_rule", "first", "second", "seen")
 SENSITIVITY = ("perturbation.score_drop", "perturbation.stay")
 MOST_NAMED = 3
 
@@ -71,7 +71,7 @@ def chosen_comparison(campaign: Campaign, query: QueryDict) -> ComparisonChoice:
         sentence = _("“%(measure)s” is not a measure. Available: %(all)s.")
         raise Refused(sentence % {"measure": measure, "all": ", ".join(MEASURE_NAMES)}, code="unknown_choice")
     design = _design(campaign, query.get("design", ""))
-    pairs = [(name, text) for name in ("judge", "run", "jury", "jury_rule") for text in query.getlist(name)]
+    pairs = [(name, text) for name in ("judge", "run", "designs", "jury", "jury_rule") for text in query.getlist(name)]
     if design is not None:
         runs = list(JudgeRun.objects.filter(design=design, is_pilot=False).select_related("judge"))
         pairs = [("run", str(run.pk)) for run in runs]
@@ -512,8 +512,7 @@ def comparison_page(request: HttpRequest, project: str, campaign: int) -> HttpRe
         "campaign": current,
         "designs": started.exclude(started_at=None),
         "measures": [(name, str(label)) for name, label in MEASURE_NAMES.items()],
-        "everyone": sorted(set(ratings.judge_names(current, ratings.newest_runs(current)).values())),
-        "picked": request.GET.getlist("judge"),
+        **_offered(current, request),
     }
     if not context["everyone"]:
         return render(request, "analytics/comparison.html", {**context, "nobody": True})
@@ -541,6 +540,21 @@ def comparison_page(request: HttpRequest, project: str, campaign: int) -> HttpRe
     if seen:
         response["HX-Retarget"] = response["HX-Reselect"] = "#answer"  # new figures, not only news of them
     return response
+
+
+def _offered(campaign: Campaign, request: HttpRequest) -> dict[str, Any]:
+    """The judges to choose from; those that are only cells of designs where they are asked for or chosen."""
+    runs, picked = list(ratings.newest_runs(campaign)), request.GET.getlist("judge")
+    names = ratings.judge_names(campaign, runs)
+    everyone = sorted({names[run.pk] for run in runs})
+    hidden = () if request.GET.get("designs") == "show" else ratings.names_of_designs(runs, names)
+    listed = ratings.usual_judges(everyone, hidden, chosen=picked)
+    return {
+        "everyone": listed,
+        "picked": picked,
+        "hidden_judges": len(everyone) - len(listed),
+        "with_designs": request.GET.get("designs") == "show",
+    }
 
 
 def _computation(

@@ -328,7 +328,7 @@ class QuestionForm:
     def kept(self) -> list[tuple[str, str]]:
         """What the form has no field for, kept as it is: filters of other columns, variants, numbers."""
         fields = {"rows", "columns", "statistic", "judge", "run", "raters", "panel", "reference", "ties", "blind"}
-        fields |= {"pool", "min_seconds", "exclude", "jury", "jury_rule", "measure", "level", "cluster"}
+        fields |= {"pool", "min_seconds", "exclude", "jury", "jury_rule", "measure", "level", "cluster", "designs"}
         return [
             (name, text)
             for name, text in questions.pairs_of(self.question)
@@ -336,10 +336,23 @@ class QuestionForm:
         ]
 
     @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges to choose from, without those of designs where these are not asked for."""
+        return self.choices.listed_judges(self.question)
+
+    @property
+    def of_designs(self) -> int:
+        """How many judges the switch for those of designs shows or hides."""
+        everyone, usual = self.choices.judges, self.choices.listed_judges(replace(self.question, designs=False))
+        return len(everyone) - len(usual)
+
+    @property
     def runs(self) -> list[tuple[str, str, bool]]:
         """Each run apart, or runs by their numbers; where none is chosen, one run of each judge."""
         said = [(questions.EACH_RUN, _("Each run apart"))]
-        said += [(str(run.pk), f"{run.judge.name}, {_('run')} {run.pk}") for run in self.choices.runs]
+        own = [run for run in self.choices.runs if run.design_id is None or str(run.pk) in self.question.runs]
+        listed = own if own and not self.question.designs else self.choices.runs
+        said += [(str(run.pk), f"{run.judge.name}, {_('run')} {run.pk}") for run in listed]
         return [(value, name, value in self.question.runs) for value, name in said]
 
     @property

@@ -348,11 +348,17 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
         annotator__user=request.user, panel__in=Duty.objects.filter(campaign=campaign).values("panel")
     )
     chosen, spoken = dict(choice.attributes), get_language()
+    with_designs = request.GET.get("designs") == "show"
+    hidden = () if with_designs else options.of_designs
+    listed = ratings.usual_judges(tuple(options.judges), hidden, chosen=[choice.judge])
     return {
         "project": campaign.project,
         "campaign": campaign,
         "options": options,
         "choice": choice,
+        "judges": listed,
+        "hidden_judges": len(options.judges) - len(listed),
+        "with_designs": with_designs,
         "criterion_names": [(key, criterion_name(criterion)) for key, criterion in options.criteria.items()],
         "criterion_name": criterion_name(choice.criterion),
         "languages": [

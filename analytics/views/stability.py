@@ -322,7 +322,11 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
         return {"nothing": _("Nobody has scored these items"), "nothing_more": more}
     one = _("The items are in one language, so that only the ranking itself and the judge’s are shown.")
     note = one if len(choices.languages) < 2 else ""
-    return {"judges": choices.judges, "judge": judge_pages.chosen_judge(question, choices), "form_note": note}
+    return {
+        "judges": choices.listed_judges(question),
+        "judge": judge_pages.chosen_judge(question, choices),
+        "form_note": note,
+    }
 
 
 STABILITY = page_about_judges(

@@ -63,11 +63,16 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
     spent = Subquery(paid.annotate(total=Sum("cost")).values("total"))
     chosen = request.GET.get("campaign", "")
     campaigns = Campaign.objects.visible_to(request.user).filter(project=current_project)
+    of_designs = Judge.objects.filter(project=current_project).only_in_designs()
+    own = judges_of_project.exclude(pk__in=of_designs.values("pk"))
+    with_designs = request.GET.get("designs") == "show" or not own.exists()
     context = {
         "title": _("Judges"),
         "project": current_project,
         "campaign": campaigns.filter(pk=chosen).first() if chosen.isdecimal() and len(chosen) < 10 else None,
-        "judges": judges_of_project.annotate(runs_count=Count("runs"), spent=spent),
+        "judges": (judges_of_project if with_designs else own).annotate(runs_count=Count("runs"), spent=spent),
+        "with_designs": with_designs,
+        "hidden_judges": 0 if with_designs else of_designs.count(),
         "providers": settings.PROVIDERS,
         "allowed": spending.allowed_providers(current_project),
     }

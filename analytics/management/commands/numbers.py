@@ -21,6 +21,7 @@ HELP = {
     "variant": "only this variant of a statistic",
     "judge": "only this judge (default: all)",
     "run": "the number of a judge run, or each (default: one run of each judge)",
+    "designs": "also judges that are only cells of designs (default: only where they are named)",
     "raters": "only this annotator (default: all)",
     "panel": "only this panel (default: all)",
     "jury": "judges as one more rater: A,B,C; a name that holds a comma in double quotes",
