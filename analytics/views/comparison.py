@@ -292,8 +292,8 @@ class ComparisonPage:
         """By cell, in words: common items, those of juries, and who left out how many for what reason."""
         found: dict[CellKey, list[str]] = {}
         for row in self.counted("common_items"):
-            common = ngettext("%d common item", "%d common items", int(row["value"])) % int(row["value"])
-            mine = f"{self.short(str(row['judge']))}: {common}" if row["judge"] else common
+            shared = ngettext("%d common item", "%d common items", int(row["value"])) % int(row["value"])
+            mine = f"{self.short(str(row['judge']))}: {shared}" if row["judge"] else shared
             found.setdefault(_cell_of(row), []).append(mine)
         names: dict[tuple[CellKey, str, int], list[str]] = {}
         for row in self.counted("left_out"):

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Campaign
-from judging.models import DesignCell, JudgeDesign, JudgeRun
+from judging.models import DesignCell, JudgeDesign, JudgeRun, Verdict
 from tests.analytics import scene
 from tests.cast import Cast
 
@@ -84,6 +84,7 @@ def test_a_question_that_names_no_judge_leaves_them_out(cast: Cast, campaign: Ca
 
 
 def test_where_every_judge_is_of_a_design_all_count(cast: Cast, campaign: Campaign) -> None:
+    Verdict.objects.filter(run__judge__name=USUAL).delete()
     JudgeRun.objects.filter(judge__name=USUAL).delete()
     offered, text = shown(cast.client("boris"), campaign, "explore/", "statistic=mae")
     assert offered == {*CELLS}

@@ -179,8 +179,8 @@ def judged_items(cell: Cell, judges: Sequence[str], *, rule: str | None, ties: s
     number_of_judges = scored.groupby("item_key")["rater"].nunique()
     keys = np.sort(number_of_judges.index[(number_of_judges == len(present)).to_numpy()].to_numpy())
     answered = scored.groupby("rater")["item_key"].nunique()
-    ties_of_juries = frame[((frame["missing_reason"] == "tied") & frame["item_key"].isin(list(reference))).to_numpy()]
-    tied = {judge: int((ties_of_juries["rater"] == judge).sum()) for judge in present}
+    is_tied = frame["item_key"].isin(list(reference)) & (frame.get("missing_reason", default="") == "tied")
+    tied = {judge: int((is_tied & (frame["rater"] == judge)).sum()) for judge in present}
     items = rows.set_index("item_key").loc[keys]
     scores = scored[scored["item_key"].isin(keys).to_numpy()]
     y = np.array([reference[key] for key in keys], dtype=np.float64)
