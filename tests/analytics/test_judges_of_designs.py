@@ -44,29 +44,28 @@ def shown(client: Client, campaign: Campaign, page: str, query: str = "") -> tup
 
 
 @pytest.mark.parametrize(
-    ("page", "query"),
+    ("path", "query"),
     [
         ("", ""),
         ("items/", ""),
         ("explore/", "statistic=mae"),
         ("calibration/", ""),
-        ("stability/", ""),
         ("comparison/", "measure=accuracy"),
     ],
 )
-def test_a_page_hides_them_and_says_how_many(cast: Cast, campaign: Campaign, page: str, query: str) -> None:
+def test_a_page_hides_them_and_says_how_many(cast: Cast, campaign: Campaign, path: str, query: str) -> None:
     client = cast.client("boris")
-    offered, text = shown(client, campaign, page, query)
-    assert offered == {USUAL} or (page == "items/" and not offered)
+    offered, text = shown(client, campaign, path, query)
+    assert offered == {USUAL} or (path == "items/" and not offered)
     assert re.search(r"Show 2 (hidden judges of designs|judges that are only cells of designs, hidden now)", text)
     assert "cold" not in text
-    assert shown(client, campaign, page, f"{query}&designs=show")[0] == {USUAL, *CELLS}
+    assert shown(client, campaign, path, f"{query}&designs=show")[0] == {USUAL, *CELLS}
 
 
-@pytest.mark.parametrize("page", ["", "items/", "explore/", "calibration/", "comparison/"])
-def test_one_that_is_named_is_always_shown(cast: Cast, campaign: Campaign, page: str) -> None:
-    query = "judge=cold" + ("&statistic=mae" if page == "explore/" else "")
-    offered, _text = shown(cast.client("boris"), campaign, page, query)
+@pytest.mark.parametrize("path", ["", "items/", "explore/", "calibration/", "comparison/"])
+def test_one_that_is_named_is_always_shown(cast: Cast, campaign: Campaign, path: str) -> None:
+    query = "judge=cold" + ("&statistic=mae" if path == "explore/" else "")
+    offered, _text = shown(cast.client("boris"), campaign, path, query)
     assert "cold" in offered and "warm" not in offered
 
 

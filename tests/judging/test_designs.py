@@ -295,7 +295,7 @@ class TestPages:
         assert total["sent"] == sent == pilot["sent"] + sum(row.sent for row in rows)
         assert total["paid"] == page.context["spent"].paid == pilot["paid"] + sum(row.paid or 0 for row in rows)
         text = " ".join(re.sub(r"<[^>]*>", " ", page.content.decode()).split())
-        assert f"{sent} requests sent ( {pilot['sent']} by the pilot )" in text
+        assert f"{sent} requests sent ({pilot['sent']} by the pilot)" in text
         assert "How much of the rubric: Names of criteria and points only" in text
         assert "Pilot Its replies are used by the runs." in text
 
