@@ -35,6 +35,7 @@ from annotation.readers import (
     is_not_data,
     kinds_of_files,
     propose_mapping,
+    ready_mapping,
     recognise,
     with_cached_head,
     without_absent_columns,
@@ -73,10 +74,14 @@ def no_file() -> Refused:
 def proposal(project: Project, kind: str, files: Sequence[File], given: Mapping) -> Mapping:
     """The mapping guessed for ``files`` with the ``given`` mapping over it; rubrics and whole studies have none.
 
-    The criteria of the project's rubrics are known by any of their names.
+    The criteria of the project's rubrics are known by any of their names. Ratings and verdicts in the files of a tool
+    that is known are read by its ready mapping, unless the given one shapes the records itself.
     """
     if kind in UNMAPPED:
         return given
+    ready = ready_mapping(kind, files) if kind in ABOUT_ITEMS and not (given.shape or given.columns) else None
+    if ready is not None:
+        return ready.updated(given)
     criteria = names_known(project) if kind in ABOUT_ITEMS else ()
     return propose_mapping(kind, files, given, criteria)  # type: ignore[arg-type]
 

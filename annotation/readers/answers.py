@@ -453,5 +453,5 @@ def _with_paths(answers: ValuesByField, paths: Sequence[str]) -> ValuesByField:
 
 def _weight(answers: ValuesByField) -> int:
     """About the bytes of the texts that may be of any length."""
-    replies = (reply for reply in answers.get("reply", ()) if isinstance(reply, str))
-    return sum(map(len, answers["rationale"])) + sum(map(len, replies))
+    texts = (text for name in ("reply", "prompt") for text in answers.get(name, ()) if isinstance(text, str))
+    return sum(map(len, answers["rationale"])) + sum(map(len, texts))

@@ -22,7 +22,8 @@ from annotation.readers.rows import BOUNDS
 
 File = tuple[str, bytes | BinaryIO]
 TAPES = (".tar", ".tar.gz", ".tgz")
-ARCHIVES = (".bz2", ".xz", ".zst", ".7z", ".rar", ".lz4", ".br", ".z")
+_INSPECT_LOG = ".eval"
+ARCHIVES = (".bz2", ".xz", ".zst", ".7z", ".rar", ".lz4", ".br", ".z", _INSPECT_LOG)
 _SEEKING = (".xlsx", ".parquet")  # read from their end, so a stream that only goes forward does not do
 _PROSE = (".md", ".pdf", ".rst", ".docx", ".html", ".bib", ".cff", ".py", ".sh", ".ipynb")
 _PROSE_NAMES = ("readme", "licence", "license", "citation", "copying", "changelog", "notice", "source")
@@ -76,6 +77,9 @@ def _opened(name: str, raw: bytes | BinaryIO, problems: Problems, bounds: Unpack
     if lower.endswith(ARCHIVES):
         text = f"an archive of the kind {next(end for end in ARCHIVES if lower.endswith(end))}"
         expected = "its files themselves, each as it is or compressed with gzip, or all in one .zip"
+        if lower.endswith(_INSPECT_LOG):
+            text = "a log of Inspect AI, compressed with Zstandard"
+            expected = "the same log as JSON: inspect log dump LOG.eval > log.json"
         raise FormatError(Problem(name, None, None, text, expected, "archive"))
     if lower.endswith(TAPES):
         yield from _untarred(name, open_stream(raw), problems, bounds)

@@ -77,6 +77,12 @@ _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "rationale": RATIONALE_KEYS,
         "repeat": ("repeat", "repetition", "run", "trial"),
         "reply": ("reply", "raw_reply", "raw", "raw_response"),
+        "prompt": ("judge_prompt",),
+        "served_model": ("served_model",),
+        "tokens_in": ("tokens_in",),
+        "tokens_out": ("tokens_out",),
+        "cost": ("cost_usd",),
+        "latency": ("latency_seconds",),
         "generator": _GENERATOR_KEYS,
     },
 }
@@ -225,8 +231,9 @@ def _part(column: str, parts: dict[str, list[str]]) -> str:
 def _own(kind: Kind, fields: dict[str, Any]) -> dict[str, str]:
     """The columns of a file that an export wrote: each gives the field it is called after."""
     given = {name: name for name in _NAMES[kind] if name in fields}
-    if kind == "verdicts" and "prompt_variant" in fields:
-        given["prompt_variant"] = "variant"
+    if kind == "verdicts":
+        ours = {"prompt_variant": "variant", "judge_prompt": "prompt", "cost_usd": "cost", "latency_seconds": "latency"}
+        given |= {column: target for column, target in ours.items() if column in fields}
     return given if _WRITTEN[kind] <= fields.keys() else {}
 
 

@@ -13,7 +13,7 @@ import orjson
 
 from accounts.inputs import holds_nul
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
-from annotation.readers.rows import BOUNDS, FileRow, located_row, require_sparse, too_long_error
+from annotation.readers.rows import BOUNDS, FileRow, located_row, require_sparse, too_long_error, value_at
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _HALF = re.compile(r"(?<!\\)(?:\\\\)*\\u(d[89a-f][0-9a-f]{2})")
@@ -82,24 +82,35 @@ def _parsed_line(text: str) -> Any:
 
 
 def read_json(
-    name: str, pieces: Iterable[str], records: str | None, problems: Problems
+    name: str, pieces: Iterable[str], records: str | None, problems: Problems, beside: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, FileRow]]:
     """Yield (key, record) of a document: a list of objects (key ``""``), or an object of objects or of such lists, by
     key.
 
-    ``records`` names the one list to read when the object holds other things too, or is `WHOLE`. Raises
-    ``FormatError``.
+    ``records`` names the one list to read when the object holds other things too, such as ``results.rows`` inside an
+    object, or is `WHOLE`. ``beside``: paths outside of that list; what stands there, before the list, is in each record
+    under its path. Raises ``FormatError``.
     """
-    document = _Document(name, pieces, problems)
+    document = _Document(name, pieces, problems, beside)
     if document.peek() == "{" and records == WHOLE:
         yield from (("", record) for record in document.one_object())
     elif document.peek() == "[":
         yield from (("", record) for record in document.objects())
+    elif document.peek() == "{" and records is not None:
+        yield from document.in_list(records)
     elif document.peek() == "{":
-        yield from document.by_key(records)
+        yield from document.by_key()
     else:
         raise document.error(document.place(), document.ahead(), "a list of records", "shape")
     document.end()
+
+
+def value_in_document(name: str, pieces: Iterable[str], path: str) -> Any:
+    """What an object holds at a path, or nothing; the rest is passed over. Raises ``FormatError``."""
+    document = _Document(name, pieces, Problems(), (path,))
+    if document.peek() != "{":
+        raise document.error(document.place(), document.ahead(), "an object with named values", "shape")
+    return document.wanted().get(path)
 
 
 class _Place(NamedTuple):
@@ -173,9 +184,12 @@ class _Window:
 class _Document(_Window):
     """Decodes one record at a time and knows the line it is on."""
 
-    def __init__(self, name: str, pieces: Iterable[str], problems: Problems) -> None:
+    def __init__(self, name: str, pieces: Iterable[str], problems: Problems, beside: tuple[str, ...] = ()) -> None:
         super().__init__(name, pieces)
         self.problems = problems
+        self._beside = beside
+        self._outside: dict[str, Any] = {}
+        self._are_records_read = False
 
     def objects(self, of: str = "") -> Iterator[FileRow]:
         """The objects of the list that begins here; what is no good object is refused. ``of`` is the list's path."""
@@ -193,20 +207,61 @@ class _Document(_Window):
         except InvalidValue as fault:
             self.problems.refuse(fault.at(self.name, line, path=path))
 
-    def by_key(self, records: str | None) -> Iterator[tuple[str, FileRow]]:
-        """The objects in the object that begins here with their keys, or, where it holds lists, the objects in those
-        with the key of their list."""
+    def in_list(self, records: str, within: str = "") -> Iterator[tuple[str, FileRow]]:
+        """The objects in the list at a path of the object that begins here, with what stands beside the list."""
+        head, _dot, rest = records.partition(".")
         seen: set[str] = set()
-        opening, before = "", self.place().line
+        for start, key in self._keys(seen):
+            path = f"{within}.{key}" if within else key
+            opening = "{" if key == head and key != records else "["
+            if key not in (head, records):
+                self._pass(path, start)
+            elif self.peek() != opening:
+                kind = "an object" if opening == "{" else "a list of records"
+                raise self.error(start, self.ahead(), f"{kind} called {excerpt(path)}", "shape")
+            elif opening == "{":
+                yield from self.in_list(rest, path)
+            else:
+                self._are_records_read = True
+                for row in self.objects("".join(f"[{excerpt(part)}]" for part in path.split("."))):
+                    yield key, row.with_fields({**self._outside, **row.fields}) if self._outside else row
+        if records not in seen and head not in seen:
+            raise self.error(self.place(), "no such list", f"a list called {excerpt(records)}", "shape")
+
+    def wanted(self) -> dict[str, Any]:
+        """What the object that begins here holds at the paths beside records, where there are none."""
+        for start, key in self._keys(set()):
+            self._pass(key, start)
+        return self._outside
+
+    def _pass(self, path: str, start: _Place) -> None:
+        """Step over a value outside of the records, keeping what is wanted of it."""
+        wanted = [wanted for wanted in self._beside if wanted == path or wanted.startswith(f"{path}.")]
+        if wanted and self._are_records_read:
+            raise self.error(start, f"{excerpt(path)} after the records", "it before them", "shape")
+        if not wanted:
+            self._skip()
+            return
+        value = self.certain_value()
+        for name in wanted:
+            self._outside[name] = value if name == path else value_at({path: value}, name)
+
+    def _keys(self, seen: set[str]) -> Iterator[tuple[_Place, str]]:
+        """The keys of the object that begins here, each with its place; each is put into ``seen``."""
         for _ in self._separated("}"):
             start, key = self.place(), self._key()
             if key in seen:
                 raise self.error(start, f"the key {excerpt(key)} twice", "each key once", "duplicate_key")
             seen.add(key)
-            if records is not None and key != records:
-                self._skip()
-                continue
-            opening = opening or (self.peek() if records is None else "[")
+            yield start, key
+
+    def by_key(self) -> Iterator[tuple[str, FileRow]]:
+        """The objects in the object that begins here with their keys, or, where it holds lists, the objects in those
+        with the key of their list."""
+        seen: set[str] = set()
+        opening, before = "", self.place().line
+        for start, key in self._keys(seen):
+            opening = opening or self.peek()
             if opening not in ("[", "{") or self.peek() != opening:
                 raise self.error(start, f"{excerpt(key)} beside the records", _which(seen), "shape")
             path = f"[{excerpt(key)}]"
@@ -214,8 +269,6 @@ class _Document(_Window):
             objects = self.objects(path) if opening == "[" else self.one_object(path if is_beside else "")
             yield from ((key, record) for record in objects)
             before = start.line
-        if records is not None and records not in seen:
-            raise self.error(self.place(), "no such list", f"a list called {excerpt(records)}", "shape")
 
     def end(self) -> None:
         """Nothing may follow the document."""
@@ -264,12 +317,12 @@ class _Document(_Window):
         return value
 
     def _skip(self) -> None:
-        """Step over a value; one after the other where it is a list."""
+        """Step over a value that is not used, whatever numbers it holds; one after the other where it is a list."""
         if self.peek() != "[":
-            self.certain_value()
+            _value, self.at = self._decoded(_LENIENT)
             return
         for _ in self._separated("]"):
-            self.certain_value()
+            _value, self.at = self._decoded(_LENIENT)
 
     def _value(self) -> Any:
         """Decode the value here and step over it, also when it is invalid (then ``InvalidValue`` is raised)."""

@@ -30,7 +30,8 @@ class Mapping:
     ``columns``: column (or ``outer.inner`` path; ``(key)`` = the key a list of records stands under) -> field.
     Fields of a dataset: id language generator scenario title turns content_warning, the named fields, ``attributes``
     (an object, spread) and ``attributes.NAME``. Of ratings and verdicts: item rater | judge criterion score rationale
-    seconds language scale_max | repeat reply generator, ``score.CRITERION`` and ``rationale.CRITERION`` for one column
+    seconds language scale_max | repeat (from 0) repeat_number (from 1) variant generator reply prompt served_model
+    tokens_in tokens_out cost (USD) latency (seconds), ``score.CRITERION`` and ``rationale.CRITERION`` for one column
     per criterion, ``ratings.CRITERION`` for a list of {rater, score} inside an item.
     ``constants``: field -> value where no column gives it or its cell is blank. ``values``: field -> {found: meant}.
     ``ignore``: columns that are dropped, in which ``*`` stands for anything. ``unmapped``: columns that give no field,
@@ -39,6 +40,9 @@ class Mapping:
     ``files``: pattern of a file name -> mapping of those files only; the parts in braces become columns.
     ``aligned``: pattern of a file's name -> column, for files that belong together line by line. ``positional``: raters
     are slots, not persons.
+    ``records``: the list in a JSON document that holds the records, by its path; ``beside``: paths outside of it, whose
+    values are in every record. ``shared``: pattern of a file's name -> paths in that one JSON document, whose values
+    are in every row of the files that belong to it; beside ``aligned`` only.
     ``header_row``: the row, from 1 as an editor or spreadsheet counts, that holds the names of the columns; what stands
     above it is skipped. ``header``: these are the columns; together with ``header_row`` they replace its names.
     ``short_rows``: rows may lack their last cells, which are then blank. ``trust_ids``: ids that look as if a
@@ -56,12 +60,14 @@ class Mapping:
     shape: tuple[ShapeStep, ...] = ()
     files: dict[str, Mapping] = field(default_factory=dict)
     aligned: dict[str, str] = field(default_factory=dict)
+    shared: dict[str, str] = field(default_factory=dict)
     positional: bool = False
     allow_empty: bool = False
     format: str | None = None
     encoding: str | None = None
     sheet: str | None = None
     records: str | None = None
+    beside: tuple[str, ...] = ()
     delimiter: str | None = None
     quoting: bool = True
     line_breaks: bool = False
@@ -176,8 +182,8 @@ def _section(node: Node) -> Mapping:
     if node.value is None:
         return Mapping()
     section = Mapping.from_document(node)
-    if section.files or section.aligned:
-        raise FormatError(node.problem("the mapping of one file, without files and aligned", "shape"))
+    if section.files or section.aligned or section.shared:
+        raise FormatError(node.problem("the mapping of one file, without files, aligned and shared", "shape"))
     return section
 
 
@@ -220,6 +226,7 @@ _READERS: dict[str, Callable[[Node], Any]] = {
     "encoding": _encoding,
     "sheet": word_of,
     "records": word_of,
+    "beside": names_of,
     "delimiter": _delimiter,
     "quoting": switch_of,
     "line_breaks": switch_of,
@@ -238,6 +245,7 @@ _READERS: dict[str, Callable[[Node], Any]] = {
     "shape": steps_of,
     "files": _sections,
     "aligned": words_of,
+    "shared": words_of,
     "positional": switch_of,
     "allow_empty": switch_of,
 }

@@ -9,6 +9,8 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import orjson
+
 from annotation.readers.answers import (
     AnswerCounts,
     AnswerReader,
@@ -184,7 +186,8 @@ class VerdictRow(NamedTuple):
 
     ``generator`` is given where the id of an item is only unique together with it; ``reply`` is the judge's raw text;
     ``variant`` names the prompt where a study put several to one judge. ``file``, ``line`` and ``column`` give the
-    place of the score.
+    place of the score. Of the request: ``prompt`` is its text, or its messages as JSON; ``cost`` in USD, ``latency`` in
+    seconds, with the counts of its tokens and the model that answered.
     """
 
     item: str
@@ -201,6 +204,31 @@ class VerdictRow(NamedTuple):
     line: int
     column: str = "score"
     variant: str = ""
+    prompt: str = ""
+    served_model: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+    latency: float | None = None
+
+    @property
+    def request(self) -> VerdictRequest:
+        """What was sent for it, and what came back."""
+        return VerdictRequest(
+            self.prompt, self.reply, self.served_model, self.tokens_in, self.tokens_out, self.cost, self.latency
+        )
+
+
+class VerdictRequest(NamedTuple):
+    """The request behind a verdict, as far as a file tells."""
+
+    prompt: str
+    reply: str
+    served_model: str
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: float | None
+    latency: float | None
 
 
 def parse_verdicts(
@@ -232,16 +260,53 @@ class _VerdictBuilder(_AnswerBuilder):
         self._repeat = cached_conversion(_repeat)
         self._generator = cached_conversion(lambda value: None if is_blank(value) else key(value, field="generator"))
         self._variant = cached_conversion(lambda value: "" if is_blank(value) else key(value, field="variant"))
+        self._amounts = {
+            name: cached_conversion(
+                partial(_amount, field=name, is_whole=name in _TOKENS, decimal_comma=mapping.decimal_comma)
+            )
+            for name in (*_TOKENS, "cost", "latency")
+        }
 
     def _beside(self, answers: ValuesByField, places: tuple[Iterable[Any], ...]) -> Sequence[Iterable[Any]]:
         repeats = self._repeat.convert_all(answers.get("repeat", [None] * len(answers["line"])))
-        replies = map(_reply, answers.get("reply", repeat(None)))
+        if (counted := answers.get("repeat_number")) is not None and "repeat" not in answers:
+            repeats = map(_repeat_from_one, counted)
+        replies = map(partial(_body, field="reply"), answers.get("reply", repeat(None)))
         generators = convert_column(self._generator, answers.get("generator"))
-        return repeats, replies, generators, *places, map(self._variant, answers.get("variant", repeat("")))
+        variants = map(self._variant, answers.get("variant", repeat("")))
+        prompts = map(partial(_body, field="prompt"), answers.get("prompt", repeat(None)))
+        models = map(partial(as_text, field="served_model"), answers.get("served_model", repeat(None)))
+        amounts = (convert_column(convert, answers.get(name)) for name, convert in self._amounts.items())
+        return repeats, replies, generators, *places, variants, prompts, models, *amounts
 
 
-def _reply(value: Any) -> str:
-    return value if type(value) is str else as_text(value, "reply")
+_TOKENS = ("tokens_in", "tokens_out")
+_MOST = {"tokens_in": 2**31 - 1, "tokens_out": 2**31 - 1, "cost": 9_999, "latency": 1e7}
+
+
+def _body(value: Any, field: str) -> str:
+    """What was sent or came back as text; messages in a list stay JSON."""
+    if type(value) is str:
+        return value
+    return orjson.dumps(value).decode() if isinstance(value, list | dict) else as_text(value, field)
+
+
+def _amount(value: Any, *, field: str, is_whole: bool, decimal_comma: bool) -> float | None:
+    """What a request took: tokens, USD or seconds, or nothing. Raises ``InvalidValue`` for what can't be one."""
+    number = optional_number(value, field, decimal_comma=decimal_comma)
+    if number is None:
+        return None
+    if not 0 <= number <= _MOST[field] or (is_whole and not number.is_integer()):
+        expected = f"{'a whole number' if is_whole else 'a number'} from 0 to {_MOST[field]:,.0f} for {field}"
+        raise InvalidValue(excerpt(value), expected, "amount", field=field)
+    return int(number) if is_whole else number
+
+
+def _repeat_from_one(value: Any) -> int:
+    number = 1 if is_blank(value) else _repeat(value)
+    if number < 1:
+        raise InvalidValue(excerpt(value), "a whole number from 1 for repeat_number", "repeat", field="repeat_number")
+    return number - 1
 
 
 def _repeat(value: Any) -> int:

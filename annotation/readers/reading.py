@@ -35,7 +35,7 @@ from annotation.readers.encoding import (
     text_lines,
     text_pieces,
 )
-from annotation.readers.json import parse_document, read_json, read_json_lines
+from annotation.readers.json import parse_document, read_json, read_json_lines, value_in_document
 from annotation.readers.mapping import (
     Mapping,
     columns_of,
@@ -46,7 +46,16 @@ from annotation.readers.mapping import (
 )
 from annotation.readers.parquet import read_parquet
 from annotation.readers.problems import FormatError, Problem, Problems, Progress, excerpt
-from annotation.readers.rows import KEY_COLUMN, CellCount, FileRow, RowBlock, blocks_of, match_file_name
+from annotation.readers.rows import (
+    KEY_COLUMN,
+    CellCount,
+    FileRow,
+    RowBlock,
+    as_written,
+    blocks_of,
+    is_blank,
+    match_file_name,
+)
 from annotation.readers.xlsx import first_sheet_rows, read_workbook, workbook_sheet_names
 
 EVERY = 2_000  # rows
@@ -437,7 +446,7 @@ def _kept(blocks: Iterator[list[str]], top: list[str]) -> Iterator[list[str]]:
 
 
 def _json_rows(name: str, pieces: Iterator[str], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
-    for key, row in read_json(name, pieces, layout.records, problems):
+    for key, row in read_json(name, pieces, layout.records, problems, layout.beside):
         is_keyed = key and not layout.records
         yield row.with_fields({KEY_COLUMN: key, **row.fields}) if is_keyed else row
 
@@ -472,7 +481,8 @@ Group = dict[str, File]
 
 def join_aligned_files(files: Iterable[File], layout: Mapping, problems: Problems) -> Iterator[File]:
     """The files, or where the mapping says ``aligned`` those that belong together as one: JSON Lines whose line n holds
-    line n of each, by column, and what stands in the holes of their names. Never raises on bad input."""
+    line n of each, by column, what stands in the holes of their names, and what is ``shared``. Never raises on bad
+    input."""
     if not layout.aligned:
         yield from files
         return
@@ -493,7 +503,12 @@ def _grouped(
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], Group]]:
     """The files by what the holes of their patterns say, each under its column. ``copies`` closes what was unpacked."""
     groups: dict[tuple[tuple[str, str], ...], Group] = {}
+    shared: list[dict[str, str]] = []
     for name, raw in unpacked_files(files, problems):
+        parts = (_shared(name, raw, *rule, layout, problems) for rule in layout.shared.items())
+        if taken := next(filter(None, parts), None):
+            shared.append(taken)
+            continue
         for pattern, column in layout.aligned.items():
             if (constants := match_file_name(pattern, name)) is not None:
                 try:
@@ -504,7 +519,27 @@ def _grouped(
         else:
             expected = f"a name such as {', '.join(layout.aligned)}, as the mapping says under aligned"
             problems.add(Problem(name, None, None, "a file of another name", expected, "not_aligned"))
-    yield from groups.items()
+    for holes, group in groups.items():
+        columns = dict(holes)
+        for values_of_file in shared:
+            if all(values_of_file.get(hole, value) == value for hole, value in holes):
+                columns = {**values_of_file, **columns}
+        yield tuple(columns.items()), group
+
+
+def _shared(
+    name: str, raw: bytes | BinaryIO, pattern: str, path: str, layout: Mapping, problems: Problems
+) -> dict[str, str] | None:
+    """What a file that others share says at a path, with the holes of its name; None where the name is another's."""
+    holes = match_file_name(pattern, name)
+    if holes is None:
+        return None
+    try:
+        value = value_in_document(name, text_pieces(name, raw, layout.encoding), path)
+    except FormatError as error:
+        problems.add(error.problem)
+        return holes
+    return holes if is_blank(value) else {**holes, path: as_written(value)}
 
 
 def _rereadable(raw: bytes | BinaryIO, copies: ExitStack) -> bytes | BinaryIO:

@@ -212,7 +212,22 @@ def value_at(fields: Mapping[str, Any], path: str) -> Any:
     if path in fields:
         return fields[path]
     keys = key_path(fields, path)
-    return value_under(fields, keys) if keys else None
+    return value_under(fields, keys) if keys else _value_in_lists(fields, path)
+
+
+def _value_in_lists(value: Any, path: str) -> Any:
+    """The value at a path that leads through lists, such as ``choices.0.message``; places count from 0."""
+    if isinstance(value, list):
+        key, _dot, rest = path.partition(".")
+        entry = value[int(key)] if key.isascii() and key.isdecimal() and int(key) < len(value) else None
+        return _value_in_lists(entry, rest) if rest else entry
+    if not isinstance(value, Mapping):
+        return None
+    if path in value:
+        return value[path]
+    dots = (place for place, character in enumerate(path) if character == ".")
+    inside = (_value_in_lists(value.get(path[:place]), path[place + 1 :]) for place in dots)
+    return next((part for part in inside if part is not None), None)
 
 
 def with_value_at(fields: dict[str, Any], path: str, value: Any) -> dict[str, Any]:

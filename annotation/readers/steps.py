@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from annotation.readers.documents import Node, count_of, names_of, word_of, words_of
+from annotation.readers.documents import Node, count_of, names_of, switch_of, word_of, words_of
 from annotation.readers.json import parse_document, require_storable
 from annotation.readers.problems import FormatError, InvalidValue, Problems, excerpt
 from annotation.readers.rows import (
@@ -29,17 +29,22 @@ from annotation.readers.rows import (
     without_value_at,
 )
 
+_TELLING = ("number", "truncated", "nesting", "duplicate_key")  # faults of an object that plainly is JSON
+
 
 def as_parsed(text: str, column: str) -> Any:
     """The value that a text spells as JSON, or as Python writes lists and objects. Raises ``InvalidValue``."""
     try:
         return parse_document(column, text)
     except FormatError as error:
-        expected = f"JSON, or a list as Python writes it ({error.problem.expected})"
+        fault = error.problem
     try:
         value = _listed(ast.literal_eval(text.strip()))
         require_storable(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        if text.lstrip().startswith("{") and fault.code in _TELLING:
+            raise InvalidValue(fault.found, fault.expected, fault.code, column) from None
+        expected = f"JSON, or a list as Python writes it ({fault.expected})"
         raise InvalidValue(excerpt(text), expected, "not_a_list", column) from None
     return value
 
@@ -85,7 +90,9 @@ def as_object(value: Any, column: str) -> dict[str, Any]:
 
 Fields = dict[str, Any]
 # How the fields of steps are read from a mapping.
-WORD, WORDS, NAMES, COUNT = ({"reader": reader} for reader in (word_of, words_of, names_of, count_of))
+WORD, WORDS, NAMES, COUNT, SWITCH = (
+    {"reader": reader} for reader in (word_of, words_of, names_of, count_of, switch_of)
+)
 
 
 @dataclass(frozen=True)
@@ -261,14 +268,18 @@ def _require_equal(lists: dict[str, list[Any]]) -> None:
 @dataclass(frozen=True)
 class Entries(ShapeStep):
     """``entries: column``: an object whose keys are values, such as {rater: score}, becomes one row per key, in the
-    columns ``key`` and ``value``."""
+    columns ``key`` and ``value``. With ``plain`` a value that is no object is a row by itself, whose key is blank."""
 
     entries: str = field(metadata=WORD)
     key: str = field(default="key", metadata=WORD)
     value: str = field(default="value", metadata=WORD)
+    plain: bool = field(default=False, metadata=SWITCH)
 
     def reshape(self, record: Fields) -> Iterable[Fields]:
-        inside = as_object(value_at(record, self.entries), self.entries)
+        given = value_at(record, self.entries)
+        if self.plain and not isinstance(given, dict):
+            return [{**without_value_at(record, self.entries), self.key: None, self.value: given}]
+        inside = as_object(given, self.entries)
         rest = without_value_at(record, self.entries)
         return ({**rest, self.key: key, self.value: value} for key, value in inside.items())
 
@@ -301,6 +312,49 @@ class LookUp(ShapeStep):
     def reshape(self, record: Fields) -> Iterable[Fields]:
         for column, path in self.look_up.items():
             record = {**record, column: value_at(record, fill_template(path, record))}
+        yield record
+
+
+@dataclass(frozen=True)
+class Match(ShapeStep):
+    """``match: column``: of the objects in the list ``among``, the one whose value at the path ``by`` is the record's
+    value at the path ``to``; a blank where there is none."""
+
+    match: str = field(metadata=WORD)
+    among: str = field(metadata=WORD)
+    by: str = field(metadata=WORD)
+    to: str = field(metadata=WORD)
+
+    def reshape(self, record: Fields) -> Iterable[Fields]:
+        wanted, entries = value_at(record, self.to), value_at(record, self.among)
+        objects = entries if isinstance(entries, list) and not is_blank(wanted) else ()
+        fitting = (entry for entry in objects if isinstance(entry, dict) and value_at(entry, self.by) == wanted)
+        yield {**record, self.match: next(fitting, None)}
+
+
+@dataclass(frozen=True)
+class First(ShapeStep):
+    """``first: column``: what the first of the paths ``of`` holds that is not blank."""
+
+    first: str = field(metadata=WORD)
+    of: tuple[str, ...] = field(metadata=NAMES)
+
+    def reshape(self, record: Fields) -> Iterable[Fields]:
+        values = (value_at(record, path) for path in self.of)
+        yield {**record, self.first: next((value for value in values if not is_blank(value)), None)}
+
+
+@dataclass(frozen=True)
+class Require(ShapeStep):
+    """``require: {column: value}``, or several values joined by `|`: a record with another one is refused."""
+
+    require: dict[str, str] = field(metadata=WORDS)
+
+    def reshape(self, record: Fields) -> Iterable[Fields]:
+        for column, words in self.require.items():
+            if as_written(value := value_at(record, column)) not in words.split("|"):
+                given = "nothing" if is_blank(value) else excerpt(value)
+                raise InvalidValue(given, f"{' or '.join(words.split('|'))} in {column}", "other_value", column)
         yield record
 
 
@@ -462,12 +516,13 @@ class Where(ShapeStep):
 
     @property
     def reason(self) -> str:
-        return "are left out: " + ", ".join(f"{column} is not {words}" for column, words in self.where.items())
+        named = {column: "|".join(word or "blank" for word in words.split("|")) for column, words in self.where.items()}
+        return "are left out: " + ", ".join(f"{column} is not {words}" for column, words in named.items())
 
 
 KINDS: tuple[type[ShapeStep], ...] = (
-    *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Pair, LookUp, Melt),
-    *(Extract, Compose, Number, Every, Where),
+    *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Pair, LookUp, Match, First, Melt),
+    *(Extract, Compose, Number, Every, Where, Require),
 )
 BY_NAME: dict[str, type[ShapeStep]] = {fields(kind)[0].name: kind for kind in KINDS}
 

@@ -213,7 +213,8 @@ class StudyImport:
     ``name`` is a dataset's own; ratings and verdicts say on which ``dataset`` and ``rubric`` they are. A rubric is
     given whole, or is ``inferred`` from the import that names it. A file belongs to an import when its name fits one
     of ``files``, where there are any, when it has all ``columns``, when every cell fits its pattern in ``cells``, and
-    when some cell of each row fits ``some``, whatever its column.
+    when some cell of each row fits ``some``, whatever its column. Ratings and verdicts that name no dataset are no part
+    of the study: so are its files read when they are imported by themselves, for items that are here already.
     """
 
     kind: Kind
@@ -229,10 +230,19 @@ class StudyImport:
     some: str = ""
     mapping: Mapping = field(default_factory=Mapping)
 
+    @property
+    def is_by_itself(self) -> bool:
+        """Whether it is for items that are here already."""
+        return self.kind in ("ratings", "verdicts") and not self.dataset
+
     def takes(self, head: Head) -> bool:
         """Whether a file is one of this import's, by its name and its first megabyte."""
         if self.mapping.aligned:
-            return any(match_file_name(pattern, head.name) is not None for pattern in self.mapping.aligned)
+            if any(match_file_name(pattern, head.name) is not None for pattern in self.mapping.shared):
+                return True
+            lines = head.rows(Mapping()) if self.columns else []
+            is_called_so = any(match_file_name(pattern, head.name) is not None for pattern in self.mapping.aligned)
+            return is_called_so and (not self.columns or (bool(lines) and self._looks_right(lines[0])))
         if self.files and all(match_file_name(pattern, head.name) is None for pattern in self.files):
             return False
         rows = head.rows(_layout(head.name, self.mapping.of(head.name)))
@@ -256,7 +266,7 @@ class StudyImport:
 
 Part = tuple[StudyImport, list[File]]
 _LAYOUT = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
-_LAYOUT_OF = {".json": ("records",), ".parquet": ("ignore",)}
+_LAYOUT_OF = {".json": ("records", "beside"), ".parquet": ("ignore",)}
 
 
 def _layout(name: str, mapping: Mapping) -> Mapping:
@@ -289,7 +299,7 @@ class KnownStudy:
         shared = {
             number: [file for file, head in zip(files, heads, strict=True) if any(map(part.takes, head))]
             for number, part in enumerate(self.imports)
-            if part.kind != "rubric"
+            if part.kind != "rubric" and not part.is_by_itself
         }
         needed = {self.imports[number].rubric for number, taken in shared.items() if taken}
         parts = ((part, shared.get(number, [])) for number, part in enumerate(self.imports))
@@ -302,7 +312,8 @@ class KnownStudy:
 
     def is_of(self, heads: Sequence[Head]) -> bool:
         """Whether each is of one of its imports; a tool's items alone are no study."""
-        kinds = [{part.kind for part in self.imports if part.kind != "rubric" and part.takes(head)} for head in heads]
+        parts = [part for part in self.imports if part.kind != "rubric" and not part.is_by_itself]
+        kinds = [{part.kind for part in parts if part.takes(head)} for head in heads]
         return all(kinds) and (not self.tool or any(kind - {"dataset"} for kind in kinds))
 
 
@@ -327,9 +338,15 @@ def _beginning(name: str, raw: Any, packed: bool) -> Any:
 @cache
 def known_studies() -> dict[str, KnownStudy]:
     """Every ready study by its name, the formats of tools last."""
+    return {study.name: study for study in _ready_files() if not all(part.is_by_itself for part in study.imports)}
+
+
+@cache
+def _ready_files() -> tuple[KnownStudy, ...]:
+    """What all files of ready mappings say, those without items of their own too."""
     folder = resources("annotation.readers") / "ready"
     read = [_study(file.name, file.read_bytes()) for file in folder.iterdir() if file.name.endswith(".yaml")]
-    return {file.name: file for file in sorted(read, key=lambda study: (study.tool, study.name))}
+    return tuple(sorted(read, key=lambda study: (study.tool, study.name)))
 
 
 def recognise(files: Sequence[File]) -> KnownStudy | None:
@@ -342,6 +359,15 @@ def recognise(files: Sequence[File]) -> KnownStudy | None:
         return None
     heads = [head for heads_of_file in inside for head in heads_of_file]
     return next((study for study in known_studies().values() if study.is_of(heads)), None)
+
+
+def ready_mapping(kind: str, files: Sequence[File]) -> Mapping | None:
+    """How the tool that wrote all of these files has its ratings or verdicts read for items that are here already."""
+    inside = [_heads(file) for file in files if not is_not_data(file[0])]
+    heads = [head for heads_of_file in inside for head in heads_of_file]
+    parts = (part for study in _ready_files() for part in study.imports if part.kind == kind)
+    fitting = (part.mapping for part in parts if part.is_by_itself and heads and all(map(part.takes, heads)))
+    return next(fitting, None)
 
 
 # --- scales that the answers show -----------------------------------------------------------------------------------

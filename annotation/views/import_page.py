@@ -124,12 +124,16 @@ FIELDS = {
         *("content_warning", "attributes", IGNORE),
     ),
     "ratings": ("item", "rater", "criterion", "score", "rationale", "seconds", "scale_max", "language"),
-    "verdicts": ("item", "judge", "variant", "criterion", "score", "rationale", "repeat", "reply", "generator"),
+    "verdicts": (
+        *("item", "judge", "variant", "criterion", "score", "rationale", "repeat", "repeat_number", "generator"),
+        *("prompt", "reply", "served_model", "tokens_in", "tokens_out", "cost", "latency"),
+    ),
 }
 CONSTANTS = {
     "dataset": ("language", "generator", "scenario"),
     "ratings": ("rater", "criterion"),
     "verdicts": ("judge", "criterion", "generator"),
+    "study": ("language", "generator", "scenario", "judge"),
 }
 SWITCHES = ("short_rows", "trust_ids", "decimal_comma")
 LINE_BREAK = "\\n"  # how a form shows a line break in a text that replaces another
@@ -159,7 +163,14 @@ FIELD_LABELS = {
     "seconds": gettext_lazy("Seconds"),
     "scale_max": gettext_lazy("Highest point of the scale"),
     "repeat": gettext_lazy("Repeat"),
+    "repeat_number": gettext_lazy("Repeat, counted from 1"),
     "reply": gettext_lazy("Whole reply of the judge"),
+    "prompt": gettext_lazy("Prompt that the judge got"),
+    "served_model": gettext_lazy("Model that answered"),
+    "tokens_in": gettext_lazy("Tokens of the prompt"),
+    "tokens_out": gettext_lazy("Tokens of the reply"),
+    "cost": gettext_lazy("Cost in USD"),
+    "latency": gettext_lazy("Seconds until the reply"),
 }
 
 
@@ -502,7 +513,7 @@ def read_target(form: QueryDict, file_import: Import) -> dict[str, Any]:
         extended = key(form.get("extends", ""))
         return {**fields, **decided, **({"extends": extended} if extended else {})}
     if file_import.kind == Import.Kind.STUDY:
-        constants = {name: text(form, f"constant-{name}") for name in CONSTANTS["dataset"]}
+        constants = {name: text(form, f"constant-{name}") for name in CONSTANTS["study"]}
         filled = {name: value for name, value in constants.items() if value}
         return {"study": text(form, "study"), "constants": filled, **decided}
     named = {name: key(form.get(name, "")) for name in ("campaign", "dataset", "rubric_version")}
