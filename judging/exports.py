@@ -6,6 +6,7 @@ bundle carries judges, their runs, and the cost and reply of each call.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -36,9 +37,10 @@ OWN = (
     Column("tokens_out", "integer"),
     Column("cost_usd", "number"),
     Column("latency_seconds", "number"),
+    Column("judge_prompt"),
     Column("reply"),
 )
-"""What only a verdict has."""
+"""What only a verdict has; the last two only where they are asked for."""
 _ATTEMPT = ("call", "served_model", "tokens_in", "tokens_out", "cost", "latency")
 _READ = (
     *(f"item__{column}" for column in ("external_id", "language", "generator", "scenario")),
@@ -55,7 +57,7 @@ def exported_verdicts(
 ) -> Table:
     """Every verdict of some runs by item, criterion, run and repeat; ``names`` are the judges', by run."""
     rows = _verdicts(runs, names, rationales=rationales, replies=replies)
-    columns = SHARED + (OWN if replies else OWN[:-1])
+    columns = SHARED + (OWN if replies else OWN[:-2])
     judge = tuple(Column("judge") if column.name == "rater" else column for column in columns)
     return Table("verdicts", judge, rows)
 
@@ -73,7 +75,7 @@ def _verdicts(
     versions = {run.rubric_version_id for run in runs}
     criteria = on_scales(versions)
     drawn = _drawn_with(described)
-    extra = (*(("rationale",) if rationales else ()), *(("attempt__reply",) if replies else ()))
+    extra = (*(("rationale",) if rationales else ()), *(("attempt__request", "attempt__reply") if replies else ()))
     for row in ordered.values_list(*_READ, *extra).iterator(BATCH):
         (external, language, generator, scenario, criterion, run, repeat, status, score, applicable) = row[:10]
         fractional, coerced, call, served, into, out, cost, latency, written, brought, item = row[10:21]
@@ -88,7 +90,7 @@ def _verdicts(
             written,
             run, *judges[run], fractional, coerced, call, served or "", into, out,
             None if cost is None else float(cost), latency,
-            *((_reply(row[-1]),) if replies else ()),
+            *((_prompt(row[-2]), _reply(row[-1])) if replies else ()),
         )  # fmt: skip
 
 
@@ -149,12 +151,17 @@ def _level(level: Any) -> str:
     return text if len(text) <= LONGEST_LEVEL else f"{text[:LONGEST_LEVEL]}…"
 
 
+def _prompt(request: Mapping[str, Any] | None) -> str:
+    """What the judge was sent: the text of its only message, or all messages as JSON."""
+    messages = (request or {}).get("messages") or []
+    if len(messages) == 1 and isinstance(text := messages[0].get("content"), str):
+        return text
+    return json.dumps(messages, ensure_ascii=False) if messages else ""
+
+
 def _reply(reply: Mapping[str, Any] | None) -> str:
-    """A stored reply as the text that was said; that of an imported judge is the text itself."""
-    if not reply:
-        return ""
-    imported = reply.get("imported")
-    return imported if isinstance(imported, str) else reply_text(reply)
+    """A stored reply as the text that was said."""
+    return reply_text(reply) if reply else ""
 
 
 # --- bundles ----------------------------------------------------------------------------------------------------------

@@ -164,9 +164,11 @@ def _agreed(criterion: CriterionBrief, readings: list[Reading]) -> Reading:
 def reply_text(reply: Mapping[str, Any]) -> str:
     """The text of a stored reply (a chat completion), for people to read.
 
-    Its answer, else its refusal, else its reasoning; without any, the finish reason in parentheses. A reply of another
-    shape is shown as JSON; without a reply the text is empty.
+    An imported one is the text itself. Its answer, else its refusal, else its reasoning; without any, the finish reason
+    in parentheses. A reply of another shape is shown as JSON; without a reply the text is empty.
     """
+    if isinstance(imported := reply.get("imported"), str):
+        return imported
     try:
         choice = reply["choices"][0]
         texts = [choice["message"].get(part) for part in ("refusal", "reasoning_content", "reasoning")]

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -38,6 +40,7 @@ from annotation.readers import (
     Report,
     ShareProgress,
     TwoStepProgress,
+    VerdictRequest,
     VerdictRow,
     excerpt,
     progress_between,
@@ -45,9 +48,12 @@ from annotation.readers import (
 from annotation.readers import Mapping as ColumnMapping
 from judging import judges
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.replies import plain_text
 from judging.runs import continued
 
 LONGEST_JUDGE = 120
+LONGEST_MODEL = 160
+CENT_FRACTION = Decimal("0.00000001")
 MOST_JUDGES = 1_000
 MOST_REPEATS = 1000
 Status = Verdict.Status
@@ -77,7 +83,8 @@ class VerdictFit:
     """What becomes of each row, and the ``repeats`` of each judge that has one to be stored.
 
     Those to be stored are in partitions by judge and item, as ``(judge, item, criterion, repeat, status, score,
-    applicable, fractional, rationale, reply)``, with the primary keys of item and criterion, repeats from 1.
+    applicable, fractional, rationale, request)``, with the primary keys of item and criterion, repeats from 1, and the
+    request as a plain `VerdictRequest`, or None.
     """
 
     rows: PartitionedRows
@@ -150,7 +157,8 @@ def _fitted(
         _meet(row, fit, *before[key])
         return None
     fit.repeats[judge] = max(repeat, fit.repeats.get(judge, 0))
-    return judge, item.pk, criterion.pk, repeat, *_taken(row, fit.report, criterion), row.rationale, row.reply
+    request = tuple(row.request) if any(part not in (None, "") for part in row.request) else None
+    return judge, item.pk, criterion.pk, repeat, *_taken(row, fit.report, criterion), row.rationale, request
 
 
 def _meet(row: VerdictRow, fit: VerdictFit, score: float | None, applicable: bool) -> None:
@@ -210,11 +218,14 @@ def _score_in_words(score: float | None, applicable: bool) -> str:
     return f"{score:g}" if score is not None else "an N/A" if not applicable else "nothing readable"
 
 
-# Imported verdicts as rows. A judge's raw reply, where a file has it, is kept as the reply of a settled call.
+# Imported verdicts as rows. The request behind one, where a file has it, is kept as the attempt of a settled call.
 
 CallKey = tuple[int, int, int | None, int]  # run, item, criterion (None: one reply for all of them), repeat
 CALL = ("id", "run_id", "item_id", "criterion_id", "repeat", "state", "tries")
-ATTEMPT = ("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "at")
+ATTEMPT = (
+    *("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model"),
+    *("tokens_in", "tokens_out", "cost", "latency", "at"),
+)
 VERDICT = ("run_id", "item_id", "criterion_id", "repeat", "status", "score", "applicable", "fractional", "coerced")
 
 
@@ -229,50 +240,76 @@ def write_verdicts(
 
 def _write_partition(load: bulk.Load, runs: Mapping[JudgeKey, int], partition: list[PlainRow]) -> None:
     keys = _call_keys(runs, partition)
-    replies = {key: row[-1] for key, row in zip(keys, partition, strict=True) if row[-1]}
-    attempts = _write_replies(load, replies)
+    requests: dict[CallKey, VerdictRequest] = {}
+    for key, (*_answer, request) in zip(keys, partition, strict=True):
+        if request is not None:
+            requests.setdefault(key, VerdictRequest(*request))
+    attempts = _write_requests(load, requests)
     load.insert(
         Verdict,
         (*VERDICT, "rationale", "attempt_id"),
         [
             (runs[judge], *answer, "", rationale, attempts.get(key))
-            for key, (judge, *answer, rationale, _reply) in zip(keys, partition, strict=True)
+            for key, (judge, *answer, rationale, _request) in zip(keys, partition, strict=True)
         ],
     )
 
 
 def _call_keys(runs: Mapping[JudgeKey, int], partition: list[PlainRow]) -> list[CallKey]:
-    """The call behind each row: one for all criteria of an item where they share one reply, else one each."""
-    replies: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for judge, item, _criterion, repeat, *_answer, reply in partition:
-        replies[judge, item, repeat].append(reply)
-    shared = {place for place, given in replies.items() if len(given) > 1 and len(set(given)) == 1}
-    return [
-        (runs[judge], item, None if (judge, item, repeat) in shared else criterion, repeat)
-        for judge, item, criterion, repeat, *_answer in partition
-    ]
+    """The call behind each row. Criteria of one item and repeat that have the same prompt and reply share a call: that
+    of all criteria where it is the only one, else that of the first of them."""
+    texts = [VerdictRequest(*row[-1])[:2] if row[-1] else ("", "") for row in partition]
+    first: dict[tuple[Any, ...], int] = {}
+    sharing: dict[tuple[Any, ...], list[tuple[str, str]]] = defaultdict(list)
+    for (judge, item, criterion, repeat, *_answer), text in zip(partition, texts, strict=True):
+        sharing[judge, item, repeat].append(text)
+        first.setdefault((judge, item, repeat, text), criterion)
+    keys = []
+    for (judge, item, criterion, repeat, *_answer), text in zip(partition, texts, strict=True):
+        together = sharing[judge, item, repeat]
+        is_only_one = len(together) > 1 and len(set(together)) == 1 and any(text)
+        of = None if is_only_one else first[judge, item, repeat, text] if any(text) else criterion
+        keys.append((runs[judge], item, of, repeat))
+    return keys
 
 
-def _write_replies(load: bulk.Load, replies: Mapping[CallKey, str]) -> dict[CallKey, int]:
-    """Store the replies; returns the attempt that holds each."""
+def _write_requests(load: bulk.Load, requests: Mapping[CallKey, VerdictRequest]) -> dict[CallKey, int]:
+    """Store the requests; returns the attempt that holds each."""
     now = timezone.now()
-    calls = bulk.reserve_keys(Call, len(replies))
+    calls = bulk.reserve_keys(Call, len(requests))
     settled = (Call.State.SETTLED.value, 1)
-    load.insert(Call, CALL, [(number, *key, *settled) for number, key in zip(calls, replies, strict=True)])
-    attempts = bulk.reserve_keys(Attempt, len(replies))
+    load.insert(Call, CALL, [(number, *key, *settled) for number, key in zip(calls, requests, strict=True)])
+    attempts = bulk.reserve_keys(Attempt, len(requests))
     load.insert(
         Attempt,
         ATTEMPT,
         [
-            (number, call, 1, Attempt.Outcome.REPLIED.value, "{}", _kept(reply), "", "", now)
-            for number, call, reply in zip(attempts, calls, replies.values(), strict=True)
+            (number, call, 1, Attempt.Outcome.REPLIED.value, *_kept(request), now)
+            for number, call, request in zip(attempts, calls, requests.values(), strict=True)
         ],
     )
-    return dict(zip(replies, attempts, strict=True))
+    return dict(zip(requests, attempts, strict=True))
 
 
-def _kept(reply: str) -> str:
-    return orjson.dumps({"imported": reply}).decode()
+def _kept(request: VerdictRequest) -> tuple[Any, ...]:
+    """The columns of an attempt that say what was sent and what came back."""
+    sent = {"imported": True, "messages": _messages(request.prompt)} if request.prompt else {}
+    reply = {"imported": request.reply} if request.reply else {}
+    cost = None if request.cost is None else Decimal(repr(request.cost)).quantize(CENT_FRACTION)
+    amounts = (request.served_model[:LONGEST_MODEL], request.tokens_in, request.tokens_out, cost, request.latency)
+    return orjson.dumps(sent).decode(), orjson.dumps(reply).decode(), "", *amounts
+
+
+def _messages(prompt: str) -> list[dict[str, str]]:
+    """The messages of a prompt: those of a chat that is written as JSON, else one of the user."""
+    with suppress(orjson.JSONDecodeError):
+        messages = orjson.loads(prompt) if prompt.startswith("[") else None
+        if messages and all(isinstance(message, dict) and "content" in message for message in messages):
+            return [
+                {"role": str(message.get("role", "user")), "content": plain_text(message["content"])}
+                for message in messages
+            ]
+    return [{"role": "user", "content": prompt}]
 
 
 # --- storing, previewing and undoing ---------------------------------------------------------------------------------

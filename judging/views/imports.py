@@ -144,7 +144,7 @@ def study_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
         **_addresses(current_project, shown_import),
         "study": study,
         "studies": known_studies().values(),
-        "constants": {name: constants.get(name, "") for name in import_page.CONSTANTS["dataset"]},
+        "constants": {name: constants.get(name, "") for name in import_page.CONSTANTS["study"]},
         "parts": _shown(current_project, parts),
     }
     return render(request, "judging/study_import.html", context)

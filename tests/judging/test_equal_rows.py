@@ -69,6 +69,7 @@ MLQE = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scor
 RATINGS_ESTONIAN = "reviewer_name,conversation_external_id,rating_category_name,rating_value,rating_max\n"
 MADE: dict[str, Files] = {
     **{name: examples(name) for name in ("alt-test", "doccano", "judge-bench", "medal")},
+    **{name: examples(name) for name in ("inspect-ai", "lm-eval", "promptfoo", "deepeval", "ragas", "mlflow")},
     "argilla": {"records.jsonl": examples("argilla")["records.jsonl"]},
     "label-studio": {"export.json": examples("label-studio")["export.json"]},
     "lewidi": {"MP_dev.json": examples("lewidi")["MP_dev.json"]},
@@ -106,11 +107,16 @@ def digest_of_rows(file_import: Import) -> Digest:
         *("run__judge__name", "item__external_id", "criterion__key", "repeat"),
         *("status", "score", "applicable", "fractional", "coerced", "rationale"),
     )
-    return {name: _digest(rows) for name, rows in (("items", items), ("ratings", ratings), ("verdicts", given))}
+    asked = Verdict.objects.filter(run__file_import__in=own, attempt__isnull=False).values_list(
+        *("item__external_id", "criterion__key", "repeat", "attempt__request", "attempt__reply"),
+        *("attempt__served_model", "attempt__tokens_in", "attempt__tokens_out", "attempt__cost", "attempt__latency"),
+    )
+    parts = (("items", items), ("ratings", ratings), ("verdicts", given), ("requests", asked))
+    return {name: _digest(rows) for name, rows in parts}
 
 
 def _digest(rows: Iterable[Any]) -> tuple[int, str]:
-    lines = sorted(map(json.dumps, rows))
+    lines = sorted(json.dumps(row, default=str) for row in rows)
     return len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
