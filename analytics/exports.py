@@ -18,7 +18,7 @@ from accounts import access, audit
 from accounts.inputs import whole_number
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from analytics import bundles, hugging_face, ratings
+from analytics import bundles, hugging_face, ratings, training_sets
 from annotation import exports as rated
 from annotation.exports import consistent
 from annotation.models import Campaign, Dataset, Item, Rating, RubricVersion
@@ -83,6 +83,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "verdicts": TABLES,
     "dataset-verdicts": TABLES,
     "scores": TABLES,
+    "training-set": TABLES,
     "rubric": ("yaml", "json"),
     "campaign": ("json",),
     "label-studio": ("json", "xml"),
@@ -95,7 +96,8 @@ SUBJECTS = {
     "items": "dataset",
     "dataset-verdicts": "dataset",
     "rubric": "rubric",
-    **dict.fromkeys(("ratings", "verdicts", "scores", "campaign", "label-studio", "hugging-face"), "campaign"),
+    **dict.fromkeys(("ratings", "verdicts", "scores", "training-set", "campaign"), "campaign"),
+    **dict.fromkeys(("label-studio", "hugging-face"), "campaign"),
     "bundle": "project",
 }
 """Which of the project's things each is about."""
@@ -124,7 +126,8 @@ class Options:
     """What is wanted of it. ``renumbered``: other pseudonyms in place of the stored ones, the same for the same seed.
 
     ``every_run``: all runs of the judges, not only the newest of each. ``revisions``: superseded ratings too.
-    ``names``: the names of those behind the pseudonyms, which `permit` grants to few.
+    ``names``: the names of those behind the pseudonyms, which `permit` grants to few. ``split_seed`` and ``test_share``
+    are those of a training set: the share of its scenarios that are for testing.
     """
 
     renumbered: int | None = None
@@ -133,6 +136,8 @@ class Options:
     revisions: bool = False
     every_run: bool = False
     names: bool = False
+    split_seed: int = 1
+    test_share: float = 0.2
 
     @property
     def not_default(self) -> list[str]:
@@ -193,6 +198,9 @@ def checked_export(
         name = SUBJECTS[what]
         sentence = _("Name the %(subject)s.") % {"subject": name}
         raise Refused(sentence, code="no_subject", fields={name: sentence})
+    if not 0 <= options.test_share < 1:
+        told = _("The share for the test split must be a number from 0 to less than 1.")
+        raise Refused(told, code="test_share", fields={"test_share": told})
     if options.names and what not in NAMED:
         sentence = _("Only these exports can contain names: %(all)s. Leave the names out of this one.") % {
             "all": ", ".join(NAMED)
@@ -257,6 +265,7 @@ def export_table(export: Export) -> Table:
         "verdicts": lambda export: _with_attributes(_verdicts(export), export.subject.dataset),
         "dataset-verdicts": lambda export: _with_attributes(_verdicts(export), export.subject),
         "scores": _scores,
+        "training-set": _training_set,
     }[export.what](export)
     return Table(export.file_name.removesuffix(f".{export.ending}"), made.columns, made.rows)
 
@@ -312,6 +321,13 @@ def _scores(export: Export) -> Table:
         for row, person, judge in ratings.combined(export.subject, people, judges)
     )
     return Table("scores", (*ratings.COLUMNS, *attributes.columns, *more.values()), rows)
+
+
+def _training_set(export: Export) -> Table:
+    options = export.options
+    return training_sets.training_set(
+        export.subject, seed=options.split_seed, share=options.test_share, rationales=options.rationales
+    )
 
 
 def runs(export: Export) -> list[JudgeRun]:
@@ -458,6 +474,8 @@ def row_count(export: Export) -> int:
         return Item.objects.of(export.subject).count()
     if export.what in {"rubric", "campaign"} or export.kind == "xml":
         return 1
+    if export.what == "training-set":
+        return training_sets.rated_places(export.subject).count()
     count = 0
     if export.what not in {"verdicts", "dataset-verdicts"}:
         ratings = Rating.objects.filter(annotation__campaign=export.subject)

@@ -44,6 +44,10 @@ class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
     replies = serializers.BooleanField(default=False, help_text="the judges' raw replies too")
     revisions = serializers.BooleanField(default=False, help_text="superseded ratings too")
     every_run = serializers.BooleanField(default=False, help_text="all runs of a judge, not only the newest")
+    split_seed = serializers.IntegerField(
+        default=1, min_value=0, max_value=2**31 - 1, help_text="of a training set: which scenarios are for testing"
+    )
+    test_share = serializers.FloatField(default=0.2, help_text="of a training set: the share of its scenarios")
     names = serializers.BooleanField(
         default=False, help_text="the names behind the pseudonyms: for leads, by a token that may write"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import Any
@@ -83,7 +83,10 @@ def _attachment(response: FileResponse) -> FileResponse:
 
 # --- the page of exports ---------------------------------------------------------------------------------------------
 SWITCHES = ("replies", "revisions", "every_run", "names")
-KEPT = ("what", "format", *set(SUBJECTS.values()), "renumbered", "without_rationales", *SWITCHES)
+KEPT = (
+    *("what", "format", *set(SUBJECTS.values()), "renumbered", "without_rationales", *SWITCHES),
+    *("split_seed", "test_share"),
+)
 MOST_SEED = 2**31
 
 
@@ -115,6 +118,15 @@ CARDS = (
         _("One row per item, rater and criterion. Raters are shown by pseudonym."),
         (("scores", _("People and judges")), ("ratings", _("People only")), ("verdicts", _("Judges only"))),
         ("rationales", "renumbered", *SWITCHES),
+    ),
+    ExportCard(
+        _("Training set"),
+        _(
+            "For training a judge: instruction, answer, criterion, rubric, the panel’s score and its distribution. "
+            "No scenario is in two splits, and what an alignment has locked is always in the test split."
+        ),
+        (("training-set", _("Training set")),),
+        ("rationales", "split"),
     ),
     ExportCard(_("Items"), _("The items, in the format that an import reads."), (("items", _("Items")),)),
     ExportCard(
@@ -232,7 +244,29 @@ def _options(parameters: QueryDict) -> Options:
         sentence = str(_("The seed for other pseudonyms must be a whole number."))
         raise Refused(sentence, fields={"renumbered": sentence})
     switched = {name: name in parameters for name in SWITCHES}
-    return Options(renumbered=number, rationales="without_rationales" not in parameters, **switched)
+    split = _split(parameters)
+    return Options(renumbered=number, rationales="without_rationales" not in parameters, **switched, **split)
+
+
+def _split(parameters: QueryDict) -> dict[str, Any]:
+    """What was filled in of the split of a training set."""
+    given: dict[str, Any] = {}
+    if seed := parameters.get("split_seed", "").strip():
+        given["split_seed"] = whole_number(seed, largest=MOST_SEED - 1)
+    if share := parameters.get("test_share", "").strip():
+        given["test_share"] = _share(share)
+    if None in given.values():
+        sentence = str(_("The seed must be a whole number, and the share a number from 0 to less than 1."))
+        raise Refused(sentence, fields={name: sentence for name, value in given.items() if value is None})
+    return given
+
+
+def _share(text: str) -> float | None:
+    """A share such as ``0.2`` or ``0,2``; None where it is none."""
+    with suppress(ValueError):
+        share = float(text.replace(",", "."))
+        return share if 0 <= share < 1 else None
+    return None
 
 
 # --- transfers and bundles -------------------------------------------------------------------------------------------

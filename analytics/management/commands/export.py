@@ -32,10 +32,14 @@ class Command(BaseCommand):
         parser.add_argument("--replies", action="store_true", help="the judges' raw replies too")
         parser.add_argument("--revisions", action="store_true", help="superseded ratings too")
         parser.add_argument("--every-run", action="store_true", help="all runs of a judge, not only the newest")
+        parser.add_argument(
+            "--split-seed", type=int, default=1, help="of a training set: which scenarios are for testing"
+        )
+        parser.add_argument("--test-share", type=float, default=0.2, help="of a training set: the share of scenarios")
         parser.add_argument("--names", action="store_true", help="the names behind the pseudonyms, in a last column")
 
     def handle(self, *, project: str, what: str, out: Path | None, **parameters: Any) -> None:
-        names = ("renumbered", "rationales", "replies", "revisions", "every_run", "names")
+        names = ("renumbered", "rationales", "replies", "revisions", "every_run", "names", "split_seed", "test_share")
         options = Options(**{name: parameters[name] for name in names})
         try:
             export = exports.named_export(

@@ -97,6 +97,7 @@ WhatEnum: TypeAlias = Literal[
     "verdicts",
     "dataset-verdicts",
     "scores",
+    "training-set",
     "rubric",
     "campaign",
     "label-studio",
@@ -923,6 +924,8 @@ class Prepare(TypedDict):
     replies: NotRequired[bool]
     revisions: NotRequired[bool]
     every_run: NotRequired[bool]
+    split_seed: NotRequired[int]
+    test_share: NotRequired[float]
     names: NotRequired[bool]
     what: WhatEnum
 
