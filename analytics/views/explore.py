@@ -142,10 +142,14 @@ class AnswerPage:
             if self.question.blind_only
             else _("counted although their raters could see verdicts")
         )
-        said = [(blind, found["not_blind"])] if self.question.blind_only or found["not_blind"] else []
+        left_out = [(blind, found["not_blind"])] if self.question.blind_only or found["not_blind"] else []
         if self.question.min_seconds:
-            said.append((_("left out: item rated in less than %g s") % self.question.min_seconds, found["too_fast"]))
-        return said + [(_("left out: %s") % name, found[key]) for key, name in EXCLUSION_NAMES.items() if key in found]
+            left_out.append(
+                (_("left out: item rated in less than %g s") % self.question.min_seconds, found["too_fast"])
+            )
+        return left_out + [
+            (_("left out: %s") % name, found[key]) for key, name in EXCLUSION_NAMES.items() if key in found
+        ]
 
     @property
     def ties_sentence(self) -> str:
@@ -349,11 +353,11 @@ class QuestionForm:
     @property
     def runs(self) -> list[tuple[str, str, bool]]:
         """Each run apart, or runs by their numbers; where none is chosen, one run of each judge."""
-        said = [(questions.EACH_RUN, _("Each run apart"))]
+        choices = [(questions.EACH_RUN, _("Each run apart"))]
         own = [run for run in self.choices.runs if run.design_id is None or str(run.pk) in self.question.runs]
         listed = own if own and not self.question.designs else self.choices.runs
-        said += [(str(run.pk), f"{run.judge.name}, {_('run')} {run.pk}") for run in listed]
-        return [(value, name, value in self.question.runs) for value, name in said]
+        choices += [(str(run.pk), f"{run.judge.name}, {_('run')} {run.pk}") for run in listed]
+        return [(value, name, value in self.question.runs) for value, name in choices]
 
     @property
     def references(self) -> list[tuple[str, str, bool]]:
@@ -387,7 +391,7 @@ class QuestionForm:
     def summary(self) -> list[tuple[str, str]]:
         """The question in words, for below every figure: each thing that is chosen, with its name."""
         question = self.question
-        said = [
+        lines = [
             (_("Rows"), column_name(question.rows)),
             (_("Columns"), column_name(question.columns) if question.columns else _("none")),
             (_("Only"), "; ".join(f"{column_name(column)} = {value}" for column, value in question.where)),
@@ -397,6 +401,7 @@ class QuestionForm:
             (_("Runs"), ", ".join(question.runs)),
             (_("Juries"), self._juries),
             (_("Measures"), ", ".join(question.measures)),
+            (_("Goals"), "; ".join(f"{name} = {value}" for name, value in question.goals)),
             (_("Clusters"), _("none: items of one scenario are taken for independent") if question.cluster else ""),
             (_("Reference"), str(REFERENCE_NAMES[question.reference]) if question.needs_judge else ""),
             (_("Tied modes"), str(TIE_NAMES[question.ties]) if question.needs_judge else ""),
@@ -408,7 +413,7 @@ class QuestionForm:
                 f"{question.confidence:.0%}, {question.bootstrap} {_('resamples')}, {_('seed')} {question.seed}",
             ),
         ]
-        return [(name, text) for name, text in said if text]
+        return [(name, text) for name, text in lines if text]
 
 
 def column_name(column: str) -> str:

@@ -141,7 +141,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
     page = NumbersPage(campaign=found, snapshot=snapshot, query=request.GET) if snapshot else None
     context = {"project": found.project, "campaign": found, "raters": raters, "refusal": refusal, "page": page}
     context["decided"] = decisions.current_decisions(found) if page and page.judges else None
-    told = {
+    shown = {
         "snapshot": snapshot,
         "is_stale": is_stale,
         "state": state,
@@ -149,7 +149,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
         "failed": failed,
         "figures_key": _figures_key(snapshot, request.GET) if snapshot else "",
     }
-    response = render(request, "analytics/campaign_numbers.html", {**context, **told})
+    response = render(request, "analytics/campaign_numbers.html", {**context, **shown})
     if _seen(request) and not _seen(request).startswith(f"{number}-"):
         response["HX-Retarget"] = response["HX-Reselect"] = "#main"  # new figures, not only news of them
     return response

@@ -172,7 +172,7 @@ def _bump(
         rank = ranks[generator, tag]["value"]
         return float(MARGIN + STEP_ACROSS * languages.index(tag)), round(MARGIN + 14 + STEP_DOWN * (rank - 1), 1)
 
-    lines, said = [], []
+    lines, sentences = [], []
     for number, generator in enumerate(generators):
         there = [tag for tag in languages if (generator, tag) in ranks]
         dots = tuple(at(generator, tag) for tag in there)
@@ -183,11 +183,11 @@ def _bump(
             for tag, name in zip(languages, names, strict=True)
             if tag in there
         )
-        said.append(f"{generator}: {places}.")
+        sentences.append(f"{generator}: {places}.")
     columns = tuple((float(MARGIN + STEP_ACROSS * place), name) for place, name in enumerate(names))
     width = 2 * MARGIN + STEP_ACROSS * (len(languages) - 1) + NAMES
     height = 2 * MARGIN + 14 + STEP_DOWN * (len(generators) - 1)
-    return BumpChart(title, width, height, columns, tuple(lines), " ".join(said))
+    return BumpChart(title, width, height, columns, tuple(lines), " ".join(sentences))
 
 
 def _rankings(shown: AgreementSection) -> None:
@@ -274,8 +274,12 @@ def _parallel(shown: AgreementSection) -> None:
         if row is None:
             return NOTHING
         ordered = sorted(means.get((row["judge"], row["criterion"]), []), key=lambda each: each["value"])
-        said = [f"{Figure.of(each).number} {shown.name('language', each['language'])}" for each in ordered]
-        line = _("mean %(low)s to %(high)s") % {"low": said[0], "high": said[-1]} if len(said) > 1 else ""
+        means_by_language = [f"{Figure.of(each).number} {shown.name('language', each['language'])}" for each in ordered]
+        line = (
+            _("mean %(low)s to %(high)s") % {"low": means_by_language[0], "high": means_by_language[-1]}
+            if len(means_by_language) > 1
+            else ""
+        )
         return figure_cell(shown.page, row, line)
 
     shown.cells_of(build)
