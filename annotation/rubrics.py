@@ -83,6 +83,11 @@ def unsaved_criteria(document: RubricDocument) -> list[Criterion]:
     return [_criterion(version, position, part) for position, part in enumerate(document.criteria, start=1)]
 
 
+def document_digest(document: RubricDocument) -> str:
+    """The digest that every version with this content has."""
+    return _content(document)[1]
+
+
 def _content(document: RubricDocument) -> tuple[dict[str, Any], str]:
     """The stored form of a document, and its digest."""
     content = document.as_dict()

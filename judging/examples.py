@@ -16,13 +16,18 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet
 from django.utils.translation import gettext as _
 
+from accounts.inputs import is_storable
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.models import Item, ItemSelection, Rating, SelectedItem
+from annotation.models import Item, ItemSelection, Rating, RubricVersion, SelectedItem
 from judging.models import Alignment, AlignmentCandidate, Judge
-from judging.prompts import Example
+from judging.prompts import Example, PromptVariant
 
 MOST_PER_CLASS = 2
+MOST_EXAMPLES = 1_000
+LARGEST_SCORE = 1_000_000
+LONGEST_TEXT = 100  # of a criterion's key, an item's digest or a language
+PARTS = frozenset({"criterion", "item", "language", "score"})
 SOURCE = {"selection", "per_class", "seed"}
 
 
@@ -40,21 +45,75 @@ def resolve_examples(project: Project, given: Any) -> list[dict[str, Any]]:
         if selection is None:
             raise _wrong(_("Choose a selection of this project to draw the examples from."))
         return draw_examples(selection=selection, per_class=per_class, seed=seed)
-    return _stored(given)
+    checked = checked_examples(given)
+    by_digest = example_items([Example(**example) for example in checked], project.pk)
+    for example in checked:
+        if by_digest[example["item"]].language != example["language"]:
+            raise _wrong(_("The item of an example is not in the language “%s”.") % example["language"])
+    rubrics = {example["rubric"] for example in checked if "rubric" in example}
+    known = RubricVersion.objects.published().filter(rubric__project=project, digest__in=rubrics)
+    if rubrics - set(known.values_list("digest", flat=True)):
+        raise _wrong(_("The rubric of an example is not published in this project."))
+    return checked
 
 
-def _stored(given: Any) -> list[dict[str, Any]]:
-    """Examples that a variant holds already, such as one that is declared again."""
-    parts = {"criterion", "item", "language", "score"}
+def checked_examples(given: Any) -> list[dict[str, Any]]:
+    """Examples as a variant holds them, such as one that is declared again; refused where they could not be shown.
+
+    Each has `criterion`, `item` (the digest of its content), `language`, `score`, and may have `rubric` (the digest of
+    the version that it was rated by). Whether a project has such an item is not looked at.
+    """
     if not isinstance(given, Sequence) or isinstance(given, str):
+        raise _not_drawn()
+    if len(given) > MOST_EXAMPLES:
         raise _wrong(
-            _("Examples are drawn from a selection, with per_class from 1 to %d, and a seed.") % MOST_PER_CLASS
+            _("A judge has at most %(most)d examples, not %(given)d.") % {"most": MOST_EXAMPLES, "given": len(given)}
         )
     for example in given:
-        texts = isinstance(example, Mapping) and all(isinstance(example.get(key), str) for key in parts - {"score"})
-        if not texts or example.keys() != parts or type(example["score"]) not in (int, float):
-            raise _wrong(_("An example has: %s.") % ", ".join(sorted(parts)))
-    return [{**example, "score": float(example["score"])} for example in given]
+        texts = isinstance(example, Mapping) and all(isinstance(example.get(key), str) for key in PARTS - {"score"})
+        if not texts or not PARTS <= example.keys() <= {*PARTS, "rubric"}:
+            raise _wrong(_("An example has: %s.") % ", ".join(sorted(PARTS)))
+        score, text = example["score"], [part for name, part in example.items() if name != "score"]
+        if type(score) not in (int, float) or not abs(score) <= LARGEST_SCORE:
+            raise _wrong(_("The score of an example is a number from -%(most)d to %(most)d.") % {"most": LARGEST_SCORE})
+        if not all(isinstance(part, str) and len(part) <= LONGEST_TEXT and is_storable(part) for part in text):
+            raise _wrong(_("A text of an example has at most %d characters, all of them printable.") % LONGEST_TEXT)
+    checked = [{**example, "score": float(example["score"])} for example in given]
+    _refuse_too_many(checked)
+    return checked
+
+
+def _refuse_too_many(checked: Sequence[Mapping[str, Any]]) -> None:
+    """No item twice for one criterion, and at most ``MOST_PER_CLASS`` of a criterion, language and score."""
+    if len({(example["criterion"], example["item"], example["language"]) for example in checked}) < len(checked):
+        raise _wrong(_("An item is an example of the same criterion twice."))
+    classes = Counter((example["criterion"], example["language"], example["score"]) for example in checked)
+    for (criterion, language, score), count in classes.most_common(1):
+        if count > MOST_PER_CLASS:
+            sentence = _(
+                "“%(criterion)s” has %(count)d examples of the score %(score)g in “%(language)s”; at most %(most)d."
+            )
+            about = {"criterion": criterion, "count": count, "score": score, "language": language}
+            raise _wrong(sentence % {**about, "most": MOST_PER_CLASS})
+
+
+def refuse_other_rubric(variant: PromptVariant, rubric_version: RubricVersion) -> None:
+    """Refuse to show examples that were rated by another rubric version than this one, or are not on its scales."""
+    others = {example.rubric for example in variant.examples} - {"", rubric_version.digest}
+    if others:
+        rated_by = RubricVersion.objects.filter(rubric__project=rubric_version.rubric.project_id, digest__in=others)
+        sentence = _(
+            "The examples of this judge were rated by %(rated_by)s, not by %(chosen)s. Choose the rubric that they "
+            "were rated by, or declare a judge with examples that were rated by this one."
+        )
+        names = ", ".join(map(str, rated_by.select_related("rubric"))) or _("another rubric")
+        raise _of_rubric(sentence % {"rated_by": names, "chosen": rubric_version})
+    criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()} if variant.examples else {}
+    for example in variant.examples:
+        if example.criterion in criteria and not criteria[example.criterion].is_on_scale(example.score):
+            sentence = _("The score %(score)g of an example is not on the scale of “%(criterion)s” in %(chosen)s.")
+            about = {"score": example.score, "criterion": example.criterion, "chosen": rubric_version}
+            raise _of_rubric(sentence % about)
 
 
 def draw_examples(*, selection: ItemSelection, per_class: int, seed: int) -> list[dict[str, Any]]:
@@ -71,11 +130,17 @@ def draw_examples(*, selection: ItemSelection, per_class: int, seed: int) -> lis
             pools[criterion, language, score].append(item)
     if not pools:
         raise _wrong(_("No item of “%s” has a score from a majority of its panel yet.") % selection)
+    rated_by = selection.campaign.rubric_version.digest
     drawn: list[dict[str, Any]] = []
     for (criterion, language, score), items in sorted(pools.items()):
         generator = random.Random(f"{seed}:{criterion}:{language}:{score}")
-        about = {"criterion": criterion, "language": language, "score": score}
+        about = {"criterion": criterion, "language": language, "score": score, "rubric": rated_by}
         drawn += [{**about, "item": item} for item in generator.sample(items, min(per_class, len(items)))]
+    if len(drawn) > MOST_EXAMPLES:
+        sentence = _(
+            "“%(selection)s” gives %(count)d examples; a judge has at most %(most)d. Choose a smaller selection."
+        )
+        raise _wrong(sentence % {"selection": selection, "count": len(drawn), "most": MOST_EXAMPLES})
     return drawn
 
 
@@ -146,8 +211,12 @@ def example_items(examples: Sequence[Example], project: int) -> dict[str, Item]:
     items = Item.objects.filter(dataset__project=project, digest__in=digests).select_related("dataset").order_by("-pk")
     found = {item.digest: item for item in items} if digests else {}
     if missing := digests - found.keys():
-        raise Refused(_("%d example items of this judge are not in the project.") % len(missing), code="examples")
+        raise _wrong(_("%d example items of this judge are not in the project.") % len(missing))
     return found
+
+
+def _of_rubric(sentence: str) -> Refused:
+    return Refused(sentence, code="examples", fields={"rubric_version": sentence})
 
 
 def _not_drawn() -> Refused:

@@ -13,11 +13,12 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 
-from annotation.bundle import Member, Outgoing, Row
+from accounts.refusals import Refused
+from annotation.bundle import Incoming, Member, Outgoing, Row
 from annotation.exports import SHARED, dataset_versions, on_scales
 from annotation.models import Dataset, SelectedItem
 from annotation.writers.tables import BATCH, Column, Table
-from judging import spending
+from judging import examples, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.replies import reply_text
 
@@ -199,6 +200,20 @@ _TAKEN: dict[str, Any] = {"is_pilot": False, "alignment": None}
 _TAKEN_OF = {f"run__{name}": value for name, value in _TAKEN.items()}
 _TAKEN_OF_CALL = {f"call__{name}": value for name, value in _TAKEN_OF.items()}
 
+
+def _askable(row: Row, incoming: Incoming) -> None:
+    """Refuse a prompt variant that no judge can have; one that was imported with its verdicts has only a name."""
+    if not isinstance(row["variant"], dict):
+        raise ValueError("a variant as an object")
+    if not row["provider"]:
+        return
+    try:
+        examples.checked_examples(row["variant"].get("examples", []))
+        judges.variant_of(row["variant"])
+    except Refused as refused:
+        raise ValueError(f"a prompt variant ({refused.sentence})") from None
+
+
 BUNDLE_MEMBERS = (
     Member(
         name="judges",
@@ -206,6 +221,7 @@ BUNDLE_MEMBERS = (
         rows=lambda project: Judge.objects.filter(project=project),
         leaves=(*_OURS, "parent"),
         since={"concurrency": 2, "timeout": 2, "tries": 2},
+        on_read=_askable,
     ),
     Member(
         name="runs",

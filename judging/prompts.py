@@ -258,12 +258,14 @@ class ItemText:
 @dataclass(frozen=True, slots=True)
 class Example:
     """An item that the panel has rated, to be shown as an example: for which criterion, the digest of the item's
-    content, its language, and the score that most of the panel gave."""
+    content, its language, the score that most of the panel gave, and the digest of the rubric version that they rated
+    by (empty for examples that were drawn before it was kept)."""
 
     criterion: str
     item: str
     language: str
     score: float
+    rubric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +317,11 @@ class PromptVariant:
         came_first = ("grouping", "anchor_detail", "explanation", "instruction_language")
         defaults = {factor.name: factor.default for factor in fields(self)}
         stored = {name: level for name, level in asdict(self).items() if name in came_first or level != defaults[name]}
-        return {name: list(level) if isinstance(level, tuple) else level for name, level in stored.items()}
+        plain = {name: list(level) if isinstance(level, tuple) else level for name, level in stored.items()}
+        if "examples" in plain:
+            shown = [{name: part for name, part in example.items() if part != ""} for example in plain["examples"]]
+            plain["examples"] = shown
+        return plain
 
 
 def repair_turn(messages: Sequence[Message], reply: str, variant: PromptVariant) -> list[Message]:

@@ -110,15 +110,18 @@ def test_a_general_rubric_names_the_best_end_of_each_scale(criterion: CriterionB
     [
         ({"few_shot": 2}, "has no “few_shot”"),
         ({"task": "s9"}, "not a valid task"),
-        ({"task": OWN}, "needs a role_text"),
-        ({"role_text": "You grade."}, "needs the task “own”"),
+        ({"task": OWN}, "“Own text” (own) needs “Own role and task”"),
+        ({"role_text": "You grade."}, "“Own text” (own) needs “Own role and task”"),
         ({"persona": "x" * 501}, "at most 500"),
-        ({"task": "s3_detector", "instruction_language": "et"}, "instructions in: en"),
+        (
+            {"task": "s3_detector", "instruction_language": "et"},
+            "“S3: detector of issues” (s3_detector) has instructions in: English (en)",
+        ),
         ({"points_order": "shuffled"}, "Use one of: rubric, reversed"),
     ],
 )
 def test_factors_that_make_no_sense_are_refused(factors: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(Refused, match=sentence):
+    with pytest.raises(Refused, match=re.escape(sentence)):
         judges.variant_of(factors)
 
 
@@ -210,8 +213,76 @@ class TestExamples:
         own, _coherence = requests.preview_prompts(item=items["d1"], **about)
         assert "Score given by people" not in own.messages[1]["content"]
 
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            ({"score": 10**400}, "is a number from"),
+            ({"score": float("nan")}, "is a number from"),
+            ({"score": True}, "is a number from"),
+            ({"criterion": "a\ud800"}, "at most 100 characters"),
+            ({"criterion": "a\x00"}, "at most 100 characters"),
+            ({"criterion": "a" * 101}, "at most 100 characters"),
+            ({"item": "0" * 64}, "1 example items of this judge are not in the project"),
+            ({"language": "fi"}, "not in the language “fi”"),
+            ({"rubric": "0" * 64}, "not published in this project"),
+            ({"rubric": 1}, "at most 100 characters"),
+            ({"why": "x"}, "An example has: criterion, item, language, score"),
+        ],
+    )
+    def test_an_example_given_by_hand_that_cannot_be_shown_is_refused(
+        self, provider: RunningProvider, campaign: Campaign, change: dict[str, Any], sentence: str
+    ) -> None:
+        item = campaign.dataset.items.first()
+        example = {"criterion": "fluency", "item": item.digest, "language": "et", "score": 3}
+        kept = self.by_hand(campaign, [example]).variant["examples"]
+        assert kept == [{**example, "score": 3.0}], "no rubric is made up for it"
+        with pytest.raises(Refused, match=sentence) as refused:
+            self.by_hand(campaign, [{**example, **change}])
+        assert refused.value.fields.keys() == {"variant"}
+
+    def by_hand(self, campaign: Campaign, examples: list[dict[str, Any]]) -> Judge:
+        variant = {"grouping": "single", "examples": examples}
+        return judges.declare(
+            project=campaign.project, name="By hand", provider="simulated", model="sim-steady", variant=variant
+        )
+
+    def test_so_many_examples_by_hand_as_are_drawn(self, provider: RunningProvider, campaign: Campaign) -> None:
+        given = [
+            {"criterion": "fluency", "item": item.digest, "language": "et", "score": 3}
+            for item in campaign.dataset.items.all()
+        ]
+        assert len(self.by_hand(campaign, given[:2]).variant["examples"]) == 2
+        with pytest.raises(Refused, match="“fluency” has 3 examples of the score 3 in “et”; at most 2"):
+            self.by_hand(campaign, given[:3])
+        with pytest.raises(Refused, match="same criterion twice"):
+            self.by_hand(campaign, [given[0], {**given[0], "score": 1}])
+        many = [{**given[0], "item": f"{number:064}"} for number in range(1001)]
+        with pytest.raises(Refused, match="at most 1000 examples, not 1001"):
+            self.by_hand(campaign, many)
+
+    def test_examples_are_shown_with_the_rubric_that_they_were_rated_by(
+        self, cast: Cast, provider: RunningProvider, campaign: Campaign
+    ) -> None:
+        split = self.split(campaign, ("d1", "d2"))
+        judge, rubric = self.declared(campaign, split), campaign.rubric_version
+        assert {example["rubric"] for example in judge.variant["examples"]} == {rubric.digest}
+        later = make.rubric(cast.kassa, make.criterion("fluency", definition={"en": "Another definition."}))
+        assert (later.rubric, later.number) == (rubric.rubric, 2)
+        about: dict[str, Any] = {"judge": judge, "rubric_version": later}
+        with pytest.raises(Refused, match=f"rated by {rubric}, not by {later}"):
+            runs.start_judge_run(dataset=campaign.dataset, **about)
+        with pytest.raises(Refused, match=f"rated by {rubric}, not by {later}"):
+            requests.preview_prompts(item=campaign.dataset.items.last(), **about)
+        boris = cast.client("boris")
+        assert str(boris.get(f"/p/kassa/judges/{judge.pk}/").context["version"]) == str(rubric)
+        plain = {"provider": "simulated", "model": "m", "name": "J", "grouping": "single", "anchor_detail": "anchors"}
+        posted = {**plain, "explanation": "yes", "instruction_language": "en", "examples_from": split.pk, "preview": 1}
+        shown = boris.post("/p/kassa/judges/new/", posted)
+        assert f"by the rubric {rubric}" in shown.content.decode()
+        assert "rated by quality v1, not by" in boris.post("/p/kassa/judges/new/?study=s3", posted).content.decode()
+
     def test_examples_need_one_criterion_per_call(self, provider: RunningProvider, campaign: Campaign) -> None:
-        with pytest.raises(Refused, match="choose the grouping “single”"):
+        with pytest.raises(Refused, match="the grouping “One criterion per call”"):
             self.declared(campaign, self.split(campaign), grouping="compound")
 
 
