@@ -457,8 +457,23 @@ def _language(tag: str) -> dict[str, str]:
 def _missing(fields: RubricFields, tag: str) -> int:
     """How many texts the source language has and this one lacks."""
     source = fields.languages[0]
-    pairs = [fields.name]
-    for criterion in fields.criteria:
-        pairs += [criterion.name, criterion.question, criterion.definition, criterion.mark_if, criterion.dont_mark_if]
-        pairs += [texts for point in criterion.points for texts in (point.labels, point.anchors)]
-    return sum(bool(texts.get(source, "").strip()) and not texts.get(tag, "").strip() for texts in pairs)
+    in_criteria = sum(len(missing_parts(one, source, tag)) for one in fields.criteria)
+    return in_criteria + _lacks(fields.name, source, tag)
+
+
+def missing_parts(one: CriterionFields, source: str, tag: str) -> list[str]:
+    """The parts of a criterion whose text ``source`` has and the language ``tag`` lacks, as the form labels them."""
+    pairs: list[tuple[Any, Texts]] = [(PARTS[part], getattr(one, part)) for part in (*WORDING, *GUIDANCE)]
+    for point in one.points:
+        pairs += [(f"{_('Label')} {point.value}", point.labels), (f"{_('Anchor')} {point.value}", point.anchors)]
+    return [str(label) for label, texts in pairs if _lacks(texts, source, tag)]
+
+
+def _lacks(texts: Texts, source: str, tag: str) -> bool:
+    return bool(texts.get(source, "").strip()) and not texts.get(tag, "").strip()
+
+
+def missing_texts(document: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """The languages of a rubric in which texts are missing that its source language has, by tag, and how many."""
+    fields = fields_of(document)
+    return [(tag, count) for tag in fields.languages if (count := _missing(fields, tag))]

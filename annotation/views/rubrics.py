@@ -65,9 +65,19 @@ def version_page(request: HttpRequest, project: str, rubric: str, number: int) -
         "versions": beside,
         "earlier": earlier,
         "changes": _changes(rubric_from_dict(earlier.document), document) if earlier else [],
+        "publish_warning": _publish_warning(shown) if shown.state == RubricVersion.State.DRAFT else "",
         **wording(document),
     }
     return render(request, "annotation/rubric_version.html", context)
+
+
+def _publish_warning(version: RubricVersion) -> str:
+    """What publishing leads to, and in which languages texts are missing."""
+    sentences = [_("It can then be used in campaigns and can no longer be changed.")]
+    if missing := rubric_form.missing_texts(version.document):
+        counts = ", ".join(f"{languages.both_names(tag)}: {count}" for tag, count in missing)
+        sentences.append(_("Missing texts: %s. Annotators see these in the source language.") % counts)
+    return " ".join(sentences)
 
 
 def wording(document: RubricDocument) -> dict[str, Any]:
@@ -251,13 +261,17 @@ def preview_rubric(request: HttpRequest, project: str) -> HttpResponse:
     _versions(request, project)
     fields = rubric_form.posted_fields(request.POST)
     parsed = list(fields.parsed_alone())
-    criteria = [rubrics.unsaved_criteria(one.document)[0] for one in parsed if one.document]
-    language = presentation.text_language(criteria, fields.preview_language)
+    complete = [(one, part.document) for one, part in zip(fields.criteria, parsed, strict=True) if part.document]
+    criteria = [rubrics.unsaved_criteria(document)[0] for _fields, document in complete]
+    wanted, source = fields.preview_language, fields.languages[0]
+    language = presentation.text_language(criteria, wanted)
     desk = {"text_language": language, "text_direction": languages.direction(language), "item": {"language": language}}
+    missing = [", ".join(rubric_form.missing_parts(one, source, wanted)) for one, _document in complete]
     context = {
         "desk": desk,
-        "criteria": presentation.show_criteria(criteria, language, {}),
+        "criteria": list(zip(presentation.show_criteria(criteria, language, {}), missing, strict=True)),
         "incomplete": len(parsed) - len(criteria),
-        "language_name": languages.endonym(language),
+        "language_name": languages.both_names(wanted),
+        "source_name": languages.both_names(source),
     }
     return render(request, "annotation/_rubric_preview.html", context)

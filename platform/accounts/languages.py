@@ -88,6 +88,12 @@ def english_name(tag: str) -> str:
     return _name(_parse(tag), _ENGLISH)
 
 
+def both_names(tag: str) -> str:
+    """A language's English name, and its own where that is another: ``Arabic (العربية)``."""
+    english, own = english_name(tag), endonym(tag)
+    return english if own == english else f"{english} ({own})"
+
+
 def name_for(tag: str, reader: str | None) -> str:
     """What pages call a language: in English for a reader of English pages, else in the language itself."""
     return english_name(tag) if (reader or "en").startswith("en") else endonym(tag)

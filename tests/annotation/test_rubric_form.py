@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,10 @@ def test_previews_show_the_desk_and_the_judges_instructions_from_the_same_anchor
     assert "1 criterion is not complete yet" in desk and 'id="criterion-stop"' not in desk
     arabic = client.post("/p/kassa/rubrics/preview/", {**values, "shown": "ar"}).content.decode()
     assert "صراخ" in arabic
+    assert "In <bdi>Arabic (العربية)</bdi>." in arabic and "In <bdi>English</bdi>." in desk
+    assert "Text missing" in arabic and "Shown in <bdi>English</bdi>: " in arabic and "Text missing" not in desk
+    version = client.get("/p/kassa/rubrics/rich/v1/").content.decode()
+    assert re.search(r"can no longer be changed\. Missing texts: [^\"]*Arabic \(العربية\): \d+", version)
 
 
 def test_hostile_forms_are_answered(cast: Cast) -> None:
