@@ -29,10 +29,15 @@ class CampaignForm(forms.Form):
     """Which dataset is rated on which rubric."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
-    dataset = forms.ModelChoiceField(label=gettext_lazy("Dataset"), queryset=Dataset.objects.none())
+    dataset = forms.ModelChoiceField(
+        label=gettext_lazy("Dataset"),
+        queryset=Dataset.objects.none(),
+        empty_label=gettext_lazy("Choose a dataset"),
+    )
     rubric_version = forms.ModelChoiceField(
         label=gettext_lazy("Rubric"),
         queryset=RubricVersion.objects.none(),
+        empty_label=gettext_lazy("Choose a rubric"),
         help_text=gettext_lazy("Only published versions, because a rubric must not change during a campaign."),
     )
 

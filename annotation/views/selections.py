@@ -32,6 +32,14 @@ UNITS = [
     ("scenario", gettext_lazy("Scenarios, with all their items")),
 ]
 
+FOR_KINDS = {
+    **dict.fromkeys(("n", "by", "unit", "seed"), "draw"),
+    "filter": "draw filter",
+    **dict.fromkeys(("duty", "wave"), "duty"),
+    "items": "list",
+}
+"""By field of the form, the kinds that it is shown for."""
+
 
 class SelectionForm(forms.Form):
     """A rule in fields; those that its kind does not use stay empty."""
@@ -56,7 +64,12 @@ class SelectionForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "class": "code"}),
         help_text=gettext_lazy("A line for each column, with the values that fit: language = et, fi"),
     )
-    duty = forms.ModelChoiceField(label=gettext_lazy("Duty"), queryset=Duty.objects.none(), required=False)
+    duty = forms.ModelChoiceField(
+        label=gettext_lazy("Duty"),
+        queryset=Duty.objects.none(),
+        required=False,
+        empty_label=gettext_lazy("Choose a duty"),
+    )
     wave = forms.IntegerField(
         label=gettext_lazy("Wave"), min_value=1, required=False, help_text=gettext_lazy("Empty: all waves of the duty.")
     )
@@ -79,6 +92,11 @@ class SelectionForm(forms.Form):
         columns = selections.selection_columns(campaign)
         self.fields["by"].choices = [(column, column.removeprefix(selections.ATTRIBUTE)) for column in columns]  # type: ignore[attr-defined]
         self.fields["duty"].queryset = Duty.objects.filter(campaign=campaign)  # type: ignore[attr-defined]
+
+    @property
+    def fields_with_kinds(self) -> list[tuple[forms.BoundField, str]]:
+        """Each field, and the kinds of selection that it is for; empty for all kinds."""
+        return [(field, FOR_KINDS.get(field.name, "")) for field in self.visible_fields()]
 
     def clean_filter(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -185,6 +186,10 @@ class TestThroughHTTP:
         assert "3 items of every language x domain" in page.content.decode()
         refused = browser.post(address, {**fields, "filter": "colour = red", "name": "Other"})
         assert "have no “colour”" in refused.content.decode()
+        shown = browser.get(address).content.decode()
+        assert "Choose a duty" in shown and "---------" not in shown
+        parts = re.findall(r'data-kinds="([^"]+)">.*?name="(\w+)"', shown, re.DOTALL)
+        assert {name: kinds for kinds, name in parts}["filter"] == "draw filter" and len(parts) == 8
 
     def test_the_api_draws_lists_and_removes(self, cast: Cast, campaign: Campaign) -> None:
         browser = cast.client("boris")
