@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils.text import format_lazy
+from django.utils.text import Truncator, format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts import languages
@@ -44,19 +44,6 @@ def _pace(name: str, label: Any, help_text: Any) -> forms.IntegerField:
     )
 
 
-TASK_NAMES = {
-    "general": _("General: rate the material by the rubric"),
-    "own": _("Own text, below"),
-    "s0_annotator": _("S0: linguist who rates support dialogues"),
-    "s1_question": _("S1: answers to questions"),
-    "s1_mathematics": _("S1: answers that need calculation"),
-    "s1_translation": _("S1: translations"),
-    "s1_summary": _("S1: summaries"),
-    "s1_dialogue": _("S1: next turn of a dialogue"),
-    "s2_evaluator": _("S2: evaluator with a reference answer"),
-    "s3_detector": _("S3: detector of issues"),
-    "s4_assistant": _("S4: assistant that evaluates a text by metrics"),
-}
 RUBRIC_TEXTS = [("specific", _("As the rubric has it")), ("general", _("General: names and scales only"))]
 REFERENCES = [
     ("layout", _("Where the dataset's layout shows it")),
@@ -65,6 +52,25 @@ REFERENCES = [
 ]
 ORDERS = [("rubric", _("As in the rubric")), ("reversed", _("Reversed"))]
 FACTOR_FIELDS = ("task", "role_text", "persona", "rubric_text", "reference_answer", "criteria_order", "points_order")
+
+
+FIRST_FIELDS = (
+    ("provider", "model", "name", "instruction_language"),
+    ("grouping", "anchor_detail", "explanation"),
+    ("parameters",),
+)
+EXAMPLE_PARTS = ("examples_per_class", "examples_seed")
+
+
+def _in_words(field: forms.BoundField, value: Any) -> str:
+    """A field's label and its value; of a ticked box the label."""
+    if isinstance(field.field, forms.BooleanField):
+        return str(field.label)
+    if isinstance(field.field, forms.ChoiceField):
+        choices: Any = field.field.choices
+        chosen = {str(key): str(label) for key, label in choices}
+        value = chosen.get(str(getattr(value, "pk", value)), value)
+    return f"{field.label}: {Truncator(value).chars(60)}"
 
 
 class JudgeForm(forms.Form):
@@ -98,7 +104,7 @@ class JudgeForm(forms.Form):
     )
     task = forms.ChoiceField(
         label=_("Role and task"),
-        choices=[(task, TASK_NAMES[task]) for task in map(str, judges.FACTORS["task"])],
+        choices=[(task, judges.TASK_NAMES[task]) for task in map(str, judges.FACTORS["task"])],
         initial="general",
         required=False,
         help_text=_("The text that opens the prompt."),
@@ -166,6 +172,32 @@ class JudgeForm(forms.Form):
         self.fields["examples_from"].queryset = drawn  # type: ignore[attr-defined]
         names = [(provider.name, f"{provider.name} · {provider.base_url}") for provider in settings.PROVIDERS.values()]
         self.fields["provider"].choices = names  # type: ignore[attr-defined]
+
+    @property
+    def first_groups(self) -> list[list[forms.BoundField]]:
+        """The fields that every judge is declared by, in groups."""
+        return [[self[name] for name in group] for group in FIRST_FIELDS]
+
+    @property
+    def advanced(self) -> list[forms.BoundField]:
+        """The other fields, which are folded."""
+        first = {name for group in FIRST_FIELDS for name in group}
+        return [field for field in self.visible_fields() if field.name not in first]
+
+    @property
+    def advanced_differs(self) -> list[str]:
+        """Each folded field that has another value than its default, in a few words."""
+        differing = []
+        for field in self.advanced:
+            value, default = field.value(), self.base_fields[field.name].initial
+            same = str(value) == str(default) or value in (None, "", False)
+            if not (same or (field.name in EXAMPLE_PARTS and not self["examples_from"].value())):
+                differing.append(_in_words(field, value))
+        return differing
+
+    @property
+    def advanced_is_open(self) -> bool:
+        return any(field.errors for field in self.advanced)
 
     def clean_parameters(self) -> dict[str, Any]:
         parameters = self.cleaned_data["parameters"] or {}
@@ -238,8 +270,9 @@ class RunForm(MaterialForm):
         required=False,
         help_text=_("The run pauses before it spends more. Leave empty for no limit."),
     )
+    again = forms.BooleanField(label=_("Ask again, and pay again"), required=False, widget=forms.HiddenInput)
 
-    field_order = ("dataset", "rubric_version", "selection", "repeats", "budget")
+    field_order = ("dataset", "rubric_version", "selection", "repeats", "budget", "again")
 
     def __init__(self, *args: Any, project: Project, user: User, **options: Any) -> None:
         super().__init__(*args, project=project, user=user, **options)
@@ -267,7 +300,7 @@ LEVEL_NAMES = {
     **dict(GROUPINGS),
     **dict(DETAILS),
     **dict(INSTRUCTION_LANGUAGES),
-    **TASK_NAMES,
+    **judges.TASK_NAMES,
     **dict(REFERENCES),
     **dict(ORDERS),
     "specific": _("As the rubric has it"),

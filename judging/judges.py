@@ -12,8 +12,9 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from accounts import audit
+from accounts import audit, languages
 from accounts.inputs import holds_nul, is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
@@ -40,6 +41,19 @@ FACTORS = {
     "points_order": ("rubric", "reversed"),
 }
 """By factor, its levels."""
+TASK_NAMES = {
+    "general": gettext_lazy("General: rate the material by the rubric"),
+    "own": gettext_lazy("Own text, below"),
+    "s0_annotator": gettext_lazy("S0: linguist who rates support dialogues"),
+    "s1_question": gettext_lazy("S1: answers to questions"),
+    "s1_mathematics": gettext_lazy("S1: answers that need calculation"),
+    "s1_translation": gettext_lazy("S1: translations"),
+    "s1_summary": gettext_lazy("S1: summaries"),
+    "s1_dialogue": gettext_lazy("S1: next turn of a dialogue"),
+    "s2_evaluator": gettext_lazy("S2: evaluator with a reference answer"),
+    "s3_detector": gettext_lazy("S3: detector of issues"),
+    "s4_assistant": gettext_lazy("S4: assistant that evaluates a text by metrics"),
+}
 TEXTS = {"role_text": 4_000, "persona": 500, "instructions": 4_000}
 """By factor that is a text, the most characters it may have."""
 
@@ -141,6 +155,11 @@ def declare_as_study(
 def study_criteria(study: str) -> list[Criterion]:
     """The criteria of a study's rubric, unsaved, for a preview."""
     return rubrics.unsaved_criteria(_study_document(study))
+
+
+def study_digest(study: str) -> str:
+    """The digest that a version of the study's rubric has in every project."""
+    return rubrics.document_digest(_study_document(study))
 
 
 def _study_document(study: str) -> RubricDocument:
@@ -245,18 +264,34 @@ def _is_own_text(text: Any) -> bool:
 def _contradiction(variant: PromptVariant) -> str:
     """Why these factors do not go together; empty when they do."""
     if (variant.task == OWN) != bool(variant.role_text.strip()):
-        return _("The task “own” needs a role_text, and a role_text needs the task “own”.")
+        return _("The task “Own text” (own) needs “Own role and task” (role_text), and the other way round.")
     if variant.task not in ("general", OWN) and variant.instruction_language not in TASKS[variant.task]:
-        known = ", ".join(sorted(TASKS[variant.task]))
-        about = {"task": variant.task, "languages": known}
-        return _("The task “%(task)s” has instructions in: %(languages)s. Choose one of these.") % about
+        known = ", ".join(f"{languages.both_names(tag)} ({tag})" for tag in sorted(TASKS[variant.task]))
+        about = {"task": TASK_NAMES[variant.task], "key": variant.task, "languages": known}
+        return _("The task “%(task)s” (%(key)s) has instructions in: %(languages)s. Choose one of these.") % about
     if variant.examples and variant.grouping != "single":
-        return _("Examples are shown with one criterion per call: choose the grouping “single”.")
+        return _("Examples need the grouping “One criterion per call” (single).")
     if variant.own_texts and (variant.rubric_text == "general" or variant.anchor_detail == "name"):
         return _(
             "Own texts for definitions and anchors need a judge that is shown these: see rubric_text, anchor_detail."
         )
     return ""
+
+
+def differs_in(judge: Judge, other: Judge) -> list[str]:
+    """What makes ``other`` another judge than this one, each in a few words: provider, model, parameters, messages."""
+    found = []
+    if judge.provider != other.provider:
+        found.append(_("another provider (%s)") % (other.provider or _("imported")))
+    if judge.model != other.model:
+        found.append(_("another model (%s)") % other.model)
+    for sentence, own, others in (
+        (_("other parameters (%s)"), judge.parameters, other.parameters),
+        (_("other messages (%s)"), judge.variant, other.variant),
+    ):
+        if names := [name for name in sorted({*own, *others}) if own.get(name) != others.get(name)]:
+            found.append(sentence % ", ".join(names))
+    return found or [_("another wording of the prompt")]
 
 
 LARGEST_LEVEL = 1e6  # of a parameter

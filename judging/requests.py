@@ -14,7 +14,7 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.inputs import storable
@@ -247,6 +247,43 @@ class CallRequestWriter:
         return parameters
 
 
+MOST_UNUSED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedReplies:
+    """Replies about the same items that a run does not use: whose, by which rubric version, how many, and why."""
+
+    judge: Judge
+    rubric_version: RubricVersion
+    calls: int
+    why: str
+
+
+def unused_replies(
+    *, judge: Judge, rubric_version: RubricVersion, asked: QuerySet[Item], repeats: int
+) -> list[UnusedReplies]:
+    """The replies of earlier runs about the ``asked`` items that a run of this judge can't use, most first."""
+    earlier = Call.objects.filter(
+        run__project=judge.project_id, state=Call.State.SETTLED, change="", item__in=asked, repeat__lte=repeats
+    )
+    replied = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED)
+    usable = Q(run__judge=judge, run__rubric_version=rubric_version) & Exists(replied.exclude(reply_key=""))
+    counted = (
+        earlier.filter(Exists(replied)).exclude(usable).order_by().values_list("run__judge", "run__rubric_version")
+    )
+    counts = counted.annotate(count=Count("pk")).order_by("-count", "run__judge", "run__rubric_version")[:MOST_UNUSED]
+    others = Judge.objects.in_bulk([pk for pk, _version, _count in counts])
+    versions = RubricVersion.objects.select_related("rubric").in_bulk([pk for _judge, pk, _count in counts])
+    unknown = _("what was sent is not known: imported, moved in a bundle, or stored by an earlier version")
+    found = []
+    for other, version, count in counts:
+        why = judges.differs_in(judge, others[other]) if other != judge.pk else []
+        why += [_("another rubric")] if version != rubric_version.pk else []
+        found.append(UnusedReplies(others[other], versions[version], count, "; ".join(why) or unknown))
+    return found
+
+
 # --- the requests that would be sent ----------------------------------------------------------------------------------
 
 
@@ -267,6 +304,7 @@ class Prompt:
 def preview_prompts(*, judge: Judge, item: Item, rubric_version: RubricVersion) -> list[Prompt]:
     """Exactly what the judge would be sent about this item: one prompt, or one per criterion."""
     variant = judges.variant_of(judge.variant)
+    examples.refuse_other_rubric(variant, rubric_version)
     return prompts_about(variant, _criteria(rubric_version), item)
 
 

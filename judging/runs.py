@@ -25,7 +25,7 @@ from annotation.models import Dataset, Item, ItemSelection, RubricVersion, Selec
 from judging import examples, judges, spending
 from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
-from judging.requests import criterion_brief, prompts_about
+from judging.requests import UnusedReplies, criterion_brief, prompts_about, unused_replies
 
 MAX_REPEATS = 50
 SAMPLE = 20
@@ -179,6 +179,8 @@ def _refuse_foreign(dataset: Dataset, selection: ItemSelection | None) -> None:
 
 def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
     variant = judges.variant_of(judge.variant)
+    examples.example_items(variant.examples, judge.project_id)
+    examples.refuse_other_rubric(variant, rubric_version)
     briefs = [criterion_brief(criterion, variant.instruction_language) for criterion in rubric_version.criteria.all()]
     try:
         check(briefs[:1] if variant.grouping == "single" else briefs, variant)
@@ -269,7 +271,8 @@ class Forecast:
 
     A run that `continues` an earlier one asks about so many `items` that are new since. Of its `calls`, so many are
     `answered` by earlier runs of the judge: they are not sent, and tokens and `cost` are those of the others. A run
-    that pays for all of them again takes `tokens_in_again` and `tokens_out_again`, and costs `cost_again`.
+    that pays for all of them again takes `tokens_in_again` and `tokens_out_again`, and costs `cost_again`. `unused` are
+    the other replies about these items, where they were asked for.
     """
 
     calls: int
@@ -283,6 +286,7 @@ class Forecast:
     cost_again: Decimal | None
     items: int
     continues: JudgeRun | None
+    unused: Sequence[UnusedReplies] = ()
 
     @property
     def new_calls(self) -> int:
@@ -297,12 +301,12 @@ def forecast(
     rubric_version: RubricVersion,
     repeats: int = 1,
     selection: ItemSelection | None = None,
+    explains: bool = False,
 ) -> Forecast:
-    """Calls and verdicts exactly; tokens from the prompts about a few items spread over those it asks about."""
-    variant, criteria = (
-        judges.variant_of(judge.variant),
-        sorted(rubric_version.criteria.all(), key=lambda criterion: criterion.position),
-    )
+    """Calls and verdicts exactly; tokens from the prompts about a few items spread over those it asks about. If it
+    ``explains``, with the earlier replies that are not used."""
+    variant = judges.variant_of(judge.variant)
+    criteria = sorted(rubric_version.criteria.all(), key=lambda criterion: criterion.position)
     after = _continued(judge, dataset, rubric_version, repeats, selection)
     asked = asked_about(dataset=dataset, after=after, selection=selection, judge=judge)
     pks = list(asked.values_list("pk", flat=True))
@@ -311,6 +315,8 @@ def forecast(
     per_item = len(criteria) if variant.grouping == "single" else 1
     calls, verdicts = len(pks) * per_item * repeats, len(pks) * len(criteria) * repeats
     answered = _answered(judge, rubric_version, asked, repeats)
+    about: dict[str, Any] = {"judge": judge, "rubric_version": rubric_version, "asked": asked, "repeats": repeats}
+    unused = unused_replies(**about) if explains and answered < calls else ()
     into = calls * sum(prompt.tokens for prompt in sampled_prompts) // max(1, len(sampled_prompts))
     out = verdicts * (TOKENS_PER_SCORE + (TOKENS_PER_RATIONALE if variant.explanation else 0))
     new_in, new_out = (tokens * (calls - answered) // max(1, calls) for tokens in (into, out))
@@ -326,6 +332,7 @@ def forecast(
         cost_again=spending.cost(judge, into, out),
         items=len(pks),
         continues=after,
+        unused=unused,
     )
 
 

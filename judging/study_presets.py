@@ -23,6 +23,19 @@ class StudyPreset:
     repeats: int = 1
 
 
+REFERENCES: Final = {
+    "s0": "I. Chung, L. Freienthal: Cross-Lingual Stability of LLM Judges Under Controlled Generation: Evidence from "
+    "Finno-Ugric Languages",
+    "s1": "X. Fu, W. Liu: How Reliable is Multilingual LLM-as-a-Judge?",
+    "s2": "Eye of Judgement: Dissecting the Evaluation of Russian-speaking LLMs with POLLUX (anonymous ACL submission)",
+    "s3": "J. Mendonça, A. Lavie, I. Trancoso: MEDAL: A Framework for Benchmarking LLMs as Multilingual Open-Domain "
+    "Dialogue Evaluators",
+    "s4": "R. Hada, V. Gumma, A. de Wynter and others: Are Large Language Model-based Evaluators the Solution to "
+    "Scaling Up Multilingual Evaluation? arXiv:2309.07462",
+}
+"""The five studies. A preset's key starts with the key of its study."""
+
+
 def _criterion(key: str, name: str, definition: str, anchors: Mapping[int, str], **parts: Any) -> dict[str, Any]:
     """A criterion with English texts, and an anchor at every point."""
     level = parts.pop("level", "ordinal")
@@ -321,3 +334,11 @@ STUDY_PRESETS: Final[dict[str, StudyPreset]] = {
         **_S4_SHARED,
     ),
 }
+
+
+def presets_by_study() -> list[tuple[str, list[tuple[str, StudyPreset]]]]:
+    """Each study's reference with its presets and their keys."""
+    return [
+        (reference, [(key, preset) for key, preset in STUDY_PRESETS.items() if key.split("_")[0] == study])
+        for study, reference in REFERENCES.items()
+    ]

@@ -26,6 +26,7 @@ from judging.api.judges import judge_in_project as judges_in
 from judging.models import Attempt, Call, JudgeRun, JudgeRunQuerySet, Verdict
 from judging.perturbation import USUAL
 from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
+from judging.requests import UnusedReplies
 
 
 class ChosenRunSerializer(StrictSerializer):
@@ -118,6 +119,13 @@ class RunDetailSerializer(RunSerializer):
         return ProgressSerializer(runs.run_progress(run)).data
 
 
+class UnusedRepliesSerializer(serializers.Serializer[UnusedReplies]):
+    judge = serializers.IntegerField(source="judge.pk")
+    rubric_version = serializers.IntegerField(source="rubric_version.pk")
+    calls = serializers.IntegerField()
+    why = serializers.CharField(help_text="What differs: the model, parameters, messages or rubric.")
+
+
 class ForecastSerializer(serializers.Serializer[runs.Forecast]):
     calls = serializers.IntegerField()
     answered = serializers.IntegerField(help_text="Calls with a reply from an earlier run, which is used again.")
@@ -132,6 +140,7 @@ class ForecastSerializer(serializers.Serializer[runs.Forecast]):
     )
     items = serializers.IntegerField()
     continues = serializers.IntegerField(source="continues.pk", allow_null=True, default=None)
+    unused = UnusedRepliesSerializer(many=True, help_text="Earlier replies about these items that are not used.")
 
 
 class BudgetSerializer(StrictSerializer):
@@ -273,7 +282,7 @@ class RunForecast(APIView):
         chosen = _chosen(request, project, ChosenRunSerializer(data=request.data))
         runs.refuse_unfit(**chosen)
         del chosen["budget"]
-        return Response(ForecastSerializer(runs.forecast(**chosen)).data)
+        return Response(ForecastSerializer(runs.forecast(explains=True, **chosen)).data)
 
 
 class ChosenAuditSerializer(PerturbationSerializer):

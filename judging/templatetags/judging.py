@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import languages
-from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES, TASK_NAMES, JudgeForm
+from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES, JudgeForm
+from judging.judges import TASK_NAMES
 from judging.models import Attempt, Call, Verdict
 from judging.replies import reply_text
 

@@ -22,6 +22,7 @@ from annotation.views.campaigns import show_refusal
 from judging import designs, tasks
 from judging.forms import BudgetForm, DesignForm
 from judging.models import JudgeDesign, JudgeRun
+from judging.views.judges import begun_form
 from judging.views.runs import live_part
 
 
@@ -50,8 +51,8 @@ def new_design(request: HttpRequest, project: str) -> HttpResponse:
     current_project, found = find_designs(request, project)
     number = request.GET.get("like", "")
     like = found.filter(pk=number).first() if number.isdecimal() and len(number) < 18 else None
-    chosen = {"project": current_project, "user": request.user}
-    form = DesignForm(request.POST or None, initial=_initial(like) if like else None, **chosen)
+    begins_with = _initial(like) if like else None
+    form = begun_form(request, DesignForm, initial=begins_with, project=current_project, user=request.user)
     if form.is_valid():
         try:
             design = designs.create_design(project=current_project, actor=request.user, **form.asked)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -30,7 +31,7 @@ from judging.forms import JudgeForm, PreviewForm, audit_query, run_query
 from judging.models import Attempt, Judge, JudgeRun
 from judging.perturbation import change_of
 from judging.prompts import PromptVariant
-from judging.study_presets import STUDY_PRESETS, StudyPreset
+from judging.study_presets import STUDY_PRESETS, StudyPreset, presets_by_study
 
 AUDIT_NAMES = {
     "repeats": _lazy("Repeats"),
@@ -40,6 +41,8 @@ AUDIT_NAMES = {
     "canaries": _lazy("Canaries"),
 }
 """The audits that need a run; the others are figures of the ratings that there are."""
+MOST_UNKNOWN = 5
+AnyForm = TypeVar("AnyForm", bound=forms.Form)
 REPLY_FORMS = {
     "json_schema": _lazy("JSON by a schema"),
     "json_object": _lazy("a JSON object"),
@@ -52,6 +55,38 @@ def find_judge(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Ju
     """The project, and the judges in it."""
     current_project = access.require(user=request.user, slug=project)
     return current_project, Judge.objects.visible_to(request.user).filter(project=current_project)
+
+
+def begun_form(
+    request: HttpRequest, form_class: type[AnyForm], *, enough: Collection[str] = (), **options: Any
+) -> AnyForm:
+    """The form as it was sent, or begun by the address, whose parameters have the names of its fields.
+
+    An address with all of ``enough`` counts as sent: fields that it does not name have their initial values. What
+    names no field, or has a value that its field refuses, is left out with a message.
+    """
+    if request.method == "POST":
+        return form_class(request.POST, **options)
+    given = request.GET
+    blank = form_class(**options)
+    unknown = sorted(given.keys() - blank.fields.keys() - {"study", "like"})
+    for name in unknown[:MOST_UNKNOWN]:
+        messages.warning(request, _("The form has no field “%s”: this part of the address was left out.") % name[:40])
+    if enough and all(given.get(name) for name in enough):
+        filled = given.copy()
+        for name, field in blank.fields.items():
+            initial = blank.get_initial_for_field(field, name)
+            if initial is not None and field.widget.value_omitted_from_data(given, {}, name):
+                filled[name] = initial
+        return form_class(filled, **options)
+    for name in given.keys() & blank.fields.keys():
+        field = blank.fields[name]
+        try:
+            blank.initial[name] = field.clean(field.widget.value_from_datadict(given, {}, name))
+        except forms.ValidationError as error:
+            why = " ".join(error.messages)
+            messages.warning(request, _("“%(field)s” in the address: %(why)s") % {"field": field.label, "why": why})
+    return blank
 
 
 @require_safe
@@ -86,8 +121,8 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
     current_project, _found = find_judge(request, project)
     study = request.GET.get("study", "")
     preset = STUDY_PRESETS.get(study)
-    form = JudgeForm(request.POST or None, project=current_project, initial=_as_study(study, preset))
-    context: dict[str, Any] = {"presets": STUDY_PRESETS, "study": study, "preset": preset}
+    form = begun_form(request, JudgeForm, project=current_project, initial=_as_study(study, preset))
+    context: dict[str, Any] = {"studies": presets_by_study(), "study": study, "preset": preset}
     if form.is_valid():
         try:
             if "preview" in request.POST:
@@ -122,10 +157,16 @@ def _as_study(key: str, preset: StudyPreset | None) -> dict[str, Any]:
 
 
 def _prompts_of_form(project: Project, form: JudgeForm, study: str) -> dict[str, Any]:
-    """The prompts of a judge that is not declared yet, about the first item of the newest dataset, by the rubric of
-    the study, or the newest of the project."""
+    """The prompts of a judge that is not declared yet, about the first item that is no example of it: by the rubric
+    and from the dataset that its examples were rated in; else by the rubric of the study or the newest of the project,
+    from the newest dataset."""
     dataset = Dataset.objects.ready().filter(project=project).order_by("-pk").first()
     version = RubricVersion.objects.published().filter(rubric__project=project).order_by("-pk").first()
+    if selection := form.cleaned_data["examples_from"]:
+        dataset, version = selection.campaign.dataset, selection.campaign.rubric_version
+        if study and judges.study_digest(study) != version.digest:
+            sentence = _("The examples were rated by %s, not by the rubric of the study. Choose no examples.") % version
+            raise Refused(sentence, code="examples", fields={"examples_from": sentence})
     if dataset is None or not (study or version):
         raise Refused(_("A preview needs a dataset and a published rubric."), code="nothing_to_show")
     factors = dict(form.declared["variant"])
@@ -137,7 +178,7 @@ def _prompts_of_form(project: Project, form: JudgeForm, study: str) -> dict[str,
     )
     item = items.select_related("dataset").first()
     if item is None:
-        raise Refused(_("Every item of the newest dataset is an example."), code="nothing_to_show")
+        raise Refused(_("Every item of “%s” is an example.") % dataset, code="nothing_to_show")
     prompts = requests.prompts_about(judges.variant_of(factors), criteria, item)
     named = STUDY_PRESETS[study].rubric["name"]["en"] if study else version
     return {"prompts": prompts, "item": item, "shown_rubric": named}
@@ -211,7 +252,7 @@ def _preview(request: HttpRequest, project: Project, judge: Judge) -> dict[str, 
         return {"lacks": form.lacks}
     valid = form.is_valid()
     dataset = form.cleaned_data["dataset"] if valid else form.fields["dataset"].queryset.first()  # type: ignore[attr-defined]
-    version = form.cleaned_data["rubric_version"] if valid else form.fields["rubric_version"].queryset.first()  # type: ignore[attr-defined]
+    version = form.cleaned_data["rubric_version"] if valid else _usual_rubric(form, judge)
     items = Item.objects.visible_to(request.user).of(dataset)
     count = items.count()
     number = min(form.cleaned_data["number"] or 1, count) if valid else 1
@@ -222,6 +263,13 @@ def _preview(request: HttpRequest, project: Project, judge: Judge) -> dict[str, 
     except Refused as refused:
         return {**shown, "refusal": refused.sentence}
     return {**shown, "prompts": prompts}
+
+
+def _usual_rubric(form: PreviewForm, judge: Judge) -> RubricVersion:
+    """The rubric version that the judge's examples were rated by, or the first of the form."""
+    versions = form.fields["rubric_version"].queryset  # type: ignore[attr-defined]
+    rated_by = {example.get("rubric", "") for example in judge.variant.get("examples", ())}
+    return versions.filter(digest__in=rated_by).first() or versions.first()
 
 
 @require_POST

@@ -24,7 +24,10 @@ from judging import perturbed_runs, runs, spending, tasks
 from judging.forms import CHANGES, AuditForm, BudgetForm, RunForm
 from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.views import calls
+from judging.views.judges import begun_form
 from judging.views.judges import find_judge as find_judges
+
+MATERIAL = ("dataset", "rubric_version")
 
 
 def _find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeRun]]:
@@ -50,12 +53,11 @@ def runs_page(request: HttpRequest, project: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
-    """Choose what is rated (GET), see what that takes, and start exactly that (POST)."""
+    """Choose what is rated (GET), see what that takes, and start exactly that (POST). An address may fill in the form:
+    its parameters are the names of the form's fields."""
     current_project, judges_of_project = find_judges(request, project)
     chosen_judge = get_object_or_404(judges_of_project, pk=judge)
-    choices = request.POST or (request.GET if "dataset" in request.GET else None)
-    begins_with = {name: request.GET[name] for name in ("rubric_version", "repeats") if name in request.GET}
-    form = RunForm(choices, project=current_project, user=request.user, initial=begins_with)
+    form = begun_form(request, RunForm, enough=MATERIAL, project=current_project, user=request.user)
     context: dict[str, Any] = {
         "title": _("Start a run"),
         "project": current_project,
@@ -75,22 +77,23 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     if "forecast" in context:
         about = {name: form.cleaned_data[name] for name in ("dataset", "rubric_version", "selection")}
         context |= {"planned": runs.planned(judge=chosen_judge, **about), "key": uuid4().hex}
+        context["asks_again"] = form.cleaned_data["again"]
     context |= {"price": spending.price(chosen_judge), "simulated": chosen_judge.simulated}
     return render(request, "judging/run_start.html", context)
 
 
 def _started(request: HttpRequest, judge: Judge, form: RunForm) -> JudgeRun:
-    key, again = without_nul(request.POST.get("key", "")[:100]), request.POST.get("again") == "yes"
-    run = runs.start_judge_run(judge=judge, actor=request.user, key=key or None, again=again, **form.cleaned_data)
+    key = without_nul(request.POST.get("key", "")[:100])
+    run = runs.start_judge_run(judge=judge, actor=request.user, key=key or None, **form.cleaned_data)
     tasks.enqueue_run(run.pk)
     return run
 
 
 def _forecast(judge: Judge, form: RunForm) -> runs.Forecast:
-    chosen = {**form.cleaned_data}
+    chosen = {name: value for name, value in form.cleaned_data.items() if name != "again"}
     runs.refuse_unfit(judge=judge, **chosen)
     del chosen["budget"]
-    return runs.forecast(judge=judge, **chosen)
+    return runs.forecast(judge=judge, explains=True, **chosen)
 
 
 @require_http_methods(["GET", "POST"])
@@ -99,8 +102,7 @@ def start_audit(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     """Choose what an audit changes (GET), see what that takes, and start exactly that (POST)."""
     current_project, judges_of_project = find_judges(request, project)
     audited = get_object_or_404(judges_of_project, pk=judge)
-    choices = request.POST or (request.GET if "changes" in request.GET else None)
-    form = AuditForm(choices, project=current_project, user=request.user, initial=request.GET.dict())
+    form = begun_form(request, AuditForm, enough=MATERIAL, project=current_project, user=request.user)
     context: dict[str, Any] = {"title": _("Audit a judge"), "project": current_project, "judge": audited, "form": form}
     if form.is_valid():
         chosen = dict(form.cleaned_data)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
@@ -74,6 +76,15 @@ class TestJudges:
         assert "already declared, as “Steady, terse”" in post(boris, "judge_new", **{**DECLARATION, "name": "Again"})
         assert Judge.objects.count() == 1
 
+    def test_the_fold_names_what_differs_from_the_defaults(self, boris: Client, provider: RunningProvider) -> None:
+        assert "Everything is at its default." in page(boris, "judge_new")
+        shown = page(boris, "judge_new", study="s2")
+        assert "Role and task: S2: evaluator with a reference answer · Reference answer: Shown" in shown
+        assert "How Reliable is Multilingual LLM-as-a-Judge?" in shown
+        refused = post(boris, "judge_new", **{**DECLARATION, "tries": "0", "repair": "on"})
+        assert re.search(r'<details[^>]* id="advanced" open>', refused), "an error inside is seen"
+        assert "Ask once more when a reply can&#x27;t be read · Seconds for a reply: 240" in refused
+
     @pytest.mark.parametrize(
         ("wrong", "sentence"),
         [
@@ -135,6 +146,57 @@ class TestStarting:
         shown = page(boris, "run_start", declared(cast).pk, **chosen, repeats=1, budget="5")
         assert "so a budget can&#x27;t be guaranteed" in shown
         assert "Start: " not in shown
+
+    def test_an_address_fills_in_the_form_and_says_what_it_could_not_use(
+        self, cast: Cast, boris: Client, provider: RunningProvider
+    ) -> None:
+        judge, dataset, rubric = declared(cast), make.dataset(cast.kassa, 6), make.rubric(cast.kassa)
+        shown = page(boris, "run_start", judge.pk, repeats=4, budget="x", again=1, temperature=2)
+        assert 'name="repeats" value="4"' in shown and 'name="again" value="True"' in shown
+        assert "The form has no field “temperature”" in shown and "“Budget in USD” in the address: Enter a num" in shown
+        about = {"dataset": dataset.pk, "rubric_version": rubric.pk}
+        assert "Start: 6 calls" in page(boris, "run_start", judge.pk, **about), "repeats keep their initial value"
+        assert "Select a valid choice" in page(boris, "run_start", judge.pk, **about, selection=10**30)
+        post(boris, "run_start", judge.pk, **about, repeats=1)
+        again = page(boris, "run_start", judge.pk, **about, again=1)
+        assert 'value="yes" required checked' in again and again.count('name="again"') == 2
+        assert 'value="yes" required>' in page(boris, "run_start", judge.pk, **about)
+        assert "12 waiting" in post(boris, "run_start", judge.pk, **about, repeats=2, again="yes")
+
+    def test_an_address_fills_in_audits_judges_and_designs(
+        self, cast: Cast, boris: Client, provider: RunningProvider
+    ) -> None:
+        judge, dataset, rubric = declared(cast), make.dataset(cast.kassa, 2), make.rubric(cast.kassa)
+        audit = page(boris, "audit_start", judge.pk, changes=["typos_10", "nonsense"], seed=7)
+        assert audit.count(" checked") == 2 and 'name="seed" value="7"' in audit
+        about = {"dataset": dataset.pk, "rubric_version": rubric.pk}
+        assert "This field is required" in page(boris, "audit_start", judge.pk, **about), "no change is chosen"
+        assert "Select a valid choice" in page(boris, "audit_start", judge.pk, changes="typos_999")
+        new = page(
+            boris, "judge_new", model="sim-harsh", grouping="single", parameters='{"temperature": 0}', tries="no"
+        )
+        assert 'value="sim-harsh"' in new and "“Tries of a call” in the address: Enter a whole number." in new
+        assert re.search(r'name="grouping" value="single"[^>]* checked', new) and "{&quot;temperature&quot;: 0}" in new
+        assert 'name="temperature" value="0, 0.7"' in page(boris, "design_new", temperature="0, 0.7")
+
+    def test_the_estimate_says_why_earlier_replies_are_not_used(
+        self, cast: Cast, boris: Client, provider: RunningProvider
+    ) -> None:
+        asked = started(cast, declared(cast, parameters={"temperature": 0}), items=3)
+        worked(asked)
+        warm = declared(cast, parameters={"temperature": 1})
+        about = {"dataset": asked.dataset_id, "rubric_version": asked.rubric_version_id}
+        shown = " ".join(unescape(page(boris, "run_start", warm.pk, **about)).split())
+        assert f"3 calls by <bdi>{asked.judge}</bdi> on quality v1: other parameters (temperature)" in shown
+        single = declared(cast, "sim-harsh", grouping="single", parameters={"temperature": 0})
+        later = make.rubric(cast.kassa, make.criterion("fluency"))
+        body = {"judge": single.pk, "dataset": asked.dataset_id, "rubric_version": later.pk}
+        found = boris.post("/api/v1/projects/kassa/runs/forecast/", body, content_type="application/json").json()
+        why = "another model (sim-steady); other messages (grouping); another rubric"
+        earlier = {"judge": asked.judge_id, "rubric_version": asked.rubric_version_id}
+        assert found["unused"] == [{**earlier, "calls": 3, "why": why}]
+        same = page(boris, "run_start", asked.judge_id, **about)
+        assert "3 of 3" in same and "Replies not used" not in same
 
     def test_an_empty_project_is_told_what_it_lacks(self, cast: Cast, boris: Client, provider: RunningProvider) -> None:
         judge = declared(cast)

@@ -655,6 +655,7 @@ class Forecast(TypedDict):
     cost_again: Decimal | None
     items: int
     continues: NotRequired[int | None]
+    unused: list[UnusedReplies]
 
 
 class ForecastRange(TypedDict):
@@ -893,6 +894,7 @@ class PerturbationForecast(TypedDict):
     cost_again: Decimal | None
     items: int
     continues: NotRequired[int | None]
+    unused: list[UnusedReplies]
     perturbed: dict[str, int]
 
 
@@ -1319,6 +1321,13 @@ class Turn(TypedDict):
     speaker: str
     rated: bool
     text: str
+
+
+class UnusedReplies(TypedDict):
+    judge: int
+    rubric_version: int
+    calls: int
+    why: str
 
 
 class Upload(TypedDict):
