@@ -247,6 +247,14 @@ class CallRequestWriter:
         return parameters
 
 
+def answered_calls(judge: Judge, rubric_version: RubricVersion, asked: QuerySet[Item], repeats: int) -> int:
+    """How many calls of such a run have had a reply in an earlier run of the judge on this rubric version."""
+    replies = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED).exclude(reply_key="")
+    earlier = Call.objects.filter(run__judge=judge, run__rubric_version=rubric_version, state=Call.State.SETTLED)
+    replied = earlier.filter(Exists(replies), change="", item__in=asked, repeat__lte=repeats)
+    return replied.order_by().values("item", "criterion", "repeat").distinct().count()
+
+
 MOST_UNUSED = 5
 
 

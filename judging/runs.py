@@ -25,7 +25,7 @@ from annotation.models import Dataset, Item, ItemSelection, RubricVersion, Selec
 from judging import examples, judges, spending
 from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
-from judging.requests import UnusedReplies, criterion_brief, prompts_about, unused_replies
+from judging.requests import UnusedReplies, answered_calls, criterion_brief, prompts_about, unused_replies
 
 MAX_REPEATS = 50
 SAMPLE = 20
@@ -314,7 +314,7 @@ def forecast(
     sampled_prompts = list(chain.from_iterable(prompts_about(variant, criteria, item) for item in sample))
     per_item = len(criteria) if variant.grouping == "single" else 1
     calls, verdicts = len(pks) * per_item * repeats, len(pks) * len(criteria) * repeats
-    answered = _answered(judge, rubric_version, asked, repeats)
+    answered = answered_calls(judge, rubric_version, asked, repeats)
     about: dict[str, Any] = {"judge": judge, "rubric_version": rubric_version, "asked": asked, "repeats": repeats}
     unused = unused_replies(**about) if explains and answered < calls else ()
     into = calls * sum(prompt.tokens for prompt in sampled_prompts) // max(1, len(sampled_prompts))
@@ -334,14 +334,6 @@ def forecast(
         continues=after,
         unused=unused,
     )
-
-
-def _answered(judge: Judge, rubric_version: RubricVersion, asked: QuerySet[Item], repeats: int) -> int:
-    """How many calls of such a run have had a reply in an earlier run of the judge on this rubric version."""
-    replies = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED).exclude(reply_key="")
-    earlier = Call.objects.filter(run__judge=judge, run__rubric_version=rubric_version, state=Call.State.SETTLED)
-    replied = earlier.filter(Exists(replies), change="", item__in=asked, repeat__lte=repeats)
-    return replied.order_by().values("item", "criterion", "repeat").distinct().count()
 
 
 # --- steering ---------------------------------------------------------------------------------------------------------
