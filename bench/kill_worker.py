@@ -27,17 +27,18 @@ RESULT = Path(__file__).parent / "results" / "kill_worker.md"
 HEAD = """\
 # Workers of judge runs killed with SIGKILL
 
-360 calls of one judge, 0.4 s a reply, at most 24 in flight for each worker; the kill comes when a third of the calls is
-settled. *In flight* is counted when the signal goes out: by the provider (*asked*, not answered yet) and by the *rows*
-(marked as sent, no outcome stored yet: also what is on its way to or from the provider). *Sent* and *stored* are
-requests at the provider and replies in the database, at the end. *Pause* is the longest time without a new reply after
-the kill, *end* all of the time after it. *Missing* and *doubled* are verdicts.
+1,200 calls of one judge, 0.4 s a reply, at most 24 in flight for each work session; the kill comes when a third of the
+calls is settled and both sessions work. *In flight* is counted when the signal goes out: by the provider (*asked*, not
+answered yet) and by the *rows* (marked as sent, no outcome stored yet: also what is on its way to or from the
+provider), for each of the two sessions. *Lost* are the rows that were given back without a reply. *Sent* and *stored*
+are requests at the provider and replies in the database, at the end. *Pause* is the longest time without a new reply
+after the kill, *end* all of the time after it. *Missing* and *doubled* are verdicts.
 
-| database | killed | in flight: asked | rows | sent | stored | sent - stored | missing | doubled | pause, s | end, s |
-|---|---|---|---|---|---|---|---|---|---|---|"""
-WORKER = ["-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging", "-l", "ERROR", "--concurrency", "2"]
+| database | killed | asked | rows | lost | sent | stored | sent - stored | missing | doubled | pause, s | end, s |
+|---|---|---|---|---|---|---|---|---|---|---|---|"""
+WORKER = ["-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging", "-l", "ERROR"]
 ALONE = ["--without-gossip", "--without-mingle"]
-ITEMS, WIDTH = 180, 24
+ITEMS, WIDTH = 600, 24
 RESTART, SWEEP = 0.5, 10.0  # seconds: the supervisor's delay, and beat's
 PATIENCE = 240.0
 
@@ -47,11 +48,13 @@ class Workers:
     """So many Celery workers, each a process group of its own."""
 
     running: list[subprocess.Popen[bytes]]
+    processes: int
     started: int = 0
 
     def start(self) -> None:
         self.started += 1
-        command = [sys.executable, *WORKER, *ALONE, "-n", f"w{self.started}@%h"]
+        own = ["-n", f"w{self.started}@%h", "--concurrency", str(self.processes)]
+        command = [sys.executable, *WORKER, *ALONE, *own]
         self.running.append(subprocess.Popen(command, start_new_session=True))
 
     def kill(self, which: subprocess.Popen[bytes]) -> None:
@@ -64,8 +67,8 @@ class Workers:
 
 @contextlib.contextmanager
 def workers(count: int) -> Iterator[Workers]:
-    """The workers, killed in the end."""
-    chosen = Workers([])
+    """The workers, two processes in all, killed in the end."""
+    chosen = Workers([], processes=2 // count)
     try:
         for _worker in range(count):
             chosen.start()
@@ -125,7 +128,7 @@ def measure(kind: str) -> str:
 
 
 def _row(kind: str, death: str, provider: RunningProvider) -> str:
-    from judging import runs, tasks
+    from judging import calls, runs, tasks
     from judging.models import Attempt
 
     count, kill = DEATHS[death]
@@ -134,9 +137,11 @@ def _row(kind: str, death: str, provider: RunningProvider) -> str:
     replied = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED)
     with workers(count) as those:
         tasks.enqueue_run(run.pk)
-        _wait(lambda: runs.run_progress(run).settled >= runs.run_progress(run).planned // 3)
+        _wait(lambda: calls.holders(run) == 2 and runs.run_progress(run).settled >= runs.run_progress(run).planned // 3)
         in_flight = provider.control()["in_flight"]
-        marked = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.SENT).count()
+        marked = Counter(
+            Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.SENT).values_list("call__lease", flat=True)
+        )
         killed_at = time.monotonic()
         kill(those, provider)
         pause = _watched(replied.count, lambda: runs.run_progress(run).finished, killed_at)
@@ -145,7 +150,9 @@ def _row(kind: str, death: str, provider: RunningProvider) -> str:
     missing = run.dataset.items.count() * run.rubric_version.criteria.count() - len(verdicts)
     doubled = sum(each > 1 for each in verdicts.values())
     sent, stored = provider.control()["requests"], replied.count()
-    figures = (in_flight, marked, sent, stored, sent - stored, missing, doubled, f"{pause:.1f}", f"{took:.1f}")
+    rows = " + ".join(map(str, sorted(marked.values())))
+    lost = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.LOST).count()
+    figures = (in_flight, rows, lost, sent, stored, sent - stored, missing, doubled, f"{pause:.1f}", f"{took:.1f}")
     return "| " + " | ".join(map(str, (kind, death, *figures))) + " |"
 
 
