@@ -11,7 +11,18 @@ from django.utils.translation import gettext as _
 from accounts import audit, languages
 from accounts.models import SIGHTED, Invitation, Membership, Project, Role, User
 from accounts.refusals import Refused
-from annotation.models import Annotator, Assignment, Draft, InvitedSeat, Panel, PanelSeat, Rating, Skip, Upload
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Draft,
+    InvitedSeat,
+    Panel,
+    PanelSeat,
+    PrivateNote,
+    Rating,
+    Skip,
+    Upload,
+)
 
 TRIES = 5
 
@@ -146,6 +157,7 @@ def redact(user: User) -> None:
     Rating.objects.filter(annotation__annotator__in=own).exclude(rationale="").update(rationale="")
     Skip.objects.filter(annotator__in=own).exclude(note="").update(note="")
     Draft.objects.filter(annotator__in=own).delete()
+    PrivateNote.objects.filter(annotator__in=own).delete()
     held = Assignment.objects.filter(annotator__in=own, state=Assignment.State.LEASED)
     held.update(state=Assignment.State.OPEN, annotator=None, key=None, leased_at=None, leased_until=None)
     PanelSeat.objects.filter(annotator__in=own).delete()

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -29,11 +29,23 @@ from accounts.refusals import Refused
 from annotation import allocation
 from annotation.desk import leasing
 from annotation.desk.leasing import LEASE, LeaseLost, require_open
-from annotation.models import Annotation, Annotator, Assignment, Campaign, Criterion, Draft, Duty, Rating, Skip
+from annotation.models import (
+    Annotation,
+    Annotator,
+    Assignment,
+    Campaign,
+    Criterion,
+    Draft,
+    Duty,
+    PrivateNote,
+    Rating,
+    Skip,
+)
 
 Status = Literal["scored", "na", "stopped"]
 LONGEST_SECONDS = 86_400.0
 LONGEST_RATIONALE = 10_000
+LONGEST_NOTE = 2000
 # Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. A word has about two letters there.
 _UNSPACED_LETTER = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -395,6 +407,21 @@ def _ratings(annotation: Annotation, criteria: Sequence[Criterion], answered: Ma
     ]
 
 
+def private_note(assignment: Assignment) -> str:
+    """What the annotator has noted for themselves about the item; nobody else sees it."""
+    own = PrivateNote.objects.filter(annotator=assignment.annotator_id, item=assignment.item_id)
+    return own.values_list("text", flat=True).first() or ""
+
+
+def keep_note(*, assignment: Assignment, text: str) -> None:
+    """Keep the annotator's private note about the item, or delete it where ``text`` is empty."""
+    own: dict[str, Any] = {"annotator_id": assignment.annotator_id, "item_id": assignment.item_id}
+    if kept := text.strip()[:LONGEST_NOTE]:
+        PrivateNote.objects.update_or_create(**own, defaults={"text": kept})
+    else:
+        PrivateNote.objects.filter(**own).delete()
+
+
 def extend(*, assignment: Assignment) -> datetime:
     """Renew the lease: it lasts ``LEASE`` from now. Returns its end. Raises ``LeaseLost``."""
     until = timezone.now() + LEASE
@@ -454,8 +481,10 @@ def _reopen(assignment: Assignment) -> Assignment:
 
 
 def scored(*, duty: Duty, annotator: Annotator) -> QuerySet[Annotation]:
-    """The annotator's own submissions in a duty, newest first, each as it is now."""
+    """The annotator's own submissions in a duty, newest first, each as it is now, with their private ``note``."""
+    noted = PrivateNote.objects.filter(annotator=OuterRef("annotator"), item=OuterRef("item")).values("text")
     own = Annotation.objects.filter(assignment__duty=duty, annotator=annotator, superseded_at=None)
+    own = own.annotate(note=Subquery(noted))
     return own.select_related("item", "assignment").order_by("-submitted_at", "-pk")
 
 

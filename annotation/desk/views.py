@@ -156,6 +156,7 @@ def offer_page(request: HttpRequest, url: str, duty: Duty | None = None, *, offe
 def submit_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Submit the item. The same key again gets the same response."""
     assignment = service.on_desk(user=request.user, key=key)
+    keep_note(request, assignment)
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
     try:
         service.submit(assignment=assignment, key=key, answers=answers, seconds=seconds)
@@ -174,7 +175,9 @@ def submit_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
 def draft_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Save a draft (autosave)."""
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
-    saved_at = service.save_draft(assignment=assignment_with_key(request, key), answers=answers, seconds=seconds)
+    assignment = assignment_with_key(request, key)
+    saved_at = service.save_draft(assignment=assignment, answers=answers, seconds=seconds)
+    keep_note(request, assignment)
     return next_address(request, reverse("desk_item", args=[key]), saved_at=saved_at)
 
 
@@ -242,6 +245,7 @@ def revise_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
 
 def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
     assignment = service.on_desk(user=request.user, key=key)
+    keep_note(request, assignment)
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
     try:
         own = own_key(request.POST)
@@ -253,6 +257,12 @@ def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
         shown = {"desk": desk_context(whole, answers, seconds, revising=True), "errors": refused.fields}
         return render(request, "annotation/desk.html", shown, status=422)
     return next_address(request, reverse("desk_scored", args=[assignment.duty_id]), opened_by="get")
+
+
+def keep_note(request: HttpRequest, assignment: Assignment) -> None:
+    """Keep the private note of the form, whatever becomes of its scores."""
+    if "note" in request.POST:
+        service.keep_note(assignment=assignment, text=without_nul(request.POST["note"]))
 
 
 def own_key(form: QueryDict) -> UUID:
@@ -311,6 +321,7 @@ def desk_context(
         "campaign": {"name": campaign.name, "url": None},
         "duty": {"name": duty.name},
         "revising": revising,
+        "note": service.private_note(assignment),
         "assignment": {"key": str(uuid7() if revising else assignment.key), "seconds": round(seconds)},
         "item": presentation.show_item(item, criteria, campaign.dataset.layout),
         "rubric": {"name": campaign.rubric_version.name(language), "version": f"v{campaign.rubric_version.number}"},

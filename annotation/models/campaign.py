@@ -230,6 +230,17 @@ class Draft(models.Model):
         ]
 
 
+class PrivateNote(models.Model):
+    """What an annotator wrote about an item for nobody else. It is in no export, and deleted when they are erased."""
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+", db_index=False)
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    text = models.CharField(max_length=2000)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["annotator", "item"], name="private_note_once")]
+
+
 class Skip(models.Model):
     """An item that an annotator skipped, with the reason. They get it again only when no other item is left.
 

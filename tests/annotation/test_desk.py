@@ -16,7 +16,7 @@ from annotation import campaigns, panels
 from annotation.desk import leasing, service
 from annotation.desk.leasing import LEASE
 from annotation.desk.service import Answer
-from annotation.models import Annotation, Annotator, Assignment, Campaign, Draft, Duty, Rating, Skip
+from annotation.models import Annotation, Annotator, Assignment, Campaign, Draft, Duty, PrivateNote, Rating, Skip
 from tests import make
 from tests.annotation import scene
 from tests.annotation.scene import ANSWERS, FULL, JSON
@@ -287,6 +287,30 @@ def test_own_scores_are_looked_at_and_changed_until_the_campaign_closes(cast: Ca
     campaigns.move(campaign=work.campaign, to=Campaign.State.PAUSED)
     late = maarika.post(f"/desk/at/{mine.last().key}/scores/", {**changed, "key": str(uuid4())}, headers=JSON)
     assert late.json()["code"] == "campaign_paused"
+
+
+def test_a_private_note_is_kept_with_the_item_for_its_author_alone(cast: Cast) -> None:
+    work = scene.duty(cast, seated=[cast.layla])
+    maarika, note = cast.client("maarika"), "Ask Layla about this word"
+    page = scene.next_page(maarika, work)
+    maarika.post(f"{page}draft/", {**FULL, "note": note})
+    assert note in maarika.get(page).content.decode()
+    assert maarika.post(f"{page}submit/", {"note": f"{note}!", "seconds": "1"}, headers=JSON).status_code == 422
+    maarika.post(f"{page}submit/", {**FULL, "note": f"{note}!"})
+    assert f"{note}!" in maarika.get(f"/desk/{work.pk}/scored/").content.decode()
+    item = Annotation.objects.get().item
+    addresses = (f"campaigns/{work.campaign_id}/", f"numbers/{work.campaign_id}/items/{item.pk}/")
+    for address in addresses:
+        lead = cast.client("aino").get(f"/p/kassa/{address}")
+        assert lead.status_code == 200 and note not in lead.content.decode()
+    theirs = scene.taken(cast, work, cast.layla)
+    assert theirs.item_id == item.pk
+    assert note not in cast.client("layla").get(f"/desk/at/{theirs.key}/").content.decode()
+    maarika.post(f"/desk/at/{Annotation.objects.get().key}/scores/", {"note": " "}, headers=JSON)
+    assert not PrivateNote.objects.exists()
+    maarika.post(f"{scene.next_page(maarika, work)}draft/", {**FULL, "note": note})
+    panels.redact(cast.maarika)
+    assert not PrivateNote.objects.exists()
 
 
 def test_a_critical_mark_closes_the_rest_as_stopped(cast: Cast) -> None:

@@ -371,7 +371,7 @@ function lostDialog(words, status) {
 function restore(kept) {
   if (!kept) return false;
   for (const [name, value] of kept.fields) {
-    if (!/^(score|rationale)-/.test(name)) continue;
+    if (name !== "note" && !/^(score|rationale)-/.test(name)) continue;
     for (const input of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) put(input, value);
   }
   return true;
