@@ -156,7 +156,7 @@ def offer_page(request: HttpRequest, url: str, duty: Duty | None = None, *, offe
 def submit_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Submit the item. The same key again gets the same response."""
     assignment = service.on_desk(user=request.user, key=key)
-    keep_note(request, assignment)
+    keep_posted_note(request, assignment)
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
     try:
         service.submit(assignment=assignment, key=key, answers=answers, seconds=seconds)
@@ -177,7 +177,7 @@ def draft_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
     assignment = assignment_with_key(request, key)
     saved_at = service.save_draft(assignment=assignment, answers=answers, seconds=seconds)
-    keep_note(request, assignment)
+    keep_posted_note(request, assignment)
     return next_address(request, reverse("desk_item", args=[key]), saved_at=saved_at)
 
 
@@ -245,7 +245,7 @@ def revise_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
 
 def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
     assignment = service.on_desk(user=request.user, key=key)
-    keep_note(request, assignment)
+    keep_posted_note(request, assignment)
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
     try:
         own = own_key(request.POST)
@@ -259,7 +259,7 @@ def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
     return next_address(request, reverse("desk_scored", args=[assignment.duty_id]), opened_by="get")
 
 
-def keep_note(request: HttpRequest, assignment: Assignment) -> None:
+def keep_posted_note(request: HttpRequest, assignment: Assignment) -> None:
     """Keep the private note of the form, whatever becomes of its scores."""
     if "note" in request.POST:
         service.keep_note(assignment=assignment, text=without_nul(request.POST["note"]))
