@@ -36,6 +36,7 @@ RESAMPLES = 500
 LARGE = 400_000
 FEWER = (50, 100)
 UNLABELLED = 1000
+RARE = 0.03
 CHEAP_CALIBRATORS = [name for name in calibrators.CALIBRATORS if name not in ("constant", "ordinal_logit")]
 
 
@@ -289,6 +290,8 @@ def _audits(n: int, rng: Rng, _: int) -> Named:
     three = rng.normal(size=(n, 1)) + np.array([0, 0.3, -0.2]) + 0.4 * own + 0.7 * rng.normal(size=(n, 3))
     yield "self_preference", audits.self_preference(three, own, where)
     yield from ((_name(e), e) for e in audits.scale_use(judge, GRADES.values) if e.variant != "out_of_range")
+    rare = np.stack([judge, np.where(rng.random(n) < RARE, (judge + 1) % 4, judge)], axis=1)
+    yield from ((f"{_name(e)}, {RARE:.0%} of the items", e) for e in audits.repeat_consistency(rare, where))
 
 
 def _contrasts(n: int, rng: Rng, resamples: int) -> Named:
