@@ -23,6 +23,8 @@ from judging import designs
 from judging.models import DesignCell, JudgeRun, Verdict
 from judging.runs import whole_run
 
+FEWEST_COMMON = 10
+"""Common items below which a cell is in no mean (`analytics.stats.judge.comparison.MIN_ITEMS`)."""
 LEVELS = "levels"
 """The column with the levels of the factors that a judge has, as JSON; nothing for people and juries."""
 

@@ -21,7 +21,7 @@ from accounts.refusals import Refused
 from analytics import answers, compared_judges, computing, questions, ratings, tasks
 from analytics.compared_judges import JudgeCost
 from analytics.families import jury_name
-from analytics.figures import SMALL, Figure
+from analytics.figures import Figure
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion
 from analytics.views.audits import CHANGE_NAMES, language_name
@@ -160,13 +160,13 @@ class SensitivityRow:
 
 
 def _is_firm(figure: Figure | None) -> bool:
-    return figure is not None and figure.has_interval and figure.n_items >= SMALL
+    return figure is not None and figure.has_interval and figure.n_items >= compared_judges.FEWEST_COMMON
 
 
 class ComparisonPage:
     """An answer as the page and the API show it."""
 
-    small = SMALL
+    small = compared_judges.FEWEST_COMMON
 
     def __init__(self, choice: ComparisonChoice, snapshot: Snapshot) -> None:
         self.choice, self.snapshot = choice, snapshot
@@ -314,7 +314,7 @@ class ComparisonPage:
     def small_cells(self) -> list[str]:
         """The cells that are in no mean and no effect because they have too few common items."""
         counts = {_cell_of(row): int(row["value"]) for row in self.counted("common_items") if not row["judge"]}
-        few = [(cell, count) for cell, count in counts.items() if count < SMALL]
+        few = [(cell, count) for cell, count in counts.items() if count < compared_judges.FEWEST_COMMON]
         return [f"{self._named(cell)} ({count})" for cell, count in few]
 
     # --- cost and agreement -------------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ class ComparisonPage:
         sentence = _(
             "No mean is given: it needs two cells of one kind with %d common items and a value of every judge."
         )
-        return sentence % SMALL
+        return sentence % compared_judges.FEWEST_COMMON
 
     @cached_property
     def _repeat_rows(self) -> list[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from analytics import compared_judges
-from analytics.figures import SMALL
+from analytics.compared_judges import FEWEST_COMMON
 from analytics.models import Snapshot
 from analytics.stats.judge.comparison import MIN_ITEMS
 from analytics.views.comparison import ComparisonPage, chosen_comparison
@@ -68,10 +68,10 @@ def test_a_design_is_compared_on_the_items_that_all_of_its_judges_scored(cast: C
     page = shown(cast.client("boris"), campaign, f"design={design.pk}&measure=accuracy&first=cold&second=warm")
     assert "mean of cold, warm" in page
     assert re.search(r"warm: 1 without a score", page)
-    assert "fewer than 30 common items: Fluency · " in page
+    assert "fewer than 10 common items: Fluency · " in page
     assert "both scored 11 pairs of item and criterion and differ on 2" in page
     assert page.index("As cold sees it.") < page.index("As warm sees it.")
-    assert "needs two judges with a known cost, and an interval on 30 common items or more" in page
+    assert "needs two judges with a known cost, and an interval on 10 common items or more" in page
     assert "Cost in USD" not in page
     assert "No cost is known of these judges" in page
 
@@ -186,7 +186,7 @@ class TestParetoLine:
             call = Call.objects.create(run=run, item=campaign.dataset.items.first(), repeat=1, state="settled")
             Attempt.objects.create(call=call, number=1, outcome="replied", cost=Decimal(place + 1))
 
-    @pytest.mark.parametrize("weak", [{"low": None, "high": None}, {"n_items": 29}])
+    @pytest.mark.parametrize("weak", [{"low": None, "high": None}, {"n_items": 9}])
     def test_a_judge_without_interval_or_items_is_not_drawn_and_named(
         self, campaign: Campaign, weak: dict[str, Any]
     ) -> None:
@@ -206,7 +206,7 @@ class TestParetoLine:
 
 
 def test_the_page_has_the_limit_of_the_statistics() -> None:
-    assert SMALL == MIN_ITEMS
+    assert FEWEST_COMMON == MIN_ITEMS
 
 
 @pytest.mark.parametrize(

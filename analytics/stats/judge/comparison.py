@@ -48,8 +48,8 @@ STATISTICS = (
 MOST_PAIRED = 12
 """Judges up to which each pair is compared; of more, each with the first, or with the one that is asked for."""
 MOST_INTERACTIONS = 6
-MIN_ITEMS = 30
-"""Common items below which a cell is in no mean and has no effects (as `panelbench stats --min-items`)."""
+MIN_ITEMS = 10
+"""Common items below which a cell is in no mean and has no effects: kappa of few items takes few values by chance."""
 NO_MEAN = "interactions are those of the mean of the cells, and there is none"
 ONE_FACTOR = "an interaction needs judges at each combination of two factors"
 METHOD = "cluster bootstrap standard error, t"

@@ -338,18 +338,18 @@ class TestSmallCells:
         whole = [row.estimate for row in found if row.cell["language"] is None and row.judge == "C"]
         accuracy = next(estimate for estimate in whole if estimate.statistic == "accuracy")
         assert accuracy.value == 0.25  # with the two items of ar, all of them right, it was 0.5
-        assert accuracy.note == "mean of 2 cells; left out with fewer than 30 common items: 1"
+        assert accuracy.note == "mean of 2 cells; left out with fewer than 10 common items: 1"
 
     def test_they_have_no_effects(self) -> None:
-        found = self.figures(self.small(40, "en"), self.small(29, "ar"))
+        found = self.figures(self.small(40, "en"), self.small(9, "ar"))
         effects = {row.cell["language"]: row.estimate for row in found if row.estimate.statistic == "accuracy_effect"}
         assert effects["en"].is_defined
-        assert effects["ar"].reason == "fewer than 30 common items"
+        assert effects["ar"].reason == "fewer than 10 common items"
 
     def test_without_a_mean_of_several_cells_there_are_no_interactions(self) -> None:
         """They were those of the last cell, whichever it was."""
         frame = rows()
-        frame.loc[(frame["language"] == "et") & frame["item"].str.endswith("1"), "score"] = np.nan
+        frame.loc[(frame["language"] == "et") & ~frame["item"].str.endswith("1"), "score"] = np.nan
         found = [row for row in report(frame, bootstrap=0) if row.estimate.statistic == "accuracy_interaction"]
         assert [(row.cell, row.estimate.reason) for row in found] == [
             ({"language": None, "criterion": None}, comparison.NO_MEAN)
