@@ -40,7 +40,6 @@ from analytics.models import Chart, Snapshot
 from analytics.questions import NEEDS_ORDER
 from analytics.score_views import COEFFICIENT_NAMES, Line
 from annotation.models import Campaign, Criterion
-from judging.models import Judge
 
 RULE_NAMES = {
     "": gettext_lazy("Mode (mean on interval scales)"),
@@ -118,11 +117,9 @@ class NumbersPage:
     def judges(self) -> list[dict[str, Any]]:
         """The judges that the page lists: those that are only cells of designs where they are asked for."""
         everyone: list[dict[str, Any]] = list(self.content["judges"])
-        if self.with_designs or len(everyone) < 2:
+        if self.with_designs:
             return everyone
-        numbers = [judge["judge"] for judge in everyone]
-        only = set(Judge.objects.filter(pk__in=numbers).only_in_designs().values_list("pk", flat=True))
-        return [each for each in everyone if each["judge"] not in only or each["name"] == self.asked_judge] or everyone
+        return [each for each in everyone if not each.get("of_design") or each["name"] == self.asked_judge] or everyone
 
     @property
     def hidden_judges(self) -> int:

@@ -473,7 +473,9 @@ def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
 
 def names_of_designs(runs: Sequence[JudgeRun], names: Mapping[int, str]) -> frozenset[str]:
     """Of the judges of these runs, the names of those that are only cells of designs."""
-    judges = {run.judge_id for run in runs}
+    judges = {run.judge_id for run in runs if run.design_id is not None}
+    if not judges:
+        return frozenset()
     of_designs = set(Judge.objects.filter(pk__in=judges).only_in_designs().values_list("pk", flat=True))
     return frozenset(names[run.pk] for run in runs if run.judge_id in of_designs)
 

@@ -313,8 +313,15 @@ _COMPUTED: dict[type[Settings], Callable[..., tuple[dict[str, Any], list[dict[st
 
 def _judges(campaign: Campaign, chosen: list[JudgeRun]) -> list[dict[str, Any]]:
     names = ratings.rater_names(campaign, chosen)
+    of_designs = ratings.names_of_designs(chosen, names)
     return [
-        {"name": names[run.pk], "judge": run.judge_id, "run": run.pk, "simulated": run.judge.simulated}
+        {
+            "name": names[run.pk],
+            "judge": run.judge_id,
+            "run": run.pk,
+            "simulated": run.judge.simulated,
+            "of_design": names[run.pk] in of_designs,
+        }
         for run in chosen
     ]
 

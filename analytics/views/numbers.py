@@ -227,8 +227,7 @@ def _headline(snapshot: Snapshot | None) -> dict[str, Any] | None:
     figures = Figures(content["estimates"])
     keys = dict.fromkeys(row["criterion"] for row in content["counts"])
     whole = content["languages"][0] if len(content["languages"]) == 1 else None
-    judges = [
-        (judge, spread(figures.among("cohen_kappa", keys, [whole], judge["name"]))) for judge in content["judges"]
-    ]
+    listed_judges = [judge for judge in content["judges"] if not judge.get("of_design")] or content["judges"]
+    judges = [(judge, spread(figures.among("cohen_kappa", keys, [whole], judge["name"]))) for judge in listed_judges]
     agreement = spread(figures.among("krippendorff_alpha", keys, [whole]))
     return {"snapshot": snapshot, "agreement": agreement, "judges": judges, "rated": content["rated"]}
