@@ -33,7 +33,10 @@ class CodedColumn(NamedTuple):
         import numpy as np
 
         places: dict[Any, int] = {}
-        moved = [places.setdefault((type(value), _key(value)), len(places)) for value in self.values]
+        kinds = set(map(type, self.values)) - {type(None)}
+        is_plain = len(kinds) == 1 and not kinds & {list, dict}  # else 1 and True, or 1 and 1.0, are one key
+        keys = self.values if is_plain else [(type(value), _key(value)) for value in self.values]
+        moved = [places.setdefault(key, len(places)) for key in keys]
         if len(places) == len(self.values):
             return self
         first = dict(zip(reversed(moved), reversed(self.values), strict=True))
