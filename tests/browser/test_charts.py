@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from analytics import snapshots
 from tests.analytics import scene
+from tests.analytics.test_campaign_kinds import many_criteria
 from tests.analytics.test_judge_pages import judged_campaign
 from tests.browser.conftest import VisitAs
 from tests.cast import Cast
@@ -66,3 +67,23 @@ def test_calibration_and_stability_are_walked(cast: Cast, visit_as: VisitAs) -> 
         assert wider <= 0, f"{name} scrolls sideways on a phone"
         audit = Axe().run(page)
         assert not audit.violations_count, audit.generate_report()
+
+
+def test_a_folded_table_of_a_long_page_comes_when_it_is_opened(cast: Cast, visit_as: VisitAs) -> None:
+    campaign = many_criteria(cast)
+    snapshots.snapshot(campaign=campaign)
+    page = visit_as("boris", f"/p/kassa/numbers/{campaign.pk}/")
+    for rows, shown in (
+        ("agreement-table", "How computed"),
+        ("distributions-rows", "Panel"),
+        ("generators-rows", "atlas"),
+    ):
+        fold = page.locator(f"#{rows}")
+        expect(fold.locator(".fold-rows")).to_have_count(0)
+        fold.locator("summary").first.click()
+        expect(fold.locator(".fold-rows")).to_be_visible()
+        expect(fold.get_by_text(shown).first).to_be_visible()
+    cell = page.locator("#heatmap td a").first
+    row = (cell.get_attribute("href") or "").partition("#")[2]
+    cell.click()
+    expect(page.locator(f'tr[id="{row}"]')).to_be_in_viewport()
