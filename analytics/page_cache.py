@@ -31,7 +31,7 @@ from django.utils.translation import get_language
 from accounts import access
 from accounts.middleware import CHANGED
 from accounts.models import Project, User
-from analytics.project_state import project_state
+from analytics.project_state import ProjectState, project_state
 
 STATE_SECONDS = 1.0
 """For so long a project is taken not to have changed; a person who changed something is given the state as it is."""
@@ -58,12 +58,12 @@ def cached_page(view: View) -> View:
             return view(request, *args, project=project, **parts)
         member = access.membership(user=cast(User, request.user), slug=project)
         about = _about(request, member.role)
-        state = STATES.current(member.project, exactly=CHANGED in request.COOKIES)
+        state = STATES.read(member.project, fully=True) if CHANGED in request.COOKIES else STATES.recent(member.project)
         if page := PAGES.get((about, state)):
             return page.answer(request)
         with _RENDERING[hash(about) % len(_RENDERING)]:
-            for exactly in (False, True):  # first, whether another thread has rendered it meanwhile
-                state = STATES.current(member.project, exactly=exactly)
+            for find in (STATES.recent, STATES.read):  # first, whether another thread has rendered it meanwhile
+                state = find(member.project)
                 if page := PAGES.get((about, state)):
                     return page.answer(request)
             return _rendered(request, (about, state), lambda: view(request, *args, project=project, **parts))
@@ -214,34 +214,38 @@ class PageStore:
 
 
 class ProjectStates:
-    """The state of each project, read at most once in `STATE_SECONDS`; one thread reads it, others use the former."""
+    """The digest of each project's state, read at most once in `STATE_SECONDS`; one thread reads, others take the
+    former."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[float, str]] = {}
+        self._known: dict[int, tuple[float, ProjectState]] = {}
         self._reading: dict[int, threading.Lock] = {}
 
-    def current(self, project: Project, *, exactly: bool = False) -> str:
-        read_at, state = self._known.get(project.pk, (-LONGEST_KEPT, ""))
-        age = time.monotonic() - read_at
-        if exactly or age > 2 * STATE_SECONDS:
-            return self._read(project)
+    def recent(self, project: Project) -> str:
+        """As it is, or was a moment ago."""
+        if (known := self._known.get(project.pk)) is None:
+            return self.read(project)
+        age = time.monotonic() - known[0]
         lock = self._reading.setdefault(project.pk, threading.Lock())
+        if age > 2 * STATE_SECONDS:
+            return self.read(project)
         if age > STATE_SECONDS and lock.acquire(blocking=False):
             try:
-                return self._read(project)
+                return self.read(project)
             finally:
                 lock.release()
-        return state
+        return known[1].digest
+
+    def read(self, project: Project, *, fully: bool = False) -> str:
+        """As it is; ``fully``: its long tables are counted in any case."""
+        started, known = time.monotonic(), self._known.get(project.pk)
+        state = project_state(project, None if fully or known is None else known[1])
+        if (newest := self._known.get(project.pk)) is None or newest[0] < started:
+            self._known[project.pk] = started, state
+        return state.digest
 
     def clear(self) -> None:
         self._known.clear()
-
-    def _read(self, project: Project) -> str:
-        started = time.monotonic()
-        state = project_state(project)
-        if self._known.get(project.pk, (-LONGEST_KEPT, ""))[0] < started:
-            self._known[project.pk] = started, state
-        return state
 
 
 PAGES, STATES = PageStore(), ProjectStates()

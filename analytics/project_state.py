@@ -1,14 +1,17 @@
 """The state of a project as one short text, which changes with everything that its pages of figures show.
 
-One statement reads it. A table of a project enters with all its columns unless it is named here: tables that only grow
-enter by the count and the newest of their rows.
+A table of a project enters with all its columns unless it is named here: tables that only grow enter by the count and
+the newest of their rows. Those with most rows (`LONG`) are counted again only where something else has changed, or they
+were counted some seconds ago: whoever writes to them changes an assignment, a call, a run or an import with it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from django.apps import apps
 from django.db import connection
@@ -27,7 +30,7 @@ SOME_COLUMNS: dict[str, tuple[str, ...]] = {
 """Tables that enter with these columns: others are long, or change without any page of figures changing."""
 COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "accounts.AuditEntry": (("project",), ()),
-    "annotation.Assignment": (("duty", "state"), ()),
+    "annotation.Assignment": (("duty", "state", "revision"), ()),
     "annotation.Skip": (("duty",), ()),
     "annotation.Selection": (("duty",), ()),
     "annotation.Annotation": (("campaign",), ("superseded_at",)),
@@ -38,6 +41,8 @@ COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """Tables whose rows do not change, by some columns, how many there are and the newest; then the columns that may be
 filled later, of which the filled ones are counted."""
+LONG = ("annotation.Annotation", "judging.Verdict")
+COUNT_SECONDS = 10.0
 LEFT_OUT = {
     **dict.fromkeys(("accounts.Invitation", "accounts.Token", "accounts.Webhook", "accounts.Delivery"), "not shown"),
     **dict.fromkeys(("annotation.ImportFile", "annotation.Upload", "annotation.DryRun"), "not shown"),
@@ -56,23 +61,55 @@ ANY_PROJECT = -1
 Rows = QuerySet[Any, dict[str, Any]]
 
 
-def project_state(project: Project) -> str:
-    """A digest that differs whenever a page of figures of the project may; one statement, and one for the notices."""
-    statement, parameters = _statement()
+@dataclass(frozen=True, slots=True)
+class ProjectState:
+    """What a project was like at a time: `changing` is read each time, `counted` of the long tables was read before."""
+
+    changing: str
+    counted: str
+    counted_at: float
+
+    @property
+    def digest(self) -> str:
+        """Differs whenever a page of figures of the project may."""
+        return hashlib.sha256(f"{self.changing} {self.counted}".encode()).hexdigest()
+
+
+def project_state(project: Project, former: ProjectState | None = None) -> ProjectState:
+    """The project as it is; without a former state its long tables are counted, too. At most three statements."""
+    now = time.monotonic()
+    changing = repr((_read(_statement(is_long=False), project), Heartbeat.objects.silent()))
+    if former and former.changing == changing and now - former.counted_at < COUNT_SECONDS:
+        return ProjectState(changing, former.counted, former.counted_at)
+    return ProjectState(changing, repr(_read(_statement(is_long=True), project)), now)
+
+
+def _read(statement: tuple[str, list[Any]], project: Project) -> Any:
+    sql, parameters = statement
     with connection.cursor() as cursor:
-        cursor.execute(statement, [project.pk if given == ANY_PROJECT else given for given in parameters])
-        found = cursor.fetchone()
-    return hashlib.sha256(repr((found, Heartbeat.objects.silent())).encode()).hexdigest()
+        cursor.execute(sql, [project.pk if given == ANY_PROJECT else given for given in parameters])
+        return cursor.fetchone()
 
 
 @cache
-def _statement() -> tuple[str, list[Any]]:
-    """The statement for `ANY_PROJECT`, which Django writes once in a process."""
+def _statement(*, is_long: bool) -> tuple[str, list[Any]]:
+    """The statement for `ANY_PROJECT`, which Django writes once in a process; of long tables or of all others.
+
+    Of a long table the others have the newest row, of any project: an index knows it.
+    """
     project = Project(pk=ANY_PROJECT)
     shown = [model for model in project_tables() if model._meta.label not in LEFT_OUT]
-    rows = (_counted(model, project) if model._meta.label in COUNTED else _whole(model, project) for model in shown)
+    chosen = [model for model in shown if (model._meta.label in LONG) is is_long]
+    rows = (_counted(model, project) if model._meta.label in COUNTED else _whole(model, project) for model in chosen)
     parts = [_as_text(each) for each in rows]
-    return f"SELECT {', '.join(sql for sql, _given in parts)}", [each for _sql, given in parts for each in given]
+    newest = [] if is_long else [_newest(model) for model in shown if model._meta.label in LONG]
+    columns = ", ".join([*(sql for sql, _given in parts), *newest])
+    return f"SELECT {columns}", [each for _sql, given in parts for each in given]
+
+
+def _newest(model: type[Model]) -> str:
+    table, column = model._meta.db_table, cast(Any, model._meta.pk).column
+    return f"(SELECT MAX({connection.ops.quote_name(column)}) FROM {connection.ops.quote_name(table)})"  # noqa: S608
 
 
 @cache

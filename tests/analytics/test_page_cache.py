@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.middleware import CHANGED
 from accounts.models import Membership, Role
 from analytics import page_cache, project_state, snapshots, thresholds
 from analytics.models import Computation
-from annotation.models import Campaign
+from annotation.models import Annotation, Campaign
 from tests import make
 from tests.analytics import scene
 from tests.cast import Cast, person
@@ -194,15 +195,30 @@ class TestChanges:
         assert values[0] != values[1]
 
     def test_state_follows_thresholds_members_and_names(self, cast: Cast, campaign: Campaign) -> None:
-        states = [project_state.project_state(cast.kassa)]
+        first = project_state.project_state(cast.kassa)
+        states = [first.digest]
         thresholds.declare_thresholds(project=cast.kassa, actor=cast.aino, preset="experts")
-        states.append(project_state.project_state(cast.kassa))
+        states.append(project_state.project_state(cast.kassa, first).digest)
         Membership.objects.create(project=cast.kassa, user=person("Piia"), role=Role.LEAD)
-        states.append(project_state.project_state(cast.kassa))
+        states.append(project_state.project_state(cast.kassa, first).digest)
         Campaign.objects.filter(pk=campaign.pk).update(name="Another name")
-        states.append(project_state.project_state(cast.kassa))
+        states.append(project_state.project_state(cast.kassa, first).digest)
         assert len(set(states)) == len(states)
-        assert project_state.project_state(cast.kassa) == states[-1]
+        assert project_state.project_state(cast.kassa).digest == states[-1]
+
+    def test_long_tables_are_counted_when_something_else_changed_or_some_seconds_passed(
+        self, cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+    ) -> None:
+        first = project_state.project_state(cast.kassa)
+        with django_assert_num_queries(2):
+            assert project_state.project_state(cast.kassa, first) == first
+        make.rated(campaign, {"fluency": {"newcomer": NEWCOMER}})
+        later = project_state.project_state(cast.kassa, first)
+        assert later.counted != first.counted
+        Annotation.objects.filter(pk=Annotation.objects.earliest("pk").pk).update(superseded_at=timezone.now())
+        assert project_state.project_state(cast.kassa, later) == later
+        monkeypatch.setattr(project_state, "COUNT_SECONDS", 0.0)
+        assert project_state.project_state(cast.kassa, later).counted != later.counted
 
 
 def test_what_is_said_of_tables_is_about_tables_of_projects() -> None:
