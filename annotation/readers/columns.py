@@ -187,6 +187,11 @@ def _leaves(name: str, value: Any, depth: int = 3) -> Iterator[str]:
         yield from _leaves(f"{name}.{key}", part, depth - 1)
 
 
+def _meet(leaf: str, path: str) -> bool:
+    """Whether one of two places in an object is the other or inside it."""
+    return leaf == path or leaf.startswith(f"{path}.") or path.startswith(f"{leaf}.")
+
+
 @dataclass(slots=True)
 class ColumnUsage:
     """What became of the columns of all files of an import."""
@@ -197,6 +202,7 @@ class ColumnUsage:
     ignored: dict[str, None] = field(default_factory=dict)
     unused: dict[str, None] = field(default_factory=dict)
     kept: dict[str, None] = field(default_factory=dict)
+    partly: dict[str, bool] = field(default_factory=dict)  # beside mapped paths of an object: whether it is kept
     inside: list[ColumnPlan] = field(default_factory=list)
 
     def see(self, mapping: Mapping, fields: dict[str, Any], plan: ColumnPlan) -> None:
@@ -218,10 +224,18 @@ class ColumnUsage:
         self.ignored |= dict.fromkeys(ignored)
         unused = [*(name for name in fields if name not in used), *ignored]
         self.unused |= dict.fromkeys(leaf for name in unused for leaf in _leaves(name, value_at(fields, name)))
+        for outer in {source.outer: None for source in plan.sources if source.inner is not None}:
+            paths = [source.column for source in plan.sources if source.outer == outer]
+            leaves = _leaves(outer, fields[outer])
+            self.partly |= {leaf: outer in plan.kept for leaf in leaves if not any(_meet(leaf, path) for path in paths)}
 
     def left_out(self, *, keeps: bool) -> list[str]:
         """The columns that are not used; ``keeps`` says that those the mapping doesn't name are kept."""
-        return [name for name in self.unused if not (keeps and name.partition(".")[0] in self.kept)]
+        unused = [name for name in self.unused if not (keeps and name.partition(".")[0] in self.kept)]
+        return [
+            *unused,
+            *(leaf for leaf, is_kept in self.partly.items() if not (keeps and is_kept) and leaf not in unused),
+        ]
 
     def notes(self, kept: str) -> list[str]:
         """Sentences on columns that give no field; ``kept`` says what becomes of those the mapping doesn't name."""

@@ -91,6 +91,10 @@ def test_promptfoo_leaves_out_what_its_grader_could_not_grade() -> None:
         ("1-0", "promptfoo grader", "contains", 0),
     ]
     assert parsed.rows[0].request[3:5] == (40, 10)
+    # What stands beside a part that is used is named, too; what is used is not.
+    named = set(parsed.problems.left_out)
+    assert {"gradingResult.componentResults.tokensUsed.total", "response.output", "latencyMs"} <= named
+    assert not {"gradingResult.componentResults.tokensUsed.prompt", "gradingResult.componentResults.score"} & named
     assert any("1 records are left out" in note for note in parsed.problems.notes)
 
 
