@@ -229,7 +229,7 @@ def _counted(_language: str | None, counts: tuple[int, int, int, int | None, int
         repeats = ngettext("%d repeat", "%d repeats", each) % each
         scores = ngettext("%d score", "%d scores", n_ratings) % n_ratings
         parts = [items, scores] if rest else [f"{items} × {repeats}"]
-    elif over_repeats or (n_items and not n_raters):  # no rater is counted where no person's score enters
+    elif over_repeats or not n_raters:  # no rater is counted where no person's score enters
         parts = [items]
     elif not n_ratings or n_ratings == n_items * n_raters:
         parts = [f"{items} × {raters}"]

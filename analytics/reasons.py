@@ -374,7 +374,8 @@ class CellDecision:
                 "%d more items with two raters and a score by the judge.",
                 short,
             )
-            return Remedy("labels", sentence % short, short, action="run")
+            can_be_asked = any(self.unscored.get(reason) for reason in ("not_asked", "failed"))
+            return Remedy("labels", sentence % short, short, action="run" if can_be_asked else "")
         n_labels = single + 2 * (short - single)
         labels = ngettext("%d more label", "%d more labels", n_labels) % n_labels
         items = ngettext("%d more item with two raters", "%d more items with two raters", short) % short

@@ -350,9 +350,9 @@ def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame
 def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:
     """``ranking_tau_b``: Kendall's tau-b of the generators' means by the judge and by the panel, on the same items.
 
-    Clusters are resampled; where all resamples of 30 clusters or more agree, the interval is that one value. Level:
-    interval. Undefined below two generators or where one side ties them all. Source: METHODS 7; Kendall 1945,
-    doi:10.1093/biomet/33.3.239.
+    Clusters are resampled; where all resamples of 30 clusters or more agree, the interval is that one value; with fewer
+    clusters it says that it is approximate. Level: interval. Undefined below two generators or where one side ties them
+    all. Source: METHODS 7; Kendall 1945, doi:10.1093/biomet/33.3.239.
     """
     panel = panel_means(meeting.humans)
     both, generator = ranked_generators(meeting)
@@ -381,7 +381,10 @@ def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0)
     if len(clusters) >= FEW_CLUSTERS and bool(np.all(np.abs(draws - value) < 1e-9)):
         method = approximate("percentile", "every resample ranks them alike")
         return estimate.with_(seed=seed, low=value, high=value, confidence=0.95, method=method)
-    return estimate.with_(seed=seed, **percentile(draws).as_changes())
+    estimate = estimate.with_(seed=seed, **percentile(draws).as_changes())
+    if estimate.method and len(clusters) < FEW_CLUSTERS:
+        return estimate.with_(method=approximate(estimate.method, f"{len(clusters)} clusters"))
+    return estimate
 
 
 def ranked_generators(meeting: Meeting) -> tuple[NDArray[np.bool_], NDArray[Any]]:
