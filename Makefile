@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Which version of pip there is doesn't matter: the packages are pinned.
+PIP := $(BIN)/pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 # Processes of `make test` on two cores: while one waits for a worker or a timeout, the other two go on.
 # Each is given few tests at a time: no long ones wait behind others at the end.
@@ -14,7 +16,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-in
 .PHONY: help demo up test test-quick check audit format locale lock bench clean
 
 help:
-	@echo "make demo    install, load the demo project, start it and print its address"
+	@echo "make demo    install, load the demo project, start it and print its address; ARGS=\"--port 8100\" for another port"
 	@echo "make up      the same without the demo"
 	@echo "make test    every test, on PostgreSQL and Redis and on the embedded default"
 	@echo "make test-quick   the walk on the embedded default and all tests that need no database, server or process"
@@ -82,11 +84,11 @@ $(VENV)/python.stamp:
 	  echo "Panelbench needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' || { echo "Python's venv is missing; on Debian: apt install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet uv || echo "uv could not be had; installing with pip, which takes longer"
+	@$(PIP) install --quiet uv || echo "uv could not be had; installing with pip, which takes longer"
 	@touch $@
 
 # $(call install,ARGUMENTS): with uv where it can be had and reaches the packages, else with pip.
-install = { test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1); } || $(BIN)/pip install --quiet $(1)
+install = { test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1); } || $(PIP) install --quiet $(1)
 
 $(VENV)/base.stamp: $(VENV)/python.stamp requirements/base.txt pyproject.toml
 	@echo "installing what Panelbench runs on"

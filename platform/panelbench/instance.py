@@ -75,6 +75,8 @@ def _run(options: argparse.Namespace, warden: Warden, *, demo: bool) -> None:
             os.environ["PANELBENCH_DEMO"] = "on"  # on this machine alone: whoever sees the page can sign in as anybody
         from django.conf import settings
 
+        if programs.runs_as_root():
+            say("runs as root; for real data, start it as a user that may do nothing else")
         with _locked(settings.DATA_DIR):
             _prepare(settings.DATA_DIR)
             chosen = [

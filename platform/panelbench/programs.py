@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import tempfile
+import warnings
 from importlib import import_module
 from typing import NoReturn
 
@@ -100,8 +101,17 @@ def judging_worker(concurrency: int) -> None:
     _worker("judging", JUDGING, concurrency)
 
 
+def runs_as_root() -> bool:
+    """Whether this process may do everything on its machine."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
 def _worker(name: str, queues: str, concurrency: int) -> None:
+    from celery.exceptions import SecurityWarning
+
     use_data_directory_for_temporary_files()
+    if runs_as_root():  # `panelbench up` and `demo` say so once; Celery says it for each worker, with its own options
+        warnings.filterwarnings("ignore", "You're running the worker with superuser", category=SecurityWarning)
     # All workers of an instance are on this machine: they need no news of each other.
     options = ("--without-gossip", "--without-mingle", "-n", f"{name}@%h")
     _celery("worker", "-Q", queues, "--concurrency", str(concurrency), *options)
