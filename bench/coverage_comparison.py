@@ -64,6 +64,7 @@ def estimates(scenarios: int, rng: np.random.Generator, bootstrap: int) -> dict[
         rules=[(["clarity"], None, "exclude")],
         statistics=STATISTICS,
         levels=LEVELS,
+        min_items=1,  # the interval, whatever the limit for showing an effect
         bootstrap=bootstrap,
         seed=int(rng.integers(2**31)),
     )
