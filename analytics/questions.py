@@ -539,11 +539,12 @@ def chosen_runs(campaign: Campaign, question: NumbersQuestion) -> list[JudgeRun]
         ]
     else:
         runs = list(ratings.newest_runs(campaign))
+    is_every = question.runs or question.designs or all(run.design_id is None for run in runs)
+    if is_every and not question.judges:
+        return runs
     names = ratings.judge_names(campaign, runs)
     wanted: Collection[str] = {*question.judges, *(name for members in question.jury_members for name in members)}
     if not question.judges:
-        if question.runs or question.designs:
-            return runs
         everyone, of_designs = [names[run.pk] for run in runs], ratings.names_of_designs(runs, names)
         wanted = ratings.usual_judges(everyone, of_designs, chosen=question.judges_named)
     return [run for run in runs if names[run.pk] in wanted]
