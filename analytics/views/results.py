@@ -68,12 +68,12 @@ def _board(shown: AgreementSection) -> None:
         differences.setdefault(_key_of(row, column), []).append(row)
     directions = _directions(shown)
     undefined = {str(row["reason"]) for row in shown.rows if row["asked"] == CORRECTED and row["value"] is None}
-    common = list(undefined) if len(undefined) == 1 and not shown.of(CORRECTED) else []
-    shown.cells_of(partial(_cell, shown, differences, directions, common))
+    shared = list(undefined) if len(undefined) == 1 and not shown.of(CORRECTED) else []
+    shown.cells_of(partial(_cell, shown, differences, directions, shared))
     if not column:
         shown.grids[:] = [replace(grid, columns=(_("Corrected mean"),)) for grid in shown.grids]
     if shown.grids:
-        shown.notes += [_("No mean is corrected: %s.") % reason for reason in common]
+        shown.notes += [_("No mean is corrected: %s.") % reason for reason in shared]
         shown.notes.append(str(_PLACE))
         text = _("Intervals are simultaneous for the means, and for the differences, of a column (Bonferroni).")
         shown.notes.append(text)
