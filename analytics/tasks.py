@@ -8,7 +8,7 @@ from celery import shared_task
 from django.db import OperationalError
 
 from accounts import jobs
-from analytics import computing, decisions, page_cache, snapshots, transfers
+from analytics import alignments, computing, decisions, page_cache, snapshots, transfers
 from analytics.questions import Settings
 from annotation.models import Campaign
 
@@ -49,6 +49,12 @@ def ask_to_compute(*, campaign: Campaign, settings: Settings | None = None) -> N
         return
     if computation is not None:
         jobs.enqueue(computation)
+
+
+@shared_task
+def settle_looks() -> None:
+    """Store what looks at locked labels have shown."""
+    alignments.settle_open_looks()
 
 
 # --- transfers ------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from analytics.api import alignment as alignment_routes
 from analytics.api import comparison as comparison_routes
 from analytics.api import decisions as decision_routes
 from analytics.api import exports as export_routes
@@ -11,6 +12,7 @@ from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
 from analytics.views import (
     agreement,
+    alignment,
     audits,
     calibration,
     comparison,
@@ -91,6 +93,29 @@ pages = [
     path("p/<slug:project>/export/transfers/<uuid:transfer>/", exports.transfer_file, name="transfer_file"),
     path("p/<slug:project>/export/transfers/<uuid:transfer>/remove/", exports.remove_transfer, name="transfer_remove"),
     path("p/<slug:project>/import-bundle/", exports.import_bundle, name="import_bundle"),
+    path("p/<slug:project>/alignments/", alignment.alignments_page, name="alignments"),
+    path("p/<slug:project>/alignments/new/", alignment.new_alignment, name="alignment_new"),
+    path("p/<slug:project>/alignments/<int:alignment_pk>/", alignment.alignment_page, name="alignment"),
+    path(
+        "p/<slug:project>/alignments/<int:alignment_pk>/budget/",
+        alignment.set_alignment_budget,
+        name="alignment_budget",
+    ),
+    path(
+        "p/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/",
+        alignment.version_page,
+        name="alignment_version",
+    ),
+    path(
+        "p/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/run/",
+        alignment.run_version,
+        name="alignment_run",
+    ),
+    path(
+        "p/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/look/",
+        alignment.look_page,
+        name="alignment_look",
+    ),
     path("p/<slug:project>/settings/sharing/", shares.shares_page, name="shares"),
     path("p/<slug:project>/settings/sharing/<int:link>/revoke/", shares.revoke_share_view, name="share_revoke"),
     path("shared/<str:share>/", shares.shared_numbers, name="shared"),
@@ -140,6 +165,32 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/comparison/",
         comparison_routes.JudgeComparison.as_view(),
         name="api_comparison",
+    ),
+    path("projects/<slug:project>/alignments/", alignment_routes.Alignments.as_view(), name="api_alignments"),
+    path(
+        "projects/<slug:project>/alignments/<int:alignment_pk>/",
+        alignment_routes.AlignmentDetail.as_view(),
+        name="api_alignment",
+    ),
+    path(
+        "projects/<slug:project>/alignments/<int:alignment_pk>/versions/",
+        alignment_routes.AlignmentVersions.as_view(),
+        name="api_alignment_versions",
+    ),
+    path(
+        "projects/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/run/",
+        alignment_routes.AlignmentVersionRun.as_view(),
+        name="api_alignment_run",
+    ),
+    path(
+        "projects/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/look/",
+        alignment_routes.TakeLook.as_view(),
+        name="api_alignment_look",
+    ),
+    path(
+        "projects/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/confusions/",
+        alignment_routes.AlignmentConfusions.as_view(),
+        name="api_alignment_confusions",
     ),
     path("projects/<slug:project>/thresholds/", decision_routes.DeclaredThresholds.as_view(), name="api_thresholds"),
     path("projects/<slug:project>/shares/", share_routes.Shares.as_view(), name="api_shares"),

@@ -25,7 +25,17 @@ from annotation.desk.service import Answer
 from annotation.imports import opening, saved_mappings, uploads
 from annotation.models import Import, Skip
 from annotation.readers.mapping import Mapping
-from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
+from judging.models import (
+    Alignment,
+    AlignmentCandidate,
+    Attempt,
+    Call,
+    DesignCell,
+    Judge,
+    JudgeDesign,
+    JudgeRun,
+    Verdict,
+)
 from tests.annotation import scene
 from tests.cast import Cast, person
 
@@ -217,7 +227,13 @@ def _judged(cast: Cast, campaign: Any) -> dict[str, int]:
     call = Call.objects.create(run=run, item=item, state=Call.State.SETTLED)
     attempt = Attempt.objects.create(call=call, number=1, outcome="replied", request={"messages": []}, reply={})
     verdict = Verdict.objects.create(run=run, item=item, criterion=criterion, status="ok", score=1, attempt=attempt)
-    rated = {"judge": judge.pk, "design": design.pk}
+    plan = {"seed": 1, "share": 0.4, "looks_allowed": 3}
+    sides = {side: selections.select(campaign=campaign, name=side, rule={"kind": "draw", "n": 1}) for side in SIDES}
+    aligned = Alignment.objects.create(
+        project=cast.kassa, campaign=campaign, name="Closer", base=judge, **plan, **sides
+    )
+    AlignmentCandidate.objects.create(alignment=aligned, judge=judge, origin="base")
+    rated = {"judge": judge.pk, "design": design.pk, "alignment_pk": aligned.pk}
     return {**rated, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
 
 
@@ -245,6 +261,7 @@ class Answered:
         return self.status in (401, 403, 404, 405) or self.location.startswith("/account/login/")
 
 
+SIDES = ("tuning", "test")
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

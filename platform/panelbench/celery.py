@@ -28,7 +28,12 @@ SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropp
 TRANSPORT = "panelbench.queues:FolderTransport"  # where there is no Redis
 REDIS_TRANSPORT = "panelbench.queues:RedisTransport"
 SWEEPS = {"judging.tasks.sweep_runs": 10.0}  # a run whose worker died waits for this one
-SWEEPERS = ("judging.tasks.sweep_runs", "accounts.tasks.sweep_all", "analytics.tasks.refresh_stale")
+SWEEPERS = (
+    "judging.tasks.sweep_runs",
+    "accounts.tasks.sweep_all",
+    "analytics.tasks.refresh_stale",
+    "analytics.tasks.settle_looks",
+)
 
 
 def _transport_options() -> dict[str, object]:

@@ -246,6 +246,76 @@ class DecisionMethods(ServerConnection):
         found = self.json("POST", self.at("audits/forecast/"), json=body, repeatable=True)
         return cast(types.PerturbationForecast, found)
 
+    # --- alignments -------------------------------------------------------------------------------------------------
+    @operation("GET", "/projects/{project}/alignments/")
+    def alignments(self) -> Iterator[types.Alignment]:
+        """The project's alignments, newest first."""
+        return self.pages(self.at("alignments/"))
+
+    @operation("POST", "/projects/{project}/alignments/")
+    def create_alignment(
+        self,
+        name: str,
+        *,
+        campaign: int,
+        base: int,
+        share: float = 0.4,
+        looks: int = 3,
+        measure: str = "accuracy",
+        confidence: float = 0.95,
+        seed: int | None = None,
+        budget: str | None = None,
+    ) -> types.AlignmentDetail:
+        """Split the labels of a campaign once, to align the judge ``base`` with them; nothing is sent."""
+        body = {"name": name, "campaign": campaign, "base": base, "share": share, "looks": looks, "budget": budget}
+        body |= {"measure": measure, "confidence": confidence, **({} if seed is None else {"seed": seed})}
+        return cast(types.AlignmentDetail, self.json("POST", self.at("alignments/"), json=body))
+
+    @operation("GET", "/projects/{project}/alignments/{alignment_pk}/")
+    def alignment(self, alignment_pk: int) -> types.AlignmentDetail:
+        """The split, every version on the tuning items, and what the looks have shown."""
+        return cast(types.AlignmentDetail, self.json("GET", self.at("alignments/{}/", alignment_pk)))
+
+    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/")
+    def add_version(
+        self,
+        alignment_pk: int,
+        name: str,
+        *,
+        made_from: int,
+        instructions: str = "",
+        own_texts: Sequence[Mapping[str, Any]] = (),
+    ) -> types.AlignmentDetail:
+        """Make a version with these instructions and texts, and ask it about the tuning items.
+
+        ``own_texts``: ``[{"criterion": "fluency", "point": 3, "text": "..."}]``; ``point`` None is the definition.
+        """
+        body = {"name": name, "made_from": made_from, "instructions": instructions, "own_texts": [*own_texts]}
+        there = self.at("alignments/{}/versions/", alignment_pk)
+        return cast(types.AlignmentDetail, self.json("POST", there, json=body))
+
+    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/run/")
+    def run_version(self, alignment_pk: int, judge: int) -> types.AlignmentDetail:
+        """Ask a version about the tuning items. Started again, it is the same run."""
+        there = self.at("alignments/{}/versions/{}/run/", alignment_pk, judge)
+        return cast(types.AlignmentDetail, self.json("POST", there, repeatable=True))
+
+    @operation("GET", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/confusions/")
+    def confusions(
+        self, alignment_pk: int, judge: int, *, language: str = "", criterion: str = ""
+    ) -> list[types.Confusion]:
+        """The tuning items on which a version differs most from the panel, with the words of both."""
+        there = self.at("alignments/{}/versions/{}/confusions/", alignment_pk, judge)
+        return cast(
+            list[types.Confusion], self.json("GET", there, params={"language": language, "criterion": criterion})
+        )
+
+    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/look/")
+    def take_look(self, alignment_pk: int, judge: int, *, confirm: bool) -> types.AlignmentDetail:
+        """Test a version on the locked items. It is counted, written to the audit trail, and can't be taken back."""
+        there = self.at("alignments/{}/versions/{}/look/", alignment_pk, judge)
+        return cast(types.AlignmentDetail, self.json("POST", there, json={"confirm": confirm}))
+
 
 def _audit(
     judge: int,

@@ -42,6 +42,7 @@ JobKindEnum: TypeAlias = Literal["check", "store", "undo", "export", "bundle", "
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 JuryEnum: TypeAlias = Literal["majority", "median", "mean", "minimum"]
+MeasureEnum: TypeAlias = Literal["accuracy", "closeness"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
 OutcomeEnum: TypeAlias = Literal[
     "pending",
@@ -104,6 +105,42 @@ WhatEnum: TypeAlias = Literal[
     "hugging-face",
     "bundle",
 ]
+
+
+class Alignment(TypedDict):
+    """What is stated before the first version of a judge is scored."""
+
+    id: int
+    name: str
+    campaign: int
+    base: int
+    share: NotRequired[float]
+    looks: NotRequired[int]
+    measure: NotRequired[MeasureEnum]
+    confidence: NotRequired[float]
+    seed: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+    created_at: Moment
+
+
+class AlignmentDetail(TypedDict):
+    """What is stated before the first version of a judge is scored."""
+
+    id: int
+    name: str
+    campaign: int
+    base: int
+    share: NotRequired[float]
+    looks: NotRequired[int]
+    measure: NotRequired[MeasureEnum]
+    confidence: NotRequired[float]
+    seed: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+    created_at: Moment
+    tuning: int
+    split: Json
+    versions: Json
+    looks_taken: Json
 
 
 class Also(TypedDict):
@@ -323,6 +360,24 @@ class Condition(TypedDict):
     state: ConditionStateEnum
     sentence: str
     figures: list[GateFigure]
+
+
+class ConfirmedLook(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    confirm: bool
+
+
+class Confusion(TypedDict):
+    """A tuning item and criterion on which a version differs from the panel."""
+
+    item: str
+    language: str
+    criterion: str
+    reference: float
+    score: float
+    rationale: str
+    panel_rationales: list[str]
 
 
 class Count(TypedDict):
@@ -851,6 +906,15 @@ class Membership(TypedDict):
 class Message(TypedDict):
     role: str
     content: str
+
+
+class NewVersion(TypedDict):
+    """The next version of a judge in an alignment: its own instructions, and texts in the place of the rubric's."""
+
+    made_from: int
+    name: str
+    instructions: NotRequired[str]
+    own_texts: NotRequired[list[OwnText]]
 
 
 class Numbers(TypedDict):

@@ -3,7 +3,8 @@
 The requested scores are read from the reply's schema, else from the prompt. ``sim-steady`` scores by the quality of the
 text (a fixed number per text) with a little noise. ``sim-harsh`` is stricter, and in some languages more than in
 others. ``sim-flawed`` has three flaws: in Estonian it never gives the top point of a scale, it gives more to longer
-texts, and in Finnish the order of words does not matter to it. ``sim-chatty`` is like ``sim-steady`` and adds text
+texts, and in Finnish the order of words does not matter to it. Further instructions mend the first where they have the
+word "Estonian", and the second where they have the word "length". ``sim-chatty`` is like ``sim-steady`` and adds text
 around the JSON. ``sim-broken`` makes errors; apart from them it is like ``sim-steady``.
 """
 
@@ -62,6 +63,7 @@ _ANSWER_FORM: Final = re.compile(
 _MATERIAL: Final = re.compile(
     r"<<<BEGIN MATERIAL (?P<key>\w+) \((?P<language>[^)\n]*)\)>>>\n(?P<text>.*)\n<<<END MATERIAL (?P=key)>>>", re.DOTALL
 )
+_FURTHER: Final = re.compile(r"^# (?:Further instructions|Lisajuhised)$", re.MULTILINE)
 _INSTRUCTION_LANGUAGE: Final = re.compile(r'"rationale":\s*<[^>\n]*\[([\w-]+)\]>')
 
 
@@ -86,6 +88,7 @@ class ScoreRequest:
     material: str
     language: str
     instruction_language: str
+    instructions: str = ""
 
 
 def read_score_request(body: Mapping[str, Any]) -> ScoreRequest:
@@ -104,7 +107,15 @@ def read_score_request(body: Mapping[str, Any]) -> ScoreRequest:
         material=re.sub(rf"(?<=<<<TURN|<<FIELD) {material['key']}", "", material["text"]) if material else words,
         language=material["language"] if material else "und",
         instruction_language=language[1] if language else "en",
+        instructions=_instructions(body),
     )
+
+
+def _instructions(body: Mapping[str, Any]) -> str:
+    """What the system message has from its further instructions on, in lower case."""
+    system = "\n".join(_words(message) for message in body.get("messages", []) if message.get("role") == "system")
+    found = _FURTHER.search(system)
+    return system[found.end() :].casefold() if found else ""
 
 
 def _words(message: Mapping[str, Any]) -> str:
@@ -211,6 +222,8 @@ def _flawed(request: ScoreRequest) -> float:
     length = math.log2(max(4, len(words)) / 24)
     letters = fmean(len(word) for word in words) if words else 0.0
     quality = 0.72 + 0.15 * length + 0.06 * (letters - 5.5)
+    if "length" in request.instructions:
+        quality = text_quality(request.material)
     return quality if request.language == NO_WORD_ORDER else quality - 0.3 * _disorder(turns)
 
 
@@ -233,7 +246,8 @@ def _flawed_score(scale: RequestedScale, request: ScoreRequest, quality: float, 
         return _plain(round(scale.low + share * (scale.high - scale.low)))
     highest = len(scale.values) - 1
     place = math.floor(share * highest + 0.5)
-    return _plain(scale.values[min(place, highest - 1) if request.language == NO_TOP_POINT else place])
+    ignores_top = request.language == NO_TOP_POINT and "estonian" not in request.instructions
+    return _plain(scale.values[min(place, highest - 1) if ignores_top else place])
 
 
 def _score(scale: RequestedScale, request: ScoreRequest, quality: float, rng: Random) -> float | str:

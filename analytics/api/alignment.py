@@ -1,0 +1,262 @@
+"""Alignments; for leads and researchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import User
+from analytics import alignments
+from analytics.alignments import Confusion, ShownLook, TunedVersion
+from analytics.figures import Figure
+from annotation.api.campaigns import LARGEST_ID
+from annotation.models import Campaign
+from judging import alignment, judges, tasks
+from judging.api.judges import OwnTextSerializer, StrictSerializer
+from judging.models import Alignment, AlignmentCandidate, Judge
+
+NULLABLE = {"allow_null": True}
+
+
+class AlignmentSerializer(StrictSerializer):
+    """What is stated before the first version of a judge is scored."""
+
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(max_length=100)
+    campaign = serializers.IntegerField(source="campaign_id", min_value=1, max_value=LARGEST_ID)
+    base = serializers.IntegerField(source="base_id", min_value=1, max_value=LARGEST_ID, help_text="The judge.")
+    share = serializers.FloatField(
+        min_value=alignment.LEAST_SHARE, max_value=alignment.MOST_SHARE, default=0.4, help_text="Of locked scenarios."
+    )
+    looks = serializers.IntegerField(
+        source="looks_allowed", min_value=1, max_value=alignment.MOST_LOOKS, default=3, help_text="Looks allowed."
+    )
+    measure = serializers.ChoiceField(choices=Alignment.Measure.choices, default="accuracy")
+    confidence = serializers.FloatField(min_value=0.5, max_value=0.99, default=0.95)
+    seed = serializers.IntegerField(min_value=-(2**63), max_value=2**63 - 1, required=False)
+    budget = serializers.DecimalField(
+        max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None, help_text="Of everything it asks."
+    )
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class AlignmentFigureSerializer(serializers.Serializer[Figure]):
+    """A figure with its interval and counts; `value` is null with the `reason`."""
+
+    value = serializers.FloatField(**NULLABLE)
+    low = serializers.FloatField(**NULLABLE)
+    high = serializers.FloatField(**NULLABLE)
+    n_items = serializers.IntegerField()
+    n_clusters = serializers.IntegerField(**NULLABLE)
+    n_ratings = serializers.IntegerField(help_text="Pairs of item and criterion.")
+    n_missing = serializers.IntegerField(help_text="Pairs without a readable verdict.")
+    method = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class AlignmentVersionSerializer(serializers.Serializer[TunedVersion]):
+    """A version of the judge on the tuning items."""
+
+    judge = serializers.IntegerField(source="candidate.judge_id")
+    name = serializers.CharField(source="candidate.judge.name")
+    made_from = serializers.IntegerField(
+        source="candidate.judge.parent_id", allow_null=True, help_text="The judge that it was made from."
+    )
+    origin = serializers.ChoiceField(source="candidate.origin", choices=AlignmentCandidate.Origin.choices)
+    run = serializers.IntegerField(source="run.pk", allow_null=True, default=None)
+    planned = serializers.IntegerField(help_text="Calls.")
+    done = serializers.IntegerField()
+    answered = serializers.BooleanField(source="is_answered")
+    score = AlignmentFigureSerializer(**NULLABLE)
+    gain = AlignmentFigureSerializer(**NULLABLE)
+    languages = serializers.DictField(child=AlignmentFigureSerializer())
+
+
+class AlignmentLookSerializer(serializers.Serializer[ShownLook]):
+    """A look at the locked split; figures are empty until all calls are answered.
+
+    `tuning`, `test`, `base`, `gain` and `overfit`, with intervals at the corrected level.
+    """
+
+    number = serializers.IntegerField(source="look.number")
+    judge = serializers.IntegerField(source="look.candidate.judge_id")
+    taken_at = serializers.DateTimeField(source="look.taken_at")
+    level = serializers.FloatField(help_text="Percent.")
+    is_later = serializers.BooleanField(help_text="The version was made after the first look.")
+    figures = serializers.DictField(child=AlignmentFigureSerializer())
+    languages = serializers.DictField(child=serializers.DictField(child=AlignmentFigureSerializer()))
+
+
+class LanguageSplitSerializer(serializers.Serializer[alignment.LanguageSplit]):
+    language = serializers.CharField()
+    tuning_items = serializers.IntegerField()
+    tuning_scenarios = serializers.IntegerField()
+    test_items = serializers.IntegerField()
+    test_scenarios = serializers.IntegerField()
+    is_short = serializers.BooleanField(help_text="Too few scenarios to say much.")
+
+
+class AlignmentDetailSerializer(AlignmentSerializer):
+    tuning = serializers.IntegerField(source="tuning_id", help_text="The selection of the tuning items.")
+    split = serializers.SerializerMethodField()
+    versions = serializers.SerializerMethodField()
+    looks_taken = serializers.SerializerMethodField()
+
+    @extend_schema(responses=LanguageSplitSerializer(many=True))
+    def get_split(self, current: Alignment) -> Any:
+        return LanguageSplitSerializer(alignment.split_by_language(current), many=True).data
+
+    @extend_schema(responses=AlignmentVersionSerializer(many=True))
+    def get_versions(self, current: Alignment) -> Any:
+        return AlignmentVersionSerializer(alignments.tuned_versions(current), many=True).data
+
+    @extend_schema(responses=AlignmentLookSerializer(many=True))
+    def get_looks_taken(self, current: Alignment) -> Any:
+        return AlignmentLookSerializer(alignments.shown_looks(current), many=True).data
+
+
+class NewVersionSerializer(StrictSerializer):
+    """The next version of a judge in an alignment: its own instructions, and texts in the place of the rubric's."""
+
+    made_from = serializers.IntegerField(
+        min_value=1, max_value=LARGEST_ID, help_text="A judge that is a version already."
+    )
+    name = serializers.CharField(max_length=120)
+    instructions = serializers.CharField(max_length=judges.TEXTS["instructions"], allow_blank=True, default="")
+    own_texts = OwnTextSerializer(many=True, required=False)
+
+
+class ConfirmedLookSerializer(StrictSerializer):
+    confirm = serializers.BooleanField(help_text="true: a look is counted and can't be taken back.")
+
+
+class ConfusionSerializer(serializers.Serializer[Confusion]):
+    """A tuning item and criterion on which a version differs from the panel."""
+
+    item = serializers.CharField(source="item.external_id")
+    language = serializers.CharField(source="item.language")
+    criterion = serializers.CharField(source="criterion.key")
+    reference = serializers.FloatField(source="label")
+    score = serializers.FloatField(source="verdict.score")
+    rationale = serializers.CharField(source="verdict.rationale")
+    panel_rationales = serializers.SerializerMethodField()
+
+    def get_panel_rationales(self, confusion: Confusion) -> list[str]:
+        return [rating.rationale for rating in confusion.ratings if rating.rationale]
+
+
+def _alignments(user: User, slug: str) -> QuerySet[Alignment]:
+    project = access.require(user=user, slug=slug)
+    found = Alignment.objects.visible_to(user).filter(project=project)
+    return found.select_related("project", "campaign__dataset", "campaign__rubric_version", "base", "tuning", "test")
+
+
+def _candidate(user: User, slug: str, alignment_pk: int, judge: int) -> AlignmentCandidate:
+    current = get_object_or_404(_alignments(user, slug), pk=alignment_pk)
+    candidate = get_object_or_404(current.candidates.select_related("judge__project"), judge=judge)
+    candidate.alignment = current
+    return candidate
+
+
+class Alignments(generics.ListAPIView[Alignment]):
+    """The project's alignments; posting splits the labels, and sends nothing."""
+
+    serializer_class = AlignmentSerializer
+    queryset = Alignment.objects.none()
+
+    def get_queryset(self) -> QuerySet[Alignment]:
+        return _alignments(self.request.user, self.kwargs["project"])
+
+    @extend_schema(request=AlignmentSerializer, responses={201: AlignmentDetailSerializer})
+    def post(self, request: Request, project: str) -> Response:
+        """State what is aligned and split the campaign's labels into tuning and locked items."""
+        serializer = AlignmentSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        values, user = dict(serializer.validated_data), request.user
+        current_project = access.require(user=user, slug=project)
+        campaigns = Campaign.objects.visible_to(user).filter(project=current_project)
+        askable = Judge.objects.visible_to(user).filter(project=current_project)
+        created = alignment.create_alignment(
+            campaign=get_object_or_404(campaigns, pk=values.pop("campaign_id")),
+            base=get_object_or_404(askable, pk=values.pop("base_id")),
+            looks=values.pop("looks_allowed"),
+            actor=user,
+            **values,
+        )
+        return Response(AlignmentDetailSerializer(created).data, status=201)
+
+
+class AlignmentDetail(APIView):
+    @extend_schema(responses=AlignmentDetailSerializer)
+    def get(self, request: Request, project: str, alignment_pk: int) -> Response:
+        """The split, every version on the tuning items, and what the looks have shown."""
+        current = get_object_or_404(_alignments(request.user, project), pk=alignment_pk)
+        return Response(AlignmentDetailSerializer(current).data)
+
+
+class AlignmentVersions(APIView):
+    @extend_schema(request=NewVersionSerializer, responses={201: AlignmentDetailSerializer})
+    def post(self, request: Request, project: str, alignment_pk: int) -> Response:
+        """Make a version and ask it about the tuning items."""
+        serializer = NewVersionSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        values = serializer.validated_data
+        parent = _candidate(request.user, project, alignment_pk, values["made_from"])
+        texts = [dict(text) for text in values.get("own_texts", ())]
+        added = alignment.add_candidate(
+            alignment=parent.alignment,
+            parent=parent.judge,
+            variant=alignment.edited_variant(
+                parent.alignment, parent.judge, instructions=values["instructions"], own_texts=texts
+            ),
+            name=values["name"],
+            actor=request.user,
+        )
+        tasks.enqueue_run(alignment.start_tuning(candidate=added, actor=request.user).pk)
+        return Response(AlignmentDetailSerializer(parent.alignment).data, status=201)
+
+
+class AlignmentVersionRun(APIView):
+    @extend_schema(request=None, responses=AlignmentDetailSerializer)
+    def post(self, request: Request, project: str, alignment_pk: int, judge: int) -> Response:
+        """Ask a version about the tuning items. Started again, it is the same run."""
+        candidate = _candidate(request.user, project, alignment_pk, judge)
+        tasks.enqueue_run(alignment.start_tuning(candidate=candidate, actor=request.user).pk)
+        return Response(AlignmentDetailSerializer(candidate.alignment).data)
+
+
+class AlignmentConfusions(APIView):
+    @extend_schema(
+        parameters=[OpenApiParameter("language", str), OpenApiParameter("criterion", str)],
+        responses=ConfusionSerializer(many=True),
+    )
+    def get(self, request: Request, project: str, alignment_pk: int, judge: int) -> Response:
+        """The tuning items on which a version differs most from the panel, with the words of both."""
+        candidate = _candidate(request.user, project, alignment_pk, judge)
+        current = candidate.alignment
+        run = alignment.run_of(current, candidate.judge, current.tuning)
+        about = {name: request.query_params.get(name, "") for name in ("language", "criterion")}
+        listed, _count = alignments.confusions(current, run, **about)
+        return Response(ConfusionSerializer(listed, many=True).data)
+
+
+class TakeLook(APIView):
+    @extend_schema(request=ConfirmedLookSerializer, responses={201: AlignmentDetailSerializer})
+    def post(self, request: Request, project: str, alignment_pk: int, judge: int) -> Response:
+        """Test a version on the locked items: counted, written to the audit trail, refused when no look is left."""
+        serializer = ConfirmedLookSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        if not serializer.validated_data["confirm"]:
+            raise serializers.ValidationError({"confirm": ["A look is taken only when it is confirmed: send true."]})
+        candidate = _candidate(request.user, project, alignment_pk, judge)
+        look = alignment.take_look(candidate=candidate, actor=request.user)
+        tasks.enqueue_runs(alignment.look_runs(look))
+        return Response(AlignmentDetailSerializer(candidate.alignment).data, status=201)
