@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import QuerySet
 
 from analytics.figures import Figure
 from annotation.models import Criterion, Item, ItemSelection, Rating, SelectedItem
-from judging import alignment
+from judging import alignment, proposals
 from judging.models import Alignment, AlignmentCandidate, AlignmentLook, Call, JudgeRun, Verdict
 
 if TYPE_CHECKING:
@@ -385,7 +386,7 @@ def confusions(
     side = side_labels(current, current.tuning)
     verdicts = {
         (verdict.item_id, verdict.criterion_id): verdict
-        for verdict in _read(run).filter(item__in=side.places).select_related("item")
+        for verdict in _read(run).filter(item__in=side.places).select_related("item__dataset")
     }
     differing = []
     for key in side.labels.keys() & verdicts.keys():
@@ -402,6 +403,26 @@ def confusions(
         for key in shown
     ]
     return listed, len(differing)
+
+
+def proposal_cases(current: Alignment, run: JudgeRun | None) -> list[proposals.Case]:
+    """What a model is shown: the largest differences in every language in turn, from the tuning items alone."""
+    by_language = [
+        confusions(current, run, language=row.language, most=proposals.MOST_CASES)[0]
+        for row in alignment.split_by_language(current)
+    ]
+    in_turn = [case for places in zip_longest(*by_language) for case in places if case is not None]
+    return [
+        proposals.Case(
+            item=case.item,
+            criterion=case.criterion.key,
+            score=case.verdict.score or 0.0,
+            rationale=case.verdict.rationale,
+            label=case.label,
+            panel_rationales=[rating.rationale for rating in case.ratings if rating.rationale],
+        )
+        for case in in_turn[: proposals.MOST_CASES]
+    ]
 
 
 def _read(run: JudgeRun | None) -> QuerySet[Verdict]:

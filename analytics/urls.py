@@ -103,7 +103,7 @@ pages = [
     ),
     path(
         "p/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/",
-        alignment.version_page,
+        alignment.candidate_page,
         name="alignment_version",
     ),
     path(
@@ -115,6 +115,16 @@ pages = [
         "p/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/look/",
         alignment.look_page,
         name="alignment_look",
+    ),
+    path(
+        "p/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/propose/",
+        alignment.propose_version,
+        name="alignment_propose",
+    ),
+    path(
+        "p/<slug:project>/alignments/<int:alignment_pk>/proposals/<int:proposal>/",
+        alignment.proposal_page,
+        name="alignment_proposal",
     ),
     path("p/<slug:project>/settings/sharing/", shares.shares_page, name="shares"),
     path("p/<slug:project>/settings/sharing/<int:link>/revoke/", shares.revoke_share_view, name="share_revoke"),
@@ -181,6 +191,11 @@ api = [
         "projects/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/run/",
         alignment_routes.AlignmentVersionRun.as_view(),
         name="api_alignment_run",
+    ),
+    path(
+        "projects/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/proposals/",
+        alignment_routes.ProposeVersion.as_view(),
+        name="api_alignment_propose",
     ),
     path(
         "projects/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/look/",

@@ -74,7 +74,7 @@ def one(rng: np.random.Generator, looks: int, *, climbs: bool) -> Iterator[tuple
         yield name, held[0], held[1]
 
 
-def lines() -> Iterator[str]:
+def table_lines() -> Iterator[str]:
     """The table, a row for each way of choosing, number of looks and figure."""
     yield "| chosen by | looks | figure | naive 95 % covers | corrected covers | Monte Carlo error |"
     yield "|---|---|---|---|---|---|"
@@ -93,5 +93,5 @@ def lines() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in lines():
+    for line in table_lines():
         print(line, flush=True)

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, prefetch_related_objects
 from django.utils.translation import gettext as _
 
 from accounts import access, audit
@@ -310,25 +310,31 @@ def refuse_locked_examples(alignment: Alignment, variant: Mapping[str, Any]) -> 
 
 
 def start_tuning(*, candidate: AlignmentCandidate, actor: User | None = None) -> JudgeRun:
-    """Ask a candidate about the tuning items; started again, it is the same run. The edge enqueues it."""
+    """Ask a candidate about the tuning items; started again, it is the same run, resumed. The edge enqueues it."""
     return _start(candidate.alignment, candidate.judge, candidate.alignment.tuning, actor)
 
 
 def _start(alignment: Alignment, judge: Judge, selection: ItemSelection, actor: User | None) -> JudgeRun:
+    before = alignment.runs.filter(judge=judge, selection=selection).order_by("-pk").select_related("project", "judge")
+    if (newest := before.first()) is not None and newest.state != JudgeRun.State.CANCELLED:
+        runs.resume_run(run=newest, actor=actor)
+        return newest
+    prefetch_related_objects([alignment], "campaign__rubric_version__criteria")
     return runs.start_judge_run(
         judge=judge,
         dataset=alignment.campaign.dataset,
         rubric_version=alignment.campaign.rubric_version,
         selection=selection,
-        key=f"alignment {alignment.pk} {judge.pk} {selection.pk}",
+        key=f"alignment {alignment.pk} {judge.pk} {selection.pk} {before.count()}",
         alignment=alignment,
         actor=actor,
     )
 
 
 def run_of(alignment: Alignment, judge: Judge, selection: ItemSelection) -> JudgeRun | None:
-    """The run in which an alignment asks a judge about one of its sides."""
-    return alignment.runs.filter(judge=judge, selection=selection).select_related("judge", "project").first()
+    """The run in which an alignment asks a judge about one of its sides: the newest, where one was cancelled."""
+    own = alignment.runs.filter(judge=judge, selection=selection).order_by("-pk")
+    return own.select_related("judge", "project").first()
 
 
 def is_answered(run: JudgeRun | None) -> bool:
@@ -343,7 +349,7 @@ def tuning_runs(alignment: Alignment) -> dict[int, JudgeRun]:
     counted = alignment.runs.filter(selection=alignment.tuning_id).annotate(
         planned=Count("calls"), done=Count("calls", filter=Q(calls__state__in=runs.DONE))
     )
-    return {run.judge_id: run for run in counted.select_related("judge", "project")}
+    return {run.judge_id: run for run in counted.select_related("judge", "project").order_by("pk")}
 
 
 # --- looks at the locked split ----------------------------------------------------------------------------------------
@@ -352,8 +358,9 @@ def tuning_runs(alignment: Alignment) -> dict[int, JudgeRun]:
 def take_look(*, candidate: AlignmentCandidate, actor: User | None = None) -> AlignmentLook:
     """Spend a look: test a candidate, beside the judge as it was, on the locked items. The edge enqueues `look_runs`.
 
-    It counts from now on, whatever becomes of the runs; a candidate is looked at once. Refused when no look is left,
-    and before the candidate and the base have their scores on the tuning items.
+    It counts from now on, whatever becomes of the runs; a candidate is looked at once. Taken again before it has its
+    result, it is the same look, and its runs are resumed. Refused when no look is left, and before the candidate and
+    the base have their scores on the tuning items.
     """
     alignment = candidate.alignment
     access.refuse_archived(alignment.project)
@@ -366,7 +373,10 @@ def take_look(*, candidate: AlignmentCandidate, actor: User | None = None) -> Al
     with transaction.atomic():
         Alignment.objects.select_for_update(no_key=True).get(pk=alignment.pk)
         taken = alignment.looks.count()
-        if AlignmentLook.objects.filter(candidate=candidate).exists():
+        look = AlignmentLook.objects.filter(candidate=candidate).first()
+        if look is not None and look.result is None:
+            return _with_runs(look, candidate, actor)
+        if look is not None:
             raise Refused(_("This version has been tested: its result is on the page."), code="looked")
         if taken >= alignment.looks_allowed:
             raise Refused(no_looks_left(alignment), code="no_looks_left")
@@ -378,8 +388,13 @@ def take_look(*, candidate: AlignmentCandidate, actor: User | None = None) -> Al
         except IntegrityError:  # the same look came at the same time and was first
             raise Refused(_("Another look was taken at the same moment. Reload the page."), code="looked") from None
         audit.record(actor=actor, project=alignment.project, verb="look at locked split", subject=alignment)
-        for judge in (alignment.base, candidate.judge):
-            _start(alignment, judge, alignment.test, actor)
+        return _with_runs(look, candidate, actor)
+
+
+def _with_runs(look: AlignmentLook, candidate: AlignmentCandidate, actor: User | None) -> AlignmentLook:
+    alignment = look.alignment = candidate.alignment
+    for judge in (alignment.base, candidate.judge):
+        _start(alignment, judge, alignment.test, actor)
     return look
 
 
@@ -395,19 +410,19 @@ def no_looks_left(alignment: Alignment) -> str:
 def look_runs(look: AlignmentLook) -> list[JudgeRun]:
     """The runs over the locked items that a look rests on: of the base, and of its candidate."""
     alignment = look.alignment
-    wanted = (alignment.base_id, look.candidate.judge_id)
-    return list(alignment.runs.filter(selection=alignment.test_id, judge__in=wanted).select_related("judge", "project"))
+    found = [run_of(alignment, judge, alignment.test) for judge in (alignment.base, look.candidate.judge)]
+    return [run for run in found if run is not None]
 
 
 def open_looks() -> QuerySet[AlignmentLook]:
     """The looks without a result."""
     related = ("alignment__campaign__rubric_version", "alignment__base", "candidate__judge")
-    return AlignmentLook.objects.filter(result=None).select_related(*related).order_by("pk")
+    return AlignmentLook.objects.filter(result__isnull=True).select_related(*related).order_by("pk")
 
 
 def store_result(*, look: AlignmentLook, result: Mapping[str, Any]) -> bool:
     """Keep what a look has shown; False when it is kept already: a result is never replaced."""
-    return bool(AlignmentLook.objects.filter(pk=look.pk, result=None).update(result=dict(result)))
+    return bool(AlignmentLook.objects.filter(pk=look.pk, result__isnull=True).update(result=dict(result)))
 
 
 # --- money ------------------------------------------------------------------------------------------------------------

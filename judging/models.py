@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import SIGHTED, Project, User
+from accounts.models import SIGHTED, HasJob, Project, User
 from annotation.models import Campaign, Criterion, Dataset, Import, Item, ItemSelection, RubricVersion
 
 
@@ -227,6 +227,33 @@ class AlignmentCandidate(models.Model):
     class Meta:
         ordering: ClassVar = ["pk"]
         constraints: ClassVar = [models.UniqueConstraint(fields=["alignment", "judge"], name="candidate_once")]
+
+
+class AlignmentProposal(HasJob):
+    """A version that a model was asked to write: what it was sent, what it replied, and what came of that.
+
+    `reserved` is the most that the request can cost (None where no price is known), `cost` what was paid; a request
+    that was sent and has no cost counts at its worst case. `reason` says why no version came of it.
+    """
+
+    alignment = models.ForeignKey(Alignment, on_delete=models.PROTECT, related_name="proposals")
+    parent = models.ForeignKey(AlignmentCandidate, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(_("name"), max_length=120)
+    provider = models.CharField(_("provider"), max_length=80)
+    model = models.CharField(_("provider model"), max_length=160)
+    parameters = models.JSONField(default=dict)
+    request = models.JSONField(default=dict)
+    reply = models.JSONField(default=dict)
+    reason = models.TextField(blank=True)
+    reserved = models.DecimalField(max_digits=12, decimal_places=8, null=True)
+    cost = models.DecimalField(max_digits=12, decimal_places=8, null=True)
+    sent_at = models.DateTimeField(null=True)
+    candidate = models.OneToOneField(AlignmentCandidate, null=True, on_delete=models.PROTECT, related_name="proposal")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
 
 
 class AlignmentLook(models.Model):

@@ -8,7 +8,7 @@ messages, the schema of the reply, the parameters, and what it costs at worst.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from random import Random
@@ -326,6 +326,12 @@ def instructions(criteria: Sequence[Criterion], language: str) -> tuple[str, str
     except ValueError as error:
         raise Refused(str(error), code="prompt") from None
     return system_message(briefs, variant)["content"], variant.instruction_language
+
+
+def judge_instructions(variant: PromptVariant, criteria: Sequence[Criterion]) -> str:
+    """A judge's instructions about all criteria together, however it groups them."""
+    briefs = [criterion_brief(criterion, variant.instruction_language) for criterion in criteria]
+    return system_message(briefs, replace(variant, grouping="compound"))["content"]
 
 
 def _criteria(rubric_version: RubricVersion) -> list[Criterion]:

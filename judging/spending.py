@@ -26,7 +26,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from judging.client import TOKEN_LIMITS
-from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, ProviderAllowance
+from judging.models import Alignment, AlignmentProposal, Attempt, Call, Judge, JudgeDesign, JudgeRun, ProviderAllowance
 from judging.prompts import Message
 
 LARGEST_CAP = Decimal(100_000)
@@ -151,8 +151,8 @@ def allowed_providers(project: Project) -> list[Allowed]:
             provider=provider_allowance.provider,
             cap_total=provider_allowance.cap_total,
             cap_per_day=provider_allowance.cap_per_day,
-            spent=committed(_at_provider(project.pk, provider_allowance.provider)).all,
-            spent_today=committed(_today(project.pk, provider_allowance.provider)).all,
+            spent=_spent_at(project.pk, provider_allowance.provider).all,
+            spent_today=_spent_at(project.pk, provider_allowance.provider, _midnight()).all,
         )
         for provider_allowance in ProviderAllowance.objects.filter(project=project)
     ]
@@ -214,6 +214,9 @@ class Committed:
     def all(self) -> Decimal:
         """Paid and reserved together."""
         return self.paid + self.reserved
+
+    def __add__(self, other: Committed) -> Committed:
+        return Committed(self.paid + other.paid, self.reserved + other.reserved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,9 +280,34 @@ def _alignment_caps(alignment: Alignment) -> list[Cap]:
     return [Cap(alignment.budget, committed_of_alignment(alignment), sentence)]
 
 
+def reserve_proposal(proposal: AlignmentProposal, worst: Decimal | None) -> None:
+    """Reserve what a proposal can cost at most, and mark it as sent; refused where a cap is too small for it."""
+    alignment = proposal.alignment
+    with transaction.atomic():
+        held = _alignment_caps(Alignment.objects.select_for_update(no_key=True).get(pk=alignment.pk))
+        allowed = allowance(alignment.project, proposal.provider)
+        if allowed is not None:
+            locked = ProviderAllowance.objects.select_for_update(no_key=True).get(pk=allowed.pk)
+            held += _project_caps(locked, timezone.now())
+        for cap in held:
+            if worst is None or cap.left < worst:
+                raise Refused(cap.sentence, code="budget")
+        AlignmentProposal.objects.filter(pk=proposal.pk).update(reserved=worst, sent_at=timezone.now())
+
+
 def committed_of_alignment(alignment: Alignment) -> Committed:
-    """What the runs of an alignment have cost, and what is reserved."""
-    return committed(Attempt.objects.filter(call__run__alignment=alignment.pk))
+    """What the runs and proposals of an alignment have cost, and what is reserved."""
+    attempts = Attempt.objects.filter(call__run__alignment=alignment.pk)
+    return committed(attempts) + _of_proposals(AlignmentProposal.objects.filter(alignment=alignment.pk))
+
+
+def _of_proposals(proposals: QuerySet[AlignmentProposal]) -> Committed:
+    """What proposals that were sent have cost; one without a cost counts at its worst case."""
+    zero = Decimal(0)
+    sums = proposals.exclude(sent_at=None).aggregate(
+        paid=Coalesce(Sum("cost"), zero), reserved=Coalesce(Sum("reserved", filter=Q(cost=None)), zero)
+    )
+    return Committed(sums["paid"], sums["reserved"])
 
 
 def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:
@@ -306,25 +334,30 @@ def _project_caps(allowed: ProviderAllowance, now: datetime) -> list[Cap]:
             "The project has spent its limit at %(provider)s, or the rest is too small for another call. Ask the "
             "operator to raise the limit."
         )
-        spent = committed(_at_provider(allowed.project_id, allowed.provider))
+        spent = _spent_at(allowed.project_id, allowed.provider)
         project_caps.append(Cap(allowed.cap_total, spent, sentence % named))
     if allowed.cap_per_day is not None:
         sentence = _(
             "The project has spent its daily limit at %(provider)s, or the rest is too small for another call. "
             "Resume after midnight UTC, or ask the operator to raise the limit."
         )
-        spent = committed(_today(allowed.project_id, allowed.provider, now))
+        spent = _spent_at(allowed.project_id, allowed.provider, _midnight(now))
         project_caps.append(Cap(allowed.cap_per_day, spent, sentence % named))
     return project_caps
 
 
-def _at_provider(project: int, provider: str) -> QuerySet[Attempt]:
-    return Attempt.objects.filter(call__run__project=project, call__run__judge__provider=provider)
+def _spent_at(project: int, provider: str, since: datetime | None = None) -> Committed:
+    """What a project has spent at a provider, on calls and on proposals of versions; two queries."""
+    attempts = Attempt.objects.filter(call__run__project=project, call__run__judge__provider=provider)
+    proposals = AlignmentProposal.objects.filter(alignment__project=project, provider=provider)
+    if since is not None:
+        attempts, proposals = attempts.filter(at__gte=since), proposals.filter(sent_at__gte=since)
+    return committed(attempts) + _of_proposals(proposals)
 
 
-def _today(project: int, provider: str, now: datetime | None = None) -> QuerySet[Attempt]:
+def _midnight(now: datetime | None = None) -> datetime:
     today = (now or timezone.now()).astimezone(UTC)
-    return _at_provider(project, provider).filter(at__gte=today.replace(hour=0, minute=0, second=0, microsecond=0))
+    return today.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def committed(attempts: QuerySet[Attempt]) -> Committed:

@@ -13,7 +13,7 @@ from accounts.refusals import Refused
 from annotation.imports import import_jobs, lifecycle, removal
 from annotation.models import Import
 from annotation.tasks import LONGEST, undo_here_or_later
-from judging import calls, judges, work_sessions
+from judging import calls, judges, proposals, work_sessions
 from judging.imports import studies, verdicts
 from judging.models import JudgeRun
 
@@ -96,6 +96,14 @@ def undo_verdicts(import_pk: int) -> None:
 def undo_study(import_pk: int) -> None:
     """Delete what a whole study stored. A refusal is saved in its job, for its page."""
     removal.carry_out_undo(import_pk=import_pk, undo=studies.remove_study)
+
+
+@shared_task(**LONGEST)
+def propose_version(proposal_pk: int) -> None:
+    """Have a model write a version of a judge, and ask that about the tuning items."""
+    run = proposals.carry_out_proposal(proposal_pk=proposal_pk)
+    if run is not None:
+        enqueue_run(run.pk)
 
 
 @shared_task

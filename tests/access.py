@@ -15,7 +15,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from accounts import invitations, tokens
+from accounts import invitations, jobs, tokens
 from accounts.models import Delivery, Job, Membership, Role, Scope, Webhook
 from analytics import exports, shares, snapshots, transfers
 from analytics.models import Chart, Snapshot
@@ -28,6 +28,7 @@ from annotation.readers.mapping import Mapping
 from judging.models import (
     Alignment,
     AlignmentCandidate,
+    AlignmentProposal,
     Attempt,
     Call,
     DesignCell,
@@ -232,8 +233,10 @@ def _judged(cast: Cast, campaign: Any) -> dict[str, int]:
     aligned = Alignment.objects.create(
         project=cast.kassa, campaign=campaign, name="Closer", base=judge, **plan, **sides
     )
-    AlignmentCandidate.objects.create(alignment=aligned, judge=judge, origin="base")
-    rated = {"judge": judge.pk, "design": design.pk, "alignment_pk": aligned.pk}
+    version = AlignmentCandidate.objects.create(alignment=aligned, judge=judge, origin="base")
+    proposal = AlignmentProposal.objects.create(alignment=aligned, parent=version, name="Next", model="m")
+    jobs.begin(kind=Job.Kind.PROPOSAL, subject=proposal, project=cast.kassa, owner=None)
+    rated = {"judge": judge.pk, "design": design.pk, "alignment_pk": aligned.pk, "proposal": proposal.pk}
     return {**rated, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
 
 

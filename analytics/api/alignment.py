@@ -12,16 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access
+from accounts import access, jobs
 from accounts.models import User
 from analytics import alignments
 from analytics.alignments import Confusion, ShownLook, TunedVersion
 from analytics.figures import Figure
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Campaign
-from judging import alignment, judges, tasks
+from judging import alignment, judges, proposals, tasks
 from judging.api.judges import OwnTextSerializer, StrictSerializer
-from judging.models import Alignment, AlignmentCandidate, Judge
+from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, Judge
 
 NULLABLE = {"allow_null": True}
 
@@ -104,11 +104,27 @@ class LanguageSplitSerializer(serializers.Serializer[alignment.LanguageSplit]):
     is_short = serializers.BooleanField(help_text="Too few scenarios to say much.")
 
 
+class ProposalSerializer(serializers.Serializer[AlignmentProposal]):
+    """A version that a model was asked to write."""
+
+    id = serializers.IntegerField(source="pk")
+    name = serializers.CharField()
+    provider = serializers.CharField()
+    model = serializers.CharField()
+    state = serializers.CharField(source="job.state", help_text="waiting, running, finished, failed or cancelled.")
+    reason = serializers.CharField(help_text="Why no version came of it.")
+    judge = serializers.IntegerField(source="candidate.judge_id", allow_null=True, default=None)
+    cost = serializers.DecimalField(max_digits=12, decimal_places=8, allow_null=True)
+    request = serializers.DictField(child=serializers.JSONField())
+    reply = serializers.DictField(child=serializers.JSONField())
+
+
 class AlignmentDetailSerializer(AlignmentSerializer):
     tuning = serializers.IntegerField(source="tuning_id", help_text="The selection of the tuning items.")
     split = serializers.SerializerMethodField()
     versions = serializers.SerializerMethodField()
     looks_taken = serializers.SerializerMethodField()
+    proposals = serializers.SerializerMethodField()
 
     @extend_schema(responses=LanguageSplitSerializer(many=True))
     def get_split(self, current: Alignment) -> Any:
@@ -117,6 +133,10 @@ class AlignmentDetailSerializer(AlignmentSerializer):
     @extend_schema(responses=AlignmentVersionSerializer(many=True))
     def get_versions(self, current: Alignment) -> Any:
         return AlignmentVersionSerializer(alignments.tuned_versions(current), many=True).data
+
+    @extend_schema(responses=ProposalSerializer(many=True))
+    def get_proposals(self, current: Alignment) -> Any:
+        return ProposalSerializer(current.proposals.select_related("job", "candidate"), many=True).data
 
     @extend_schema(responses=AlignmentLookSerializer(many=True))
     def get_looks_taken(self, current: Alignment) -> Any:
@@ -132,6 +152,17 @@ class NewVersionSerializer(StrictSerializer):
     name = serializers.CharField(max_length=120)
     instructions = serializers.CharField(max_length=judges.TEXTS["instructions"], allow_blank=True, default="")
     own_texts = OwnTextSerializer(many=True, required=False)
+
+
+class ProposedVersionSerializer(StrictSerializer):
+    """Which model writes the next version."""
+
+    name = serializers.CharField(max_length=120)
+    provider = serializers.CharField(max_length=80)
+    model = serializers.CharField(max_length=160)
+    tokens = serializers.IntegerField(
+        min_value=1, max_value=proposals.MOST_TOKENS, default=proposals.TOKENS, help_text="Most of the reply."
+    )
 
 
 class ConfirmedLookSerializer(StrictSerializer):
@@ -156,7 +187,8 @@ class ConfusionSerializer(serializers.Serializer[Confusion]):
 def _alignments(user: User, slug: str) -> QuerySet[Alignment]:
     project = access.require(user=user, slug=slug)
     found = Alignment.objects.visible_to(user).filter(project=project)
-    return found.select_related("project", "campaign__dataset", "campaign__rubric_version", "base", "tuning", "test")
+    related = ("project", "campaign__dataset", "campaign__rubric_version", "base", "tuning", "test")
+    return found.select_related(*related).prefetch_related("campaign__rubric_version__criteria")
 
 
 def _candidate(user: User, slug: str, alignment_pk: int, judge: int) -> AlignmentCandidate:
@@ -246,6 +278,22 @@ class AlignmentConfusions(APIView):
         about = {name: request.query_params.get(name, "") for name in ("language", "criterion")}
         listed, _count = alignments.confusions(current, run, **about)
         return Response(ConfusionSerializer(listed, many=True).data)
+
+
+class ProposeVersion(APIView):
+    @extend_schema(request=ProposedVersionSerializer, responses={202: ProposalSerializer})
+    def post(self, request: Request, project: str, alignment_pk: int, judge: int) -> Response:
+        """Have a model write the next version from this one's differences on the tuning items, as a job."""
+        serializer = ProposedVersionSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        candidate = _candidate(request.user, project, alignment_pk, judge)
+        current = candidate.alignment
+        cases = alignments.proposal_cases(current, alignment.run_of(current, candidate.judge, current.tuning))
+        proposal = proposals.begin_proposal(
+            candidate=candidate, cases=cases, actor=request.user, **serializer.validated_data
+        )
+        jobs.enqueue(proposal)
+        return Response(ProposalSerializer(proposal).data, status=202)
 
 
 class TakeLook(APIView):

@@ -17,16 +17,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, refusals
+from accounts import access, jobs, refusals
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from analytics import alignments
 from annotation.models import Campaign
 from annotation.views.campaigns import show_refusal
-from judging import alignment, judges, requests, runs, spending, tasks
+from judging import alignment, judges, proposals, requests, runs, spending, tasks
 from judging.forms import BudgetForm
 from judging.models import Alignment, AlignmentCandidate, Judge
 from judging.prompts import CriterionBrief
+from judging.replies import reply_text
 
 
 class AlignmentForm(forms.Form):
@@ -139,6 +140,26 @@ class VersionForm(forms.Form):
         return found
 
 
+class ProposalForm(forms.Form):
+    """Which model writes the next version."""
+
+    prefix = "proposal"
+    name = forms.CharField(label=gettext_lazy("Name of the new version"), max_length=120)
+    provider = forms.ChoiceField(label=gettext_lazy("Provider"))
+    model = forms.CharField(label=gettext_lazy("Model"), max_length=160)
+    tokens = forms.IntegerField(
+        label=gettext_lazy("Most tokens of its reply"),
+        initial=proposals.TOKENS,
+        min_value=1,
+        max_value=proposals.MOST_TOKENS,
+    )
+
+    def __init__(self, *args: Any, project: Project, **options: Any) -> None:
+        super().__init__(*args, **options)
+        names = [allowed.provider for allowed in spending.allowed_providers(project)]
+        self.fields["provider"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
+
+
 def find_alignments(user: User, project: str) -> tuple[Project, QuerySet[Alignment]]:
     """The project, and the alignments in it."""
     current_project = access.require(user=user, slug=project)
@@ -196,6 +217,7 @@ def alignment_page(request: HttpRequest, project: str, alignment_pk: int) -> Htt
         "split": alignment.split_by_language(current),
         "versions": alignments.tuned_versions(current),
         "looks": looks,
+        "proposals": current.proposals.select_related("job", "candidate", "parent__judge"),
         "left": left,
         "spent_sentence": alignment.no_looks_left(current) if left <= 0 else "",
         "spent": spending.committed_of_alignment(current),
@@ -222,14 +244,13 @@ def run_version(request: HttpRequest, project: str, alignment_pk: int, judge: in
     candidate = _candidate(request, project, alignment_pk, judge)
     with refusals.refusals_as_messages(request):
         run = alignment.start_tuning(candidate=candidate, actor=request.user)
-        runs.resume_run(run=run, actor=request.user)
         tasks.enqueue_run(run.pk)
     return redirect("alignment", project, alignment_pk)
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
-def version_page(request: HttpRequest, project: str, alignment_pk: int, judge: int) -> HttpResponse:
+def candidate_page(request: HttpRequest, project: str, alignment_pk: int, judge: int) -> HttpResponse:
     """Where a version differs from the panel on the tuning items, and the form that makes the next version of it."""
     candidate = _candidate(request, project, alignment_pk, judge)
     current, parent = candidate.alignment, candidate.judge
@@ -257,6 +278,7 @@ def version_page(request: HttpRequest, project: str, alignment_pk: int, judge: i
         "confusions": listed,
         "count": count,
         "run": run,
+        "proposal_form": ProposalForm(project=current.project, initial={"name": suggested}),
         "filters": list(_filters(current)),
         "language": language,
         "criterion": criterion,
@@ -303,6 +325,40 @@ def _add(request: HttpRequest, candidate: AlignmentCandidate, form: VersionForm)
         raise Refused(_("Nothing was changed: this is the same version."), code="same")
     run = alignment.start_tuning(candidate=added, actor=request.user)
     tasks.enqueue_run(run.pk)
+
+
+@require_POST
+@login_required
+def propose_version(request: HttpRequest, project: str, alignment_pk: int, judge: int) -> HttpResponse:
+    """Have a model write the next version of this one, from its differences on the tuning items."""
+    candidate = _candidate(request, project, alignment_pk, judge)
+    current = candidate.alignment
+    form = ProposalForm(request.POST, project=current.project)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return redirect("alignment_version", project, alignment_pk, judge)
+    with refusals.refusals_as_messages(request):
+        cases = alignments.proposal_cases(current, alignment.run_of(current, candidate.judge, current.tuning))
+        proposal = proposals.begin_proposal(candidate=candidate, cases=cases, actor=request.user, **form.cleaned_data)
+        jobs.enqueue(proposal)
+    return redirect("alignment", project, alignment_pk)
+
+
+@require_safe
+@login_required
+def proposal_page(request: HttpRequest, project: str, alignment_pk: int, proposal: int) -> HttpResponse:
+    """What a model was asked, what it replied, and what that cost."""
+    current_project, found = find_alignments(request.user, project)
+    current = get_object_or_404(found, pk=alignment_pk)
+    shown = get_object_or_404(current.proposals.select_related("job", "candidate__judge", "parent__judge"), pk=proposal)
+    context = {
+        "title": shown.name,
+        "project": current_project,
+        "alignment": current,
+        "proposal": shown,
+        "reply": reply_text(shown.reply),
+    }
+    return render(request, "analytics/alignment_proposal.html", context)
 
 
 @require_http_methods(["GET", "POST"])

@@ -98,6 +98,7 @@ ACTIONS = {
     "allocate": gettext_lazy("gave a duty to a panel"),
     "allow provider": gettext_lazy("allowed a provider"),
     "archive project": gettext_lazy("archived the project"),
+    "ask for version": gettext_lazy("asked a model for a version of a judge"),
     "change mapping": gettext_lazy("changed a mapping"),
     "change project": gettext_lazy("changed a setting of the project"),
     "change role": gettext_lazy("changed a role"),

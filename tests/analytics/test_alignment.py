@@ -22,15 +22,16 @@ from analytics.stats.judge import alignment as kernels
 from annotation import selections
 from annotation.models import Campaign, Item, SelectedItem
 from annotation.readers.items import ItemRow
-from judging import alignment, examples, runs
-from judging.models import Alignment, AlignmentCandidate, Judge, JudgeRun, Verdict
+from judging import alignment, examples, judges, proposals, runs, spending
+from judging import tasks as judging_tasks
+from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, Attempt, Judge, JudgeRun, Verdict
 from judging.prompts import ItemText, PromptVariant, Turn, render
 from judging.requests import criterion_brief
 from panelbench.provider.answers import compose_reply, read_score_request
 from tests import make
 from tests.cast import Cast
 from tests.judging.test_designs import worked
-from tests.judging.test_money import limited, priced
+from tests.judging.test_money import priced
 from tests.provider_server import RunningProvider
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,6 +109,11 @@ def study(cast: Cast, *, scenarios: int = 60, name: str = "Round 1") -> tuple[Ca
     return campaign, brief
 
 
+def flawed(cast: Cast, **variant: Any) -> Judge:
+    named = {"name": "Flawed", "provider": "simulated", "model": "sim-flawed", "parameters": {"max_tokens": 400}}
+    return judges.declare(project=cast.kassa, variant={"grouping": "single", **variant}, **named)
+
+
 def words_of(client: Client, address: str, *, status: int = 200) -> str:
     answer = client.get(address)
     assert answer.status_code == status
@@ -115,7 +121,7 @@ def words_of(client: Client, address: str, *, status: int = 200) -> str:
 
 
 def aligned(cast: Cast, campaign: Campaign, *, name: str = "Closer", **options: Any) -> Alignment:
-    base = options.pop("base", None) or limited(cast, "sim-flawed", variant={"grouping": "single"})
+    base = options.pop("base", None) or flawed(cast)
     plan = {"looks": 2, "seed": 3, **options}
     return alignment.create_alignment(campaign=campaign, base=base, name=name, actor=cast.boris, **plan)
 
@@ -137,7 +143,7 @@ def test_a_flawed_judge_is_mended_on_tuning_and_the_locked_test_shows_its_true_g
     cast: Cast, priced: RunningProvider
 ) -> None:
     campaign, brief = study(cast)
-    judge = limited(cast, "sim-flawed", variant={"grouping": "single"})
+    judge = flawed(cast)
     client = cast.client("boris")
     assert "No alignment yet" in words_of(client, ROOT)
     plan = {"name": "Closer", "campaign": campaign.pk, "base": judge.pk, "share": 0.5, "looks": 2, "seed": 3}
@@ -203,13 +209,17 @@ def test_looks_are_counted_and_after_the_last_one_new_labels_are_needed(cast: Ca
     whole: dict[str, Any] = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
     with pytest.raises(Refused, match="may not be asked about its locked items"):
         runs.start_judge_run(judge=first.judge, **whole)
-    alignment.take_look(candidate=first, actor=cast.boris)
+    look = alignment.take_look(candidate=first, actor=cast.boris)
+    assert alignment.take_look(candidate=first) == look
+    worked(alignment.look_runs(look))
+    tasks.settle_looks()
     with pytest.raises(Refused, match="has been tested"):
         alignment.take_look(candidate=first)
     with pytest.raises(Refused, match="Have the panel label new items") as refused:
         alignment.take_look(candidate=second)
     assert refused.value.code == "no_looks_left"
     assert current.looks.count() == 1
+    assert AuditEntry.objects.filter(verb="look at locked split").count() == 1
     runs.start_judge_run(judge=first.judge, **whole)  # its test is known: nothing is left to find out
     with pytest.raises(Refused, match="too few labelled scenarios that no alignment has used"):
         aligned(cast, campaign, name="Again", seed=99, base=current.base)
@@ -263,7 +273,7 @@ def test_examples_are_never_locked_and_locked_items_are_no_examples(cast: Cast, 
     campaign, _brief = study(cast, scenarios=30)
     few = selections.select(campaign=campaign, name="Few", rule={"kind": "list", "items": ["en1", "et2", "en3"]})
     drawn = {"selection": few.pk, "per_class": 1, "seed": 1}
-    base = limited(cast, "sim-flawed", variant={"grouping": "single", "examples": drawn})
+    base = flawed(cast, examples=drawn)
     current = aligned(cast, campaign, base=base)
     shown = {example["item"] for example in base.variant["examples"]}
     split = SelectedItem.objects.filter(selection__in=[current.tuning, current.test])
@@ -307,10 +317,78 @@ def test_own_texts_change_the_prompt_of_the_judge_and_not_the_rubric(cast: Cast,
         alignment.edited_variant(current, current.base, instructions="", own_texts=texts)
 
 
+# --- versions that a model writes -------------------------------------------------------------------------------------
+def proposed(cast: Cast, current: Alignment, model: str, **options: Any) -> AlignmentProposal:
+    """What came of asking a model for the next version of the judge as it was."""
+    base = current.candidates.get(judge=current.base)
+    cases = alignments.proposal_cases(current, alignment.run_of(current, current.base, current.tuning))
+    about = {"provider": "simulated", "model": model, "name": f"By {model}", **options}
+    proposal = proposals.begin_proposal(candidate=base, cases=cases, actor=cast.boris, **about)
+    judging_tasks.propose_version(proposal.pk)
+    proposal.refresh_from_db()
+    return proposal
+
+
+def test_a_model_proposes_what_its_cases_show(cast: Cast, priced: RunningProvider) -> None:
+    campaign, _brief = study(cast, scenarios=40)
+    current = aligned(cast, campaign)
+    client, base = cast.client("boris"), current.candidates.get()
+    scored(base)
+    page = f"{ROOT}{current.pk}/versions/{current.base_id}/"
+    chosen = {"proposal-name": "Proposed", "proposal-provider": "simulated", "proposal-model": "sim-steady"}
+    client.post(f"{page}propose/", {**chosen, "proposal-tokens": 500})
+    proposal = AlignmentProposal.objects.get()
+    judging_tasks.propose_version(proposal.pk)
+    judging_tasks.propose_version(proposal.pk)  # a message that comes twice
+    proposal.refresh_from_db()
+    assert proposal.candidate is not None, proposal.reason
+    assert proposal.candidate.origin == "proposal"
+    assert "Estonian" in proposal.candidate.judge.variant["instructions"]
+    worked(list(current.runs.all()))
+    before, after = (row.score for row in alignments.tuned_versions(current))
+    assert before and after and before.value and after.value and after.value > before.value + 0.2
+    sent = proposal.request["messages"][1]["content"]
+    locked = selections.selected_items(current.test)
+    assert not [item for item in locked if item.turns[0]["text"] in sent]
+    assert [item for item in selections.selected_items(current.tuning) if item.turns[0]["text"] in sent]
+    assert proposal.cost
+    attempts = sum(attempt.cost or 0 for attempt in Attempt.objects.all())
+    assert spending.committed_of_alignment(current).paid == attempts + proposal.cost
+    shown = words_of(client, f"{ROOT}{current.pk}/proposals/{proposal.pk}/")
+    assert "In Estonian, too, give the top point" in shown
+    assert "Proposed" in words_of(client, f"{ROOT}{current.pk}/")
+
+
+def test_an_unreadable_proposal_is_an_error_and_no_version(cast: Cast, priced: RunningProvider) -> None:
+    campaign, _brief = study(cast, scenarios=20)
+    current = aligned(cast, campaign)
+    scored(current.candidates.get())
+    for model in ("sim-steady:unparsable", "sim-steady:truncated", "sim-steady:server_error"):
+        proposal = proposed(cast, current, model)
+        assert proposal.candidate is None
+        assert proposal.reason
+        assert proposal.job.state == "failed"
+    assert current.candidates.count() == 1
+
+
+def test_a_proposal_that_the_cap_does_not_cover_is_not_sent(cast: Cast, priced: RunningProvider) -> None:
+    campaign, _brief = study(cast, scenarios=20)
+    current = aligned(cast, campaign)
+    scored(current.candidates.get())
+    before = priced.control()["requests"]
+    Alignment.objects.filter(pk=current.pk).update(budget=spending.committed_of_alignment(current).paid)
+    current.refresh_from_db()
+    proposal = proposed(cast, current, "sim-steady")
+    assert "budget of the alignment is spent" in proposal.reason
+    assert priced.control()["requests"] == before
+    with pytest.raises(Refused, match="No price is declared"):
+        proposed(cast, current, "sim-harsh")
+
+
 # --- the command and the API ------------------------------------------------------------------------------------------
 def test_the_command_splits_scores_and_looks(cast: Cast, priced: RunningProvider, tmp_path: Any) -> None:
     study(cast, scenarios=20)
-    judge = limited(cast, "sim-flawed", variant={"grouping": "single"})
+    judge = flawed(cast)
 
     def ran(*words: str) -> str:
         out = StringIO()
@@ -335,7 +413,7 @@ def test_the_command_splits_scores_and_looks(cast: Cast, priced: RunningProvider
 
 def test_the_api_takes_a_look_only_when_it_is_confirmed(cast: Cast, priced: RunningProvider) -> None:
     campaign, _brief = study(cast, scenarios=20)
-    judge = limited(cast, "sim-flawed", variant={"grouping": "single"})
+    judge = flawed(cast)
     client, root = cast.client("boris"), "/api/v1/projects/kassa/alignments/"
 
     def post(address: str, body: dict[str, Any]) -> Any:

@@ -13,14 +13,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from accounts import jobs
 from accounts.models import Project
 from accounts.refusals import Refused
 from analytics import alignments
 from analytics.api.alignment import AlignmentDetailSerializer
 from annotation.models import Campaign
-from judging import alignment, tasks
+from judging import alignment, proposals, tasks
 from judging.management.commands.run_judge import ENDED_BADLY, LOOK, USAGE, money
-from judging.models import Alignment, AlignmentCandidate, AlignmentLook, Judge, JudgeRun
+from judging.models import Alignment, AlignmentCandidate, AlignmentLook, AlignmentProposal, Judge, JudgeRun
 
 
 class Command(BaseCommand):
@@ -43,6 +44,8 @@ class Command(BaseCommand):
         version.add_argument("--instructions", default="", metavar="FILE", help="a text file of further instructions")
         texts = "a JSON file: a list of {criterion, point, text}; point null is the definition"
         version.add_argument("--own-texts", default="", metavar="FILE", help=texts)
+        proposed = ("PROVIDER", "MODEL")
+        version.add_argument("--propose", nargs=2, metavar=proposed, help="have this model write --version-name")
         version.add_argument("--look", metavar="V", help="test this version on the locked labels: it is counted")
         parser.add_argument("--wait", action="store_true", help="wait until what was asked is answered")
         parser.add_argument("--json", action="store_true", dest="as_json", help="print it as the API gives it")
@@ -50,6 +53,9 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         try:
             current = _alignment(options)
+            if options["propose"]:
+                self._propose(current, options)
+                return
             judge_runs = list(self._asked(current, options))
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=USAGE) from None
@@ -82,6 +88,25 @@ class Command(BaseCommand):
             look: AlignmentLook = alignment.take_look(candidate=_version(current, options["look"]))
             started += alignment.look_runs(look)
         return started
+
+    def _propose(self, current: Alignment, options: dict[str, Any]) -> None:
+        """Ask a model for the next version; with --wait, until it and its score are there."""
+        parent = _version(current, options["made_from"] or current.base.name)
+        cases = alignments.proposal_cases(current, alignment.run_of(current, parent.judge, current.tuning))
+        provider, model = options["propose"]
+        name = options["version_name"] or ""
+        about = {"candidate": parent, "cases": cases, "provider": provider, "model": model}
+        proposal = proposals.begin_proposal(name=name, **about)
+        jobs.enqueue(proposal)
+        while options["wait"]:
+            proposal = AlignmentProposal.objects.select_related("job", "candidate__alignment").get(pk=proposal.pk)
+            if proposal.reason:
+                raise CommandError(proposal.reason, returncode=ENDED_BADLY)
+            if proposal.candidate:
+                self._watch(alignment.start_tuning(candidate=proposal.candidate))
+                break
+            time.sleep(LOOK)
+        self.stdout.write("\n".join(_lines(current)))
 
     def _watch(self, run: JudgeRun) -> None:
         while not alignment.is_answered(run):

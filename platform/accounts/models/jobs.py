@@ -61,6 +61,7 @@ class Job(models.Model):
         BUNDLE = "bundle", _("Bundle import")
         DELIVERIES = "deliveries", _("Webhook deliveries")
         NUMBERS = "numbers", _("Numbers of a campaign")
+        PROPOSAL = "proposal", _("Version of a judge, proposed by a model")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
@@ -105,7 +106,9 @@ class Job(models.Model):
         ]
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=models.Q(kind__in=["check", "store", "undo", "export", "bundle", "deliveries", "numbers"]),
+                condition=models.Q(
+                    kind__in=["check", "store", "undo", "export", "bundle", "deliveries", "numbers", "proposal"]
+                ),
                 name="job_kind_known",
             ),
             models.CheckConstraint(

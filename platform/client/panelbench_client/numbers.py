@@ -310,6 +310,15 @@ class DecisionMethods(ServerConnection):
             list[types.Confusion], self.json("GET", there, params={"language": language, "criterion": criterion})
         )
 
+    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/proposals/")
+    def propose_version(
+        self, alignment_pk: int, judge: int, name: str, *, provider: str, model: str, tokens: int = 2000
+    ) -> types.Proposal:
+        """Have a model write the next version from this one's differences on the tuning items. `alignment` shows it."""
+        there = self.at("alignments/{}/versions/{}/proposals/", alignment_pk, judge)
+        body = {"name": name, "provider": provider, "model": model, "tokens": tokens}
+        return cast(types.Proposal, self.json("POST", there, json=body))
+
     @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/look/")
     def take_look(self, alignment_pk: int, judge: int, *, confirm: bool) -> types.AlignmentDetail:
         """Test a version on the locked items. It is counted, written to the audit trail, and can't be taken back."""

@@ -38,7 +38,16 @@ GroupingEnum: TypeAlias = Literal["single", "compound"]
 ImportKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
 ImportState: TypeAlias = Literal["uploaded", "checking", "storing", "stored", "undoing", "failed"]
 InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
-JobKindEnum: TypeAlias = Literal["check", "store", "undo", "export", "bundle", "deliveries", "numbers"]
+JobKindEnum: TypeAlias = Literal[
+    "check",
+    "store",
+    "undo",
+    "export",
+    "bundle",
+    "deliveries",
+    "numbers",
+    "proposal",
+]
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 JuryEnum: TypeAlias = Literal["majority", "median", "mean", "minimum"]
@@ -141,6 +150,7 @@ class AlignmentDetail(TypedDict):
     split: Json
     versions: Json
     looks_taken: Json
+    proposals: Json
 
 
 class Also(TypedDict):
@@ -1027,6 +1037,30 @@ class Prompt(TypedDict):
     messages: list[Message]
     schema: dict[str, Json]
     tokens: int
+
+
+class Proposal(TypedDict):
+    """A version that a model was asked to write."""
+
+    id: int
+    name: str
+    provider: str
+    model: str
+    state: str
+    reason: str
+    judge: NotRequired[int | None]
+    cost: Decimal | None
+    request: dict[str, Json]
+    reply: dict[str, Json]
+
+
+class ProposedVersion(TypedDict):
+    """Which model writes the next version."""
+
+    name: str
+    provider: str
+    model: str
+    tokens: NotRequired[int]
 
 
 class QuestionAnswer(TypedDict):

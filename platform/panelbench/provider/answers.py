@@ -89,6 +89,8 @@ class ScoreRequest:
     language: str
     instruction_language: str
     instructions: str = ""
+    is_proposal: bool = False
+    """Whether better instructions for a judge are asked for."""
 
 
 def read_score_request(body: Mapping[str, Any]) -> ScoreRequest:
@@ -99,15 +101,19 @@ def read_score_request(body: Mapping[str, Any]) -> ScoreRequest:
     schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
     if tools := body.get("tools"):
         schema = tools[0]["function"]["parameters"]
+    is_proposal = "instructions" in (schema or {}).get("properties", {})
     scales, compound, explanation = _from_schema(schema) if schema else _from_words(words)
     return ScoreRequest(
         scales=scales,
         compound=compound,
         explanation=explanation,
-        material=re.sub(rf"(?<=<<<TURN|<<FIELD) {material['key']}", "", material["text"]) if material else words,
+        material=re.sub(rf"(?<=<<<TURN|<<FIELD) {material['key']}", "", material["text"])
+        if material and not is_proposal
+        else words,
         language=material["language"] if material else "und",
         instruction_language=language[1] if language else "en",
         instructions=_instructions(body),
+        is_proposal=is_proposal,
     )
 
 
@@ -197,6 +203,9 @@ class Completion:
 
 def compose_reply(request: ScoreRequest, *, model: str, rng: Random, spoilt: str | None = None) -> Completion:
     """The reply of a model to a request, with the named fault if ``spoilt`` is given."""
+    if request.is_proposal:
+        completion = Completion(_proposal(request.material))
+        return _spoil(spoilt, completion, request, {}) if spoilt else completion
     if not request.scales:
         return Completion("Simulated reply: this server only pretends to be a model.")
     quality = _quality(request, model)
@@ -206,6 +215,17 @@ def compose_reply(request: ScoreRequest, *, model: str, rng: Random, spoilt: str
     if model == "sim-chatty":
         return Completion(_chatty(content, rng))
     return _spoil(spoilt, Completion(content), request, scores) if spoilt else Completion(content)
+
+
+_CASE: Final = re.compile(r"^## Case \d+ \[([\w-]+)\] .*: judge ([\d.]+), panel ([\d.]+)$", re.MULTILINE)
+
+
+def _proposal(words: str) -> str:
+    """Instructions that name what the cases show: a language in which the judge is too low, and length."""
+    low = {language for language, judge, panel in _CASE.findall(words) if float(judge) < float(panel)}
+    sentences = ["Let the length of a text count for nothing."]
+    sentences += ["In Estonian, too, give the top point where its anchor fits."] if NO_TOP_POINT in low else []
+    return json.dumps({"instructions": " ".join(sentences), "own_texts": []})
 
 
 def _quality(request: ScoreRequest, model: str) -> float:
