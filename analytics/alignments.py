@@ -9,15 +9,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
+from accounts import jobs
+from accounts.models import Job
+from accounts.refusals import Refused
 from analytics.figures import Figure
 from annotation.models import Criterion, Item, ItemSelection, Rating, SelectedItem
-from judging import alignment, proposals
-from judging.models import Alignment, AlignmentCandidate, AlignmentLook, Call, JudgeRun, Verdict
+from judging import alignment, proposals, search
+from judging.models import Alignment, AlignmentCandidate, AlignmentLook, AlignmentSearch, Call, JudgeRun, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -246,6 +253,39 @@ def tuned_versions(current: Alignment) -> list[TunedVersion]:
             )
         )
     return found
+
+
+# --- searches ---------------------------------------------------------------------------------------------------------
+PAUSE = timedelta(seconds=10)
+"""How long a search waits before it looks again whether its newest version is answered."""
+
+
+def carry_out_search_step(*, search_pk: int) -> JudgeRun | None:
+    """One step of a search, unless somebody else does it: the run of a new version, which the task enqueues."""
+    rows = AlignmentSearch.objects.select_related("alignment__campaign__rubric_version", "alignment__project")
+    current = rows.filter(pk=search_pk).first()
+    if current is None or (job := jobs.take_job(current, Job.Kind.SEARCH)) is None:
+        return None
+    run, made = search.last_run(current), current.candidates.count()
+    try:
+        if run is not None and not alignment.is_answered(run):
+            if run.state != JudgeRun.State.RUNNING:
+                raise Refused(run.reason or _("The run of the newest version was cancelled."), code="paused")
+            jobs.release(job, due_at=timezone.now() + PAUSE, done=max(0, made - 1), total=current.steps)
+            return None
+        versions = tuned_versions(current.alignment)
+        gains = {row.candidate.judge_id: row.gain.value or 0.0 for row in versions if row.gain}
+        run = search.next_version(current, gains)
+    except Refused as refused:
+        with transaction.atomic():
+            search.end_search(current, refused.sentence)
+            jobs.fail(job, refused.sentence)
+        return None
+    if run is None:
+        jobs.finish_job(job, done=made, total=current.steps)
+    else:
+        jobs.release(job, due_at=timezone.now() + PAUSE, done=made, total=current.steps)
+    return run
 
 
 # --- looks ------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from accounts import jobs
 from analytics import alignments, computing, decisions, page_cache, snapshots, transfers
 from analytics.questions import Settings
 from annotation.models import Campaign
+from judging import tasks as judging_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,14 @@ def ask_to_compute(*, campaign: Campaign, settings: Settings | None = None) -> N
 def settle_looks() -> None:
     """Store what looks at locked labels have shown."""
     alignments.settle_open_looks()
+
+
+@shared_task
+def step_search(search_pk: int) -> None:
+    """One step of a search for a version of a judge; the sweep sends the next."""
+    run = alignments.carry_out_search_step(search_pk=search_pk)
+    if run is not None:
+        judging_tasks.enqueue_run(run.pk)
 
 
 # --- transfers ------------------------------------------------------------------------------------------------------

@@ -118,9 +118,10 @@ pages = [
     ),
     path(
         "p/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/propose/",
-        alignment.propose_version,
+        alignment.propose_version_view,
         name="alignment_propose",
     ),
+    path("p/<slug:project>/alignments/<int:alignment_pk>/search/", alignment.start_search, name="alignment_search"),
     path(
         "p/<slug:project>/alignments/<int:alignment_pk>/proposals/<int:proposal>/",
         alignment.proposal_page,
@@ -191,6 +192,11 @@ api = [
         "projects/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/run/",
         alignment_routes.AlignmentVersionRun.as_view(),
         name="api_alignment_run",
+    ),
+    path(
+        "projects/<slug:project>/alignments/<int:alignment_pk>/searches/",
+        alignment_routes.StartSearch.as_view(),
+        name="api_alignment_search",
     ),
     path(
         "projects/<slug:project>/alignments/<int:alignment_pk>/versions/<int:judge>/proposals/",

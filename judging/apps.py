@@ -8,11 +8,11 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         from accounts import jobs, people, removal
         from accounts.models import Job
-        from judging import proposals
+        from judging import proposals, search
         from judging.imports.studies import clear_failed
         from judging.runs import pause_all, run_contents
 
-        jobs.KINDS[Job.Kind.PROPOSAL] = proposals.KIND
+        jobs.KINDS |= {Job.Kind.PROPOSAL: proposals.KIND, Job.Kind.SEARCH: search.KIND}
         if pause_all not in people.stops:
             people.stops.append(pause_all)
         if clear_failed not in jobs.cleanings:

@@ -209,6 +209,26 @@ class Alignment(models.Model):
         return self.name
 
 
+class AlignmentSearch(HasJob):
+    """A search over examples and versions, a step at a time; `reason` says why it ended before its last step."""
+
+    class Method(models.TextChoices):
+        RANDOM = "random", _("Random: versions with random examples")
+        GREEDY = "greedy", _("Greedy: one more example for the best version so far")
+
+    alignment = models.ForeignKey(Alignment, on_delete=models.PROTECT, related_name="searches")
+    method = models.CharField(max_length=6, choices=Method)
+    steps = models.PositiveSmallIntegerField()
+    seed = models.BigIntegerField()
+    reason = models.TextField(blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [models.CheckConstraint(condition=Q(steps__gte=1), name="search_steps_positive")]
+
+
 class AlignmentCandidate(models.Model):
     """A version of the judge that an alignment scores on its tuning items, and where it comes from."""
 
@@ -221,6 +241,7 @@ class AlignmentCandidate(models.Model):
     alignment = models.ForeignKey(Alignment, on_delete=models.PROTECT, related_name="candidates")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="+")
     origin = models.CharField(max_length=8, choices=Origin)
+    search = models.ForeignKey(AlignmentSearch, null=True, on_delete=models.PROTECT, related_name="candidates")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

@@ -19,9 +19,9 @@ from analytics.alignments import Confusion, ShownLook, TunedVersion
 from analytics.figures import Figure
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Campaign
-from judging import alignment, judges, proposals, tasks
+from judging import alignment, judges, proposals, search, tasks
 from judging.api.judges import OwnTextSerializer, StrictSerializer
-from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, Judge
+from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, AlignmentSearch, Judge
 
 NULLABLE = {"allow_null": True}
 
@@ -119,12 +119,34 @@ class ProposalSerializer(serializers.Serializer[AlignmentProposal]):
     reply = serializers.DictField(child=serializers.JSONField())
 
 
+class NewSearchSerializer(StrictSerializer):
+    """How versions with examples are searched for."""
+
+    method = serializers.ChoiceField(choices=AlignmentSearch.Method.choices)
+    steps = serializers.IntegerField(min_value=1, max_value=search.MOST_STEPS)
+    seed = serializers.IntegerField(min_value=-(2**63), max_value=2**63 - 1, required=False)
+
+
+class VersionSearchSerializer(serializers.Serializer[AlignmentSearch]):
+    """A search for versions: `done` of `steps`; its job can be cancelled."""
+
+    id = serializers.IntegerField(source="pk")
+    method = serializers.ChoiceField(choices=AlignmentSearch.Method.choices)
+    steps = serializers.IntegerField()
+    seed = serializers.IntegerField()
+    state = serializers.CharField(source="job.state", help_text="waiting, running, finished, failed or cancelled.")
+    job = serializers.IntegerField(source="job_id")
+    done = serializers.IntegerField()
+    reason = serializers.CharField(help_text="Why it ended before its last step.")
+
+
 class AlignmentDetailSerializer(AlignmentSerializer):
     tuning = serializers.IntegerField(source="tuning_id", help_text="The selection of the tuning items.")
     split = serializers.SerializerMethodField()
     versions = serializers.SerializerMethodField()
     looks_taken = serializers.SerializerMethodField()
     proposals = serializers.SerializerMethodField()
+    searches = VersionSearchSerializer(many=True)
 
     @extend_schema(responses=LanguageSplitSerializer(many=True))
     def get_split(self, current: Alignment) -> Any:
@@ -294,6 +316,18 @@ class ProposeVersion(APIView):
         )
         jobs.enqueue(proposal)
         return Response(ProposalSerializer(proposal).data, status=202)
+
+
+class StartSearch(APIView):
+    @extend_schema(request=NewSearchSerializer, responses={202: VersionSearchSerializer})
+    def post(self, request: Request, project: str, alignment_pk: int) -> Response:
+        """Search for versions with examples from the tuning items, as a job; the alignment's budget caps it."""
+        serializer = NewSearchSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        current = get_object_or_404(_alignments(request.user, project), pk=alignment_pk)
+        begun = search.begin_search(alignment_searched=current, actor=request.user, **serializer.validated_data)
+        jobs.enqueue(begun)
+        return Response(VersionSearchSerializer(begun).data, status=202)
 
 
 class TakeLook(APIView):

@@ -23,9 +23,9 @@ from accounts.refusals import Refused
 from analytics import alignments
 from annotation.models import Campaign
 from annotation.views.campaigns import show_refusal
-from judging import alignment, judges, proposals, requests, runs, spending, tasks
+from judging import alignment, judges, proposals, requests, runs, search, spending, tasks
 from judging.forms import BudgetForm
-from judging.models import Alignment, AlignmentCandidate, Judge
+from judging.models import Alignment, AlignmentCandidate, AlignmentSearch, Judge
 from judging.prompts import CriterionBrief
 from judging.replies import reply_text
 
@@ -160,6 +160,16 @@ class ProposalForm(forms.Form):
         self.fields["provider"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
 
 
+class SearchForm(forms.Form):
+    """How versions with examples are searched for."""
+
+    prefix = "search"
+    method = forms.ChoiceField(
+        label=gettext_lazy("Method"), choices=AlignmentSearch.Method.choices, widget=forms.RadioSelect, initial="random"
+    )
+    steps = forms.IntegerField(label=gettext_lazy("Steps"), initial=8, min_value=1, max_value=search.MOST_STEPS)
+
+
 def find_alignments(user: User, project: str) -> tuple[Project, QuerySet[Alignment]]:
     """The project, and the alignments in it."""
     current_project = access.require(user=user, slug=project)
@@ -218,6 +228,8 @@ def alignment_page(request: HttpRequest, project: str, alignment_pk: int) -> Htt
         "versions": alignments.tuned_versions(current),
         "looks": looks,
         "proposals": current.proposals.select_related("job", "candidate", "parent__judge"),
+        "searches": current.searches.select_related("job"),
+        "search_form": SearchForm(),
         "left": left,
         "spent_sentence": alignment.no_looks_left(current) if left <= 0 else "",
         "spent": spending.committed_of_alignment(current),
@@ -329,7 +341,7 @@ def _add(request: HttpRequest, candidate: AlignmentCandidate, form: VersionForm)
 
 @require_POST
 @login_required
-def propose_version(request: HttpRequest, project: str, alignment_pk: int, judge: int) -> HttpResponse:
+def propose_version_view(request: HttpRequest, project: str, alignment_pk: int, judge: int) -> HttpResponse:
     """Have a model write the next version of this one, from its differences on the tuning items."""
     candidate = _candidate(request, project, alignment_pk, judge)
     current = candidate.alignment
@@ -341,6 +353,20 @@ def propose_version(request: HttpRequest, project: str, alignment_pk: int, judge
         cases = alignments.proposal_cases(current, alignment.run_of(current, candidate.judge, current.tuning))
         proposal = proposals.begin_proposal(candidate=candidate, cases=cases, actor=request.user, **form.cleaned_data)
         jobs.enqueue(proposal)
+    return redirect("alignment", project, alignment_pk)
+
+
+@require_POST
+@login_required
+def start_search(request: HttpRequest, project: str, alignment_pk: int) -> HttpResponse:
+    """Search for versions with examples, as a job."""
+    current = get_object_or_404(find_alignments(request.user, project)[1], pk=alignment_pk)
+    form = SearchForm(request.POST)
+    if form.is_valid():
+        with refusals.refusals_as_messages(request):
+            jobs.enqueue(search.begin_search(alignment_searched=current, actor=request.user, **form.cleaned_data))
+    else:
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
     return redirect("alignment", project, alignment_pk)
 
 

@@ -153,6 +153,7 @@ ACTIONS = {
     "revoke token": gettext_lazy("revoked an API token"),
     "save mapping": gettext_lazy("saved a mapping"),
     "seat annotator": gettext_lazy("added an annotator to a panel"),
+    "search for version": gettext_lazy("started a search for a version of a judge"),
     "select items": gettext_lazy("selected items"),
     "send again": gettext_lazy("sent a delivery again"),
     "set budget": gettext_lazy("set the budget of a judge run"),

@@ -264,10 +264,10 @@ def fail(job: Job, sentence: str) -> bool:
     return bool(_held(job).update(**_ended(State.FAILED), sentence=sentence))
 
 
-def release(job: Job, *, due_at: datetime) -> bool:
+def release(job: Job, *, due_at: datetime, **figures: Any) -> bool:
     """Let a leased job wait again until it is due; False when the lease is lost."""
     waiting = {"state": State.WAITING, "lease": None, "lease_until": None, "due_at": due_at}
-    return bool(_held(job).update(**waiting))
+    return bool(_held(job).update(**waiting, **figures))
 
 
 def cancel(*, job: Job, actor: User) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from decimal import Decimal
 from io import StringIO
 from random import Random
 from typing import Any
@@ -13,20 +14,32 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 from scipy import stats
 
-from accounts.models import AuditEntry
+from accounts import jobs
+from accounts.models import AuditEntry, Job
 from accounts.refusals import Refused
 from analytics import alignments, tasks
 from analytics.stats.judge import alignment as kernels
 from annotation import selections
 from annotation.models import Campaign, Item, SelectedItem
 from annotation.readers.items import ItemRow
-from judging import alignment, examples, judges, proposals, runs, spending
+from judging import alignment, examples, judges, proposals, runs, search, spending
 from judging import tasks as judging_tasks
-from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, Attempt, Judge, JudgeRun, Verdict
+from judging.models import (
+    Alignment,
+    AlignmentCandidate,
+    AlignmentProposal,
+    AlignmentSearch,
+    Attempt,
+    Judge,
+    JudgeRun,
+    Verdict,
+)
 from judging.prompts import ItemText, PromptVariant, Turn, render
 from judging.requests import criterion_brief
+from panelbench import environment
 from panelbench.provider.answers import compose_reply, read_score_request
 from tests import make
 from tests.cast import Cast
@@ -36,6 +49,15 @@ from tests.provider_server import RunningProvider
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["priced"]
+
+
+@pytest.fixture
+def charged(priced: RunningProvider, settings: Any) -> RunningProvider:
+    """The simulated provider, with a price for the flawed judge."""
+    entry = {"name": "simulated", "simulated": True, "base_url": priced.base_url, "prices": {"sim-flawed": ["2", "80"]}}
+    settings.PROVIDERS = environment.declared_providers({"PANELBENCH_PROVIDERS": json.dumps([entry])})
+    return priced
+
 
 MENDING = "The length of a text says nothing about its quality.\nIn Estonian, too, give the top point where it fits."
 WORDS = ("pakk", "kuller", "aadress", "arve", "makse", "klient", "leping", "täna", "vaatan", "ootan", "number", "teade")
@@ -383,6 +405,70 @@ def test_a_proposal_that_the_cap_does_not_cover_is_not_sent(cast: Cast, priced: 
     assert priced.control()["requests"] == before
     with pytest.raises(Refused, match="No price is declared"):
         proposed(cast, current, "sim-harsh")
+
+
+# --- searches ---------------------------------------------------------------------------------------------------------
+def stepped(begun: AlignmentSearch, *, rounds: int = 30) -> AlignmentSearch:
+    """What workers and the sweep do until the search has ended."""
+    for _round in range(rounds):
+        Job.objects.filter(pk=begun.job_id).update(due_at=timezone.now())
+        tasks.step_search(begun.pk)
+        worked([run for run in begun.alignment.runs.all() if run.state == JudgeRun.State.RUNNING])
+        begun = AlignmentSearch.objects.select_related("job", "alignment").get(pk=begun.pk)
+        if not begun.job.is_open:
+            return begun
+    raise AssertionError("it never ended")
+
+
+@pytest.mark.parametrize("method", ["random", "greedy"])
+def test_a_search_scores_versions_with_tuning_examples_alone(cast: Cast, charged: RunningProvider, method: str) -> None:
+    campaign, _brief = study(cast, scenarios=24)
+    current = aligned(cast, campaign, budget=Decimal(5))
+    with pytest.raises(Refused, match="Ask the judge as it was"):
+        search.begin_search(alignment_searched=current, method=method, steps=2)
+    scored(current.candidates.get())
+    client = cast.client("boris")
+    client.post(f"{ROOT}{current.pk}/search/", {"search-method": method, "search-steps": 3})
+    begun = AlignmentSearch.objects.get()
+    with pytest.raises(Refused, match="under way"):
+        search.begin_search(alignment_searched=current, method=method, steps=2)
+    ended = stepped(begun)
+    assert (ended.job.state, ended.job.done, ended.reason) == ("finished", 3, "")
+    versions = list(current.candidates.filter(origin="search").select_related("judge"))
+    assert len(versions) == 3
+    shown = {example["item"] for version in versions for example in version.judge.variant["examples"]}
+    assert shown
+    assert shown <= set(SelectedItem.objects.filter(selection=current.tuning).values_list("item__digest", flat=True))
+    assert all(row.score for row in alignments.tuned_versions(current))
+    locked = SelectedItem.objects.filter(selection=current.test).values("item")
+    assert not Verdict.objects.filter(item__in=locked).exists()
+    assert "3 of 3 steps" in words_of(client, f"{ROOT}{current.pk}/")
+
+
+def test_a_search_ends_where_the_budget_does_and_when_it_is_cancelled(cast: Cast, charged: RunningProvider) -> None:
+    campaign, _brief = study(cast, scenarios=24)
+    current = aligned(cast, campaign)
+    scored(current.candidates.get())
+    with pytest.raises(Refused, match="A search needs a cap"):
+        search.begin_search(alignment_searched=current, method="random", steps=2)
+    spent = spending.committed_of_alignment(current).paid
+    alignment.rebudget_alignment(alignment=current, budget=spent + Decimal("0.05"))
+    ended = stepped(search.begin_search(alignment_searched=current, method="random", steps=9))
+    assert ended.job.state == "failed"
+    assert "budget of the alignment is spent" in ended.reason
+    assert spending.committed_of_alignment(current).all <= spent + Decimal("0.05")
+
+    alignment.rebudget_alignment(alignment=current, budget=Decimal(9))
+    begun = search.begin_search(alignment_searched=current, method="random", steps=9, actor=cast.boris)
+    tasks.step_search(begun.pk)
+    jobs.cancel(job=Job.objects.get(pk=begun.job_id), actor=cast.boris)
+    tasks.step_search(begun.pk)
+    begun.refresh_from_db()
+    assert begun.job.state == "cancelled"
+    assert begun.candidates.count() == 1
+    run = search.last_run(begun)
+    assert run is not None
+    assert run.state == JudgeRun.State.PAUSED
 
 
 # --- the command and the API ------------------------------------------------------------------------------------------

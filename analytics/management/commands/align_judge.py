@@ -14,14 +14,22 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts import jobs
-from accounts.models import Project
+from accounts.models import Job, Project
 from accounts.refusals import Refused
 from analytics import alignments
 from analytics.api.alignment import AlignmentDetailSerializer
 from annotation.models import Campaign
-from judging import alignment, proposals, tasks
+from judging import alignment, proposals, search, tasks
 from judging.management.commands.run_judge import ENDED_BADLY, LOOK, USAGE, money
-from judging.models import Alignment, AlignmentCandidate, AlignmentLook, AlignmentProposal, Judge, JudgeRun
+from judging.models import (
+    Alignment,
+    AlignmentCandidate,
+    AlignmentLook,
+    AlignmentProposal,
+    AlignmentSearch,
+    Judge,
+    JudgeRun,
+)
 
 
 class Command(BaseCommand):
@@ -46,6 +54,8 @@ class Command(BaseCommand):
         version.add_argument("--own-texts", default="", metavar="FILE", help=texts)
         proposed = ("PROVIDER", "MODEL")
         version.add_argument("--propose", nargs=2, metavar=proposed, help="have this model write --version-name")
+        version.add_argument("--search", choices=AlignmentSearch.Method.values, help="versions with examples")
+        version.add_argument("--steps", type=int, default=8, help="of the search (default: 8)")
         version.add_argument("--look", metavar="V", help="test this version on the locked labels: it is counted")
         parser.add_argument("--wait", action="store_true", help="wait until what was asked is answered")
         parser.add_argument("--json", action="store_true", dest="as_json", help="print it as the API gives it")
@@ -55,6 +65,9 @@ class Command(BaseCommand):
             current = _alignment(options)
             if options["propose"]:
                 self._propose(current, options)
+                return
+            if options["search"]:
+                self._search(current, options)
                 return
             judge_runs = list(self._asked(current, options))
         except Refused as refused:
@@ -107,6 +120,16 @@ class Command(BaseCommand):
                 break
             time.sleep(LOOK)
         self.stdout.write("\n".join(_lines(current)))
+
+    def _search(self, current: Alignment, options: dict[str, Any]) -> None:
+        begun = search.begin_search(alignment_searched=current, method=options["search"], steps=options["steps"])
+        jobs.enqueue(begun)
+        while options["wait"] and AlignmentSearch.objects.filter(pk=begun.pk, job__state__in=Job.OPEN).exists():
+            time.sleep(LOOK)
+        begun.refresh_from_db()
+        self.stdout.write("\n".join(_lines(current)))
+        if begun.reason:
+            raise CommandError(begun.reason, returncode=ENDED_BADLY)
 
     def _watch(self, run: JudgeRun) -> None:
         while not alignment.is_answered(run):

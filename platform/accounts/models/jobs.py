@@ -62,6 +62,7 @@ class Job(models.Model):
         DELIVERIES = "deliveries", _("Webhook deliveries")
         NUMBERS = "numbers", _("Numbers of a campaign")
         PROPOSAL = "proposal", _("Version of a judge, proposed by a model")
+        SEARCH = "search", _("Search for a version of a judge")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
@@ -107,7 +108,9 @@ class Job(models.Model):
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=models.Q(
-                    kind__in=["check", "store", "undo", "export", "bundle", "deliveries", "numbers", "proposal"]
+                    kind__in=[
+                        *("check", "store", "undo", "export", "bundle", "deliveries", "numbers", "proposal", "search")
+                    ]
                 ),
                 name="job_kind_known",
             ),

@@ -319,6 +319,15 @@ class DecisionMethods(ServerConnection):
         body = {"name": name, "provider": provider, "model": model, "tokens": tokens}
         return cast(types.Proposal, self.json("POST", there, json=body))
 
+    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/searches/")
+    def start_search(
+        self, alignment_pk: int, method: str, *, steps: int, seed: int | None = None
+    ) -> types.VersionSearch:
+        """Search for versions with examples: ``random`` or ``greedy``. The alignment's budget caps it."""
+        body = {"method": method, "steps": steps, **({} if seed is None else {"seed": seed})}
+        there = self.at("alignments/{}/searches/", alignment_pk)
+        return cast(types.VersionSearch, self.json("POST", there, json=body))
+
     @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/look/")
     def take_look(self, alignment_pk: int, judge: int, *, confirm: bool) -> types.AlignmentDetail:
         """Test a version on the locked items. It is counted, written to the audit trail, and can't be taken back."""

@@ -47,11 +47,13 @@ JobKindEnum: TypeAlias = Literal[
     "deliveries",
     "numbers",
     "proposal",
+    "search",
 ]
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 JuryEnum: TypeAlias = Literal["majority", "median", "mean", "minimum"]
 MeasureEnum: TypeAlias = Literal["accuracy", "closeness"]
+MethodEnum: TypeAlias = Literal["random", "greedy"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
 OutcomeEnum: TypeAlias = Literal[
     "pending",
@@ -151,6 +153,7 @@ class AlignmentDetail(TypedDict):
     versions: Json
     looks_taken: Json
     proposals: Json
+    searches: list[VersionSearch]
 
 
 class Also(TypedDict):
@@ -918,6 +921,14 @@ class Message(TypedDict):
     content: str
 
 
+class NewSearch(TypedDict):
+    """How versions with examples are searched for."""
+
+    method: MethodEnum
+    steps: int
+    seed: NotRequired[int]
+
+
 class NewVersion(TypedDict):
     """The next version of a judge in an alignment: its own instructions, and texts in the place of the rubric's."""
 
@@ -1484,6 +1495,19 @@ class Verdict(TypedDict):
     expected: float | None
     confidence: float | None
     rationale: str
+
+
+class VersionSearch(TypedDict):
+    """A search for versions: `done` of `steps`; its job can be cancelled."""
+
+    id: int
+    method: MethodEnum
+    steps: int
+    seed: int
+    state: str
+    job: int
+    done: int
+    reason: str
 
 
 class Webhook(TypedDict):
