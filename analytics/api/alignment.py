@@ -260,6 +260,7 @@ class AlignmentVersions(APIView):
     @extend_schema(request=NewVersionSerializer, responses={201: AlignmentDetailSerializer})
     def post(self, request: Request, project: str, alignment_pk: int) -> Response:
         """Make a version and ask it about the tuning items."""
+        get_object_or_404(_alignments(request.user, project), pk=alignment_pk)
         serializer = NewVersionSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         values = serializer.validated_data
@@ -306,9 +307,9 @@ class ProposeVersion(APIView):
     @extend_schema(request=ProposedVersionSerializer, responses={202: ProposalSerializer})
     def post(self, request: Request, project: str, alignment_pk: int, judge: int) -> Response:
         """Have a model write the next version from this one's differences on the tuning items, as a job."""
+        candidate = _candidate(request.user, project, alignment_pk, judge)
         serializer = ProposedVersionSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        candidate = _candidate(request.user, project, alignment_pk, judge)
         current = candidate.alignment
         cases = alignments.proposal_cases(current, alignment.run_of(current, candidate.judge, current.tuning))
         proposal = proposals.begin_proposal(
@@ -322,9 +323,9 @@ class StartSearch(APIView):
     @extend_schema(request=NewSearchSerializer, responses={202: VersionSearchSerializer})
     def post(self, request: Request, project: str, alignment_pk: int) -> Response:
         """Search for versions with examples from the tuning items, as a job; the alignment's budget caps it."""
+        current = get_object_or_404(_alignments(request.user, project), pk=alignment_pk)
         serializer = NewSearchSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        current = get_object_or_404(_alignments(request.user, project), pk=alignment_pk)
         begun = search.begin_search(alignment_searched=current, actor=request.user, **serializer.validated_data)
         jobs.enqueue(begun)
         return Response(VersionSearchSerializer(begun).data, status=202)
@@ -334,11 +335,11 @@ class TakeLook(APIView):
     @extend_schema(request=ConfirmedLookSerializer, responses={201: AlignmentDetailSerializer})
     def post(self, request: Request, project: str, alignment_pk: int, judge: int) -> Response:
         """Test a version on the locked items: counted, written to the audit trail, refused when no look is left."""
+        candidate = _candidate(request.user, project, alignment_pk, judge)
         serializer = ConfirmedLookSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         if not serializer.validated_data["confirm"]:
             raise serializers.ValidationError({"confirm": ["A look is taken only when it is confirmed: send true."]})
-        candidate = _candidate(request.user, project, alignment_pk, judge)
         look = alignment.take_look(candidate=candidate, actor=request.user)
         tasks.enqueue_runs(alignment.look_runs(look))
         return Response(AlignmentDetailSerializer(candidate.alignment).data, status=201)
