@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
+from judging import holders
 from judging.client import Endpoint, ProviderRefused, ProviderUnavailable, Quota
 from judging.limits import BURST, ConcurrencyLimiter, budget
 
@@ -192,3 +195,24 @@ def test_a_booking_that_is_given_up_is_given_back() -> None:
             assert await one.acquire(tokens=1, patience=1.5) is True
 
     asyncio.run(scenario())
+
+
+def test_the_death_of_a_work_session_is_known_at_once(tmp_path: Path) -> None:
+    lease = uuid4()
+    dead: list[UUID] = []
+    code = f"""
+import pathlib, time, uuid
+from judging import holders
+with holders.holding(pathlib.Path({str(tmp_path)!r}), uuid.UUID({str(lease)!r})):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as session:
+        assert session.stdout and session.stdout.readline() == b"held\n"
+        with holders.holding(tmp_path, uuid4()):
+            assert holders.with_dead_leases(tmp_path, dead.append) == 0, "both live"
+            session.kill()
+            session.wait()
+            assert holders.with_dead_leases(tmp_path, dead.append) == 1
+    assert dead == [lease]
+    assert not list(tmp_path.iterdir())
