@@ -75,7 +75,7 @@ def test_a_folded_table_of_a_long_page_comes_when_it_is_opened(cast: Cast, visit
     page = visit_as("boris", f"/p/kassa/numbers/{campaign.pk}/")
     for rows, shown in (
         ("agreement-table", "How computed"),
-        ("distributions-rows", "Panel"),
+        ("distributions-rows", "General"),
         ("generators-rows", "atlas"),
     ):
         fold = page.locator(f"#{rows}")
