@@ -88,7 +88,7 @@ def _cell(
     shown: AgreementSection,
     differences: Mapping[str, Sequence[Mapping[str, Any]]],
     directions: Mapping[str, str],
-    common: Sequence[str],
+    shared: Sequence[str],
     found: dict[str, Mapping[str, Any]],
 ) -> GridCell:
     """One generator in one column: its corrected mean, its place, and the means that it is made of."""
@@ -108,7 +108,7 @@ def _cell(
     if not is_corrected:
         lines[1:2] = [_("panel alone, not corrected")]
         reason = str(corrected.get("reason") or "") if corrected is not None else ""
-        lines += [reason] if reason and reason not in common else []
+        lines += [reason] if reason and reason not in shared else []
     lines += _worth(found.get(LABELS))
     return figure_cell(shown.page, main, *(line for line in lines if line), inked=False)
 
