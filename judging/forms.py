@@ -55,7 +55,8 @@ FACTOR_FIELDS = ("task", "role_text", "persona", "rubric_text", "reference_answe
 
 
 FIRST_FIELDS = (
-    ("provider", "model", "name", "instruction_language"),
+    ("provider", "model"),
+    ("name", "instruction_language"),
     ("grouping", "anchor_detail", "explanation"),
     ("parameters",),
 )
