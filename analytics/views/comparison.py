@@ -314,8 +314,7 @@ class ComparisonPage:
     def small_cells(self) -> list[str]:
         """The cells that are in no mean and no effect because they have too few common items."""
         counts = {_cell_of(row): int(row["value"]) for row in self.counted("common_items") if not row["judge"]}
-        few = [(cell, count) for cell, count in counts.items() if count < compared_judges.FEWEST_COMMON]
-        return [f"{self._named(cell)} ({count})" for cell, count in few]
+        return [f"{self._named(cell)} ({n})" for cell, n in counts.items() if n < compared_judges.FEWEST_COMMON]
 
     # --- cost and agreement -------------------------------------------------------------------------------------------
     @cached_property
