@@ -472,12 +472,11 @@ class ComparisonPage:
         ]
 
 
-_EXPECTED = {
+_EXPECTED = {  # what a change of a text should do to its score
     "fall": gettext_lazy("should fall"),
     "same": gettext_lazy("should stay"),
     "no_rise": gettext_lazy("must not rise"),
 }
-"""What a change of a text should do to its score."""
 _LEFT_OUT = {
     "without a reference label": gettext_lazy("without a reference label"),
     "without a score on the scale": gettext_lazy("without a score"),
