@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answers, compared_judges, computing, page_cache, questions, ratings, tasks
+from analytics import answers, compared_judges, computing, questions, ratings, tasks
 from analytics.compared_judges import JudgeCost
 from analytics.families import jury_name
 from analytics.figures import Figure
@@ -500,7 +500,6 @@ def _turned(row: Mapping[str, Any]) -> Figure:
 # --- the view ---------------------------------------------------------------------------------------------------------
 @require_safe
 @login_required
-@page_cache.cached_page
 def comparison_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """The form and the answer. While a worker computes, the page asks for itself."""
     current = shown_campaign(request.user, project, campaign)
