@@ -129,11 +129,12 @@ def _broken_rationales(campaign: Campaign) -> set[Place]:
         annotation__campaign=campaign, annotation__superseded_at=None, criterion__in=criteria, score__isnull=False
     )
     about = [f"annotation__{name}" for name in ("item__external_id", "annotator__pseudonym", "assignment__duty__name")]
-    rows = here.values_list(*about, "criterion", "score", "rationale")
+    rows = here.values_list(*about, "criterion", "score", "rationale", "rule_kept")
     return {
         (item, criteria[criterion].key, rater, duty)
-        for item, rater, duty, criterion, score, text in rows.iterator()
-        if service.rationale_problem(criteria[criterion], Answer(score=score, rationale=text))
+        for item, rater, duty, criterion, score, text, rule_kept in rows.iterator()
+        if rule_kept is False
+        or (rule_kept is None and service.rationale_problem(criteria[criterion], Answer(score=score, rationale=text)))
     }
 
 

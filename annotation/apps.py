@@ -10,11 +10,13 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from accounts import invitations, jobs, removal
         from annotation import campaigns, panels
+        from annotation.desk import service
         from annotation.imports import import_jobs, parsed_files, storage, uploads
         from annotation.readers import set_bounds
 
-        if panels.redact not in removal.redactions:
-            removal.redactions.append(panels.redact)
+        for redact in (service.note_rules_kept, panels.redact):  # the rationales are checked, then erased
+            if redact not in removal.redactions:
+                removal.redactions.append(redact)
         if campaigns.contents not in removal.contents:
             removal.contents.append(campaigns.contents)
         jobs.KINDS.update(import_jobs.KINDS)

@@ -212,5 +212,6 @@ MEMBERS = (
         model=Rating,
         rows=lambda project: Rating.objects.filter(annotation__campaign__project=project),
         refers={"annotation": "annotations", "criterion": "criteria"},
+        since={"rule_kept": 3},
     ),
 )

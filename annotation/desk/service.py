@@ -46,6 +46,7 @@ Status = Literal["scored", "na", "stopped"]
 LONGEST_SECONDS = 86_400.0
 LONGEST_RATIONALE = 10_000
 LONGEST_NOTE = 2000
+UPDATED_TOGETHER = 500
 # Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. A word has about two letters there.
 _UNSPACED_LETTER = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -136,6 +137,18 @@ def rationale_problem(criterion: Criterion, answer: Answer) -> str:
     if criterion.rationale_rule == Criterion.RationaleRule.NEVER:
         return _("This criterion has no rationale. Leave it empty.") if answer.rationale.strip() else ""
     return _length_problem(criterion, answer)
+
+
+def note_rules_kept(user: User) -> None:
+    """Store of every rationale of a person whether it keeps its rule, before `panels.redact` erases it."""
+    own = Rating.objects.filter(annotation__annotator__user=user, score__isnull=False).exclude(rationale="")
+    kept: dict[bool, list[int]] = {True: [], False: []}
+    for rating in own.select_related("criterion").iterator():
+        problem = rationale_problem(rating.criterion, Answer(score=rating.score, rationale=rating.rationale))
+        kept[not problem].append(rating.pk)
+    for rule_kept, keys in kept.items():
+        for start in range(0, len(keys), UPDATED_TOGETHER):
+            Rating.objects.filter(pk__in=keys[start : start + UPDATED_TOGETHER]).update(rule_kept=rule_kept)
 
 
 def _length_problem(criterion: Criterion, answer: Answer) -> str:

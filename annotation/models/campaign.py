@@ -320,6 +320,8 @@ class Rating(models.Model):
     status = models.CharField(max_length=7, choices=Status, default=Status.SCORED)
     score = models.FloatField(null=True)
     rationale = models.TextField(blank=True)
+    rule_kept = models.BooleanField(null=True)
+    """Whether a rationale that was erased with its author's account kept the criterion's rule; None: none was."""
 
     class Meta:
         constraints: ClassVar = [

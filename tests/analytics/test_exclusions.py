@@ -13,13 +13,14 @@ import pandas as pd
 import pytest
 from django.test import Client
 
+from accounts import removal
 from analytics.models import Snapshot
 from analytics.questions import question_of
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.reference import excluding
 from annotation import campaigns
 from annotation.imports import storage
-from annotation.models import Annotation, Campaign, Import, Rating
+from annotation.models import Annotation, Annotator, Campaign, Import, Rating
 from annotation.readers.ratings import RatingRow
 from tests import make
 from tests.analytics import scene
@@ -76,6 +77,20 @@ def page_of(client: Client, campaign: Campaign, page: str, query: str) -> str:
 def table_of(client: Client, campaign: Campaign, query: str = "") -> pd.DataFrame:
     text = b"".join(client.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/ratings.csv?{query}")).decode()
     return pd.DataFrame(list(csv.DictReader(io.StringIO(text))))
+
+
+def test_what_an_erased_person_wrote_counts_as_it_did(cast: Cast, campaign: Campaign) -> None:
+    """Maarika wrote as mari: three rationales that keep the rule or need none, one that breaks it."""
+    client, query = cast.client("boris"), "exclude=rationale"
+    before = asked(client, campaign, query)
+    mari = Annotator.objects.get(pseudonym="mari", project=campaign.project)
+    Annotator.objects.filter(project=campaign.project, user=cast.maarika).delete()
+    Annotator.objects.filter(pk=mari.pk).update(user=cast.maarika)
+    removal.erase_user(user=cast.maarika, actor=cast.maarika)
+    assert not Rating.objects.filter(annotation__annotator=mari).exclude(rationale="").exists()
+    after = asked(client, campaign, query)
+    assert before["left_out"] == after["left_out"] and after["left_out"]["rationale"] > 0
+    assert [row["value"] for row in before["estimates"]] == [row["value"] for row in after["estimates"]]
 
 
 def test_each_exclusion_and_all_together_against_the_function_of_the_library(cast: Cast, campaign: Campaign) -> None:
