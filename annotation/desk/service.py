@@ -204,6 +204,19 @@ def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment
     raise Assignment.DoesNotExist
 
 
+def own_submission(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment:
+    """The assignment that the user submitted with ``key`` and still has, in a duty of one of their panels.
+
+    Raises as `on_desk` does, ``LeaseLost`` if the slot went to somebody else, and ``Duty.DoesNotExist`` if they are no
+    longer on the panel.
+    """
+    assignment = on_desk(user=user, key=key, related=related)
+    _duty, annotator = leasing.duty_and_annotator(user=user, duty=assignment.duty_id)
+    if assignment.annotator_id != annotator.pk:
+        raise LeaseLost
+    return assignment
+
+
 def find_by_key(*, user: User, key: UUID) -> Assignment | None:
     """The assignment that the user has leased or submitted with ``key``; None if there is none in their projects.
 
@@ -426,9 +439,16 @@ def private_note(assignment: Assignment) -> str:
     return own.values_list("text", flat=True).first() or ""
 
 
-def keep_note(*, assignment: Assignment, text: str) -> None:
-    """Keep the annotator's private note about the item, or delete it where ``text`` is empty."""
-    own: dict[str, Any] = {"annotator_id": assignment.annotator_id, "item_id": assignment.item_id}
+def keep_note(*, user: User, assignment: Assignment, text: str) -> None:
+    """Keep the user's private note about the item, or delete it where ``text`` is empty.
+
+    Nothing changes where the slot is somebody else's by now, nor in a closed campaign.
+    """
+    holder = assignment.annotator_id
+    is_own = holder is not None and Annotator.objects.filter(pk=holder, user=user).exists()
+    if not is_own or assignment.duty.campaign.state == Campaign.State.CLOSED:
+        return
+    own: dict[str, Any] = {"annotator_id": holder, "item_id": assignment.item_id}
     if kept := text.strip()[:LONGEST_NOTE]:
         PrivateNote.objects.update_or_create(**own, defaults={"text": kept})
     else:
@@ -518,7 +538,9 @@ def revise_scores(
     returns the stored annotation. ``seconds`` are those of all revisions together. Raises ``Refused`` as `submit` does,
     or ``LeaseLost`` if the scores have changed since.
     """
-    if Annotation.objects.filter(assignment=assignment, key=key).exists():
+    if earlier := Annotation.objects.filter(key=key).values_list("assignment", flat=True).first():
+        if earlier != assignment.pk:
+            raise LeaseLost
         return _stored(key)
     require_open(assignment.duty.campaign)
     answered = complete(criteria_on_desk(assignment.duty), answers)

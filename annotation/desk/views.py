@@ -236,7 +236,7 @@ def revise_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """GET: the scoring page of a submitted item, with the user's scores. POST: replace them."""
     if request.method == "POST":
         return _revised(request, key)
-    assignment = service.on_desk(user=request.user, key=key, related=NEEDED)
+    assignment = service.own_submission(user=request.user, key=key, related=NEEDED)
     leasing.require_open(assignment.duty.campaign)
     stored = service.scored_with(assignment)
     context = desk_context(assignment, service.answers_of(stored), stored.seconds or 0.0, revising=True)
@@ -244,7 +244,7 @@ def revise_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
 
 
 def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
-    assignment = service.on_desk(user=request.user, key=key)
+    assignment = service.own_submission(user=request.user, key=key)
     keep_posted_note(request, assignment)
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
     try:
@@ -253,7 +253,7 @@ def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
     except Refused as refused:
         if wants_json(request) or not refused.fields:
             raise
-        whole = service.on_desk(user=request.user, key=key, related=NEEDED)
+        whole = service.own_submission(user=request.user, key=key, related=NEEDED)
         shown = {"desk": desk_context(whole, answers, seconds, revising=True), "errors": refused.fields}
         return render(request, "annotation/desk.html", shown, status=422)
     return next_address(request, reverse("desk_scored", args=[assignment.duty_id]), opened_by="get")
@@ -262,7 +262,7 @@ def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
 def keep_posted_note(request: HttpRequest, assignment: Assignment) -> None:
     """Keep the private note of the form, whatever becomes of its scores."""
     if "note" in request.POST:
-        service.keep_note(assignment=assignment, text=without_nul(request.POST["note"]))
+        service.keep_note(user=request.user, assignment=assignment, text=without_nul(request.POST["note"]))
 
 
 def own_key(form: QueryDict) -> UUID:

@@ -16,7 +16,18 @@ from annotation import campaigns, panels
 from annotation.desk import leasing, service
 from annotation.desk.leasing import LEASE
 from annotation.desk.service import Answer
-from annotation.models import Annotation, Annotator, Assignment, Campaign, Draft, Duty, PrivateNote, Rating, Skip
+from annotation.models import (
+    Annotation,
+    Annotator,
+    Assignment,
+    Campaign,
+    Draft,
+    Duty,
+    PanelSeat,
+    PrivateNote,
+    Rating,
+    Skip,
+)
 from tests import make
 from tests.annotation import scene
 from tests.annotation.scene import ANSWERS, FULL, JSON
@@ -311,6 +322,54 @@ def test_a_private_note_is_kept_with_the_item_for_its_author_alone(cast: Cast) -
     maarika.post(f"{scene.next_page(maarika, work)}draft/", {**FULL, "note": note})
     panels.redact(cast.maarika)
     assert not PrivateNote.objects.exists()
+
+
+def test_an_old_address_shows_and_changes_nothing_of_who_has_the_item_now(cast: Cast) -> None:
+    work = scene.duty(cast, items=1, overlap=1, seated=[cast.layla])
+    maarika, layla, secret = cast.client("maarika"), cast.client("layla"), "Layla's own words"
+    page = scene.next_page(maarika, work)
+    maarika.post(f"{page}submit/", FULL)
+    old = Annotation.objects.get().key
+    again = maarika.post(f"/desk/at/{old}/undo/", headers=JSON).json()["next"]
+    maarika.post(f"{again}skip/", {"reason": Skip.Reason.OTHER}, headers=JSON)
+    theirs = scene.next_page(layla, work)
+    layla.post(f"{theirs}submit/", {**FULL, "rationale-fluency": secret, "note": secret})
+    assert PrivateNote.objects.get().text == secret
+    for address in (f"/desk/at/{old}/scores/", f"/desk/at/{old}/"):
+        assert secret not in maarika.get(address, follow=True).content.decode()
+    for address in ("scores/", "submit/"):
+        for note in ("", "mine now"):
+            maarika.post(f"/desk/at/{old}/{address}", {**FULL, "key": str(uuid4()), "note": note}, headers=JSON)
+    assert PrivateNote.objects.get().text == secret
+    assert Annotation.objects.filter(superseded_at=None).get().annotator.user == cast.layla
+
+
+def test_who_left_the_panel_changes_no_scores_and_a_closed_campaign_takes_no_note(cast: Cast) -> None:
+    work = scene.duty(cast, seated=[cast.layla])
+    maarika = cast.client("maarika")
+    maarika.post(f"{scene.next_page(maarika, work)}submit/", FULL)
+    address = f"/desk/at/{Annotation.objects.get().key}/scores/"
+    assert maarika.get(address).status_code == 200
+    changed = {**FULL, "key": str(uuid4()), "score-fluency": "3", "note": "late"}
+    Campaign.objects.update(state=Campaign.State.CLOSED)
+    assert maarika.post(address, changed, headers=JSON).json()["code"] == "campaign_closed"
+    assert not PrivateNote.objects.exists()
+    Campaign.objects.update(state=Campaign.State.OPEN)
+    panels.unseat(seat=PanelSeat.objects.get(panel=work.panel, annotator__user=cast.maarika))
+    assert maarika.get(address).status_code == 404
+    assert maarika.post(address, changed, headers=JSON).status_code == 404
+    assert Annotation.objects.get().revision == 1
+
+
+def test_a_key_of_another_item_is_no_new_revision(cast: Cast) -> None:
+    work = scene.duty(cast)
+    maarika = cast.client("maarika")
+    for _item in range(2):
+        maarika.post(f"{scene.next_page(maarika, work)}submit/", FULL)
+    first, second = Annotation.objects.order_by("pk")
+    answer = maarika.post(f"/desk/at/{first.key}/scores/", {**FULL, "key": str(second.key)}, headers=JSON)
+    assert answer.json()["code"] == "lease_lost"
+    assert Annotation.objects.count() == 2
 
 
 def test_a_critical_mark_closes_the_rest_as_stopped(cast: Cast) -> None:
