@@ -100,9 +100,10 @@ def _rendered(request: HttpRequest, key: Hashable, view: Callable[[], HttpRespon
         may_keep = _may_keep.get()
     finally:
         _may_keep.reset(reset)
-    has_token = "CSRF_COOKIE_NEEDS_UPDATE" in request.META  # then some part of the page has a token of its own
-    if before is not None:
-        request.META["CSRF_COOKIE_NEEDS_UPDATE"] = before
+        del request.csrf_placeholder  # type: ignore[attr-defined]  # a page of an error is rendered with a token
+        has_token = "CSRF_COOKIE_NEEDS_UPDATE" in request.META  # then some part of the page has a token of its own
+        if before is not None:
+            request.META["CSRF_COOKIE_NEEDS_UPDATE"] = before
     if not isinstance(response, HttpResponse) or response.streaming:
         return response
     page = KeptPage(response.status_code, dict(response.items()), tuple(response.content.split(CSRF_TOKEN.encode())))

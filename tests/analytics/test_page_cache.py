@@ -99,6 +99,19 @@ class TestKeeping:
         assert client.post("/language/", sent).status_code == 302
         assert client.post("/language/", {**sent, "csrfmiddlewaretoken": page_cache.CSRF_TOKEN}).status_code == 403
 
+    @pytest.mark.parametrize(("who", "missing", "status"), [("maarika", 0, 403), ("aino", 9_999_999, 404)])
+    def test_a_token_of_an_error_page_is_taken(
+        self, cast: Cast, campaign: Campaign, who: str, missing: int, status: int
+    ) -> None:
+        """The page of an error, too, has forms: sign out, and the choice of a language."""
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(getattr(cast, who))
+        refused = client.get(f"/p/kassa/numbers/{missing or campaign.pk}/")
+        assert refused.status_code == status
+        token = TOKEN.findall(refused.content)[0].decode()
+        sent = {"language": "et", "next": "/", "csrfmiddlewaretoken": token}
+        assert client.post("/language/", sent).status_code == 302
+
     def test_a_page_that_asks_for_figures_is_not_kept(self, cast: Cast, campaign: Campaign) -> None:
         client, path = cast.client("aino"), address("numbers/{0}/", campaign)
         make.rated(campaign, {"fluency": {"newcomer": NEWCOMER}})
