@@ -26,6 +26,7 @@ SOME_COLUMNS: dict[str, tuple[str, ...]] = {
     "accounts.Job": ("kind", "state", "done", "total", "sentence"),
     "annotation.Import": ("kind", "state", "state_since"),
     "annotation.RubricVersion": ("number", "state", "digest", "published_at"),
+    "judging.Judge": ("name", "provider", "model", "simulated", "parent", "digest"),  # of its variant and parameters
 }
 """Tables that enter with these columns: others are long, or change without any page of figures changing."""
 COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -47,6 +48,7 @@ LEFT_OUT = {
     **dict.fromkeys(("accounts.Invitation", "accounts.Token", "accounts.Webhook", "accounts.Delivery"), "not shown"),
     **dict.fromkeys(("annotation.ImportFile", "annotation.Upload", "annotation.DryRun"), "not shown"),
     **dict.fromkeys(("annotation.SavedMapping", "annotation.InvitedSeat", "annotation.Draft"), "not shown"),
+    "annotation.PrivateNote": "for the annotator alone who writes it; the desk saves it again and again",
     **dict.fromkeys(("analytics.Share", "analytics.Transfer", "analytics.StoredCell"), "not shown"),
     "annotation.Item": "never changes in a dataset that is ready",
     "annotation.Criterion": "its rubric version's digest",

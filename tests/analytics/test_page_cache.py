@@ -15,7 +15,8 @@ from accounts.middleware import CHANGED
 from accounts.models import Membership, Role
 from analytics import page_cache, project_state, snapshots, thresholds
 from analytics.models import Computation
-from annotation.models import Annotation, Campaign
+from annotation.models import Annotation, Annotator, Campaign, PrivateNote
+from judging.models import Judge
 from tests import make
 from tests.analytics import scene
 from tests.cast import Cast, person
@@ -218,6 +219,21 @@ class TestChanges:
         states.append(project_state.project_state(cast.kassa, first).digest)
         assert len(set(states)) == len(states)
         assert project_state.project_state(cast.kassa).digest == states[-1]
+
+    def test_state_does_not_follow_what_no_page_of_figures_shows(self, cast: Cast, campaign: Campaign) -> None:
+        """A private note, which the desk saves while it is written, and all of a judge that its digest stands for."""
+        before = project_state.project_state(cast.kassa).digest
+        seat, item = Annotator.objects.filter(project=cast.kassa).first(), campaign.dataset.items.first()
+        PrivateNote.objects.create(annotator=seat, item=item, text="Ask about this one.")
+        assert project_state.project_state(cast.kassa).digest == before
+        judges = Judge.objects.filter(project=cast.kassa)
+        assert judges.update(variant={"instructions": "long"}, parameters={"seed": 1}, timeout=9)
+        assert project_state.project_state(cast.kassa).digest == before
+        states = [before]
+        for shown in ({"name": "Renamed"}, {"digest": "0" * 64}, {"simulated": False}):
+            judges.filter(pk=judges.earliest("pk").pk).update(**shown)
+            states.append(project_state.project_state(cast.kassa).digest)
+        assert len(set(states)) == len(states)
 
     def test_long_tables_are_counted_when_something_else_changed_or_some_seconds_passed(
         self, cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
