@@ -219,7 +219,8 @@ def _value_in_lists(value: Any, path: str) -> Any:
     """The value at a path that leads through lists, such as ``choices.0.message``; places count from 0."""
     if isinstance(value, list):
         key, _dot, rest = path.partition(".")
-        entry = value[int(key)] if key.isascii() and key.isdecimal() and int(key) < len(value) else None
+        is_place = len(key) < 10 and key.isascii() and key.isdecimal()  # int() refuses thousands of digits
+        entry = value[int(key)] if is_place and int(key) < len(value) else None
         return _value_in_lists(entry, rest) if rest else entry
     if not isinstance(value, Mapping):
         return None

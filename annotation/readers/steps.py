@@ -7,7 +7,7 @@ leaves out on purpose is noted with a count.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import lru_cache
@@ -101,10 +101,10 @@ class ShapeStep:
 
     def rows(self, name: str, rows: Iterator[FileRow], problems: Problems) -> Iterator[FileRow]:
         """The rows that the rows of one file become."""
-        left_out = 0
+        left_out, reshape = 0, self.reshaper()
         for row in rows:
             try:
-                records = list(self.reshape(row.fields))
+                records = list(reshape(row.fields))
             except InvalidValue as fault:
                 problems.refuse(fault.at(name, row.line))
                 continue
@@ -117,6 +117,10 @@ class ShapeStep:
     def reshape(self, record: Fields) -> Iterable[Fields]:
         """The records that one becomes. Raises ``InvalidValue``."""
         raise NotImplementedError
+
+    def reshaper(self) -> Callable[[Fields], Iterable[Fields]]:
+        """`reshape` for the records of one file; a step that makes use of the record before has its own."""
+        return self.reshape
 
     @property
     def reason(self) -> str:
@@ -317,19 +321,36 @@ class LookUp(ShapeStep):
 
 @dataclass(frozen=True)
 class Match(ShapeStep):
-    """``match: column``: of the objects in the list ``among``, the one whose value at the path ``by`` is the record's
-    value at the path ``to``; a blank where there is none."""
+    """``match: column``: of the objects in the list ``among``, the first whose text or number at the path ``by`` is
+    that of the record at the path ``to``; a blank where there is none. Rows of one record share its list,
+    which is read once for them."""
 
     match: str = field(metadata=WORD)
     among: str = field(metadata=WORD)
     by: str = field(metadata=WORD)
     to: str = field(metadata=WORD)
 
-    def reshape(self, record: Fields) -> Iterable[Fields]:
-        wanted, entries = value_at(record, self.to), value_at(record, self.among)
-        objects = entries if isinstance(entries, list) and not is_blank(wanted) else ()
-        fitting = (entry for entry in objects if isinstance(entry, dict) and value_at(entry, self.by) == wanted)
-        yield {**record, self.match: next(fitting, None)}
+    def reshaper(self) -> Callable[[Fields], Iterable[Fields]]:
+        listed: Any = None
+        found: dict[str | float, Fields] = {}
+
+        def reshape(record: Fields) -> Iterable[Fields]:
+            nonlocal listed, found
+            wanted, entries = value_at(record, self.to), value_at(record, self.among)
+            if entries is not listed:
+                listed, found = entries, self._by_value(entries)
+            return [{**record, self.match: found.get(wanted) if isinstance(wanted, str | int | float) else None}]
+
+        return reshape
+
+    def _by_value(self, entries: Any) -> dict[str | float, Fields]:
+        """The first object with each value that is not blank."""
+        found: dict[str | float, Fields] = {}
+        for entry in entries if isinstance(entries, list) else ():
+            value = value_at(entry, self.by) if isinstance(entry, dict) else None
+            if isinstance(value, str | int | float) and not is_blank(value):
+                found.setdefault(value, entry)
+        return found
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import orjson
@@ -11,6 +12,7 @@ from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, Problems
 from annotation.readers.ratings import parse_ratings
 from annotation.readers.reading import read_rows
+from annotation.readers.rows import value_at
 
 
 def rows(said: str, *records: dict[str, Any], name: str = "x.jsonl") -> list[dict[str, Any]]:
@@ -199,6 +201,31 @@ def test_a_step_that_is_none_is_refused_with_its_line(said: str, expected: str) 
     with pytest.raises(FormatError, match=r"m\.yaml, line 1") as fault:
         Mapping.from_yaml("m.yaml", said)
     assert expected in str(fault.value)
+
+
+def test_among_many_objects_each_row_finds_its_own_without_a_search_of_all() -> None:
+    count, by = 1_000, "output.choices.0.id"
+    events = [{"output": None}, "no object", {"output": {"choices": [{"id": "0"}]}, "at": "first"}]
+    events += [{"output": {"choices": [{"id": str(number)}]}, "at": number} for number in range(count)]
+    record = {"scores": {str(number): number for number in range(count)}, "events": events}
+    started = time.process_time()
+    made = rows(f"shape: [{{entries: scores}}, {{match: call, among: events, by: {by}, to: key}}]", record)
+    assert time.process_time() - started < 2, "half a million searches took far longer"
+    assert [row["call"]["at"] for row in made] == ["first", *range(1, count)]
+
+
+def test_an_object_is_found_among_those_of_its_own_record() -> None:
+    said = "shape: [{match: call, among: events, by: call.id, to: wanted}]"
+    listed = [{"call": {"id": 1}, "at": "a"}, {"call": {"id": [2]}, "at": "b"}, {"call": {"id": "1"}, "at": "c"}]
+    records = [{"wanted": 1, "events": listed}, {"wanted": "1", "events": listed}, {"wanted": 1, "events": []}]
+    records += [{"wanted": [2], "events": listed}, {"wanted": " ", "events": listed}, {"wanted": 1, "events": "text"}]
+    found = [row["call"] and row["call"]["at"] for row in rows(said, *records)]
+    assert found == ["a", "c", None, None, None, None]
+
+
+def test_a_place_that_no_list_has_is_blank() -> None:
+    paths = [f"a.{'9' * digits}" for digits in (2, 9, 10, 5_000)]
+    assert [value_at({"a": [5]}, path) for path in ("a.0", "a.00", *paths)] == [5, 5, None, None, None, None]
 
 
 def test_deep_paths_are_columns_too() -> None:
