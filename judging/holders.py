@@ -11,7 +11,8 @@ import fcntl
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 from uuid import UUID
@@ -43,12 +44,13 @@ def holding(folder: Path, lease: UUID) -> Iterator[None]:
 def _locked(path: Path) -> IO[str]:
     """The file, open and locked; made anew when somebody removed it between the two."""
     while True:
-        file = path.open("a")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with suppress(FileNotFoundError):
-            if os.path.samestat(path.stat(), os.fstat(file.fileno())):
-                return file
-        file.close()
+        with ExitStack() as opened:
+            file = opened.enter_context(path.open("a"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                    opened.pop_all()
+                    return file
 
 
 def _leases(folder: Path) -> Iterator[tuple[Path, UUID]]:
@@ -60,13 +62,25 @@ def _leases(folder: Path) -> Iterator[tuple[Path, UUID]]:
 def with_dead_leases(folder: Path, release: Callable[[UUID], object]) -> int:
     """Call ``release`` with each lease in ``folder`` whose session has ended; returns how many there were.
 
-    The file is removed after that, so that a release that fails is tried again by the next look.
+    The file is removed after that, so that a release that fails is tried again by the next look. A file that can't be
+    opened or locked, such as one of another user, is passed over: its lease ends when its time runs out.
     """
     released = 0
     for path, lease in list(_leases(folder)):
-        with suppress(FileNotFoundError, BlockingIOError), path.open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with ExitStack() as opened:
+            try:
+                fcntl.flock(opened.enter_context(path.open("r+")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (FileNotFoundError, BlockingIOError):  # it has ended, or lives
+                continue
+            except OSError as error:
+                _say_once(path, str(error))
+                continue
             release(lease)
             path.unlink(missing_ok=True)
             released += 1
     return released
+
+
+@lru_cache(maxsize=1_000)
+def _say_once(path: Path, error: str) -> None:
+    logger.warning("Whether the work session of %s has ended can't be known before its lease ends: %s", path, error)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -216,3 +218,41 @@ with holders.holding(pathlib.Path({str(tmp_path)!r}), uuid.UUID({str(lease)!r}))
             assert holders.with_dead_leases(tmp_path, dead.append) == 1
     assert dead == [lease]
     assert not list(tmp_path.iterdir())
+
+
+def test_a_lease_file_that_can_not_be_opened_keeps_no_other_from_being_looked_at(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    unreadable, lease = uuid4(), uuid4()
+    (tmp_path / str(unreadable)).mkdir()  # root, too, can't open it as a file
+    dead: list[UUID] = []
+    for _look in range(2):
+        (tmp_path / str(lease)).touch()
+        assert holders.with_dead_leases(tmp_path, dead.append) == 1
+    assert dead == [lease, lease]
+    assert [str(unreadable) in said for said in caplog.messages] == [True], "said once, not at each look"
+
+
+def test_what_goes_wrong_while_a_lease_is_given_back_is_not_hidden(tmp_path: Path) -> None:
+    (tmp_path / str(uuid4())).touch()
+
+    def failing(lease: UUID) -> None:
+        raise ConnectionResetError(lease)
+
+    with pytest.raises(ConnectionResetError):
+        holders.with_dead_leases(tmp_path, failing)
+    assert list(tmp_path.iterdir()), "the next look tries again"
+
+
+def test_a_folder_without_locks_costs_the_early_notice_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(_file: object, _how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    (tmp_path / str(uuid4())).touch()
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    dead: list[UUID] = []
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", ResourceWarning)
+        with holders.holding(tmp_path, uuid4()):
+            assert holders.with_dead_leases(tmp_path, dead.append) == 0
+    assert (dead, [each for each in said if each.category is ResourceWarning]) == ([], [])
