@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import audit
+from accounts.inputs import storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import bulk
@@ -306,7 +307,10 @@ def _messages(prompt: str) -> list[dict[str, str]]:
         messages = orjson.loads(prompt) if prompt.startswith("[") else None
         if messages and all(isinstance(message, dict) and "content" in message for message in messages):
             return [
-                {"role": str(message.get("role", "user")), "content": plain_text(message["content"])}
+                {
+                    "role": storable(str(message.get("role", "user"))),
+                    "content": storable(plain_text(message["content"])),
+                }
                 for message in messages
             ]
     return [{"role": "user", "content": prompt}]

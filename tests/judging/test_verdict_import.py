@@ -132,6 +132,15 @@ def test_raw_replies_are_kept_once_however_many_criteria_they_answer(
     }
 
 
+def test_a_chat_prompt_with_escaped_nul_characters_is_stored(cast: Cast, rated: tuple[Dataset, RubricVersion]) -> None:
+    """The text of the file has no NUL; the messages that are decoded from it do, which PostgreSQL does not store."""
+    prompt = r'[{"role": "us\u0000er", "content": "Rate \u0000 this."}, {"content": [{"text": "a\u0000b"}]}]'
+    stored(cast, rated, row("d1", 1, reply="1", prompt=prompt))
+    first, second = Attempt.objects.get().request["messages"]
+    assert first == {"role": "us\ufffder", "content": "Rate \ufffd this."}
+    assert second["content"] == "a\ufffdb"
+
+
 def test_a_judge_that_was_put_several_prompts_is_a_judge_for_each(
     cast: Cast, rated: tuple[Dataset, RubricVersion]
 ) -> None:
