@@ -18,8 +18,9 @@ from django.db.models import QuerySet
 
 from accounts.models import Project
 from analytics.items import default_rule, reference_score
-from annotation.models import Campaign, Criterion, Item, Rating, SelectedItem
+from annotation.models import Campaign, Criterion, Item, Rating
 from annotation.writers.tables import BATCH, Column, Table
+from judging import examples
 from judging.models import Alignment
 
 TRAINING_COLUMNS = (
@@ -132,6 +133,6 @@ def rubric_text(criterion: Criterion, language: str) -> str:
 
 
 def locked_scenarios(project: Project) -> frozenset[str]:
-    """The scenarios, and the contents of items without one, that alignments of the project have locked for a test."""
-    locked = SelectedItem.objects.filter(selection__in=Alignment.objects.filter(project=project).values("test"))
-    return frozenset(scenario or digest for scenario, digest in locked.values_list("item__scenario", "item__digest"))
+    """The scenarios, and the contents of items without one, that alignments of the project have locked for a test, with
+    all copies of them in the project."""
+    return examples.linked_units(examples.locked_items(Alignment.objects.filter(project=project)), project.pk)

@@ -90,12 +90,13 @@ def labelled_items(campaign: Campaign, base: Judge) -> list[LabelledItem]:
 
 
 def used_units(campaign: Campaign) -> set[str]:
-    """The scenarios, and the contents of items without one, that alignments of the project have tuned on or locked."""
+    """The scenarios, and the contents of items without one, that alignments of the project have tuned on or locked,
+    with all copies of them in the project."""
     of_project = Alignment.objects.filter(project=campaign.project_id)
     chosen = SelectedItem.objects.filter(
         Q(selection__in=of_project.values("tuning")) | Q(selection__in=of_project.values("test"))
     )
-    return {scenario or digest for scenario, digest in chosen.values_list("item__scenario", "item__digest")}
+    return set(examples.linked_units(chosen, campaign.project_id))
 
 
 def create_alignment(

@@ -182,6 +182,23 @@ def locked_items(alignments: QuerySet[Alignment]) -> QuerySet[SelectedItem]:
     return SelectedItem.objects.filter(selection__in=alignments.values("test"))
 
 
+def linked_units(chosen: QuerySet[SelectedItem], project: int) -> frozenset[str]:
+    """The scenarios of the chosen items, and the contents of those without one; with all that is linked to them.
+
+    Two items of the project are linked when they have the same scenario or the same content, and so are all items
+    along a chain of such pairs: a copy in another dataset, under another scenario or none, is the same test.
+    """
+    items = Item.objects.filter(dataset__project=project)
+    found: set[tuple[str, str]] = set()
+    new = set(chosen.values_list("item__scenario", "item__digest"))
+    while new:
+        found |= new
+        alike = Q(scenario__in={scenario for scenario, _digest in new if scenario})
+        alike |= Q(digest__in={digest for _scenario, digest in new})
+        new = set(items.filter(alike).order_by().values_list("scenario", "digest").distinct()) - found
+    return frozenset(scenario or digest for scenario, digest in found)
+
+
 def without_locked(items: QuerySet[Item], project: int) -> QuerySet[Item]:
     """The items without those that an alignment of the project has locked, and without their scenarios."""
     locked = locked_items(Alignment.objects.filter(project=project))

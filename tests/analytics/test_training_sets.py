@@ -11,6 +11,7 @@ import pytest
 
 from annotation import selections
 from annotation.models import Campaign, Item, ItemSelection, Rating
+from judging import alignment
 from judging.models import Alignment, Judge
 from tests import make
 from tests.analytics import scene
@@ -112,6 +113,26 @@ def test_what_an_alignment_locked_is_never_trained_on(cast: Cast, rated: Campaig
     rows = lines(cast.client("boris"), "training-set", test_share=0)
     assert sides(rows)["test"] == {"s2"}
     assert {row["item"] for row in rows if row["split"] == "test"} == {"et-2", "ar-2"}
+
+
+def test_a_copy_of_a_locked_text_is_never_trained_on(cast: Cast, rated: Campaign) -> None:
+    """Its scenario has another name in this dataset; what shares that scenario or, in turn, its content goes along."""
+    locked, *copies, apart = Item.objects.filter(external_id__in=["et-0", "et-2", "et-3", "et-5"]).order_by("pk")
+    other = make.dataset(cast.kassa, [make.item_row(90, scenario="s90")], name="Earlier").items.get()
+    Item.objects.filter(pk=other.pk).update(digest=copies[0].digest)
+    Item.objects.filter(pk=copies[1].pk).update(scenario="")
+    beside = make.dataset(cast.kassa, [make.item_row(91, scenario="s90")], name="Beside").items.get()
+    Item.objects.filter(pk=beside.pk).update(digest=copies[1].digest)
+    Alignment.objects.create(
+        project=rated.project, name="A", campaign=rated, base=Judge.objects.get(name="Kohtunik"), seed=1, share=0.5,
+        looks_allowed=1, test=selections_of(rated, [other]), tuning=selections_of(rated, []),
+    )  # fmt: skip
+    tested = {
+        row["item"] for row in lines(cast.client("boris"), "training-set", test_share=0) if row["split"] == "test"
+    }
+    assert tested == {"et-2", "ar-2", "et-3"}
+    assert alignment.used_units(rated) == {"s90", "s2", copies[1].digest}
+    assert {locked.external_id, apart.external_id}.isdisjoint(tested)
 
 
 def selections_of(campaign: Campaign, items: list[Item]) -> ItemSelection:
