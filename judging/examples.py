@@ -206,14 +206,24 @@ def without_locked(items: QuerySet[Item], project: int) -> QuerySet[Item]:
     return items.exclude(digest__in=locked.values("item__digest")).exclude(scenario__in=scenarios)
 
 
+def open_tests(judge: Judge) -> QuerySet[Alignment]:
+    """The alignments with a look left of which the judge is a version that has not been looked at."""
+    versions = AlignmentCandidate.objects.filter(judge=judge, look=None).exclude(origin=AlignmentCandidate.Origin.BASE)
+    of_judge = Alignment.objects.filter(candidates__in=versions).annotate(taken=Count("looks", distinct=True))
+    return of_judge.filter(taken__lt=F("looks_allowed"))
+
+
+def without_open_tests(items: QuerySet[Item], judge: Judge) -> QuerySet[Item]:
+    """The items without those that the judge may be asked about in a look only."""
+    return items.exclude(pk__in=locked_items(open_tests(judge)).values("item"))
+
+
 def refuse_locked(judge: Judge, asked: QuerySet[Item]) -> None:
     """Refuse to ask a version of an alignment about its locked items, but in a look: that would be an uncounted one.
 
     A version that has been looked at may be asked about everything, and so may all when no look is left.
     """
-    versions = AlignmentCandidate.objects.filter(judge=judge, look=None).exclude(origin=AlignmentCandidate.Origin.BASE)
-    of_judge = Alignment.objects.filter(candidates__in=versions).annotate(taken=Count("looks", distinct=True))
-    still_open = of_judge.filter(taken__lt=F("looks_allowed"))
+    still_open = open_tests(judge)
     if still_open and asked.filter(pk__in=locked_items(still_open).values("item")).exists():
         sentence = _(
             "“%(judge)s” is a version in the alignment “%(alignment)s” and may not be asked about its locked items "

@@ -168,9 +168,10 @@ def drawn_items(
     """At most ``per_language`` items of each language by ``seed``, in the order of the dataset.
 
     First of the items that the judge has answered about in an ordinary run, whose replies are used again; where a
-    language has too few of them, also of the others. A pilot is no ordinary run. Examples of the judge are left out.
+    language has too few of them, also of the others. A pilot is no ordinary run. Examples of the judge are left out,
+    and what an alignment has locked for a test of it.
     """
-    items = examples.without_examples(Item.objects.of(dataset), judge)
+    items = examples.without_open_tests(examples.without_examples(Item.objects.of(dataset), judge), judge)
     answered = Call.objects.filter(
         run__in=JudgeRun.objects.ordinary().filter(judge=judge, rubric_version=rubric_version),
         state=Call.State.SETTLED,

@@ -25,11 +25,12 @@ from analytics.stats.judge import alignment as kernels
 from annotation import selections
 from annotation.models import Campaign, Item, SelectedItem
 from annotation.readers.items import ItemRow
-from judging import alignment, examples, judges, proposals, runs, search, spending
+from judging import alignment, examples, judges, perturbed_runs, proposals, runs, search, spending
 from judging import tasks as judging_tasks
 from judging.models import (
     Alignment,
     AlignmentCandidate,
+    AlignmentLook,
     AlignmentProposal,
     AlignmentSearch,
     Attempt,
@@ -315,6 +316,22 @@ def test_examples_are_never_locked_and_locked_items_are_no_examples(cast: Cast, 
         alignment.add_candidate(
             alignment=current, parent=base, variant={**base.variant, "examples": [about]}, name="Peeks"
         )
+
+
+def test_an_audit_of_an_untested_version_has_no_locked_items(cast: Cast, priced: RunningProvider) -> None:
+    campaign, _brief = study(cast, scenarios=20)
+    current = aligned(cast, campaign)
+    version = version_of(current, "Mended", MENDING)
+    locked = set(selections.selected_items(current.test).values_list("pk", flat=True))
+    about = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version, "per_language": 500, "seed": 1}
+    drawn = [
+        {item.pk for item in perturbed_runs.drawn_items(judge=judge, **about)}
+        for judge in (version.judge, current.base)
+    ]
+    assert drawn[0] == drawn[1] - locked
+    assert locked <= drawn[1]
+    AlignmentLook.objects.create(alignment=current, number=1, candidate=version)
+    assert {item.pk for item in perturbed_runs.drawn_items(judge=version.judge, **about)} == drawn[1]
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
