@@ -13,6 +13,8 @@ class JudgingConfig(AppConfig):
         from judging.runs import pause_all, run_contents
 
         jobs.KINDS |= {Job.Kind.PROPOSAL: proposals.KIND, Job.Kind.SEARCH: search.KIND}
+        if proposals.redact_proposals not in removal.redactions:
+            removal.redactions.insert(0, proposals.redact_proposals)  # before the reasons are emptied
         if pause_all not in people.stops:
             people.stops.append(pause_all)
         if clear_failed not in jobs.cleanings:

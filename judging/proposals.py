@@ -23,7 +23,7 @@ from accounts import access, audit, jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job, User
 from accounts.refusals import Refused
-from annotation.models import Item
+from annotation.models import Item, Rating
 from judging import alignment, client, judges, requests, spending
 from judging.models import AlignmentCandidate, AlignmentProposal, Judge, JudgeRun
 from judging.prompts import ItemText, Message, Turn, fence, neutralise
@@ -191,6 +191,22 @@ def _fail(proposal: AlignmentProposal, job: Job, sentence: str) -> None:
         jobs.fail(job, sentence)
 
 
+def redact_proposals(user: User) -> None:
+    """Empty what was sent and replied in proposals of campaigns in which the person gave reasons: it quotes them.
+
+    Runs in the transaction that erases the user, while the reasons are still there. The version that came of a
+    proposal, and its cost, are kept.
+    """
+    reasons = Rating.objects.filter(annotation__annotator__user=user).exclude(rationale="")
+    quoting = AlignmentProposal.objects.filter(alignment__campaign__in=reasons.values("annotation__campaign"))
+    quoting.update(request={}, reply={})
+
+
+def erased_words() -> str:
+    """Why a proposal has no request."""
+    return _("What was sent and the reply are removed: they may quote a person who was erased.")
+
+
 def _ended(proposal: AlignmentProposal, sentence: str) -> bool:
     return bool(AlignmentProposal.objects.filter(pk=proposal.pk, candidate=None).update(reason=sentence))
 
@@ -212,6 +228,8 @@ def _stored(proposal: AlignmentProposal, edit: Mapping[str, Any]) -> tuple[Align
 
 def _answer(proposal: AlignmentProposal) -> client.ProviderAnswer:
     """Reserve, send, and keep what came back with its cost; refused when nothing came."""
+    if not proposal.request:
+        raise Refused(erased_words(), code="erased")
     asker, messages = _asker(proposal), proposal.request["messages"]
     worst = spending.worst_case(asker, messages=messages, schema=SCHEMA, parameters=proposal.parameters)
     spending.reserve_proposal(proposal, worst)
@@ -245,7 +263,10 @@ async def _asked(
 
 
 def _book(proposal: AlignmentProposal, cost: Decimal | None, reply: Mapping[str, Any]) -> None:
-    AlignmentProposal.objects.filter(pk=proposal.pk).update(cost=cost, reply=dict(reply))
+    """The cost always; the reply unless what was sent has been emptied in the meantime."""
+    stored = AlignmentProposal.objects.filter(pk=proposal.pk)
+    stored.update(cost=cost)
+    stored.exclude(request={}).update(reply=dict(reply))
 
 
 def read_edit(answer: client.ProviderAnswer) -> dict[str, Any]:

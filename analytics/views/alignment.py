@@ -383,6 +383,7 @@ def proposal_page(request: HttpRequest, project: str, alignment_pk: int, proposa
         "alignment": current,
         "proposal": shown,
         "reply": reply_text(shown.reply),
+        "erased": "" if shown.request else proposals.erased_words(),
     }
     return render(request, "analytics/alignment_proposal.html", context)
 

@@ -17,13 +17,13 @@ from django.test import Client
 from django.utils import timezone
 from scipy import stats
 
-from accounts import jobs
+from accounts import jobs, removal
 from accounts.models import AuditEntry, Job
 from accounts.refusals import Refused
 from analytics import alignments, tasks
 from analytics.stats.judge import alignment as kernels
 from annotation import selections
-from annotation.models import Campaign, Item, SelectedItem
+from annotation.models import Annotator, Campaign, Item, Rating, SelectedItem
 from annotation.readers.items import ItemRow
 from judging import alignment, examples, judges, perturbed_runs, proposals, runs, search, spending
 from judging import tasks as judging_tasks
@@ -396,6 +396,40 @@ def test_a_model_proposes_what_its_cases_show(cast: Cast, priced: RunningProvide
     shown = words_of(client, f"{ROOT}{current.pk}/proposals/{proposal.pk}/")
     assert "In Estonian, too, give the top point" in shown
     assert "Proposed" in words_of(client, f"{ROOT}{current.pk}/")
+
+
+def test_an_erased_rater_leaves_no_words_in_proposals(cast: Cast, priced: RunningProvider) -> None:
+    """One proposal has its reply, one still waits; in the campaign of a third the person rated without a reason."""
+    campaign, _brief = study(cast, scenarios=20)
+    about = {"dataset": make.dataset(cast.kassa, rows(20, 100), name="B"), "rubric_version": campaign.rubric_version}
+    other = make.campaigns.open_campaign(project=cast.kassa, name="Round 2", **about)
+    make.rated(other, {"fluency": dict.fromkeys(("a", "b"), [0.0] * 40)})
+    given = Rating.objects.filter(annotation__campaign=campaign).select_related("annotation__annotator")
+    rater, reason = given[0].annotation.annotator, "as my grandmother says"
+    Annotator.objects.filter(pk=rater.pk).update(user=cast.maarika)
+    given.filter(annotation__annotator=rater).update(rationale=reason)
+    current = aligned(cast, campaign)
+    second = aligned(cast, other, name="Second", base=current.base)
+    base = current.candidates.get()
+    scored(base)
+    done = proposed(cast, current, "sim-steady")
+    cases = alignments.proposal_cases(current, alignment.run_of(current, current.base, current.tuning))
+    asked = {"provider": "simulated", "model": "sim-steady", "name": "Waits", "cases": cases}
+    waiting = proposals.begin_proposal(candidate=base, **asked)
+    stored = {"request": done.request, "reply": done.reply, "parent": second.candidates.get(), "name": "Kept"}
+    kept = AlignmentProposal.objects.create(alignment=second, **stored)
+    assert all(reason in json.dumps(each.request) for each in (done, waiting))
+
+    removal.erase_user(user=cast.maarika, actor=None)
+    before = priced.control()["requests"]
+    judging_tasks.propose_version(waiting.pk)
+    for each in (done, waiting, kept):
+        each.refresh_from_db()
+    assert not any((done.request, done.reply, waiting.request, waiting.reply))
+    assert kept.request and kept.reply and done.candidate is not None and done.cost
+    assert "was erased" in waiting.reason
+    assert priced.control()["requests"] == before
+    assert "was erased" in words_of(cast.client("boris"), f"{ROOT}{current.pk}/proposals/{done.pk}/")
 
 
 def test_an_unreadable_proposal_is_an_error_and_no_version(cast: Cast, priced: RunningProvider) -> None:
