@@ -122,7 +122,7 @@ NO_SCORES = SideScores({}, frozenset())
 def side_scores(current: Alignment, side: SideLabels, judge_runs: Iterable[JudgeRun | None]) -> dict[int, SideScores]:
     """By judge, how far the verdicts of its run agree with the labels; two queries.
 
-    By exact agreement, a fractional score counts as the nearest point.
+    By exact agreement, a fractional score counts as the nearest point, and so does a mean of the panel.
     """
     judges = {run.pk: run.judge_id for run in judge_runs if run is not None}
     given: dict[int, dict[PairKey, float]] = {run: {} for run in judges}
@@ -146,10 +146,13 @@ def _agreement(current: Alignment, side: SideLabels, scores: Mapping[PairKey, fl
 
     keys = sorted(scores)
     is_exact = current.measure == Alignment.Measure.ACCURACY
-    near = [_nearest(scores[key], side.criteria[key[1]]) if is_exact else scores[key] for key in keys]
+    given, labels = (
+        [_nearest(known[key], side.criteria[key[1]]) if is_exact else known[key] for key in keys]
+        for known in (scores, side.labels)
+    )
     values = agreement_of_pairs(
-        np.array(near, dtype=np.float64),
-        np.array([side.labels[key] for key in keys], dtype=np.float64),
+        np.array(given, dtype=np.float64),
+        np.array(labels, dtype=np.float64),
         np.array([_width(side.criteria[criterion]) for _item, criterion in keys], dtype=np.float64),
         measure=current.measure,
     )
