@@ -263,6 +263,19 @@ PAUSE = timedelta(seconds=10)
 """How long a search waits before it looks again whether its newest version is answered."""
 
 
+def comparable_gains(versions: Iterable[TunedVersion]) -> dict[int, float]:
+    """By judge, the gains that a search may choose by: of versions with all calls answered, on at least half of the
+    scenarios that the judge as it was is scored on."""
+    rows = list(versions)
+    of_base = [row.score for row in rows if row.score and row.candidate.origin == AlignmentCandidate.Origin.BASE]
+    scenarios = sum(score.n_clusters or 0 for score in of_base)
+    return {
+        row.candidate.judge_id: row.gain.value
+        for row in rows
+        if row.gain and row.gain.value is not None and row.is_answered and 2 * (row.gain.n_clusters or 0) >= scenarios
+    }
+
+
 def carry_out_search_step(*, search_pk: int) -> JudgeRun | None:
     """One step of a search, unless somebody else does it: the run of a new version, which the task enqueues."""
     rows = AlignmentSearch.objects.select_related("alignment__campaign__rubric_version", "alignment__project")
@@ -276,9 +289,7 @@ def carry_out_search_step(*, search_pk: int) -> JudgeRun | None:
                 raise Refused(run.reason or _("The run of the newest version was cancelled."), code="paused")
             jobs.release(job, due_at=timezone.now() + PAUSE, done=max(0, made - 1), total=current.steps)
             return None
-        versions = tuned_versions(current.alignment)
-        gains = {row.candidate.judge_id: row.gain.value or 0.0 for row in versions if row.gain}
-        run = search.next_version(current, gains)
+        run = search.next_version(current, comparable_gains(tuned_versions(current.alignment)))
     except Refused as refused:
         with transaction.atomic():
             search.end_search(current, refused.sentence)
