@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, approximate, t_interval
-from analytics.stats.core.resampling import THIS_JUDGE, number_of
+from analytics.stats.core.estimates import FEW_UNITS, CellEstimate, Estimate, Interval, approximate, t_interval
+from analytics.stats.core.resampling import THIS_JUDGE, effective_number, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge.corrected_means import NOMINAL, cut_mean
@@ -68,13 +68,13 @@ def leaderboard(meeting: Meeting, *, confidence: float = 0.95, seed: int = 0) ->
     each = 1 - (1 - confidence) / max(len(boards), 1)
     for name, board in boards.items():
         for estimate in board.estimates(confidence=each, seed=seed):
-            yield name, _counted(estimate, board, meeting.scale, together)
+            yield name, _placed(estimate, meeting.scale, together)
     pairs = list(combinations(boards, 2))
     each = 1 - (1 - confidence) / max(len(pairs), 1)
     together = f"simultaneous for {len(pairs)} differences, Bonferroni" if len(pairs) > 1 else ""
     for first, second in pairs:
         estimate = difference(boards[first], boards[second], confidence=each, seed=seed).with_(variant=second)
-        yield first, _counted(estimate, boards[first], meeting.scale, together)
+        yield first, _placed(estimate, meeting.scale, together)
 
 
 def _generators(meeting: Meeting) -> list[str]:
@@ -83,15 +83,15 @@ def _generators(meeting: Meeting) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Board:
-    """The items of one generator: panel means ``y`` (N,) and judge scores ``f`` (N,), NaN where missing."""
+    """The items of one generator: panel means ``y`` (N,) and judge scores ``f`` (N,), NaN where missing; ``rated``
+    (N, J): which of the panel scored an item.
+    """
 
     y: Floats
     f: Floats
     cluster: Codes
     keys: tuple[tuple[str, ...], ...]
-    n_raters: int
-    n_ratings: int
-    n_missing: int
+    rated: NDArray[np.bool_]
 
     @classmethod
     def of(cls, meeting: Meeting, generator: str) -> _Board:
@@ -103,31 +103,47 @@ class _Board:
         y[some] = np.nanmean(humans[some], axis=1)
         names = (meeting.rows[name][own].fillna("").astype(str) for name in ("cluster", "language", "criterion"))
         keys = tuple(zip(*names, strict=True))
-        n_missing = int((some & np.isnan(f)).sum())
-        return cls(y, f, meeting.cluster[own], keys, int(rated.any(axis=0).sum()), int(rated.sum()), n_missing)
+        return cls(y, f, meeting.cluster[own], keys, rated)
+
+    @property
+    def has_both(self) -> NDArray[np.bool_]:
+        """(N,) items with a label and a judge's score: those that a correction learns from."""
+        return ~(np.isnan(self.y) | np.isnan(self.f))
+
+    @property
+    def n_unjudged(self) -> int:
+        """Labelled items that the judge gave no usable score."""
+        return int((~np.isnan(self.y) & np.isnan(self.f)).sum())
 
     @property
     def sample(self) -> LabelledSample:
         """Items with a label and a judge's score, and those with a judge's score alone."""
-        has_label, has_judge = ~np.isnan(self.y), ~np.isnan(self.f)
-        both, rest = has_label & has_judge, ~has_label & has_judge
+        both, rest = self.has_both, np.isnan(self.y) & ~np.isnan(self.f)
         return LabelledSample(self.y[both], self.f[both], self.f[rest], self.cluster[both], self.cluster[rest])
 
     def estimates(self, *, confidence: float, seed: int) -> Iterator[Estimate]:
         labelled, judged = ~np.isnan(self.y), ~np.isnan(self.f)
         of_panel = classical_mean(self.y[labelled], self.cluster[labelled], confidence=confidence)
-        yield of_panel.with_(statistic="panel_mean")
+        yield of_panel.with_(statistic="panel_mean", **_counts(self.rated[labelled]))
         of_judge = classical_mean(self.f[judged], self.cluster[judged], confidence=confidence)
         reason = None if of_judge.is_defined else "the judge scored no item here"
-        yield of_judge.with_(statistic="judge_mean", reason=reason, speaks_for=THIS_JUDGE if not reason else None)
+        speaks_for = None if reason else THIS_JUDGE
+        n_judged = int(judged.sum())
+        of_judge = of_judge.with_(n_raters=1, n_ratings=n_judged, n_missing=self.n_unjudged)
+        yield of_judge.with_(statistic="judge_mean", reason=reason, speaks_for=speaks_for)
+        yield from self._corrected(confidence, seed)
+
+    def _corrected(self, confidence: float, seed: int) -> Iterator[Estimate]:
+        """The corrected mean, and how many labels it is worth."""
         sample = self.sample
         counts: dict[str, Any] = {"n_items": len(sample.y), "n_clusters": number_of(sample.cluster)}
+        counts |= _counts(self.rated[self.has_both]) | {"n_missing": self.n_unjudged}
         if len(sample.f_rest) < 2:
             for name in ("corrected_mean", "effective_labels"):
                 yield Estimate(statistic=name, value=None, reason=ALL_LABELLED, **counts)
             return
         fit = crossfit_mean(sample, rng=np.random.default_rng(seed), confidence=confidence)
-        yield fit.estimate.with_(statistic="corrected_mean", variant=None, seed=seed)
+        yield fit.estimate.with_(statistic="corrected_mean", variant=None, seed=seed, **counts)
         if fit.gain is None:
             reason = fit.estimate.reason or "the labels do not vary"
             yield Estimate(statistic="effective_labels", value=None, reason=reason, **counts)
@@ -139,6 +155,12 @@ class _Board:
             ends = Interval(low=n * fit.gain_low, high=n * fit.gain_high, confidence=0.95, method=method)
         labels = Estimate(statistic="effective_labels", value=n * fit.gain, seed=seed, **counts)
         yield labels.with_(**ends.as_changes())
+
+
+def _counts(*rated: NDArray[np.bool_]) -> dict[str, int]:
+    """The raters and ratings of some items, (N, J) each, of the same J raters."""
+    given = np.concatenate(rated)
+    return {"n_raters": int(given.any(axis=0).sum()), "n_ratings": int(given.sum())}
 
 
 def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -> Estimate:
@@ -159,13 +181,16 @@ def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -
     labelled = ~np.isnan(board.y)
     if labelled.sum() < 2:
         return base.with_(n_items=int(labelled.sum()))
-    sample = board.sample
+    sample, both = board.sample, board.has_both
     if len(sample.y) >= FEWEST_LABELS and len(sample.f_rest) >= 2:
         found = crossfit_mean(sample, rng=np.random.default_rng(seed), confidence=confidence).estimate
         if found.is_defined:
-            return found.with_(statistic="corrected_difference", seed=seed, method=_with_pairs(found.method))
+            counts = _counts(first.rated[a][both], second.rated[b][both]) | {"n_missing": board.n_unjudged}
+            found = found.with_(seed=seed, **counts)
+            return found.with_(statistic="corrected_difference", method=_with_pairs(found.method))
     found = classical_mean(board.y[labelled], board.cluster[labelled], confidence=confidence)
-    return found.with_(statistic="corrected_difference", method=_with_pairs(found.method))
+    counts = _counts(first.rated[a][labelled], second.rated[b][labelled])
+    return found.with_(statistic="corrected_difference", method=_with_pairs(found.method), **counts)
 
 
 def _with_pairs(method: str | None) -> str | None:
@@ -173,42 +198,59 @@ def _with_pairs(method: str | None) -> str | None:
 
 
 def _independent(first: _Board, second: _Board, base: Estimate, confidence: float, seed: int) -> Estimate:
-    """The difference of two corrected means, or of two panel means where one can't be corrected, by Welch's t."""
-    pairs = [list(board.estimates(confidence=confidence, seed=seed)) for board in (first, second)]
+    """The difference of two corrected means, or of two panel means where one can't be corrected, by Welch's t.
+
+    Each mean has the degrees of freedom of its labelled clusters: their effective number less 1.
+    """
+    boards = first, second
+    rows = [{row.statistic: row for row in board.estimates(confidence=confidence, seed=seed)} for board in boards]
     for name in ("corrected_mean", "panel_mean"):
-        one, other = (next(row for row in rows if row.statistic == name) for rows in pairs)
+        one, other = (found[name] for found in rows)
         if one.value is None or other.value is None:
             continue
+        used = [board.has_both if name == "corrected_mean" else ~np.isnan(board.y) for board in boards]
+        value = one.value - other.value
         base = base.with_(
-            value=one.value - other.value,
+            value=value,
             reason=None,
             n_items=one.n_items + other.n_items,
-            n_clusters=(one.n_clusters or 0) + (other.n_clusters or 0),
+            n_clusters=sum(number_of(board.cluster[own]) for board, own in zip(boards, used, strict=True)),
+            n_missing=one.n_missing + other.n_missing,
+            **_counts(*(board.rated[own] for board, own in zip(boards, used, strict=True))),
         )
         if one.se is None or other.se is None:
             return base.with_(interval_reason=one.interval_reason or other.interval_reason)
-        variances = [(row.se or 0.0) ** 2 for row in (one, other)]
-        free = [max((row.n_clusters or 2) - 1, 1) for row in (one, other)]
-        se = float(np.sqrt(sum(variances)))
-        df = se**4 / sum(v**2 / d for v, d in zip(variances, free, strict=True)) if se else 1.0
+        units = [_units(board.cluster[own]) for board, own in zip(boards, used, strict=True)]
+        se, df = _welch((one.se, other.se), units)
         method = "Welch t of two corrected means" if name == "corrected_mean" else "Welch t of two panel means"
-        size = max(abs(one.value), abs(other.value))
-        if min(one.n_items, other.n_items) < WARN_BELOW:
+        if min(one.n_items, other.n_items) < WARN_BELOW or min(units) < FEW_UNITS:
             method = approximate(method)
-        return base.with_(
-            **t_interval(base.value or 0.0, se, df, method=method, confidence=confidence, unit=size).as_changes()
-        )
+        size = max(abs(one.value), abs(other.value))
+        interval = t_interval(value, se, df, method=method, confidence=confidence, unit=size)
+        return base.with_(**interval.as_changes())
     return base
 
 
-def _counted(estimate: Estimate, board: _Board, scale: Scale, together: str) -> Estimate:
-    """With counts, cut at the ends of the scale, its method with the family that its interval is simultaneous for."""
-    counts = {"n_raters": board.n_raters, "n_ratings": board.n_ratings, "n_missing": board.n_missing}
-    if estimate.statistic == "judge_mean":
-        counts = {"n_raters": 1, "n_ratings": estimate.n_items, "n_missing": 0}
+def _units(cluster: Codes) -> float:
+    """How many equal clusters tell as much as these items' clusters."""
+    return effective_number(np.unique(cluster, return_counts=True)[1])
+
+
+def _welch(errors: tuple[float, float], units: Sequence[float]) -> tuple[float, float]:
+    """The standard error of a difference of two independent means and its degrees of freedom (Welch-Satterthwaite)."""
+    variances = [error**2 for error in errors]
+    total = sum(variances)
+    if not total or min(units) <= 1:
+        return float(np.sqrt(total)), 0.0
+    df = total**2 / sum(v**2 / (n - 1) for v, n in zip(variances, units, strict=True))
+    return float(np.sqrt(total)), df
+
+
+def _placed(estimate: Estimate, scale: Scale, together: str) -> Estimate:
+    """Cut at the ends of the scale, its method with the family that its interval is simultaneous for."""
     alike = _AS_MEAN.get(estimate.statistic) or (
         "ppi_plus_difference" if estimate.statistic == "corrected_difference" else estimate.statistic
     )
-    cut = cut_mean(estimate.with_(level=scale.level, statistic=alike, **counts), scale)
+    cut = cut_mean(estimate.with_(level=scale.level, statistic=alike), scale)
     method = f"{cut.method}; {together}" if cut.method and together and alike != "effective_labels" else cut.method
     return cut.with_(statistic=estimate.statistic, method=method)

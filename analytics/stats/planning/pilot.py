@@ -247,6 +247,8 @@ def _raters(meeting: Meeting, goals: Goals) -> Estimate:
     if components is None:
         reason = "variance components need an ordered scale, two raters and items with two ratings"
         return Estimate(statistic="raters_needed", value=None, reason=reason)
+    if not components.item + components.rater + components.residual > 0:
+        return Estimate(statistic="raters_needed", value=None, reason="the scores do not vary")
     needed = raters_per_item(components.item, components.rater, components.residual, target=goals.reliability)
     curve = ", ".join(
         f"{n}: {reliability_of(n, components.item, components.rater, components.residual):.2f}" for n in (1, 2, 3, 5)

@@ -13,6 +13,7 @@ from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import leaderboard, ppi
+from analytics.stats.planning import pilot
 
 LEVELS = {"atlas": 3.1, "birch": 2.6, "cedar": 1.4}
 SCALE = {"clarity": Scale(points=(0.0, 1.0, 2.0, 3.0, 4.0), level="ordinal")}
@@ -130,3 +131,45 @@ def test_labels_without_order_have_no_leaderboard() -> None:
     rows = leaderboard.leaderboard_report(table, judge="judge")
     assert {row.estimate.statistic for row in rows} == {"corrected_mean"}
     assert all(row.estimate.reason == "labels without an order have no mean" for row in rows)
+
+
+def test_unequal_clusters_apart_have_the_degrees_of_freedom_of_their_effective_number() -> None:
+    frame = study(40, items=40, parallel=False)
+    for name in ("atlas", "birch"):  # two large scenarios and twenty small ones
+        own = frame["generator"] == name
+        place = frame.loc[own, "item"].str.rpartition("-")[2].astype(int)
+        frame.loc[own, "cluster"] = name + place.map(lambda n: "a" if n < 10 else "b" if n < 20 else str(n))
+    estimate = found(frame)["corrected_difference", "atlas", "birch"]
+    assert estimate.low is not None and estimate.high is not None and estimate.se
+    sizes = np.array([10, 10] + 20 * [1])
+    units = sizes.sum() ** 2 / (sizes**2).sum()
+    means = {name: found(frame)["panel_mean", name, None].se for name in ("atlas", "birch")}
+    v = [float(se or 0) ** 2 for se in means.values()]
+    df = sum(v) ** 2 / sum(one**2 / (units - 1) for one in v)
+    half = stats.t.ppf(1 - 0.05 / 6, df) * np.sqrt(sum(v))
+    assert (estimate.high - estimate.low) / 2 == pytest.approx(half)
+
+
+def test_every_row_counts_the_ratings_that_it_is_made_of() -> None:
+    frame = study(25, items=60)
+    unread = frame["item"].isin([f"atlas-{place}" for place in range(5)]) & (frame["rater"] == "judge")
+    rows = found(frame[~unread])
+
+    def counts(*key: Any) -> tuple[int, int, int, int]:
+        row = rows[key]
+        return row.n_items, row.n_raters, row.n_ratings, row.n_missing
+
+    assert counts("panel_mean", "atlas", None) == (25, 2, 50, 0)
+    assert counts("judge_mean", "atlas", None) == (55, 1, 55, 5)
+    assert counts("corrected_mean", "atlas", None) == (20, 2, 40, 5)
+    assert counts("corrected_difference", "atlas", "birch") == (20, 2, 80, 5)
+    assert counts("corrected_difference", "birch", "cedar") == (25, 2, 100, 0)
+    apart = found(study(12, items=12, parallel=False))["corrected_difference", "atlas", "birch"]
+    assert (apart.n_items, apart.n_raters, apart.n_ratings, apart.n_clusters) == (24, 2, 48, 24)
+
+
+def test_constant_scores_need_no_number_of_raters() -> None:
+    frame = study(10, items=10)
+    frame["score"] = 2.0
+    rows = pilot.pilot_report(ratings_table(frame, scales=SCALE), pilot.Goals(), statistics=["raters_needed"])
+    assert {(row.estimate.value, row.estimate.reason) for row in rows} == {(None, "the scores do not vary")}
