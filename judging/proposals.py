@@ -31,6 +31,7 @@ from judging.replies import CUT_OFF
 
 MOST_CASES = 20
 LONGEST_SHOWN = 1_200  # characters of a turn or a rationale that the model is shown
+LONGEST_CASE = 6_000  # characters of all fields and turns of an item
 TOKENS = 2_000
 MOST_TOKENS = 32_000
 SCHEMA: dict[str, Any] = {
@@ -88,7 +89,7 @@ def proposal_messages(candidate: AlignmentCandidate, cases: Sequence[Case]) -> l
     for number, case in enumerate(cases[:MOST_CASES], 1):
         scores = f"judge {case.score:g}, panel {case.label:g}"
         parts.append(f"## Case {number} [{case.item.language}] {case.criterion}: {scores}")
-        parts.append(fence(_shortened(requests.item_text(case.item, variant.reference_answer))))
+        parts.append(fence(shortened_item(requests.item_text(case.item, variant.reference_answer))))
         parts += [f"Judge: {_quoted(case.rationale)}"] if case.rationale else []
         parts += [f"Panel: {_quoted(text)}" for text in case.panel_rationales[:3]]
     return [{"role": "system", "content": TASK}, {"role": "user", "content": "\n\n".join(parts)}]
@@ -98,10 +99,32 @@ def _quoted(text: str) -> str:
     return neutralise(text[:LONGEST_SHOWN])
 
 
-def _shortened(text: ItemText) -> ItemText:
-    turns = tuple(Turn(turn.speaker, turn.text[:LONGEST_SHOWN], turn.name) for turn in text.turns)
-    fields = tuple((name, content[:LONGEST_SHOWN]) for name, content in text.fields)
-    return ItemText(turns=turns, fields=fields, language=text.language, title=text.title[:LONGEST_SHOWN])
+def shortened_item(text: ItemText) -> ItemText:
+    """The text with at most LONGEST_SHOWN characters of each field and turn, and about LONGEST_CASE of all of them.
+
+    Fields and turns are taken from both ends; a mark says how many turns between them are left out.
+    """
+    fields = [(name, content[:LONGEST_SHOWN]) for name, content in text.fields]
+    turns = [Turn(turn.speaker, turn.text[:LONGEST_SHOWN], turn.name) for turn in text.turns]
+    first, last = _ends([len(content) for _name, content in fields] + [len(turn.text) for turn in turns])
+    end = len(fields) + len(turns) - last
+    shown = [turn for place, turn in enumerate(turns, len(fields)) if place < first or place >= end]
+    if left_out := len(turns) - len(shown):
+        shown.insert(max(0, first - len(fields)), Turn("", f"[{left_out} turns are left out here]"))
+    named = tuple(field for place, field in enumerate(fields) if place < first or place >= end)
+    return ItemText(turns=tuple(shown), fields=named, language=text.language, title=text.title[:LONGEST_SHOWN])
+
+
+def _ends(lengths: Sequence[int]) -> tuple[int, int]:
+    """How many at the start and at the end have at most LONGEST_CASE characters together, taken in turn."""
+    first, last, room = 0, 0, LONGEST_CASE
+    while first + last < len(lengths):
+        is_first = first <= last
+        room -= lengths[first] if is_first else lengths[-1 - last]
+        if room < 0:
+            break
+        first, last = first + is_first, last + (not is_first)
+    return first, last
 
 
 def begin_proposal(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judging import proposals
 from judging.prompts import (
     INSTRUCTION_LANGUAGES,
     CriterionBrief,
@@ -214,3 +215,14 @@ def test_a_reply_that_echoes_the_prompt_scores_nothing(variant: PromptVariant, e
         echo = system(criterion, variant=variant)
         for text in (echo, echo[echo.rindex("Its form") :]):
             assert [reading.status for reading in parse(text, criteria=[criterion], variant=variant)] == ["unparsed"]
+
+
+def test_a_long_dialogue_is_shortened_as_a_whole_for_a_proposal() -> None:
+    turns = tuple(Turn("agent", f"{number} " + "x" * 2000) for number in range(300))
+    short = proposals.shortened_item(ItemText(turns=turns, fields=(("question", "Why?"),), language="et"))
+    assert sum(len(turn.text) for turn in short.turns) < proposals.LONGEST_CASE + 100
+    assert [turn.text.partition(" ")[0] for turn in short.turns] == ["0", "1", "[296", "298", "299"]
+    assert short.turns[2].text == "[296 turns are left out here]"
+    assert short.fields == (("question", "Why?"),)
+    few = ItemText(turns=turns[:0], fields=(("answer", "a"), ("question", "b"), ("context", "c")))
+    assert proposals.shortened_item(few) == few
