@@ -184,6 +184,11 @@ api = [
         name="api_alignment",
     ),
     path(
+        "projects/<slug:project>/alignments/<int:alignment_pk>/budget/",
+        alignment_routes.AlignmentBudget.as_view(),
+        name="api_alignment_budget",
+    ),
+    path(
         "projects/<slug:project>/alignments/<int:alignment_pk>/versions/",
         alignment_routes.AlignmentVersions.as_view(),
         name="api_alignment_versions",

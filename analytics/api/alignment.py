@@ -21,6 +21,7 @@ from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Campaign
 from judging import alignment, judges, proposals, search, tasks
 from judging.api.judges import OwnTextSerializer, StrictSerializer
+from judging.api.runs import BudgetSerializer
 from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, AlignmentSearch, Judge
 
 NULLABLE = {"allow_null": True}
@@ -253,6 +254,17 @@ class AlignmentDetail(APIView):
     def get(self, request: Request, project: str, alignment_pk: int) -> Response:
         """The split, every version on the tuning items, and what the looks have shown."""
         current = get_object_or_404(_alignments(request.user, project), pk=alignment_pk)
+        return Response(AlignmentDetailSerializer(current).data)
+
+
+class AlignmentBudget(APIView):
+    @extend_schema(request=BudgetSerializer, responses=AlignmentDetailSerializer)
+    def put(self, request: Request, project: str, alignment_pk: int) -> Response:
+        """Raise, lower or remove the cap over everything that an alignment asks."""
+        current = get_object_or_404(_alignments(request.user, project), pk=alignment_pk)
+        serializer = BudgetSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        alignment.rebudget_alignment(alignment=current, actor=request.user, **serializer.validated_data)
         return Response(AlignmentDetailSerializer(current).data)
 
 

@@ -276,6 +276,12 @@ class DecisionMethods(ServerConnection):
         """The split, every version on the tuning items, and what the looks have shown."""
         return cast(types.AlignmentDetail, self.json("GET", self.at("alignments/{}/", alignment_pk)))
 
+    @operation("PUT", "/projects/{project}/alignments/{alignment_pk}/budget/")
+    def set_alignment_budget(self, alignment_pk: int, budget: str | None) -> types.AlignmentDetail:
+        """Raise or lower the cap in USD over everything that an alignment asks; None removes it."""
+        there = self.at("alignments/{}/budget/", alignment_pk)
+        return cast(types.AlignmentDetail, self.json("PUT", there, json={"budget": budget}, repeatable=True))
+
     @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/")
     def add_version(
         self,
