@@ -20,7 +20,7 @@ from django.db.models import Count, Q, QuerySet, prefetch_related_objects
 from django.utils.translation import gettext as _
 
 from accounts import access, audit
-from accounts.models import User
+from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import selections
 from annotation.models import Campaign, Criterion, Item, ItemSelection, Rating, SelectedItem
@@ -79,8 +79,14 @@ def split_items(
 
 
 def labelled_items(campaign: Campaign, base: Judge) -> list[LabelledItem]:
-    """The campaign's items that its panel has given a score, in their order; without the judge's examples."""
+    """The campaign's items that its panel has given a score, in their order.
+
+    Left out are the judge's examples, and what alignments of the project with a look left have locked: whoever tuned on
+    that would have seen the test.
+    """
     items = examples.without_examples(Item.objects.of(campaign.dataset), base)
+    of_project = Alignment.objects.filter(project=campaign.project_id)
+    items = examples.without_locked(items, examples.with_looks_left(of_project))
     scored = Rating.objects.filter(
         annotation__campaign=campaign, annotation__superseded_at=None, status=Rating.Status.SCORED
     )
@@ -121,10 +127,11 @@ def create_alignment(
     runs.refuse_unready(judge=base, dataset=campaign.dataset, rubric_version=campaign.rubric_version, budget=budget)
     stored_seed = selections.new_seed() if seed is None else seed
     with transaction.atomic():
-        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # of two splits the second sees the first
-        items = labelled_items(campaign, base)
-        tuning, test = split_items(items, used=used_units(campaign), share=share, seed=stored_seed)
-        _refuse_few(items, tuning, test)
+        # of two splits in the project the second sees the first
+        Project.objects.select_for_update(no_key=True).get(pk=campaign.project_id)
+        items, used = labelled_items(campaign, base), used_units(campaign)
+        tuning, test = split_items(items, used=used, share=share, seed=stored_seed)
+        _refuse_few(items, tuning, test, used)
         plan = {"kind": selections.ALIGNMENT, "alignment": name, "share": share}
         sides = {
             side: selections.store_selection(
@@ -191,16 +198,19 @@ def _side_name(name: str, side: str) -> str:
     return f"alignment {name} · {side}"
 
 
-def _refuse_few(items: Sequence[LabelledItem], tuning: Collection[int], test: Collection[int]) -> None:
+def _refuse_few(
+    items: Sequence[LabelledItem], tuning: Collection[int], test: Collection[int], used: Collection[str]
+) -> None:
     units = {item.pk: item.unit for item in items}
-    sides = [len({units[pk] for pk in side}) for side in (tuning, test)]
-    if min(sides) >= FEWEST_SCENARIOS:
+    sides = [{units[pk] for pk in side} for side in (tuning, test)]
+    if min(map(len, sides)) >= FEWEST_SCENARIOS:
         return
+    unused = [len(side.difference(used)) for side in sides]
     sentence = _(
         "There are too few labelled scenarios that no alignment has used: %(tuning)d to tune on and %(test)d to lock, "
         "and each side needs %(least)d. Have the panel label new items first."
     )
-    raise Refused(sentence % {"tuning": sides[0], "test": sides[1], "least": FEWEST_SCENARIOS}, code="too_few_labels")
+    raise Refused(sentence % {"tuning": unused[0], "test": unused[1], "least": FEWEST_SCENARIOS}, code="too_few_labels")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from accounts import access, audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import judges, runs, spending
+from judging import examples, judges, runs, spending
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
 
 MOST_CELLS = 60
@@ -370,11 +370,11 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
     criteria: list[int | None] = [None]
     if cell.judge.variant["grouping"] == "single":
         criteria = [criterion.pk for criterion in design.rubric_version.criteria.all()]
-    asked_items = runs.asked_about(dataset=design.dataset, after=None, selection=design.selection, judge=cell.judge)
-    asked = asked_items.values_list("pk", flat=True)
-    items = draw.sample(list(asked), min(calls, len(asked)))
-    rows = [(run.pk, item, draw.choice(criteria), 1, Call.State.WAITING.value, 0) for item in items]
-    runs.insert_calls(rows)
+    asked = runs.asked_about(dataset=design.dataset, after=None, selection=design.selection, judge=cell.judge)
+    examples.refuse_locked(cell.judge, asked)
+    pks = list(asked.values_list("pk", flat=True))
+    items = draw.sample(pks, min(calls, len(pks)))
+    runs.insert_calls((run.pk, item, draw.choice(criteria), 1, Call.State.WAITING.value, 0) for item in items)
     return run
 
 

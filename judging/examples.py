@@ -148,7 +148,7 @@ def _panel_answers(selection: ItemSelection) -> dict[tuple[str, str, str], list[
     """By criterion, digest and language of an item of the selection, the answers of its annotators: a score, or None
     for N/A and stopped."""
     drawn = Item.objects.filter(pk__in=SelectedItem.objects.filter(selection=selection).values("item"))
-    chosen = without_locked(drawn, selection.campaign.project_id)
+    chosen = without_locked(drawn, Alignment.objects.filter(project=selection.campaign.project_id))
     given = Rating.objects.filter(
         annotation__campaign=selection.campaign_id,
         annotation__superseded_at=None,
@@ -199,32 +199,41 @@ def linked_units(chosen: QuerySet[SelectedItem], project: int) -> frozenset[str]
     return frozenset(scenario or digest for scenario, digest in found)
 
 
-def without_locked(items: QuerySet[Item], project: int) -> QuerySet[Item]:
-    """The items without those that an alignment of the project has locked, and without their scenarios."""
-    locked = locked_items(Alignment.objects.filter(project=project))
+def without_locked(items: QuerySet[Item], alignments: QuerySet[Alignment]) -> QuerySet[Item]:
+    """The items without those that the alignments have locked, without copies of these, and without their scenarios."""
+    return items.exclude(_is_locked(alignments))
+
+
+def _is_locked(alignments: QuerySet[Alignment]) -> Q:
+    locked = locked_items(alignments)
     scenarios = locked.exclude(item__scenario="").values("item__scenario")
-    return items.exclude(digest__in=locked.values("item__digest")).exclude(scenario__in=scenarios)
+    return Q(digest__in=locked.values("item__digest")) | Q(scenario__in=scenarios)
+
+
+def with_looks_left(alignments: QuerySet[Alignment]) -> QuerySet[Alignment]:
+    """Those of the alignments that have a look left: what they have locked is a test still."""
+    return alignments.annotate(taken=Count("looks", distinct=True)).filter(taken__lt=F("looks_allowed"))
 
 
 def open_tests(judge: Judge) -> QuerySet[Alignment]:
     """The alignments with a look left of which the judge is a version that has not been looked at."""
     versions = AlignmentCandidate.objects.filter(judge=judge, look=None).exclude(origin=AlignmentCandidate.Origin.BASE)
-    of_judge = Alignment.objects.filter(candidates__in=versions).annotate(taken=Count("looks", distinct=True))
-    return of_judge.filter(taken__lt=F("looks_allowed"))
+    return with_looks_left(Alignment.objects.filter(candidates__in=versions))
 
 
 def without_open_tests(items: QuerySet[Item], judge: Judge) -> QuerySet[Item]:
     """The items without those that the judge may be asked about in a look only."""
-    return items.exclude(pk__in=locked_items(open_tests(judge)).values("item"))
+    return without_locked(items, open_tests(judge))
 
 
-def refuse_locked(judge: Judge, asked: QuerySet[Item]) -> None:
+def refuse_locked(judge: Judge, asked: QuerySet[Item], *, within: Alignment | None = None) -> None:
     """Refuse to ask a version of an alignment about its locked items, but in a look: that would be an uncounted one.
 
+    ``within`` an alignment only the others count: it asks about its own locked items in looks alone.
     A version that has been looked at may be asked about everything, and so may all when no look is left.
     """
-    still_open = open_tests(judge)
-    if still_open and asked.filter(pk__in=locked_items(still_open).values("item")).exists():
+    still_open = open_tests(judge).exclude(pk__in=[within.pk] if within else [])
+    if still_open and asked.filter(_is_locked(still_open)).exists():
         sentence = _(
             "“%(judge)s” is a version in the alignment “%(alignment)s” and may not be asked about its locked items "
             "except in a look there. Run it over a selection without them, or take the look first."

@@ -145,8 +145,7 @@ def refuse_unfit(
         if asked_about(dataset=dataset, after=after, selection=selection).exists():
             sentence = _("Every item here is one of the judge’s own examples, or of their scenarios. Choose others.")
         raise Refused(sentence, code="nothing_to_ask")
-    if alignment is None:
-        examples.refuse_locked(judge, asked)
+    examples.refuse_locked(judge, asked, within=alignment)
 
 
 def refuse_unready(

@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accounts.refusals import Refused
 from analytics import alignments
 from analytics.figures import Figure
 from analytics.stats.judge import alignment as kernels
+from annotation import selections
 from annotation.models import Criterion
+from judging import runs
 from judging.models import Alignment, AlignmentCandidate, AlignmentLook, JudgeRun
-from tests.analytics.test_alignment import ROOT, aligned, study, version_of, words_of
+from tests import make
+from tests.analytics.test_alignment import ROOT, aligned, rows, study, version_of, words_of
 from tests.cast import Cast
 from tests.judging.test_money import priced
 from tests.provider_server import RunningProvider
@@ -43,6 +47,38 @@ def test_overfitting_is_said_only_where_the_interval_shows_it(cast: Cast, priced
     assert "You overfit" not in said[0]
     assert "The difference does not show overfitting." in said[0]
     assert "You overfit by 0.75." in said[1]
+
+
+def scenarios_of(selection: Any) -> set[str]:
+    return set(selections.selected_items(selection).values_list("scenario", flat=True))
+
+
+def test_a_second_alignment_does_not_open_what_the_first_has_locked(cast: Cast, priced: RunningProvider) -> None:
+    campaign, _brief = study(cast, scenarios=20)
+    first = aligned(cast, campaign, looks=1)
+    version = version_of(first, "One", "Mind the length.")
+    locked, names = (
+        scenarios_of(first.test),
+        selections.selected_items(first.test).values_list("external_id", flat=True),
+    )
+    dataset = make.dataset(cast.kassa, rows(40), name="Round 2")  # the same dialogues in another dataset, and new ones
+    more = make.campaigns.open_campaign(
+        project=cast.kassa, name="Round 2", dataset=dataset, rubric_version=campaign.rubric_version
+    )
+    make.rated(more, {"fluency": {"c": [1.0] * 80}})
+    second = aligned(cast, more, name="Second", base=version.judge)
+    assert not locked & (scenarios_of(second.tuning) | scenarios_of(second.test))
+    assert scenarios_of(first.tuning) < scenarios_of(second.tuning)
+    copies = selections.select(campaign=more, name="Copies", rule={"kind": "list", "items": [names[0]]})
+    asked: Any = {"dataset": more.dataset, "rubric_version": more.rubric_version, "selection": copies}
+    for within in (None, second):
+        with pytest.raises(Refused, match="may not be asked about its locked items"):
+            runs.refuse_unfit(judge=version.judge, alignment=within, **asked)
+    runs.refuse_unfit(judge=version.judge, alignment=first, **asked)
+    with pytest.raises(Refused, match=r"used: 0 to tune on and 0 to lock"):
+        aligned(cast, campaign, name="Early", base=first.base)
+    AlignmentLook.objects.create(alignment=first, number=1, candidate=version)
+    runs.refuse_unfit(judge=version.judge, alignment=second, **asked)
 
 
 def test_a_search_does_not_choose_by_versions_that_are_hardly_answered() -> None:
