@@ -43,18 +43,27 @@ def _alt_test(table: RatingsTable, *, judge: str, wanted: Sequence[str], **optio
 def plan(
     table: RatingsTable, *, judge: str | None, names: Sequence[str], goals: Mapping[str, Any], **how: Any
 ) -> list[CellEstimate]:
-    """What the campaign so far, as a pilot, says of the labels still needed; a budget that is too small says so."""
+    """What the campaign so far, as a pilot, says of the labels still needed; without a budget, or with one that is too
+    small, its row says so.
+    """
     from analytics.stats.core.estimates import CellEstimate, Estimate
     from analytics.stats.planning import pilot
 
-    part = _beside_panel(table, judge or "")
-    try:
-        return pilot.pilot_report(part, pilot.Goals(**goals), judge=judge, statistics=names, **how)
-    except ValueError as error:
-        without = [name for name in names if name != "labels_affordable"]
-        rows = pilot.pilot_report(part, pilot.Goals(**goals), judge=judge, statistics=without, **how) if without else []
-        refused = Estimate(statistic="labels_affordable", value=None, reason=str(error))
-        return [*rows, CellEstimate(estimate=refused)]
+    part, wanted = _beside_panel(table, judge or ""), pilot.Goals(**goals)
+
+    def rows(*statistics: str) -> list[CellEstimate]:
+        return pilot.pilot_report(part, wanted, judge=judge, statistics=statistics, **how) if statistics else []
+
+    found = rows(*(name for name in names if name != "labels_affordable"))
+    if "labels_affordable" in names:
+        reason = pilot.NO_SPREAD if wanted.budget else "no budget is given: goal=budget=AMOUNT"
+        try:
+            affordable = rows("labels_affordable")
+        except ValueError as error:
+            affordable, reason = [], str(error)
+        missing = CellEstimate(estimate=Estimate(statistic="labels_affordable", value=None, reason=reason))
+        found += affordable or [missing]
+    return found
 
 
 def _ranking(table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool, **how: Any) -> list[CellEstimate]:

@@ -10,8 +10,7 @@ narrow.addEventListener("change", fold);
 
 // A link to a table inside a closed section opens it.
 function openTarget() {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  target?.closest("details[data-fold-narrow]")?.setAttribute("open", "");
+  document.querySelector(":target")?.closest("details[data-fold-narrow]")?.setAttribute("open", "");
 }
 
 openTarget();

@@ -287,6 +287,8 @@ def test_a_plan_counts_labels_from_the_spread_and_splits_a_budget(cast: Cast, ju
     assert "with the judge:" in text and "pilot: 30 items × 3 raters" in text
     page = opened(client, judged, "planner", "", goals)
     assert 'name="prices" value="en 1, et 2"' in page and 'name="half_width" inputmode="decimal" value="0.2"' in page
+    without = text_of(opened(client, judged, "planner", "budget"))
+    assert "Give a budget above." in without
     poor = text_of(opened(client, judged, "planner", "budget", "budget=20"))
     assert "30 labels in every language cost 60, more than the budget of 20" in poor
 

@@ -60,7 +60,10 @@ def mean_agreement(values: Floats, cluster: Codes, *, items: int, confidence: fl
 
 
 def paired_gain(candidate: Floats, base: Floats, cluster: Codes, *, items: int, confidence: float = 0.95) -> Estimate:
-    """Mean of candidate - base (N,), (N,) over the same pairs in clusters (N,): cluster jackknife, t."""
+    """Mean of candidate - base (N,), (N,) over the same pairs in clusters (N,): cluster jackknife, t.
+
+    Source: MacKinnon, Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001), as ``resampling.error_of_mean``.
+    """
     estimate = _counted("alignment_gain", cluster, items)
     if not len(candidate):
         return estimate

@@ -131,7 +131,7 @@ def _z(confidence: float) -> float:
 
 # --- from a pilot ----------------------------------------------------------------------------------------------------
 STATISTICS = ("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable")
-_NO_SPREAD = "no item has a human score, or they do not vary"
+NO_SPREAD = "no item has a human score, or they do not vary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ def _sd(meeting: Meeting) -> float | None:
 def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None) -> Iterator[Estimate]:
     n = int((meeting.n_human > 0).sum())
     if sd is None:
-        reason = _NO_SPREAD if meeting.scale.has_order else "labels without an order have no mean"
+        reason = NO_SPREAD if meeting.scale.has_order else "labels without an order have no mean"
         yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=reason)
         return
     goal = f"for a mean known to +-{goals.half_width:g}; the labels' sd is {sd:.3f}"
