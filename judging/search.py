@@ -8,8 +8,8 @@ The alignment's budget caps it. A job does one step at a time and waits in betwe
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -20,13 +20,15 @@ from accounts import access, audit, jobs
 from accounts.jobs import JobKind
 from accounts.models import Job, User
 from accounts.refusals import Refused
-from annotation.selections import new_seed
+from annotation.selections import new_seed, selected_items
 from judging import alignment, examples, runs, spending
 from judging.models import Alignment, AlignmentCandidate, AlignmentSearch, JudgeRun
 
 MOST_STEPS = 50
 MOST_DRAWS = 30
 """Draws after which a search that finds no version that is new has ended."""
+MOST_SHOWN = 1 / 3
+"""Share of the tuning scenarios that the examples of a version may show: it is not asked about these."""
 
 
 def begin_search(
@@ -70,7 +72,7 @@ def last_run(search: AlignmentSearch) -> JudgeRun | None:
 
 def next_version(search: AlignmentSearch, gains: Mapping[int, float]) -> JudgeRun | None:
     """Make the next version and start its run; None when none is left to be made. ``gains``: by judge, on tuning."""
-    current, made = search.alignment, search.candidates.count()
+    made = search.candidates.count()
     if made >= search.steps:
         return None
     for draw in range(MOST_DRAWS):
@@ -78,21 +80,50 @@ def next_version(search: AlignmentSearch, gains: Mapping[int, float]) -> JudgeRu
         chosen = _greedy(search, gains, generator) if search.method == "greedy" else _random(search, generator)
         if chosen is None:
             continue
-        parent, shown = chosen
-        with transaction.atomic():
-            candidate = alignment.add_candidate(
-                alignment=current,
-                parent=parent.judge,
-                variant={**parent.judge.variant, "examples": shown},
-                name=f"{current.base.name[:80]}, search {search.pk}.{made + 1}",
-                origin=AlignmentCandidate.Origin.SEARCH,
-                actor=search.created_by,
-            )
-            if candidate.search_id is None and candidate.origin == AlignmentCandidate.Origin.SEARCH:
-                AlignmentCandidate.objects.filter(pk=candidate.pk).update(search=search)
-                return alignment.start_tuning(candidate=candidate, actor=search.created_by)
-            transaction.set_rollback(True)  # there is this version already
+        try:
+            if run := _started(search, *chosen, number=made + 1):
+                return run
+        except Refused as refused:
+            if refused.code != "nothing_to_ask":  # its examples left nothing to ask about: another draw
+                raise
     return None
+
+
+def _started(
+    search: AlignmentSearch, parent: AlignmentCandidate, shown: list[dict[str, Any]], *, number: int
+) -> JudgeRun | None:
+    """The run of a new version with these examples; None when there is this version already."""
+    current = search.alignment
+    with transaction.atomic():
+        candidate = alignment.add_candidate(
+            alignment=current,
+            parent=parent.judge,
+            variant={**parent.judge.variant, "examples": shown},
+            name=f"{current.base.name[:80]}, search {search.pk}.{number}",
+            origin=AlignmentCandidate.Origin.SEARCH,
+            actor=search.created_by,
+        )
+        if candidate.search_id is None and candidate.origin == AlignmentCandidate.Origin.SEARCH:
+            AlignmentCandidate.objects.filter(pk=candidate.pk).update(search=search)
+            return alignment.start_tuning(candidate=candidate, actor=search.created_by)
+        transaction.set_rollback(True)
+    return None
+
+
+def _few_shown(search: AlignmentSearch, drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The examples in turn that show at most ``MOST_SHOWN`` of the tuning scenarios, or one: the others are asked."""
+    units: dict[str, set[str]] = defaultdict(set)
+    columns = ("digest", "scenario")
+    for digest, scenario in selected_items(search.alignment.tuning).values_list(*columns):
+        units[digest].add(scenario or digest)
+    most = max(1, int(MOST_SHOWN * len(set().union(*units.values()))))
+    kept, seen = [], set[str]()
+    for example in drawn:
+        more = seen | units.get(example["item"], set())
+        if len(more) <= most:
+            kept.append(example)
+            seen = more
+    return kept
 
 
 def _random(search: AlignmentSearch, generator: random.Random) -> tuple[AlignmentCandidate, list[dict[str, Any]]]:
@@ -101,13 +132,13 @@ def _random(search: AlignmentSearch, generator: random.Random) -> tuple[Alignmen
     parent = generator.choice(list(own.order_by("pk")))
     per_class, seed = generator.choice((1, examples.MOST_PER_CLASS)), generator.randrange(2**31)
     drawn = examples.draw_examples(selection=search.alignment.tuning, per_class=per_class, seed=seed)
-    return parent, generator.sample(drawn, generator.randint(1, len(drawn)))
+    return parent, _few_shown(search, generator.sample(drawn, generator.randint(1, len(drawn))))
 
 
 def _greedy(
     search: AlignmentSearch, gains: Mapping[int, float], generator: random.Random
 ) -> tuple[AlignmentCandidate, list[dict[str, Any]]] | None:
-    """The best version so far, and its examples with one more; None where the class of that is full."""
+    """The best version so far, and its examples with one more; None where that class, or all, is full."""
     known = list(search.alignment.candidates.select_related("judge").order_by("pk"))
     best = max(known, key=lambda candidate: (gains.get(candidate.judge_id, 0.0), -candidate.pk))
     before = list(best.judge.variant.get("examples", ()))
@@ -116,7 +147,8 @@ def _greedy(
     more = generator.choice(pool)
     classes = Counter((shown["criterion"], shown["language"], shown["score"]) for shown in before)
     is_full = classes[more["criterion"], more["language"], more["score"]] >= examples.MOST_PER_CLASS
-    return None if is_full or more in before else (best, [*before, more])
+    shown = [*before, more]
+    return None if is_full or more in before or len(_few_shown(search, shown)) < len(shown) else (best, shown)
 
 
 def end_search(search: AlignmentSearch, sentence: str) -> bool:

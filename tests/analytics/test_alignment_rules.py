@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from analytics.figures import Figure
 from analytics.stats.judge import alignment as kernels
 from annotation import selections
 from annotation.models import Criterion
-from judging import runs
-from judging.models import Alignment, AlignmentCandidate, AlignmentLook, JudgeRun
+from judging import runs, search
+from judging.models import Alignment, AlignmentCandidate, AlignmentLook, AlignmentSearch, JudgeRun
 from tests import make
 from tests.analytics.test_alignment import ROOT, aligned, rows, study, version_of, words_of
 from tests.cast import Cast
@@ -79,6 +80,19 @@ def test_a_second_alignment_does_not_open_what_the_first_has_locked(cast: Cast, 
         aligned(cast, campaign, name="Early", base=first.base)
     AlignmentLook.objects.create(alignment=first, number=1, candidate=version)
     runs.refuse_unfit(judge=version.judge, alignment=second, **asked)
+
+
+def test_the_examples_of_a_search_leave_most_tuning_scenarios_to_be_asked_about(
+    cast: Cast, priced: RunningProvider
+) -> None:
+    campaign, _brief = study(cast, scenarios=14)
+    current = aligned(cast, campaign)
+    searched = AlignmentSearch(alignment=current, method="random", steps=2, seed=1)
+    scenarios = dict(selections.selected_items(current.tuning).values_list("digest", "scenario"))
+    for seed in range(20):
+        _parent, shown = search._random(searched, Random(seed))
+        units = {scenarios[example["item"]] for example in shown}
+        assert 1 <= len(units) <= len(scenarios_of(current.tuning)) / 3
 
 
 def test_a_search_does_not_choose_by_versions_that_are_hardly_answered() -> None:
