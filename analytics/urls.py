@@ -11,22 +11,22 @@ from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
 from analytics.views import (
-    agreement,
     alignment,
     audits,
-    calibration,
     comparison,
     decisions,
     explore,
     exports,
     items,
     numbers,
-    planner,
     projects,
-    results,
     shares,
-    stability,
 )
+from analytics.views.agreement import AGREEMENT
+from analytics.views.calibration import CALIBRATION
+from analytics.views.planner import PLANNER
+from analytics.views.results import RESULTS
+from analytics.views.stability import STABILITY
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -48,39 +48,8 @@ pages = [
         {"kind": "json"},
         name="numbers_cells_json",
     ),
-    path("p/<slug:project>/numbers/<int:campaign>/agreement/", agreement.agreement_page, name="numbers_agreement"),
-    path(
-        "p/<slug:project>/numbers/<int:campaign>/agreement/<slug:part>/",
-        agreement.agreement_part,
-        name="numbers_agreement_part",
-    ),
     path("p/<slug:project>/numbers/<int:campaign>/comparison/", comparison.comparison_page, name="numbers_comparison"),
-    path(
-        "p/<slug:project>/numbers/<int:campaign>/calibration/", calibration.calibration_page, name="numbers_calibration"
-    ),
-    path(
-        "p/<slug:project>/numbers/<int:campaign>/calibration/<slug:part>/",
-        calibration.calibration_part,
-        name="numbers_calibration_part",
-    ),
-    path("p/<slug:project>/numbers/<int:campaign>/stability/", stability.stability_page, name="numbers_stability"),
-    path(
-        "p/<slug:project>/numbers/<int:campaign>/stability/<slug:part>/",
-        stability.stability_part,
-        name="numbers_stability_part",
-    ),
-    path("p/<slug:project>/numbers/<int:campaign>/results/", results.results_page, name="numbers_results"),
-    path(
-        "p/<slug:project>/numbers/<int:campaign>/results/<slug:part>/",
-        results.results_part,
-        name="numbers_results_part",
-    ),
-    path("p/<slug:project>/numbers/<int:campaign>/planner/", planner.planner_page, name="numbers_planner"),
-    path(
-        "p/<slug:project>/numbers/<int:campaign>/planner/<slug:part>/",
-        planner.planner_part,
-        name="numbers_planner_part",
-    ),
+    *(route for page in (AGREEMENT, CALIBRATION, STABILITY, RESULTS, PLANNER) for route in page.routes),
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
     path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),
     path("p/<slug:project>/settings/thresholds/", decisions.thresholds_page, name="thresholds"),

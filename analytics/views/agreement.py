@@ -84,4 +84,3 @@ AGREEMENT = PartsPage(
     offered=_offered,
     about=agreement.coefficient_of,
 )
-agreement_page, agreement_part = AGREEMENT.whole, AGREEMENT.one

@@ -451,4 +451,3 @@ CALIBRATION = page_about_judges(
     section=CalibrationSection,
     offered=_offered,
 )
-calibration_page, calibration_part = CALIBRATION.whole, CALIBRATION.one

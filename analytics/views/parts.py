@@ -13,7 +13,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_safe
 
@@ -62,6 +62,15 @@ class PartsPage:
     @property
     def first(self) -> str:
         return next(iter(self.parts))
+
+    @property
+    def routes(self) -> list[URLPattern]:
+        """The addresses of the page and of its sections."""
+        whole = f"p/<slug:project>/numbers/<int:campaign>/{self.name}/"
+        return [
+            path(whole, self.whole, name=f"numbers_{self.name}"),
+            path(f"{whole}<slug:part>/", self.one, name=f"numbers_{self.name}_part"),
+        ]
 
     @method_decorator([require_safe, login_required, page_cache.cached_page])
     def whole(self, request: HttpRequest, project: str, campaign: int) -> HttpResponse:

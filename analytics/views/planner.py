@@ -201,4 +201,3 @@ PLANNER = PartsPage(
     about=nothing_about,
     pairs=_pairs,
 )
-planner_page, planner_part = PLANNER.whole, PLANNER.one

@@ -204,4 +204,3 @@ RESULTS = page_about_judges(
     section=ResultsSection,
     offered=_offered,
 )
-results_page, results_part = RESULTS.whole, RESULTS.one

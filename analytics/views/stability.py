@@ -341,4 +341,3 @@ STABILITY = page_about_judges(
     section=StabilitySection,
     offered=_offered,
 )
-stability_page, stability_part = STABILITY.whole, STABILITY.one
