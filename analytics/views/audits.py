@@ -328,8 +328,8 @@ def _apart(first: Figure, second: Figure | None) -> bool | None:
 
 
 def language_name(tag: str) -> str:
-    """In English for English pages, else in the language itself."""
-    return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
+    """A language as pages call it for this reader."""
+    return languages.name_for(tag, get_language())
 
 
 @require_safe

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from django import template
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from accounts import languages
 from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES, JudgeForm
@@ -73,6 +73,12 @@ def usd(amount: Decimal | None) -> str:
         return "–"
     digits = 2 if amount >= 1 or not amount else 4
     return f"${amount:,.{digits}f}" if amount >= Decimal("0.0001") or not amount else "< $0.0001"
+
+
+@register.filter
+def named_language(tag: str) -> str:
+    """A language by its name in the reader's language."""
+    return languages.name_for(tag, get_language())
 
 
 @register.filter
