@@ -132,41 +132,37 @@ def create_alignment(
         items, used = labelled_items(campaign, base), used_units(campaign)
         tuning, test = split_items(items, used=used, share=share, seed=stored_seed)
         _refuse_few(items, tuning, test, used)
-        plan = {"kind": selections.ALIGNMENT, "alignment": name, "share": share}
+        rule = {"kind": selections.ALIGNMENT, "alignment": name, "share": share}
         sides = {
             side: selections.store_selection(
                 campaign=campaign,
                 name=_side_name(name, side),
-                rule={**plan, "side": side},
+                rule={**rule, "side": side},
                 seed=stored_seed,
                 rows=[(item, probability, "") for item, probability in chosen.items()],
                 actor=actor,
             )
             for side, chosen in (("tuning", tuning), ("test", test))
         }
-        try:
-            with transaction.atomic():
-                alignment = Alignment.objects.create(
-                    project=campaign.project,
-                    name=name,
-                    campaign=campaign,
-                    base=base,
-                    seed=stored_seed,
-                    share=share,
-                    looks_allowed=looks,
-                    measure=measure,
-                    confidence=confidence,
-                    budget=budget,
-                    created_by=actor,
-                    **sides,
-                )
-        except IntegrityError:
-            taken = _("This project already has an alignment called “%(name)s”. Choose another name.") % {"name": name}
-            raise Refused(taken, code="name_taken", fields={"name": taken}) from None
+        plan = {"share": share, "looks_allowed": looks, "measure": measure, "confidence": confidence, "budget": budget}
+        about = {"project": campaign.project, "campaign": campaign, "base": base, "seed": stored_seed}
+        alignment = _stored(Alignment(name=name, created_by=actor, **about, **plan, **sides))
         AlignmentCandidate.objects.create(
             alignment=alignment, judge=base, origin=AlignmentCandidate.Origin.BASE, created_by=actor
         )
         audit.record(actor=actor, project=campaign.project, verb="create alignment", subject=alignment)
+    return alignment
+
+
+def _stored(alignment: Alignment) -> Alignment:
+    """Store a new alignment; refused if the project has one of this name."""
+    try:
+        with transaction.atomic():
+            alignment.save(force_insert=True)
+    except IntegrityError:
+        taken = _("This project already has an alignment called “%(name)s”. Choose another name.")
+        sentence = taken % {"name": alignment.name}
+        raise Refused(sentence, code="name_taken", fields={"name": sentence}) from None
     return alignment
 
 

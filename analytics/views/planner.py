@@ -108,15 +108,12 @@ def _with_judge(row: Mapping[str, Any] | None) -> str:
 
 def _budget(shown: AgreementSection) -> None:
     rows = [row for row in shown.rows if row["asked"] == "plan.labels_affordable"]
-    refused = [str(row["reason"]) for row in rows if row["value"] is None]
     there = {row["language"]: row for row in rows if row["value"] is not None}
-    shown.reasons += refused
     if not there:
         return
     cells = tuple(
-        GridRow(shown.name("language", tag), (GridCell(_count(row["value"]), (str(row["note"]),)),))
+        GridRow(shown.name("language", tag), (GridCell(_count(there[tag]["value"]), (str(there[tag]["note"]),)),))
         for tag in shown.axis("language", list(there.values()))
-        for row in [there[tag]]
     )
     shown.grids.append(Grid(column_name("language"), (_("Labels"),), cells))
     total = sum(round(row["value"]) for row in there.values())

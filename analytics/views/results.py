@@ -92,7 +92,7 @@ def _cell(
     found: dict[str, Mapping[str, Any]],
 ) -> GridCell:
     """One generator in one column: its corrected mean, its place, and the means that it is made of."""
-    of_panel, corrected = found.get(PANEL), found.get(CORRECTED)
+    of_panel, corrected = found.get(PANEL), found.get(CORRECTED, {"value": None, "reason": None})
     if of_panel is None or of_panel["value"] is None:
         row = found.get(JUDGE)
         if row is None or row["value"] is None:
@@ -102,14 +102,11 @@ def _cell(
     rows = differences.get(_key_of(of_panel, column), ())
     criterion = _key_of(of_panel, "criterion") or dict(shown.question.where).get("criterion", "")
     place = _place(of_panel["generator"], rows, directions.get(criterion, ""))
-    is_corrected = corrected is not None and corrected["value"] is not None
-    main = corrected if is_corrected and corrected is not None else of_panel
-    lines = [place, *number_line(_("panel alone: %s"), of_panel), *number_line(_("judge alone: %s"), found.get(JUDGE))]
-    if not is_corrected:
-        lines[1:2] = [_("panel alone, not corrected")]
-        reason = str(corrected.get("reason") or "") if corrected is not None else ""
-        lines += [reason] if reason and reason not in shared else []
-    lines += _worth(found.get(LABELS))
+    is_corrected = corrected["value"] is not None
+    main = corrected if is_corrected else of_panel
+    own = number_line(_("panel alone: %s"), of_panel) if is_corrected else (_("panel alone, not corrected"),)
+    reason = "" if corrected["reason"] in shared else corrected["reason"]
+    lines = (place, *own, *number_line(_("judge alone: %s"), found.get(JUDGE)), reason, *_worth(found.get(LABELS)))
     return figure_cell(shown.page, main, *(line for line in lines if line), inked=False)
 
 

@@ -92,7 +92,7 @@ def correct(
     more: Sequence[Estimate] = (),
 ) -> list[Estimate]:
     """The corrected means of one meeting of judge and panel; ``more`` rows of it stand behind the means."""
-    split = _Split.of(meeting)
+    split = ScoredItems.of(meeting)
     estimates = [
         *_means(split, confidence, seed),
         *more,
@@ -141,7 +141,7 @@ def means_report(
             continue
         for place, judge in enumerate(judges or [""]):
             meeting = meet(cell, judge)
-            of_panel, of_judge = _own_means(_Split.of(meeting), confidence)
+            of_panel, of_judge = own_means(ScoredItems.of(meeting), confidence)
             ratings = int(meeting.n_human.sum())
             counted = of_panel.with_(level=cell.scale.level, n_raters=len(meeting.annotators), n_ratings=ratings)
             if of_panel.is_defined and place == 0:
@@ -153,8 +153,11 @@ def means_report(
 
 
 @dataclass(frozen=True, slots=True)
-class _Split:
-    """Labelled and unlabelled items of one meeting; ``y`` (N,) and ``f`` (N,) hold all of them, NaN where missing."""
+class ScoredItems:
+    """The items that panel or judge scored: panel means ``y`` (N,) and judge scores ``f`` (N,), NaN where missing.
+
+    ``sample``: those with both, and those with a judge's score alone.
+    """
 
     y: Floats
     f: Floats
@@ -164,29 +167,51 @@ class _Split:
     has_distances: bool
 
     @classmethod
-    def of(cls, meeting: Meeting) -> _Split:
+    def of(cls, meeting: Meeting) -> ScoredItems:
         """The panel's mean of each item is its label."""
-        rated, f = meeting.n_human > 0, meeting.judge
-        y = np.full(len(f), np.nan)
+        rated = meeting.n_human > 0
+        y = np.full(len(meeting.judge), np.nan)
         y[rated] = np.nanmean(meeting.humans[rated], axis=1)
-        both, rest = rated & ~np.isnan(f), ~rated & ~np.isnan(f)
-        sample = LabelledSample(y[both], f[both], f[rest], meeting.cluster[both], meeting.cluster[rest])
-        return cls(y, f, meeting.cluster, sample, meeting.probability, meeting.scale.has_order)
+        return cls.of_scores(y, meeting.judge, meeting.cluster, meeting.probability, meeting.scale.has_order)
+
+    @classmethod
+    def of_scores(
+        cls,
+        y: Floats,
+        f: Floats,
+        cluster: NDArray[np.intp],
+        probability: Floats | None = None,
+        has_distances: bool = True,
+    ) -> ScoredItems:
+        """From labels and judge scores (N,), (N,) in clusters (N,)."""
+        has_label, has_judge = ~np.isnan(y), ~np.isnan(f)
+        both, rest = has_label & has_judge, ~has_label & has_judge
+        sample = LabelledSample(y[both], f[both], f[rest], cluster[both], cluster[rest])
+        return cls(y, f, cluster, sample, probability, has_distances)
+
+    @property
+    def is_labelled(self) -> NDArray[np.bool_]:
+        return ~np.isnan(self.y)
+
+    @property
+    def has_both(self) -> NDArray[np.bool_]:
+        """(N,) items with a label and a judge's score: those that a correction learns from."""
+        return ~(np.isnan(self.y) | np.isnan(self.f))
 
     @property
     def n_unjudged(self) -> int:
         """Labelled items the judge gave no usable score."""
-        return int((~np.isnan(self.y) & np.isnan(self.f)).sum())
+        return int((self.is_labelled & np.isnan(self.f)).sum())
 
 
-def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
+def _means(s: ScoredItems, confidence: float, seed: int) -> Iterator[Estimate]:
     names = [("classical_mean", None), ("judge_mean", None), ("ppi_mean", "plain"), ("ppi_plus_mean", "plain"),
              ("ppi_plus_mean", "crossfit")]  # fmt: skip
     if not s.has_distances:
         yield from (Estimate(statistic=name, variant=variant, value=None, reason=NOMINAL) for name, variant in names)
         return
     judged = ~np.isnan(s.f)
-    yield from _own_means(s, confidence)
+    yield from own_means(s, confidence)
     yield ppi.ppi_mean(s.sample, confidence=confidence)
     yield ppi.ppi_plus_mean(s.sample, confidence=confidence)
     crossfit = ppi.crossfit_mean(s.sample, rng=np.random.default_rng(seed), confidence=confidence)
@@ -197,7 +222,7 @@ def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
         yield ppi.active_mean(*drawn, confidence=confidence)
 
 
-def _own_means(s: _Split, confidence: float) -> tuple[Estimate, Estimate]:
+def own_means(s: ScoredItems, confidence: float) -> tuple[Estimate, Estimate]:
     """The panel's mean and the judge's, neither corrected by the other."""
     labelled, judged = ~np.isnan(s.y), ~np.isnan(s.f)
     raw = ppi.classical_mean(s.f[judged], s.cluster[judged], confidence=confidence).with_(statistic="judge_mean")
@@ -211,7 +236,7 @@ def _stratified(meeting: Meeting, column: str | None, confidence: float) -> Iter
     """PPI++ within the values of a column, where one is named."""
     if column is None:
         return
-    s, rated = _Split.of(meeting), meeting.n_human > 0
+    s, rated = ScoredItems.of(meeting), meeting.n_human > 0
     if not s.has_distances:
         yield Estimate(statistic="ppi_plus_mean", variant="stratified", value=None, reason=NOMINAL)
         return
@@ -230,7 +255,7 @@ def _paired(meeting: Meeting, generators: Sequence[str] | None, confidence: floa
     """PPI++ of the difference of two generators on the items that share cluster, language and criterion."""
     if generators is None:
         return
-    s, rows = _Split.of(meeting), meeting.rows
+    s, rows = ScoredItems.of(meeting), meeting.rows
     base = Estimate(statistic="ppi_plus_difference", variant=" - ".join(generators), value=None, reason=NOMINAL)
     if not s.has_distances:
         yield base
@@ -269,7 +294,7 @@ def _how_gained(n: int, calibrator: str = "") -> str:
     return approximate(method) if n < ENOUGH_FOR_GAINS or calibrator in UNSTEADY else method
 
 
-def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
+def _calibrations(s: ScoredItems, seed: int) -> Iterator[Estimate]:
     """Out-of-sample gain of each calibrator over the labels' mean, and a warning about scores the labels never saw."""
     n, n_clusters = len(s.sample.y), number_of(s.sample.cluster)
     too_few = n < FEWEST_LABELS or n_clusters < 2 or not s.has_distances

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import FEW_UNITS, CellEstimate, Estimate, Interval, approximate, t_interval
-from analytics.stats.core.resampling import THIS_JUDGE, effective_number, number_of
+from analytics.stats.core.resampling import effective_number, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import RatingsTable, cells
-from analytics.stats.judge.corrected_means import NOMINAL, cut_mean
+from analytics.stats.judge.corrected_means import NOMINAL, ScoredItems, cut_mean, own_means
 from analytics.stats.judge.panel import Meeting, cell_key, meet
-from analytics.stats.judge.ppi import FEWEST_LABELS, WARN_BELOW, LabelledSample, classical_mean, crossfit_mean
+from analytics.stats.judge.ppi import FEWEST_LABELS, WARN_BELOW, classical_mean, crossfit_mean
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -83,61 +83,37 @@ def _generators(meeting: Meeting) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Board:
-    """The items of one generator: panel means ``y`` (N,) and judge scores ``f`` (N,), NaN where missing; ``rated``
-    (N, J): which of the panel scored an item.
-    """
+    """The items of one generator; ``rated`` (N, J): which of the panel scored an item."""
 
-    y: Floats
-    f: Floats
-    cluster: Codes
+    items: ScoredItems
     keys: tuple[tuple[str, ...], ...]
     rated: NDArray[np.bool_]
 
     @classmethod
     def of(cls, meeting: Meeting, generator: str) -> _Board:
         own = (meeting.rows["generator"].fillna("").astype(str) == generator).to_numpy()
-        humans, f = meeting.humans[own], meeting.judge[own]
-        rated = ~np.isnan(humans)
-        y = np.full(len(f), np.nan)
-        some = rated.any(axis=1)
-        y[some] = np.nanmean(humans[some], axis=1)
+        part = replace(
+            meeting,
+            judge=meeting.judge[own],
+            humans=meeting.humans[own],
+            cluster=meeting.cluster[own],
+            probability=None,
+        )
         names = (meeting.rows[name][own].fillna("").astype(str) for name in ("cluster", "language", "criterion"))
-        keys = tuple(zip(*names, strict=True))
-        return cls(y, f, meeting.cluster[own], keys, rated)
-
-    @property
-    def has_both(self) -> NDArray[np.bool_]:
-        """(N,) items with a label and a judge's score: those that a correction learns from."""
-        return ~(np.isnan(self.y) | np.isnan(self.f))
-
-    @property
-    def n_unjudged(self) -> int:
-        """Labelled items that the judge gave no usable score."""
-        return int((~np.isnan(self.y) & np.isnan(self.f)).sum())
-
-    @property
-    def sample(self) -> LabelledSample:
-        """Items with a label and a judge's score, and those with a judge's score alone."""
-        both, rest = self.has_both, np.isnan(self.y) & ~np.isnan(self.f)
-        return LabelledSample(self.y[both], self.f[both], self.f[rest], self.cluster[both], self.cluster[rest])
+        return cls(ScoredItems.of(part), tuple(zip(*names, strict=True)), ~np.isnan(part.humans))
 
     def estimates(self, *, confidence: float, seed: int) -> Iterator[Estimate]:
-        labelled, judged = ~np.isnan(self.y), ~np.isnan(self.f)
-        of_panel = classical_mean(self.y[labelled], self.cluster[labelled], confidence=confidence)
-        yield of_panel.with_(statistic="panel_mean", **_counts(self.rated[labelled]))
-        of_judge = classical_mean(self.f[judged], self.cluster[judged], confidence=confidence)
-        reason = None if of_judge.is_defined else "the judge scored no item here"
-        speaks_for = None if reason else THIS_JUDGE
-        n_judged = int(judged.sum())
-        of_judge = of_judge.with_(n_raters=1, n_ratings=n_judged, n_missing=self.n_unjudged)
-        yield of_judge.with_(statistic="judge_mean", reason=reason, speaks_for=speaks_for)
+        items = self.items
+        of_panel, of_judge = own_means(items, confidence)
+        yield of_panel.with_(statistic="panel_mean", **_counts(self.rated[items.is_labelled]))
+        yield of_judge.with_(n_raters=1, n_ratings=of_judge.n_items, n_missing=items.n_unjudged)
         yield from self._corrected(confidence, seed)
 
     def _corrected(self, confidence: float, seed: int) -> Iterator[Estimate]:
         """The corrected mean, and how many labels it is worth."""
-        sample = self.sample
+        sample = self.items.sample
         counts: dict[str, Any] = {"n_items": len(sample.y), "n_clusters": number_of(sample.cluster)}
-        counts |= _counts(self.rated[self.has_both]) | {"n_missing": self.n_unjudged}
+        counts |= _counts(self.rated[self.items.has_both]) | {"n_missing": self.items.n_unjudged}
         if len(sample.f_rest) < 2:
             for name in ("corrected_mean", "effective_labels"):
                 yield Estimate(statistic=name, value=None, reason=ALL_LABELLED, **counts)
@@ -170,25 +146,25 @@ def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -
     with pairs left to label, else the mean of D_i. Without a shared scenario the two means are independent: Welch's t.
     """
     base = Estimate(statistic="corrected_difference", value=None, reason=_NO_PAIRS)
-    if not set(first.cluster) & set(second.cluster):
+    one, other = first.items, second.items
+    if not set(one.cluster) & set(other.cluster):
         return _independent(first, second, base, confidence, seed)
     places = [{key: place for place, key in enumerate(board.keys)} for board in (first, second)]
     if any(len(own) < len(board.keys) for own, board in zip(places, (first, second), strict=True)):
         return base.with_(reason=_TWO_OF_ONE)
     shared = sorted(set(places[0]) & set(places[1]))
     a, b = (np.array([own[key] for key in shared], dtype=np.intp) for own in places)
-    board = replace(first, y=first.y[a] - second.y[b], f=first.f[a] - second.f[b], cluster=first.cluster[a])
-    labelled = ~np.isnan(board.y)
+    pairs = ScoredItems.of_scores(one.y[a] - other.y[b], one.f[a] - other.f[b], one.cluster[a])
+    labelled, both, sample = pairs.is_labelled, pairs.has_both, pairs.sample
     if labelled.sum() < 2:
         return base.with_(n_items=int(labelled.sum()))
-    sample, both = board.sample, board.has_both
     if len(sample.y) >= FEWEST_LABELS and len(sample.f_rest) >= 2:
         found = crossfit_mean(sample, rng=np.random.default_rng(seed), confidence=confidence).estimate
         if found.is_defined:
-            counts = _counts(first.rated[a][both], second.rated[b][both]) | {"n_missing": board.n_unjudged}
+            counts = _counts(first.rated[a][both], second.rated[b][both]) | {"n_missing": pairs.n_unjudged}
             found = found.with_(seed=seed, **counts)
             return found.with_(statistic="corrected_difference", method=_with_pairs(found.method))
-    found = classical_mean(board.y[labelled], board.cluster[labelled], confidence=confidence)
+    found = classical_mean(pairs.y[labelled], pairs.cluster[labelled], confidence=confidence)
     counts = _counts(first.rated[a][labelled], second.rated[b][labelled])
     return found.with_(statistic="corrected_difference", method=_with_pairs(found.method), **counts)
 
@@ -208,19 +184,19 @@ def _independent(first: _Board, second: _Board, base: Estimate, confidence: floa
         one, other = (found[name] for found in rows)
         if one.value is None or other.value is None:
             continue
-        used = [board.has_both if name == "corrected_mean" else ~np.isnan(board.y) for board in boards]
+        used = [board.items.has_both if name == "corrected_mean" else board.items.is_labelled for board in boards]
         value = one.value - other.value
         base = base.with_(
             value=value,
             reason=None,
             n_items=one.n_items + other.n_items,
-            n_clusters=sum(number_of(board.cluster[own]) for board, own in zip(boards, used, strict=True)),
+            n_clusters=sum(number_of(board.items.cluster[own]) for board, own in zip(boards, used, strict=True)),
             n_missing=one.n_missing + other.n_missing,
             **_counts(*(board.rated[own] for board, own in zip(boards, used, strict=True))),
         )
         if one.se is None or other.se is None:
             return base.with_(interval_reason=one.interval_reason or other.interval_reason)
-        units = [_units(board.cluster[own]) for board, own in zip(boards, used, strict=True)]
+        units = [_units(board.items.cluster[own]) for board, own in zip(boards, used, strict=True)]
         se, df = _welch((one.se, other.se), units)
         method = "Welch t of two corrected means" if name == "corrected_mean" else "Welch t of two panel means"
         if min(one.n_items, other.n_items) < WARN_BELOW or min(units) < FEW_UNITS:
