@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy
 
 from analytics import agreement
 from analytics.agreement import PARTS, AgreementPart
+from analytics.answer_pages import AnswerPage
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import COEFFICIENT_NAMES, TITLES, AgreementSection
-from analytics.views.explore import AnswerPage
 from analytics.views.parts import PartsPage
 from annotation.models import Campaign
 

@@ -14,18 +14,17 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import agreement, questions
 from analytics.agreement import AgreementPart
-from analytics.figures import MINUS, SMALL, Figure, HeatCell
-from analytics.questions import NumbersQuestion
-from analytics.score_views import CLASS_NAMES
-from analytics.views.explore import (
+from analytics.answer_pages import (
     MOST_MATRICES,
     AnswerPage,
     ShownCell,
-    column_name,
     in_order,
     plain_value,
 )
-from analytics.views.question_names import STATISTIC_NAMES
+from analytics.figures import MINUS, SMALL, Figure, HeatCell
+from analytics.question_names import STATISTIC_NAMES, column_name
+from analytics.questions import NumbersQuestion
+from analytics.score_views import CLASS_NAMES
 from annotation.models import Item
 
 MOST_IN_MATRIX = 12

@@ -11,8 +11,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import judge_pages, thresholds
 from analytics.agreement import AgreementPart
+from analytics.answer_pages import plain_value
 from analytics.figures import Figure
 from analytics.judge_pages import CALIBRATION_PARTS
+from analytics.question_names import STATISTIC_NAMES, column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.score_views import CLASS_NAMES
 from analytics.views.agreement_sections import (
@@ -26,9 +28,7 @@ from analytics.views.agreement_sections import (
     figure_cell,
     plain_cells,
 )
-from analytics.views.explore import column_name, plain_value
 from analytics.views.parts import Offered, PartsPage, Section, Words
-from analytics.views.question_names import STATISTIC_NAMES
 from annotation.models import Campaign
 
 Rows = Mapping[str, Mapping[str, Any]]

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
 from analytics import answers, compared_judges, computing, questions, ratings, tasks
+from analytics.answer_pages import criterion_names
 from analytics.compared_judges import JudgeCost
 from analytics.families import jury_name
 from analytics.figures import Figure
@@ -26,7 +27,6 @@ from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion
 from analytics.views.audits import CHANGE_NAMES, language_name
 from analytics.views.cost_chart import cost_chart
-from analytics.views.explore import criterion_names
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign
 from judging.models import JudgeDesign, JudgeRun

@@ -20,9 +20,10 @@ from django.views.decorators.http import require_safe
 from accounts.refusals import Refused
 from analytics import answers, computing, page_cache, questions, tasks
 from analytics.agreement import AgreementPart
+from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import AgreementSection
-from analytics.views.explore import AnswerPage, QuestionForm, criterion_names
+from analytics.views.explore import QuestionForm
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign
 

@@ -13,12 +13,13 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import judge_pages, planning
 from analytics.agreement import AgreementPart
+from analytics.answer_pages import AnswerPage, plain_value
 from analytics.figures import SMALL, Figure
 from analytics.judge_pages import PLANNER_PARTS
+from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow
 from analytics.views.calibration import nothing_about
-from analytics.views.explore import AnswerPage, column_name, plain_value
 from analytics.views.parts import PartsPage, parameter_pairs
 from annotation.models import Campaign
 

@@ -11,12 +11,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import judge_pages
+from analytics.answer_pages import plain_value
 from analytics.figures import Figure
 from analytics.judge_pages import RESULTS_PARTS
+from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow, figure_cell
 from analytics.views.calibration import number_line, page_about_judges
-from analytics.views.explore import column_name, plain_value
 from annotation.models import Campaign, Criterion
 
 Rows = Mapping[str, Mapping[str, Any]]

@@ -10,8 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import judge_pages
+from analytics.answer_pages import plain_value
 from analytics.figures import Figure
 from analytics.judge_pages import STABILITY_PARTS
+from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import (
     NOTHING,
@@ -23,7 +25,6 @@ from analytics.views.agreement_sections import (
     plain_cells,
 )
 from analytics.views.calibration import cells_by_variant, p_in_words, page_about_judges
-from analytics.views.explore import column_name, plain_value
 from annotation.models import Campaign, Criterion
 
 TITLES = {

@@ -22,9 +22,9 @@ from sklearn.metrics import cohen_kappa_score
 
 from analytics import agreement, answers
 from analytics.agreement import PARTS, is_dominated
+from analytics.answer_pages import ShownCell
 from analytics.figures import Figure
 from analytics.questions import question_of
-from analytics.views.explore import ShownCell
 from annotation import allocation, campaigns, panels
 from annotation.desk import service
 from annotation.desk.service import Answer

@@ -18,8 +18,8 @@ from django.utils import timezone
 from accounts.models import Heartbeat
 from accounts.refusals import Refused
 from analytics import answers, families, questions, ratings, snapshots
+from analytics.answer_pages import AnswerPage
 from analytics.questions import NumbersQuestion, asked_question, question_of
-from analytics.views.explore import AnswerPage
 from annotation import campaigns
 from annotation.models import Annotator, Campaign
 from judging.models import JudgeRun
@@ -88,10 +88,10 @@ class TestQuestion:
             asked_question(scene.rated_campaign(cast), [("statistic", "mae")])
 
     def test_every_statistic_that_is_offered_is_one(self) -> None:
+        from analytics import question_names
         from analytics.stats.agreement import among_raters
         from analytics.stats.judge import calibration, consistency
         from analytics.stats.ranking import stability
-        from analytics.views import question_names
 
         assert set(questions.AGREEMENT) <= {*among_raters.STATISTICS, *among_raters.APPLICABILITY.values()}
         assert set(questions.CALIBRATION) <= {*calibration.STATISTICS}

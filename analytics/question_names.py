@@ -1,10 +1,14 @@
-"""What the page Explore calls statistics, columns, rules and published questions."""
+"""What pages and reports call statistics, columns, rules and published questions."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from analytics import families, questions
+from analytics.questions import NumbersQuestion, QuestionChoices
 
 STATISTIC_NAMES = {
     "krippendorff_alpha": gettext_lazy("Krippendorff’s α"),
@@ -242,3 +246,48 @@ PRESETS = (
     ),
     ("S4", gettext_lazy("Classes of agreement"), "statistic=percent_agreement_exact&statistic=class_share"),
 )
+
+
+def column_name(column: str) -> str:
+    """A column of the ratings table as a reader knows it; an attribute by its own name."""
+    return str(COLUMN_NAMES.get(column, column))
+
+
+def study_questions(choices: QuestionChoices) -> list[tuple[str, str, NumbersQuestion]]:
+    """Study, subject and question of `PRESETS` that this campaign can be asked, without exclusions that it has no data
+    for.
+    """
+    asked = [(study, str(about), questions.question_of(query)) for study, about, query in PRESETS]
+    return [
+        (study, about, replace(question, exclude=tuple(sorted({*question.exclude} & {*choices.exclusions}))))
+        for study, about, question in asked
+        if choices.judges or not question.needs_judge
+    ]
+
+
+def question_in_words(question: NumbersQuestion) -> list[tuple[str, str]]:
+    """Each thing that is chosen in a question, with its name."""
+    juries = f"{'; '.join(question.juries)}: {JURY_RULE_NAMES[question.jury_rule]}" if question.juries else ""
+    lines = [
+        (_("Rows"), column_name(question.rows)),
+        (_("Columns"), column_name(question.columns) if question.columns else _("none")),
+        (_("Only"), "; ".join(f"{column_name(column)} = {value}" for column, value in question.where)),
+        (_("Raters"), ", ".join(question.raters) or _("all")),
+        (_("Panels"), ", ".join(question.panels)),
+        (_("Judges"), ", ".join(question.judges) if question.needs_judge else ""),
+        (_("Runs"), ", ".join(question.runs)),
+        (_("Juries"), juries),
+        (_("Measures"), ", ".join(question.measures)),
+        (_("Goals"), "; ".join(f"{name} = {value}" for name, value in question.goals)),
+        (_("Clusters"), _("none: items of one scenario are taken for independent") if question.cluster else ""),
+        (_("Reference"), str(REFERENCE_NAMES[question.reference]) if question.needs_judge else ""),
+        (_("Tied modes"), str(TIE_NAMES[question.ties]) if question.needs_judge else ""),
+        (_("Left out"), "; ".join(str(EXCLUSION_NAMES[name]) for name in question.exclude)),
+        (_("Level"), question.level),
+        (_("Criteria"), _("pooled") if question.pool else ""),
+        (
+            _("Interval"),
+            f"{question.confidence:.0%}, {question.bootstrap} {_('resamples')}, {_('seed')} {question.seed}",
+        ),
+    ]
+    return [(name, text) for name, text in lines if text]

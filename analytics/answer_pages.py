@@ -1,0 +1,255 @@
+"""An answer to a question as pages and reports read it: its matrices with the names of languages and criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.translation import get_language, ngettext
+from django.utils.translation import gettext as _
+
+from accounts import languages
+from analytics import questions
+from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
+from analytics.items import ATTRIBUTE, REFERENCES
+from analytics.models import Snapshot
+from analytics.numbers import criterion_groups
+from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, STATISTIC_NAMES
+from analytics.questions import NumbersQuestion
+from analytics.ratings import attribute_choices
+from analytics.score_views import CLASS_NAMES
+from annotation.models import Campaign
+
+MOST_MATRICES = 24
+KEEPING_RULES = ("mode_split", "median", "mean", "each")
+"""Rules of reference that a page offers where the mode leaves out much."""
+ABOUT = (
+    "criterion",
+    "judge",
+    "panel",
+    "language",
+    "languages",
+    "generator",
+    "raters",
+    "annotator",
+    "agreement_class",
+    "item",
+)
+
+
+# --- cells as the template reads them --------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ShownCell:
+    """One cell of a matrix; without a figure nothing was rated there."""
+
+    row: str
+    column: str
+    figure: Figure | None = None
+    items: str = ""
+
+    @property
+    def few(self) -> str:
+        """Why its value is muted: it rests on few items or few clusters."""
+        figure = self.figure
+        if figure is None or not figure.is_defined:
+            return ""
+        clusters = figure.n_clusters
+        if clusters is not None and clusters < min(figure.n_items, SMALL):
+            return ngettext("only %d cluster", "only %d clusters", clusters) % clusters
+        return _("fewer than %d items") % SMALL if figure.is_small else ""
+
+    @property
+    def exact(self) -> str:
+        """Its value with all digits, for programs that read the page."""
+        return "" if self.figure is None or self.figure.value is None else repr(self.figure.value)
+
+    @property
+    def counts(self) -> str:
+        """What it rests on: items, raters, ratings, clusters."""
+        return self.figure.basis if self.figure else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The cells of one statistic, by row and column; `about`: what else all of them are about."""
+
+    statistic: str
+    about: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[ShownCell, ...]], ...]
+
+    @property
+    def cells(self) -> list[ShownCell]:
+        return [cell for _name, row in self.rows for cell in row if cell.figure]
+
+
+class AnswerPage:
+    """An answer as the page shows it: its matrices with the names of languages and criteria."""
+
+    def __init__(self, campaign: Campaign, snapshot: Snapshot, question: NumbersQuestion) -> None:
+        self.campaign, self.content, self.question = campaign, snapshot.content, question
+        self.criteria = criterion_names(campaign)
+        self.groups = criterion_groups(campaign.rubric_version.criteria.all())
+        attributes = attribute_choices(campaign.dataset)
+        self.keys = dict(zip(attributes.names, attributes.keys, strict=True))
+
+    @cached_property
+    def matrices(self) -> list[Matrix]:
+        """A matrix for each statistic, and for each value of what is neither row nor column."""
+        layers: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+        for row in self.content["estimates"]:
+            variant = "" if "variant" in self.question.dimensions else row["variant"] or ""
+            layers.setdefault((row["asked"], variant, *self._about(row)), []).append(row)
+        return [self._matrix(key, rows) for key, rows in layers.items()]
+
+    @property
+    def shown(self) -> list[Matrix]:
+        return self.matrices[:MOST_MATRICES]
+
+    @property
+    def more(self) -> int:
+        return max(0, len(self.matrices) - MOST_MATRICES)
+
+    @property
+    def excluded(self) -> list[tuple[str, int]]:
+        """Each exclusion that is on, and what it leaves out; and what would be left out if it were on."""
+        found = self.content["left_out"]
+        blind = (
+            _("left out: by people who could see verdicts")
+            if self.question.blind_only
+            else _("counted although their raters could see verdicts")
+        )
+        left_out = [(blind, found["not_blind"])] if self.question.blind_only or found["not_blind"] else []
+        if self.question.min_seconds:
+            left_out.append(
+                (_("left out: item rated in less than %g s") % self.question.min_seconds, found["too_fast"])
+            )
+        return left_out + [
+            (_("left out: %s") % name, found[key]) for key, name in EXCLUSION_NAMES.items() if key in found
+        ]
+
+    @property
+    def ties_sentence(self) -> str:
+        """What a tied mode leaves out of the figures that need a reference label."""
+        found = self.content.get("ties") or {}
+        if not found.get("tied"):
+            return ""
+        sentence = ngettext(
+            "The mode leaves out %(tied)s of %(pairs)s pair of item and criterion: its annotators are tied.",
+            "The mode leaves out %(tied)s of %(pairs)s pairs of item and criterion: their annotators are tied.",
+            found["pairs"],
+        )
+        return sentence % {name: f"{number:,}" for name, number in found.items()}
+
+    @property
+    def is_much_tied(self) -> bool:
+        """Whether that is a tenth or more: other rules are then offered (METHODS 3)."""
+        found = self.content.get("ties") or {"tied": 0, "pairs": 0}
+        return bool(found["tied"]) and found["tied"] >= SHARE_LEFT_OUT * found["pairs"]
+
+    @property
+    def other_rules(self) -> list[tuple[str, str]]:
+        """Rules of reference that leave out no tie, with the query string of the same question under each."""
+        asked = [replace(self.question, reference=name, ties="exclude") for name in KEEPING_RULES]
+        return [(str(REFERENCE_NAMES[each.reference]), each.query) for each in asked]
+
+    def _about(self, row: Mapping[str, Any]) -> Iterator[str]:
+        """What a row is about beside its row and its column."""
+        for name in ABOUT:
+            if name not in self.question.dimensions and (value := plain_value(row.get(name))):
+                yield self.name(name, value) if name != "judge" else value
+
+    def _matrix(self, key: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> Matrix:
+        statistic, variant, *about = key
+        names = {name: in_order(self.values(name), rows, name) for name in self.question.dimensions}
+        down, across = names[self.question.rows], names.get(self.question.columns, [""])
+        found = {
+            (plain_value(row.get(self.question.rows)), plain_value(row.get(self.question.columns))): row for row in rows
+        }
+        title = str(STATISTIC_NAMES[statistic])
+        shown = tuple(
+            (self.name(self.question.rows, value), tuple(self._cell(value, column, found) for column in across))
+            for value in down
+        )
+        columns = tuple(self.name(self.question.columns, column) for column in across)
+        return Matrix(f"{title} ({variant})" if variant else title, " · ".join(about), columns, shown)
+
+    def _cell(self, down: str, across: str, found: Mapping[tuple[str, str], Mapping[str, Any]]) -> ShownCell:
+        names = self.name(self.question.rows, down), self.name(self.question.columns, across)
+        row = found.get((down, across))
+        return ShownCell(*names, Figure.of(row), self.items_address(row)) if row else ShownCell(*names)
+
+    def items_address(self, row: Mapping[str, Any]) -> str:
+        """The address of the items behind a cell; nothing where their list cannot be cut to it."""
+        question = self.question
+        wanted = dict(question.where)
+        wanted |= {name: value for name in (*ABOUT, *self.keys) if (value := plain_value(row.get(name)))}
+        several = len({name for name, _value in question.where}) < len(question.where)
+        if (
+            several
+            or question.min_seconds
+            or question.exclude
+            or question.level
+            or ("criterion" not in wanted and len(self.criteria) > 1)  # a list is about one criterion
+            or set(wanted) & {"scenario", "item", "dataset_version", "languages"}
+            or set(question.dimensions) & set(questions.TIMES)
+        ):
+            return ""
+        pairs: list[tuple[str, str]] = [
+            (name, wanted[name]) for name in ("criterion", "language", "generator", "panel") if name in wanted
+        ]
+        pairs += [(f"{ATTRIBUTE}{self.keys[name]}", value) for name, value in wanted.items() if name in self.keys]
+        judges = {judge["name"] for judge in self.content["judges"]}
+        pairs += [("judge", row["judge"])] if row.get("judge") in judges and not question.runs else []
+        pairs += [("rater", name) for name in question.raters]
+        pairs += [("panel", name) for name in question.panels if "panel" not in wanted]
+        pairs += [("reference", row["reference"])] if row.get("reference") in REFERENCES else []
+        pairs += [("blind", "only")] if question.blind_only else []
+        return f"{reverse('numbers_items', args=[self.campaign.project.slug, self.campaign.pk])}?{urlencode(pairs)}"
+
+    def values(self, name: str) -> list[str]:
+        """The known order of a column's values."""
+        if name == "language":
+            tags = {row["language"] for row in self.content["estimates"] if row.get("language")}
+            return languages.in_name_order(tags, get_language())
+        return list(self.criteria) if name == "criterion" else []
+
+    def name(self, column: str, value: str) -> str:
+        """A value as a reader knows it."""
+        if column == "criterion":
+            return self.criteria.get(value, value) or _("all criteria")
+        if column in ("language", "languages") and value:
+            return " ~ ".join(languages.name_for(tag, get_language()) for tag in value.split(" ~ "))
+        if column == "agreement_class" and value in CLASS_NAMES:
+            return str(CLASS_NAMES[value])
+        return value or _("all")
+
+
+def criterion_names(campaign: Campaign) -> dict[str, str]:
+    """By key, each criterion's name in the reader's language, in the rubric's order."""
+    spoken = get_language() or "en"
+    criteria = campaign.rubric_version.criteria.all()
+    return {each.key: str(each.says("name", spoken) or each.key) for each in criteria}
+
+
+def plain_value(value: Any) -> str:
+    return " ~ ".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
+
+
+def in_order(known: Sequence[str], rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    """The values of a column that occur: in their known order, then numbers by size, then text."""
+    place = {value: number for number, value in enumerate(known)}
+    return sorted(
+        {plain_value(row.get(name)) for row in rows}, key=lambda value: (place.get(value, len(place)), *_size(value))
+    )
+
+
+def _size(value: str) -> tuple[float, str]:
+    try:
+        return float(value), ""
+    except ValueError:
+        return float("inf"), value
