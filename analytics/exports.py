@@ -490,5 +490,5 @@ def row_count(export: Export) -> int:
 
 def _in(project: Project) -> int:
     items = Item.objects.filter(dataset__project=project).count()
-    ratings = Rating.objects.filter(annotation__campaign__project=project).count()
+    ratings = Rating.objects.filter(annotation__campaign__in=Campaign.objects.filter(project=project)).count()
     return items + ratings + Verdict.objects.filter(run__project=project).count()

@@ -37,6 +37,14 @@ def _datasets(project: Project) -> QuerySet[Dataset]:
     return Dataset.objects.ready().filter(project=project)
 
 
+def _campaigns(project: Project) -> QuerySet[Campaign]:
+    return Campaign.objects.filter(project=project)
+
+
+def _duties(project: Project) -> QuerySet[Duty]:
+    return Duty.objects.filter(campaign__project=project)
+
+
 def _stored(row: Row, incoming: Incoming) -> None:
     row["state"] = Import.State.STORED.value
 
@@ -137,9 +145,9 @@ MEMBERS = (
     Member(
         name="campaigns",
         model=Campaign,
-        rows=lambda project: Campaign.objects.filter(project=project),
+        rows=_campaigns,
         refers={"dataset": "datasets", "rubric_version": "rubric_versions"},
-        leaves=_OURS,
+        leaves=(*_OURS, "qualification_of"),
     ),
     Member(
         name="item_selections",
@@ -159,14 +167,15 @@ MEMBERS = (
     Member(
         name="duties",
         model=Duty,
-        rows=lambda project: Duty.objects.filter(campaign__project=project),
+        rows=_duties,
         refers={"campaign": "campaigns", "panel": "panels", "chosen": "item_selections"},
+        leaves=("purpose", "stands_for"),
         since={"chosen": 3},
     ),
     Member(
         name="duty_criteria",
         model=Duty.criteria.through,
-        rows=lambda project: Duty.criteria.through._default_manager.filter(duty__campaign__project=project),
+        rows=lambda project: Duty.criteria.through._default_manager.filter(duty__in=_duties(project)),
         refers={"duty": "duties", "criterion": "criteria"},
     ),
     Member(
@@ -178,7 +187,7 @@ MEMBERS = (
     Member(
         name="assignments",
         model=Assignment,
-        rows=lambda project: Assignment.objects.filter(duty__campaign__project=project),
+        rows=lambda project: Assignment.objects.filter(duty__in=_duties(project)),
         refers={"duty": "duties", "item": "items", "annotator": "annotators"},
         leaves=("key", "leased_at", "leased_until"),
         on_write=_unleased,
@@ -187,14 +196,14 @@ MEMBERS = (
     Member(
         name="skips",
         model=Skip,
-        rows=lambda project: Skip.objects.filter(duty__campaign__project=project),
+        rows=lambda project: Skip.objects.filter(duty__in=_duties(project)),
         refers={"duty": "duties", "item": "items", "annotator": "annotators"},
         since={"resolved_at": 3},
     ),
     Member(
         name="annotations",
         model=Annotation,
-        rows=lambda project: Annotation.objects.filter(campaign__project=project),
+        rows=lambda project: Annotation.objects.filter(campaign__in=_campaigns(project)),
         refers={
             "campaign": "campaigns",
             "item": "items",
@@ -210,7 +219,7 @@ MEMBERS = (
     Member(
         name="ratings",
         model=Rating,
-        rows=lambda project: Rating.objects.filter(annotation__campaign__project=project),
+        rows=lambda project: Rating.objects.filter(annotation__campaign__in=_campaigns(project)),
         refers={"annotation": "annotations", "criterion": "criteria"},
         since={"rule_kept": 3},
     ),

@@ -23,7 +23,23 @@ class CampaignQuerySet(models.QuerySet["Campaign"]):
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
 
+class _ListedCampaigns(models.Manager["Campaign"]):
+    """The campaigns that people see: without the hidden ones that hold answers to training, exams and controls."""
+
+    def get_queryset(self) -> models.QuerySet[Campaign]:
+        return super().get_queryset().filter(qualification_of=None)
+
+
+CampaignManager = _ListedCampaigns.from_queryset(CampaignQuerySet)
+
+
 class Campaign(models.Model):
+    """One dataset rated on one rubric version.
+
+    A campaign with `qualification_of` is hidden: its annotations are the answers to training, exams, controls and
+    repeats of that campaign, so that nothing that reads a campaign's ratings finds them. Only `with_hidden` lists it.
+    """
+
     class State(models.TextChoices):
         OPEN = "open", _("Open")
         PAUSED = "paused", _("Paused")
@@ -36,13 +52,19 @@ class Campaign(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    qualification_of = models.OneToOneField(
+        "self", null=True, editable=False, on_delete=models.CASCADE, related_name="+"
+    )
 
-    objects = CampaignQuerySet.as_manager()
+    objects = CampaignManager()
+    with_hidden = CampaignQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["-pk"]
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "name"], name="campaign_name_unique"),
+            models.UniqueConstraint(
+                fields=["project", "name"], condition=Q(qualification_of=None), name="campaign_name_unique"
+            ),
             models.CheckConstraint(condition=Q(state__in=["open", "paused", "closed"]), name="campaign_state_known"),
         ]
 
@@ -58,12 +80,30 @@ class DutyQuerySet(models.QuerySet["Duty"]):
         return self.filter(Q(campaign__project__in=sighted) | seated).distinct()
 
 
+class _ListedDuties(models.Manager["Duty"]):
+    """The duties that people see: without the hidden ones of training, exams, controls and repeats."""
+
+    def get_queryset(self) -> models.QuerySet[Duty]:
+        return super().get_queryset().filter(stands_for=None)
+
+
+DutyManager = _ListedDuties.from_queryset(DutyQuerySet)
+
+
 class Duty(models.Model):
     """A panel's share of a campaign: its criteria, and the number of annotators per item (`overlap`).
 
     `languages`: the languages of the items, if they differ from the panel's. `seed` gives the order of the items: leads
-    see it, annotators never do. A duty over a `chosen` selection has only its items.
+    see it, annotators never do. A duty over a `chosen` selection has only its items. A duty that `stands_for` another
+    is hidden: its assignments are that duty's training, exams, controls or repeats (`purpose`), in the hidden campaign.
     """
+
+    class Purpose(models.TextChoices):
+        RATING = "rating", _("Rating")
+        TRAINING = "training", _("Training")
+        EXAM = "exam", _("Exam")
+        CONTROL = "control", _("Control")
+        REPEAT = "repeat", _("Repeat")
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="duties")
     panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="+")
@@ -73,19 +113,33 @@ class Duty(models.Model):
     seed = models.BigIntegerField()
     languages = models.JSONField(default=list, blank=True)
     chosen = models.ForeignKey("ItemSelection", null=True, on_delete=models.PROTECT, related_name="duties")
+    purpose = models.CharField(max_length=8, choices=Purpose, default=Purpose.RATING, editable=False)
+    stands_for = models.ForeignKey("self", null=True, editable=False, on_delete=models.CASCADE, related_name="+")
 
-    objects = DutyQuerySet.as_manager()
+    objects = DutyManager()
+    with_hidden = DutyQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["campaign", "pk"]
         verbose_name_plural = "duties"
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["campaign", "name"], name="duty_name_unique"),
+            models.UniqueConstraint(fields=["campaign", "name"], condition=Q(stands_for=None), name="duty_name_unique"),
+            models.UniqueConstraint(fields=["stands_for", "purpose"], name="duty_purpose_once"),
+            models.CheckConstraint(
+                condition=Q(stands_for=None, purpose="rating")
+                | Q(stands_for__isnull=False, purpose__in=["training", "exam", "control", "repeat"]),
+                name="duty_purpose_known",
+            ),
             models.CheckConstraint(condition=Q(overlap__gte=1), name="duty_overlap_positive"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def visible_pk(self) -> int:
+        """The primary key of the duty that its annotators know: its own, or of the duty that it stands for."""
+        return self.stands_for_id or self.pk
 
 
 class ItemSelectionQuerySet(models.QuerySet["ItemSelection"]):
