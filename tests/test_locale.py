@@ -35,8 +35,10 @@ MODULES = {
         "desk/presentation",
         "desk/views",
     ),
-    "platform/accounts": ("forms", "invitations", "models/people", "views/me", "views/people"),
+    "platform/accounts": ("forms", "invitations", "models", "views"),
 }
+# Where a module's part begins that only leads and operators see: jobs and webhooks.
+LEADS_ONLY_FROM = {"platform/accounts/models.py": "class JobQuerySet", "platform/accounts/views.py": "def _listed"}
 SAME_AS_IN_ENGLISH = {("es", "N/A")}
 PLACEHOLDER = re.compile(r"%\(\w+\)[sdf]|\{\w+\}|</?\w+[^>]*>")
 SCRIPTS = {"ar": ("ARABIC",), "ja": ("HIRAGANA", "KATAKANA", "CJK UNIFIED")}
@@ -63,7 +65,12 @@ def templates() -> tuple[Path, ...]:
 @cache
 def annotator_facing() -> Catalog:
     modules = [ROOT / folder / f"{name}.py" for folder, names in MODULES.items() for name in names]
-    return catalogues.extracted(ROOT, [*templates(), *modules])
+    catalogue = catalogues.extracted(ROOT, [*templates(), *modules])
+    ends = {name: (ROOT / name).read_text().partition(start)[0].count("\n") for name, start in LEADS_ONLY_FROM.items()}
+    for message in list(catalogue):
+        if message.locations and all(line > ends.get(name, line) for name, line in message.locations):
+            catalogue.delete(message.id, message.context)
+    return catalogue
 
 
 def po(language: str) -> Path:

@@ -11,10 +11,10 @@ class AccountsConfig(AppConfig):
         from allauth.mfa.signals import authentication_failed
         from django.contrib.auth.signals import user_logged_in
 
-        from accounts import deliveries, jobs, middleware
+        from accounts import jobs, middleware, webhooks
 
         _refuse_numbers_for_text()
-        jobs.KINDS.update(deliveries.KINDS)
+        jobs.KINDS.update(webhooks.KINDS)
         # Django and allauth report these two only by signals.
         user_logged_in.connect(middleware.start_session_limits, dispatch_uid="session limits")
         authentication_failed.connect(_code_failed, dispatch_uid="wrong codes")

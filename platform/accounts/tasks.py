@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from celery import shared_task
 
-from accounts import deliveries, jobs, mail, removal, webhooks
+from accounts import jobs, mail, removal, webhooks
 
 logger = logging.getLogger(__name__)
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 @shared_task
 def deliver(webhook_pk: int) -> None:
     """Send what is due at one webhook."""
-    deliveries.deliver_due(webhook_pk=webhook_pk)
+    webhooks.deliver_due(webhook_pk=webhook_pk)
 
 
 @shared_task
@@ -24,7 +24,7 @@ def sweep_all() -> None:
     """
     clearing: list[Callable[[], object]] = [
         jobs.sweep_jobs,
-        deliveries.sweep_deliveries,
+        webhooks.sweep_deliveries,
         removal.forget_sessions,
         removal.delete_orphan_files,
         *jobs.cleanings,
@@ -34,7 +34,7 @@ def sweep_all() -> None:
             clear()
         except Exception:
             logger.exception("%s could not be cleared away; the next sweep tries again", clear.__module__)
-    for webhook_pk in deliveries.due():
+    for webhook_pk in webhooks.due():
         webhooks.ask_to_send(webhook_pk)
 
 

@@ -2,47 +2,43 @@
 
 from django.urls import path
 
-from accounts.api import jobs as job_routes
-from accounts.api import people as routes
-from accounts.api import webhooks as webhook_routes
-from accounts.views import home, jobs, me, people, webhooks
+from accounts import api as routes
+from accounts import views
 
 pages = [
-    path("", home.home, name="home"),
-    path("new/", home.new_project, name="project_new"),
-    path("join/<str:secret>/", people.join, name="join"),
-    path("language/", me.set_language, name="set_language"),
-    path("me/", me.me, name="me"),
-    path("me/profile/", me.profile, name="profile"),
-    path("me/erase/", me.erase, name="erase_me"),
-    path("me/tokens/", me.tokens_page, name="tokens"),
-    path("me/tokens/<int:token>/revoke/", me.revoke_token_view, name="token_revoke"),
-    path("p/<slug:project>/people/", people.people_page, name="people"),
-    path("p/<slug:project>/people/<int:member>/role/", people.change_role_view, name="member_role"),
-    path("p/<slug:project>/people/<int:member>/remove/", people.remove_member_view, name="member_remove"),
+    path("", views.home, name="home"),
+    path("new/", views.new_project, name="project_new"),
+    path("join/<str:secret>/", views.join, name="join"),
+    path("language/", views.set_language, name="set_language"),
+    path("me/", views.me, name="me"),
+    path("me/profile/", views.profile, name="profile"),
+    path("me/erase/", views.erase, name="erase_me"),
+    path("me/tokens/", views.tokens_page, name="tokens"),
+    path("me/tokens/<int:token>/revoke/", views.revoke_token_view, name="token_revoke"),
+    path("p/<slug:project>/people/", views.people_page, name="people"),
+    path("p/<slug:project>/people/<int:member>/role/", views.change_role_view, name="member_role"),
+    path("p/<slug:project>/people/<int:member>/remove/", views.remove_member_view, name="member_remove"),
     path(
-        "p/<slug:project>/invitations/<int:invitation>/revoke/", people.revoke_invitation_view, name="invitation_revoke"
+        "p/<slug:project>/invitations/<int:invitation>/revoke/", views.revoke_invitation_view, name="invitation_revoke"
     ),
-    path("p/<slug:project>/audit/", people.audit_page, name="audit"),
-    path("jobs/", jobs.all_jobs, name="all_jobs"),
-    path("jobs/<int:job>/cancel/", jobs.cancel_any_job, name="any_job_cancel"),
-    path("p/<slug:project>/jobs/", jobs.jobs_page, name="jobs"),
-    path("p/<slug:project>/jobs/<int:job>/cancel/", jobs.cancel_job, name="job_cancel"),
-    path("p/<slug:project>/settings/", webhooks.settings_page, name="settings"),
-    path("p/<slug:project>/settings/project/", people.project_rules, name="project_rules"),
-    path("p/<slug:project>/settings/project/name/", people.rename_project, name="project_rename"),
-    path("p/<slug:project>/settings/project/remove/", people.remove_project_view, name="project_remove"),
-    path("p/<slug:project>/settings/webhooks/", webhooks.webhooks_page, name="webhooks"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/", webhooks.webhook_page, name="webhook"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/turn/", webhooks.turn_webhook, name="webhook_turn"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/secret/", webhooks.renew_webhook, name="webhook_renew"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/test/", webhooks.test_webhook, name="webhook_test"),
-    path(
-        "p/<slug:project>/settings/webhooks/<int:webhook>/remove/", webhooks.remove_webhook_view, name="webhook_remove"
-    ),
+    path("p/<slug:project>/audit/", views.audit_page, name="audit"),
+    path("jobs/", views.all_jobs, name="all_jobs"),
+    path("jobs/<int:job>/cancel/", views.cancel_any_job, name="any_job_cancel"),
+    path("p/<slug:project>/jobs/", views.jobs_page, name="jobs"),
+    path("p/<slug:project>/jobs/<int:job>/cancel/", views.cancel_job, name="job_cancel"),
+    path("p/<slug:project>/settings/", views.settings_page, name="settings"),
+    path("p/<slug:project>/settings/project/", views.project_rules, name="project_rules"),
+    path("p/<slug:project>/settings/project/name/", views.rename_project, name="project_rename"),
+    path("p/<slug:project>/settings/project/remove/", views.remove_project_view, name="project_remove"),
+    path("p/<slug:project>/settings/webhooks/", views.webhooks_page, name="webhooks"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/", views.webhook_page, name="webhook"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/turn/", views.turn_webhook, name="webhook_turn"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/secret/", views.renew_webhook, name="webhook_renew"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/test/", views.test_webhook, name="webhook_test"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/remove/", views.remove_webhook_view, name="webhook_remove"),
     path(
         "p/<slug:project>/settings/webhooks/<int:webhook>/deliveries/<int:delivery>/again/",
-        webhooks.send_again_view,
+        views.send_again_view,
         name="delivery_again",
     ),
 ]
@@ -51,29 +47,29 @@ api = [
     path("me/", routes.Me.as_view(), name="api_me"),
     path("projects/", routes.Projects.as_view(), name="api_projects"),
     path("projects/<slug:project>/", routes.ProjectDetail.as_view(), name="api_project"),
-    path("projects/<slug:project>/jobs/", job_routes.Jobs.as_view(), name="api_jobs"),
-    path("projects/<slug:project>/jobs/<int:job>/cancel/", job_routes.JobCancel.as_view(), name="api_job_cancel"),
+    path("projects/<slug:project>/jobs/", routes.Jobs.as_view(), name="api_jobs"),
+    path("projects/<slug:project>/jobs/<int:job>/cancel/", routes.JobCancel.as_view(), name="api_job_cancel"),
     path("projects/<slug:project>/members/", routes.Members.as_view(), name="api_members"),
-    path("projects/<slug:project>/webhooks/", webhook_routes.Webhooks.as_view(), name="api_webhooks"),
-    path("projects/<slug:project>/webhooks/<int:webhook>/", webhook_routes.WebhookDetail.as_view(), name="api_webhook"),
+    path("projects/<slug:project>/webhooks/", routes.Webhooks.as_view(), name="api_webhooks"),
+    path("projects/<slug:project>/webhooks/<int:webhook>/", routes.WebhookDetail.as_view(), name="api_webhook"),
     path(
         "projects/<slug:project>/webhooks/<int:webhook>/secret/",
-        webhook_routes.WebhookSecret.as_view(),
+        routes.WebhookSecret.as_view(),
         name="api_webhook_secret",
     ),
     path(
         "projects/<slug:project>/webhooks/<int:webhook>/test/",
-        webhook_routes.WebhookTest.as_view(),
+        routes.WebhookTest.as_view(),
         name="api_webhook_test",
     ),
     path(
         "projects/<slug:project>/webhooks/<int:webhook>/deliveries/",
-        webhook_routes.Deliveries.as_view(),
+        routes.Deliveries.as_view(),
         name="api_deliveries",
     ),
     path(
         "projects/<slug:project>/webhooks/<int:webhook>/deliveries/<int:delivery>/again/",
-        webhook_routes.DeliveryAgain.as_view(),
+        routes.DeliveryAgain.as_view(),
         name="api_delivery_again",
     ),
 ]

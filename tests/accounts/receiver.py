@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from accounts import deliveries, webhooks
+from accounts import webhooks
 from accounts.models import Webhook
 
 
 def send_due(webhook: Webhook) -> int:
     """Send what is due at a webhook, as a worker does that was asked to; how many got through."""
     webhooks.ask_to_send(webhook.pk)
-    return deliveries.deliver_due(webhook_pk=webhook.pk)
+    return webhooks.deliver_due(webhook_pk=webhook.pk)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts import deliveries, jobs, tasks, webhooks
+from accounts import jobs, tasks, webhooks
 from accounts.models import Delivery, Event, Job, Webhook
 from panelbench.celery import app
 from panelbench_client import Forged, received
@@ -130,7 +130,7 @@ def test_what_a_lead_cancels_is_not_sent_and_can_be_sent_again(cast: Cast, there
     delivery = Delivery.objects.get()
     assert (delivery.state, delivery.reason, there.came) == ("given_up", "This was cancelled by Aino.", [])
     webhooks.send_again(delivery=delivery, actor=cast.aino)
-    assert (deliveries.deliver_due(webhook_pk=delivery.webhook_id), len(there.came)) == (1, 1)
+    assert (webhooks.deliver_due(webhook_pk=delivery.webhook_id), len(there.came)) == (1, 1)
 
 
 def test_the_documented_check_refuses_what_is_old_changed_or_signed_by_another(

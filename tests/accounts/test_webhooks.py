@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts import deliveries, jobs, outgoing, tasks, webhooks
+from accounts import jobs, outgoing, tasks, webhooks
 from accounts.models import Delivery, Event, Job, Webhook
 from accounts.refusals import Refused
 from annotation.desk import service
@@ -131,12 +131,12 @@ def test_a_failed_delivery_is_tried_again_later_and_later_and_then_given_up(
 ) -> None:
     there.status = 500
     told = announced(cast)
-    for number, wait in enumerate(deliveries.WAITS, start=1):
+    for number, wait in enumerate(webhooks.WAITS, start=1):
         assert send_due(webhook) == 0
         told.refresh_from_db()
         assert (told.tries, told.status, len(there.came)) == (number, 500, number)
-        if number < len(deliveries.WAITS):
-            assert deliveries.due() == []
+        if number < len(webhooks.WAITS):
+            assert webhooks.due() == []
             later(seconds=wait.total_seconds())
     webhook.refresh_from_db()
     assert (told.state, webhook.off) == (Delivery.State.GIVEN_UP, Webhook.Off.FAILING)
@@ -166,7 +166,7 @@ def test_a_receiver_that_is_gone_is_sent_nothing_more(cast: Cast, webhook: Webho
     assert webhook.off == Webhook.Off.GONE
     assert announced(cast) == first, "nothing is written for a webhook that is off"
     later(hours=1)
-    assert (deliveries.due(), deliveries.claim(webhook_pk=webhook.pk)) == ([], None)
+    assert (webhooks.due(), webhooks.claim(webhook_pk=webhook.pk)) == ([], None)
     there.status = 200
     webhooks.turn_on(webhook=webhook, actor=cast.aino)
     assert send_due(webhook) == 1
@@ -174,23 +174,23 @@ def test_a_receiver_that_is_gone_is_sent_nothing_more(cast: Cast, webhook: Webho
 
 def test_a_delivery_is_claimed_by_one_sender(cast: Cast, webhook: Webhook) -> None:
     announced(cast)
-    assert deliveries.claim(webhook_pk=webhook.pk) is not None
-    assert deliveries.claim(webhook_pk=webhook.pk) is None
+    assert webhooks.claim(webhook_pk=webhook.pk) is not None
+    assert webhooks.claim(webhook_pk=webhook.pk) is None
 
 
 def test_a_sender_that_dies_loses_nothing(cast: Cast, webhook: Webhook, there: Receiver) -> None:
     announced(cast)
-    deliveries.claim(webhook_pk=webhook.pk)
+    webhooks.claim(webhook_pk=webhook.pk)
     later(seconds=60)
     assert send_due(webhook) == 1
 
 
 def test_a_sender_that_dies_at_the_last_try_leaves_it_given_up(cast: Cast, webhook: Webhook) -> None:
     told = announced(cast)
-    for _try in deliveries.WAITS:
-        assert deliveries.claim(webhook_pk=webhook.pk) is not None
+    for _try in webhooks.WAITS:
+        assert webhooks.claim(webhook_pk=webhook.pk) is not None
         later(days=1)
-    assert deliveries.claim(webhook_pk=webhook.pk) is None
+    assert webhooks.claim(webhook_pk=webhook.pk) is None
     told.refresh_from_db()
     assert told.state == Delivery.State.GIVEN_UP
 
@@ -219,7 +219,7 @@ def test_old_deliveries_are_forgotten(cast: Cast, webhook: Webhook) -> None:
     announced(cast)
     announced(cast)
     Delivery.objects.filter(pk=announced(cast).pk).update(made_at=timezone.now() - timedelta(days=31))
-    assert (deliveries.sweep_deliveries(), Delivery.objects.count()) == (1, 2)
+    assert (webhooks.sweep_deliveries(), Delivery.objects.count()) == (1, 2)
 
 
 def test_a_private_address_is_refused_when_it_is_added(cast: Cast, settings: Any) -> None:

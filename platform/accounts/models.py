@@ -1,4 +1,4 @@
-"""The models of people, projects and memberships, and the access rules (DESIGN 2, 8.24, 8.25)."""
+"""The models of people, projects, jobs and webhooks, and the access rules (DESIGN 2, 8.24, 8.25)."""
 
 from __future__ import annotations
 
@@ -268,3 +268,237 @@ class Heartbeat(models.Model):
     seen_at = models.DateTimeField()
 
     objects = HeartbeatQuerySet.as_manager()
+
+
+# --- jobs: who asked for long work, who does it now, how far it is, and how it ended ---------------------------------
+RECENT = timedelta(days=7)
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def visible_to(self, user: User) -> JobQuerySet:
+        """The jobs of one's projects, for researchers without those of webhooks, which only leads see."""
+        leads = models.Q(project__memberships__role=Role.LEAD)
+        others = models.Q(~models.Q(kind=Job.Kind.DELIVERIES), project__memberships__role__in=SIGHTED)
+        return self.filter(leads | others, project__memberships__user=user)
+
+    def cancellable_by(self, user: User) -> JobQuerySet:
+        """The open jobs that somebody may cancel: their own, those of projects that they lead, and for staff all."""
+        if user.is_staff:
+            return self.filter(state__in=Job.OPEN)
+        seen = JobQuerySet(Job).visible_to(user)
+        led = seen.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
+        own = seen.filter(owner=user)
+        return self.filter(models.Q(pk__in=led.values("pk")) | models.Q(pk__in=own.values("pk")), state__in=Job.OPEN)
+
+    def current(self) -> JobQuerySet:
+        """What waits or runs, and what failed or was cancelled by somebody in the last days."""
+        ended = models.Q(ended_at__gte=timezone.now() - RECENT)
+        stopped = models.Q(state=Job.State.FAILED) | models.Q(
+            models.Q(state=Job.State.CANCELLED), ~models.Q(sentence="")
+        )
+        return self.filter(models.Q(state__in=Job.OPEN) | (ended & stopped))
+
+    def open(self) -> JobQuerySet:
+        return self.filter(state__in=Job.OPEN)
+
+
+class Job(models.Model):
+    """One piece of long work: waiting -> running -> finished | failed | cancelled, each step by compare-and-set.
+
+    What it is about (an import, a transfer, a webhook) refers to its newest job; `accounts.jobs.KINDS` says by kind
+    which model that is. One process at a time works on it: it has the ``lease`` until ``lease_until`` and extends that
+    with every heartbeat (``beat_at``). A job that waits is sent to the workers once more when ``due_at`` is past;
+    ``sent_at`` is NULL as long as no queue took it. ``done`` of ``total`` are counted in ``unit``; nobody knows how
+    much there is while the total is 0. ``sentence`` says why it failed.
+    """
+
+    class Kind(models.TextChoices):
+        CHECK = "check", _("Check of an import")
+        STORE = "store", _("Import")
+        UNDO = "undo", _("Undo of an import")
+        EXPORT = "export", _("Export")
+        BUNDLE = "bundle", _("Bundle import")
+        DELIVERIES = "deliveries", _("Webhook deliveries")
+        NUMBERS = "numbers", _("Numbers of a campaign")
+        PROPOSAL = "proposal", _("Version of a judge, proposed by a model")
+        SEARCH = "search", _("Search for a version of a judge")
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waiting")
+        RUNNING = "running", _("Running")
+        FINISHED = "finished", _("Finished")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
+
+    class Unit(models.TextChoices):
+        BYTES = "bytes", _("bytes")
+        ROWS = "rows", _("rows")
+        DELIVERIES = "deliveries", _("deliveries")
+        NONE = "", ""
+
+    OPEN = (State.WAITING, State.RUNNING)
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=10, choices=Kind)
+    state = models.CharField(max_length=9, choices=State, default=State.WAITING)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(default=0)
+    unit = models.CharField(max_length=10, choices=Unit, default=Unit.NONE, blank=True)
+    tries = models.PositiveIntegerField(default=0)
+    sentence = models.TextField(blank=True)
+    lease = models.UUIDField(null=True, editable=False)
+    lease_until = models.DateTimeField(null=True, editable=False)
+    beat_at = models.DateTimeField(null=True, editable=False)
+    sent_at = models.DateTimeField(null=True, editable=False)
+    due_at = models.DateTimeField(default=timezone.now, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    started_at = models.DateTimeField(null=True, editable=False)
+    ended_at = models.DateTimeField(null=True, editable=False)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        indexes: ClassVar = [
+            models.Index(fields=["project", "-id"], name="job_by_project"),
+            models.Index(fields=["due_at"], condition=models.Q(state__in=["waiting", "running"]), name="job_open"),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(
+                    kind__in=[
+                        *("check", "store", "undo", "export", "bundle", "deliveries", "numbers", "proposal", "search")
+                    ]
+                ),
+                name="job_kind_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["waiting", "running", "finished", "failed", "cancelled"]),
+                name="job_state_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="running", lease__isnull=False, lease_until__isnull=False)
+                | (~models.Q(state="running") & models.Q(lease=None)),
+                name="job_leased_while_running",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} #{self.pk}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something may still come of it."""
+        return self.state in Job.OPEN
+
+    @property
+    def percent(self) -> int:
+        """How far it is; 0 where nobody knows."""
+        return min(100, 100 * self.done // self.total) if self.total else 0
+
+
+class HasJob(models.Model):
+    """What long work is about, such as an import: it refers to its newest job."""
+
+    job = models.OneToOneField(Job, null=True, editable=False, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        abstract = True
+
+    @property
+    def done(self) -> int:
+        """How many of ``total`` units (bytes of an import, rows of a transfer) the newest job has done."""
+        return self.job.done if self.job else 0
+
+    @property
+    def total(self) -> int:
+        """How many units there are; 0 while nobody knows."""
+        return self.job.total if self.job else 0
+
+
+# --- webhooks --------------------------------------------------------------------------------------------------------
+class Event(models.TextChoices):
+    """The events that a webhook can receive."""
+
+    RATINGS = "ratings.submitted", _("Ratings submitted")
+    RUN = "run.finished", _("Judge run finished")
+    IMPORT = "import.finished", _("Import finished")
+    DECISION = "decision.changed", _("Decision about a judge changed")
+    TEST = "test", _("Test")
+
+
+class WebhookQuerySet(models.QuerySet["Webhook"]):
+    def visible_to(self, user: User) -> WebhookQuerySet:
+        return self.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
+
+
+class Webhook(HasJob):
+    """An address that receives a project's events. Its secret is derived from `nonce` and SECRET_KEY, and not stored.
+
+    Its ``job`` is the newest turn of sending what is due.
+    """
+
+    class Off(models.TextChoices):
+        BY_HAND = "by_hand", _("Turned off by hand.")
+        GONE = "gone", _("Turned off: the receiver answered 410, so it wants no more requests.")
+        FAILING = "failing", _("Turned off: no delivery succeeded for a day.")
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
+    address = models.CharField(_("address"), max_length=500)
+    events = models.JSONField(_("events"), default=list)
+    nonce = models.CharField(max_length=64)
+    off = models.CharField(max_length=8, choices=Off, blank=True)
+    failing_since = models.DateTimeField(null=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = WebhookQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "address"], name="webhook_address_unique"),
+            models.CheckConstraint(
+                condition=models.Q(off__in=["", "by_hand", "gone", "failing"]), name="webhook_off_known"
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["project"], condition=models.Q(off=""), name="webhook_listening")]
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class Delivery(models.Model):
+    """One event for one webhook: written with what happened, sent afterwards, perhaps more than once."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waiting")
+        DELIVERED = "delivered", _("Delivered")
+        GIVEN_UP = "given_up", _("Not delivered")
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    key = models.UUIDField()
+    event = models.CharField(max_length=20, choices=Event)
+    subject_pk = models.BigIntegerField(null=True)
+    payload = models.JSONField()
+    state = models.CharField(max_length=9, choices=State, default=State.WAITING)
+    tries = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=timezone.now, editable=False)
+    tried_at = models.DateTimeField(null=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    reason = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        verbose_name_plural = "deliveries"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["key"], name="delivery_key_unique"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["waiting", "delivered", "given_up"]), name="delivery_state_known"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["webhook", "due_at"], condition=models.Q(state="waiting"), name="delivery_due"),
+        ]

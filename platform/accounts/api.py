@@ -1,4 +1,4 @@
-"""The API of webhooks and their deliveries; for leads."""
+"""The API of projects, members, the user's own account, jobs (for members) and webhooks (for leads)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,156 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers, status
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access, outgoing, webhooks
-from accounts.models import Delivery, Project, Role, User, Webhook
+from accounts import access, jobs, outgoing, people, webhooks
+from accounts.jobs import ListedJob
+from accounts.models import Delivery, Job, JobQuerySet, Membership, Project, Role, Token, User, Webhook
 
+
+class ProjectSerializer(serializers.ModelSerializer[Project]):
+    class Meta:
+        model = Project
+        fields = ("slug", "name", "description", "created_at", "archived_at", "requires_second_factor")
+        read_only_fields = ("archived_at", "requires_second_factor")
+        extra_kwargs = {"slug": {"validators": []}}  # people.found_project refuses an address in use
+
+
+class MembershipSerializer(serializers.ModelSerializer[Membership]):
+    user = serializers.IntegerField(source="user_id")
+    name = serializers.CharField(source="user.name")
+    email = serializers.EmailField(source="user.email")
+
+    class Meta:
+        model = Membership
+        fields = ("user", "name", "email", "role", "since")
+
+
+class RoleSerializer(serializers.Serializer[Membership]):
+    project = serializers.SlugField(source="project.slug")
+    role = serializers.ChoiceField(Role.choices)
+
+
+class MeSerializer(serializers.ModelSerializer[User]):
+    languages = serializers.ListField(child=serializers.CharField())
+    memberships = RoleSerializer(many=True)
+
+    class Meta:
+        model = User
+        fields = ("email", "name", "languages", "ui_language", "may_found_projects", "memberships")
+
+
+class Me(APIView):
+    @extend_schema(responses=MeSerializer)
+    def get(self, request: Request) -> Response:
+        """The user of the token or session, and their role in every project."""
+        person = User.objects.prefetch_related("memberships__project").get(pk=request.user.pk)
+        return Response(MeSerializer(person).data)
+
+
+class Projects(generics.ListCreateAPIView[Project]):
+    """The user's projects. POST creates one, if the operator allows the user to create projects."""
+
+    serializer_class = ProjectSerializer
+    queryset = Project.objects.none()
+
+    def get_queryset(self) -> QuerySet[Project]:
+        projects = Project.objects.visible_to(self.request.user)
+        bound = self.request.auth.project_id if isinstance(self.request.auth, Token) else None
+        return projects.filter(pk=bound) if bound else projects
+
+    def perform_create(self, serializer: Any) -> None:
+        if not people.may_found(self.request.user):
+            raise PermissionDenied(people.MAY_NOT_FOUND)
+        serializer.instance = people.found_project(founder=self.request.user, **serializer.validated_data)
+
+
+class ProjectDetail(APIView):
+    roles = tuple(Role)
+
+    @extend_schema(responses=ProjectSerializer)
+    def get(self, request: Request, project: str) -> Response:
+        """One project."""
+        return Response(ProjectSerializer(access.membership(user=request.user, slug=project).project).data)
+
+
+class Members(generics.ListAPIView[Membership]):
+    """The members of the project; for its leads."""
+
+    roles = (Role.LEAD,)
+    serializer_class = MembershipSerializer
+    queryset = Membership.objects.none()
+
+    def get_queryset(self) -> QuerySet[Membership]:
+        project = access.require(user=self.request.user, slug=self.kwargs["project"], roles=(Role.LEAD,))
+        return Membership.objects.visible_to(self.request.user).filter(project=project).select_related("user")
+
+
+# --- jobs ------------------------------------------------------------------------------------------------------------
+class JobSerializer(serializers.Serializer[ListedJob]):
+    """`done` of `total` in `unit`; the total is 0 as long as it is unknown. `sentence` says why it failed.
+
+    A job that waits with `is_sent` false has not reached the queue; it is sent as soon as the queue is back.
+    """
+
+    id = serializers.IntegerField(source="job.pk")
+    kind = serializers.ChoiceField(source="job.kind", choices=Job.Kind.choices)
+    state = serializers.ChoiceField(source="job.state", choices=Job.State.choices)
+    title = serializers.CharField()
+    owner = serializers.SerializerMethodField()
+    done = serializers.IntegerField(source="job.done")
+    total = serializers.IntegerField(source="job.total")
+    unit = serializers.ChoiceField(source="job.unit", choices=Job.Unit.choices)
+    tries = serializers.IntegerField(source="job.tries")
+    sentence = serializers.CharField(source="job.sentence")
+    is_sent = serializers.SerializerMethodField()
+    may_cancel = serializers.BooleanField()
+    created_at = serializers.DateTimeField(source="job.created_at")
+    started_at = serializers.DateTimeField(source="job.started_at", allow_null=True)
+    beat_at = serializers.DateTimeField(source="job.beat_at", allow_null=True)
+    ended_at = serializers.DateTimeField(source="job.ended_at", allow_null=True)
+
+    def get_owner(self, listed: ListedJob) -> str:
+        return str(listed.job.owner or "")
+
+    def get_is_sent(self, listed: ListedJob) -> bool:
+        return listed.job.sent_at is not None
+
+
+def _jobs_of(user: User, slug: str) -> JobQuerySet:
+    project = access.require(user=user, slug=slug)
+    return Job.objects.visible_to(user).filter(project=project).select_related("owner")
+
+
+class Jobs(generics.ListAPIView[Any]):
+    """The waiting and running jobs of a project, and those that failed or were cancelled in the last seven days; newest
+    first."""
+
+    serializer_class = JobSerializer
+    queryset = Job.objects.none()
+
+    def get_queryset(self) -> QuerySet[Job]:
+        return _jobs_of(self.request.user, self.kwargs["project"]).current()
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        page = super().paginate_queryset(queryset)
+        return jobs.list_jobs(page if page is not None else queryset, user=self.request.user)
+
+
+class JobCancel(APIView):
+    @extend_schema(request=None, responses=JobSerializer)
+    def post(self, request: Request, project: str, job: int) -> Response:
+        """Cancel a job: the user's own, or as a lead any of the project. What it has stored so far is deleted."""
+        chosen = get_object_or_404(_jobs_of(request.user, project), pk=job)
+        jobs.cancel(job=chosen, actor=request.user)
+        (shown,) = jobs.list_jobs([chosen], user=request.user)
+        return Response(JobSerializer(shown).data)
+
+
+# --- webhooks --------------------------------------------------------------------------------------------------------
 LEAD = (Role.LEAD,)
 EVENTS = [(event.value, event.label) for event in webhooks.OFFERED]
 
@@ -67,13 +210,13 @@ class DeliverySerializer(serializers.Serializer[Delivery]):
         return webhooks.delivery_key(delivery)
 
 
-def _of(user: User, slug: str) -> tuple[Project, QuerySet[Webhook]]:
+def _webhooks_of(user: User, slug: str) -> tuple[Project, QuerySet[Webhook]]:
     project = access.require(user=user, slug=slug, roles=LEAD)
     return project, Webhook.objects.visible_to(user).filter(project=project).select_related("project")
 
 
 def _webhook(user: User, slug: str, pk: int) -> Webhook:
-    return get_object_or_404(_of(user, slug)[1], pk=pk)
+    return get_object_or_404(_webhooks_of(user, slug)[1], pk=pk)
 
 
 class Webhooks(generics.ListAPIView[Webhook]):
@@ -84,12 +227,12 @@ class Webhooks(generics.ListAPIView[Webhook]):
     queryset = Webhook.objects.none()
 
     def get_queryset(self) -> QuerySet[Webhook]:
-        return _of(self.request.user, self.kwargs["project"])[1]
+        return _webhooks_of(self.request.user, self.kwargs["project"])[1]
 
     @extend_schema(request=WebhookSerializer, responses={201: SecretSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Add a webhook. Only this response contains the secret."""
-        current_project, _webhooks = _of(request.user, project)
+        current_project, _webhooks = _webhooks_of(request.user, project)
         serializer = WebhookSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         added = webhooks.add(project=current_project, actor=request.user, **serializer.validated_data)

@@ -1,1 +1,0 @@
-"""API routes, one module per noun."""
