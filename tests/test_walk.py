@@ -22,7 +22,7 @@ from django.test import Client
 from accounts.models import Membership, Role
 from annotation.imports import previews, storage, uploads
 from annotation.models import Campaign, Dataset, Rating, RubricVersion
-from annotation.models.imports import AT_ONCE as LARGEST_READ_AT_ONCE
+from annotation.models.content import AT_ONCE as LARGEST_READ_AT_ONCE
 from judging import judges, runs, tasks
 from tests import make
 from tests.cast import Cast, person

@@ -2,20 +2,35 @@
 
 from annotation.models.campaign import (
     Annotation,
+    Annotator,
     Assignment,
     Campaign,
     Draft,
     Duty,
+    InvitedSeat,
     ItemSelection,
+    Panel,
+    PanelSeat,
     PrivateNote,
     Rating,
     SelectedItem,
     Selection,
     Skip,
 )
-from annotation.models.corpus import Dataset, Item
-from annotation.models.imports import DryRun, Import, ImportFile, KeptFile, SavedMapping, Upload, opened_files
-from annotation.models.panel import Annotator, InvitedSeat, Panel, PanelSeat
+from annotation.models.content import (
+    Criterion,
+    Dataset,
+    DryRun,
+    Import,
+    ImportFile,
+    Item,
+    KeptFile,
+    Rubric,
+    RubricVersion,
+    SavedMapping,
+    Upload,
+    opened_files,
+)
 from annotation.models.qualification import (
     Acknowledgement,
     ControlPause,
@@ -27,7 +42,6 @@ from annotation.models.qualification import (
     ReferenceItem,
     ReferenceScore,
 )
-from annotation.models.rubric import Criterion, Rubric, RubricVersion
 
 __all__ = [
     "Acknowledgement",

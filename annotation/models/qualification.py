@@ -15,10 +15,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models.campaign import Assignment, Campaign, Duty
-from annotation.models.corpus import Item
-from annotation.models.panel import Annotator
-from annotation.models.rubric import Criterion
+from annotation.models.campaign import Annotator, Assignment, Campaign, Duty
+from annotation.models.content import Criterion, Item
 
 
 class Guideline(models.Model):

@@ -19,7 +19,7 @@ from accounts.inputs import whole_number
 from accounts.models import Project
 from annotation.desk import presentation
 from annotation.models import Dataset, Import, Item
-from annotation.models.corpus import ITEM_FILTERS, DatasetQuerySet
+from annotation.models.content import ITEM_FILTERS, DatasetQuerySet
 
 PAGE = 50
 

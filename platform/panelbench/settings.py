@@ -276,9 +276,9 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "ENUM_NAME_OVERRIDES": {
         "CampaignState": "annotation.models.campaign.Campaign.State",
-        "ImportKind": "annotation.models.corpus.Import.Kind",
-        "ImportState": "annotation.models.corpus.Import.State",
-        "RubricState": "annotation.models.rubric.RubricVersion.State",
+        "ImportKind": "annotation.models.content.Import.Kind",
+        "ImportState": "annotation.models.content.Import.State",
+        "RubricState": "annotation.models.content.RubricVersion.State",
         "JudgeRunState": "judging.models.JudgeRun.State",
         "CallState": "judging.models.Call.State",
         "PromptOrder": [("rubric", "rubric"), ("reversed", "reversed")],

@@ -28,7 +28,7 @@ DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on pakk {n}?\n" for
 
 @pytest.fixture(autouse=True)
 def _everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
+    monkeypatch.setattr("annotation.models.content.AT_ONCE", 10)
 
 
 def uploaded(client: Client, text: str = DIALOGUES) -> Import:

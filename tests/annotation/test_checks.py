@@ -34,7 +34,7 @@ DIALOGUES = "id,language,question,model\n" + "".join(f"d{n},et,Kus on pakk {n}?,
 
 @pytest.fixture(autouse=True)
 def _everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
+    monkeypatch.setattr("annotation.models.content.AT_ONCE", 10)
 
 
 def uploaded(client: Client, text: str = DIALOGUES, name: str = "dialogues.csv", **form: str) -> Import:
@@ -247,7 +247,7 @@ def test_without_a_queue_nothing_large_is_stored_inside_a_request(cast: Cast, se
 def test_workbooks_and_archives_are_opened_by_workers_only(
     cast: Cast, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 2**20)
+    monkeypatch.setattr("annotation.models.content.AT_ONCE", 2**20)
     table = b"id,language,answer\nd1,et,Tere\n"
     raw = {
         "items.xlsx": make.workbook({"Data": [["id", "language", "answer"], ["d1", "et", "Tere"]]}),

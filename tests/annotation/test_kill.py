@@ -58,7 +58,7 @@ def left_to_the_sweep(file_import: Import) -> None:
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
+    monkeypatch.setattr("annotation.models.content.AT_ONCE", 10)
     app.control.purge()
     boris = cast.client("boris")
     nothing = shown(boris)

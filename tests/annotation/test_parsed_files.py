@@ -311,7 +311,7 @@ def test_a_check_by_a_worker_is_what_storing_stores(
     boris = cast.client("boris")
     file_import = uploaded(boris, "dataset", name="Parcels")
     content = file_import.files.get().content.path
-    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
+    monkeypatch.setattr("annotation.models.content.AT_ONCE", 10)
     import_jobs.start_check(file_import=file_import)
     opened_files.clear()
     import_jobs.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)

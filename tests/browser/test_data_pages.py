@@ -64,7 +64,7 @@ def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> lis
     assert cast.client("aino").post("/p/kassa/export/file/", export).status_code == 302
     files = {"greetings.csv": GREETINGS, "faulty.csv": FAULTY, "ratings.csv": RATINGS}
     small = [uploaded(cast, name, text) for name, text in files.items()]
-    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
+    monkeypatch.setattr("annotation.models.content.AT_ONCE", 10)
     return [
         *(f"/p/kassa/{place}/" for place in places),
         *small,
