@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from django.db.models import Max
 
 from analytics import judge_reports, planning, ratings
-from analytics.audit_columns import CHANGED, FAMILY, LENGTH, READ, with_audited
 from analytics.compared_judges import LEVELS, with_levels
+from analytics.judge_reports import CHANGED, FAMILY, LENGTH, READ, with_audited
 from analytics.ratings import Row
 from annotation.models import Annotation, Campaign, Item
 from annotation.writers.tables import Column, Table

@@ -1,24 +1,40 @@
-"""A campaign as a folder that the Hugging Face Hub and `datasets.load_dataset` read: a zip with its data card."""
+"""A campaign as a folder that the Hugging Face Hub and `datasets.load_dataset` read: a zip with its data card.
+
+The card has the metadata that the Hub reads, and what a reader must know. Keys and values of the metadata:
+https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import yaml
 from django.conf import settings
 from django.db.models import Count
 from django.utils import translation
+from django.utils.translation import gettext as _
 
 from accounts import languages
-from analytics import data_cards, ratings, snapshots
-from analytics.data_cards import Card, Described, File, Language, card_limits
-from analytics.figures import Figure
+from accounts.models import Profile
+from analytics import ratings, snapshots
+from analytics.figures import SMALL, Figure
 from analytics.models import Snapshot
 from annotation import exports as rated
 from annotation.models import Annotation, Campaign, Item
-from annotation.readers import parquet_is_installed, rubric_from_dict
+from annotation.readers import (
+    CriterionDocument,
+    RubricDocument,
+    TextByLanguage,
+    parquet_is_installed,
+    plain_number,
+    rubric_from_dict,
+)
 from annotation.writers import tables
 from annotation.writers.tables import Column, Table, dateless, nested
 from judging import exports as judged
@@ -131,7 +147,7 @@ def _languages(campaign: Campaign) -> list[Language]:
 
 
 def _panels(campaign: Campaign) -> list[Described]:
-    return [replace(panel, panel=panel.panel or IMPORTED) for panel in data_cards.described_panels(campaign)]
+    return [replace(panel, panel=panel.panel or IMPORTED) for panel in described_panels(campaign)]
 
 
 def _judge(run: JudgeRun) -> dict[str, Any]:
@@ -151,3 +167,309 @@ def _limits(study: Study) -> Iterator[str]:
         yield "Some ratings are by people who could see verdicts and other ratings: `blind` is false in their rows."
     if Annotation.objects.filter(campaign=campaign, annotator__identified=False).exists():
         yield "Some raters are positions in a file, not persons: the same name may stand for different people."
+
+
+# --- the data card: the README of a published study ------------------------------------------------------------------
+SPLIT = "train"  # the name that the Hub expects of data that is not split
+SIZES = ((10**3, "1K"), (10**4, "10K"), (10**5, "100K"), (10**6, "1M"), (10**7, "10M"), (10**8, "100M"), (10**9, "1B"))
+_KNOWN_LICENCE = re.compile(
+    r"(apache-2\.0|mit|bsd(-[23]-clause)?|cc0-1\.0|cc-by(-nc)?(-sa|-nd)?-(2\.0|2\.5|3\.0|4\.0)|"
+    r"odbl|odc-by|pddl|cdla-(sharing|permissive)-[12]\.0|gpl-3\.0|lgpl-3\.0|unknown)"
+)
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_ADDRESS = re.compile(r"https?://\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One table of the study: its configuration's name, its path, what a row is, and how many there are."""
+
+    name: str
+    path: str
+    about: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The items in one language."""
+
+    tag: str
+    name: str
+    items: int
+    generators: int
+
+
+@dataclass(slots=True)
+class Described:
+    """Who rated: one panel, and what those of it who consented let a study say."""
+
+    panel: str
+    language: str
+    annotators: int = 0
+    annotations: int = 0
+    consenting: int = 0
+    grew_up_with: Counter[str] = field(default_factory=Counter)
+    education: Counter[str] = field(default_factory=Counter)
+    experience: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """Everything that the README says."""
+
+    title: str
+    summary: str
+    year: int
+    version: str
+    address: str
+    licence: str
+    files: Sequence[File]
+    languages: Sequence[Language]
+    panels: Sequence[Described]
+    rubric: RubricDocument
+    design: Mapping[str, Any]
+    judges: Sequence[Mapping[str, Any]]
+    figures: Sequence[Figure]
+    limitations: Sequence[str]
+
+    def as_markdown(self) -> str:
+        """The file, metadata first."""
+        head = yaml.safe_dump(self.metadata(), allow_unicode=True, sort_keys=False, width=1000)
+        return f"---\n{head}---\n\n" + "\n".join(self._body()) + "\n"
+
+    def metadata(self) -> dict[str, Any]:
+        """What the Hub reads."""
+        bases = {language.tag.partition("-")[0].lower() for language in self.languages}
+        known = sorted(base for base in bases if _LANGUAGE.fullmatch(base) and base != "und")
+        makers = [*(["other"] if self.panels else []), *(["machine-generated"] if self.judges else [])]
+        return {
+            "pretty_name": self.title,
+            "language": known,
+            "language_bcp47": [language.tag for language in self.languages],
+            **licence(self.licence),
+            "multilinguality": ["multilingual" if len(self.languages) > 1 else "monolingual"],
+            "size_categories": [size_in_words(max((file.rows for file in self.files), default=0))],
+            "task_categories": ["text-classification"],
+            "annotations_creators": makers or ["no-annotation"],
+            "tags": ["human-evaluation", "llm-as-a-judge", "panelbench"],
+            "configs": [
+                {
+                    "config_name": each.name,
+                    "data_files": [{"split": SPLIT, "path": each.path}],
+                    **({"default": True} if number == 0 else {}),
+                }
+                for number, each in enumerate(self.files)
+            ],
+        }
+
+    def _body(self) -> Iterator[str]:
+        parts = (
+            (f"# {_line(self.title)}", [self.summary]),
+            ("## Files", self._files()),
+            ("## Languages", self._languages()),
+            ("## Who rated", self._panels()),
+            ("## Rubric", self._rubric()),
+            ("## How it was collected", self._collection()),
+            ("## Agreement", self._agreement()),
+            ("## Licence", [_line(self.licence) or "No licence was given: ask before you use the texts."]),
+            ("## Citation", self._citation()),
+            ("## Limitations", [f"- {limitation}" for limitation in self.limitations]),
+        )
+        for title, lines in parts:
+            yield from (title, "", *lines, "")
+
+    def _files(self) -> Iterator[str]:
+        rows = ((f"`{file.name}`", f"`{file.path}`", file.about, f"{file.rows:,}") for file in self.files)
+        yield from markdown_table(("Configuration", "File", "A row is", "Rows"), rows)
+        yield from ("", "```python", "from datasets import load_dataset", "")
+        yield from (f'{file.name} = load_dataset("PATH", "{file.name}", split="{SPLIT}")' for file in self.files)
+        yield "```"
+
+    def _languages(self) -> list[str]:
+        rows = ((language.tag, language.name, language.items, language.generators) for language in self.languages)
+        return markdown_table(("Language", "Name", "Items", "Generators"), rows)
+
+    def _panels(self) -> Iterator[str]:
+        if not self.panels:
+            yield "Nobody has rated these items yet."
+            return
+        rows = ((panel.panel, panel.language, panel.annotators, panel.annotations) for panel in self.panels)
+        yield from markdown_table(("Panel", "Language", "Annotators", "Items rated"), rows)
+        for each in self.panels:
+            yield from ("", statement(each))
+
+    def _rubric(self) -> Iterator[str]:
+        yield f"`rubric.yaml` contains the full rubric: {len(self.rubric.criteria)} criteria."
+        source = self.rubric.source_language
+        for criterion in self.rubric.criteria:
+            yield from ("", f"### {_line(_in(criterion.name, source))} (`{criterion.key}`)", "")
+            if asked := _in(criterion.question or criterion.definition, source):
+                yield from (_line(asked), "")
+            yield from _scale(criterion, source)
+
+    def _collection(self) -> Iterator[str]:
+        for duty in self.design["duties"]:
+            yield (
+                f"- Panel “{_line(duty['panel']['name'])}” ({duty['panel']['language']}): "
+                f"{duty['annotators_per_item']} annotators per item on {', '.join(duty['criteria'])}; "
+                + "; ".join(_drawn(each) for each in duty["selections"])
+                + "."
+            )
+        if not self.design["duties"]:
+            yield "- The ratings were collected elsewhere and imported."
+        for judge in self.judges:
+            texts = [f"{name.replace('_', ' ')} {value}" for name, value in judge.items() if name != "judge" and value]
+            yield f"- Judge “{_line(str(judge['judge']))}”: {_line(', '.join(texts)) or 'imported'}."
+
+    def _agreement(self) -> Iterator[str]:
+        yield "Only for the annotators, by criterion and language, with a 95% interval or the reason for none."
+        yield ""
+        rows = (
+            (
+                figure.criterion,
+                figure.language or "all",
+                figure.statistic.replace("_", " "),
+                figure.number or "undefined",
+                figure.interval or figure.why,
+                figure.basis,
+            )
+            for figure in self.figures
+        )
+        yield from markdown_table(("Criterion", "Language", "Statistic", "Value", "Interval", "On"), rows)
+
+    def _citation(self) -> Iterator[str]:
+        title = re.sub(r"[{}\\]", "", self.title)
+        key = re.sub(r"[^a-z0-9]+", "", self.address.lower()) or "study"
+        yield from ("```bibtex", f"@misc{{{key}{self.year},", f"  title = {{{title}}},", f"  year = {{{self.year}}},")
+        yield from (f"  note = {{Collected with Panelbench {self.version}}}", "}", "```")
+
+
+# --- parts ----------------------------------------------------------------------------------------------------------
+def licence(text: str) -> dict[str, str]:
+    """A licence as the Hub knows it, or ``other`` with its name and address."""
+    name = re.sub(r"[\s_]+", "-", text.strip().lower())
+    if not name:
+        return {"license": "unknown"}
+    if _KNOWN_LICENCE.fullmatch(name):
+        return {"license": name}
+    address = _ADDRESS.search(text)
+    link = {"license_link": address[0]} if address else {}
+    return {"license": "other", "license_name": re.sub(r"[^a-z0-9.]+", "-", name).strip("-") or "other", **link}
+
+
+def size_in_words(rows: int) -> str:
+    """The Hub's word for so many rows."""
+    if rows < SIZES[0][0]:
+        return f"n<{SIZES[0][1]}"
+    below, above = next((pair for pair in pairwise(SIZES) if rows < pair[1][0]), SIZES[-2:])
+    return f"{below[1]}<n<{above[1]}"
+
+
+def statement(panel: Described) -> str:
+    """What those who consented let the study say of a panel; of the others nothing but their number."""
+    of = f"Of the {panel.annotators} annotators of “{_line(panel.panel)}”"
+    if not panel.consenting:
+        return f"{of}, none has agreed to be described."
+    parts = (
+        ("First languages", panel.grew_up_with),
+        ("Education", panel.education),
+        ("Experience", panel.experience),
+    )
+    texts = [f" {name}: {_line(_counted(counts))}." for name, counts in parts if counts]
+    return f"{of}, {panel.consenting} agreed to be described.{''.join(texts)}"
+
+
+def card_limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Iterator[str]:
+    """What the figures and items themselves say against leaning on them."""
+    small = sorted({figure.language or "all" for figure in figures if figure.is_small and figure.language})
+    if small:
+        named = ", ".join(small)
+        yield f"Fewer than {SMALL} items with more than one rater in: {named}. Treat those figures as preliminary."
+    if len(languages) > 1:
+        yield "Scores of different languages come from different panels: compare them with care."
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    """A table in Markdown, whatever the cells hold."""
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(_line(str(cell)) for cell in line)} |" for line in lines]
+
+
+def _line(text: str) -> str:
+    """Text from outside in one line, in which nothing is markup."""
+    plain_text = " ".join(text.split()).replace("\\", "\\\\")
+    return re.sub(r"([|*\[\]#])", r"\\\1", plain_text).replace("<", "&lt;")
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{value} ({count})" for value, count in sorted(counts.items()))
+
+
+def _in(words: TextByLanguage, language: str) -> str:
+    return words.get(language) or next(iter(words.values()), "")
+
+
+def _scale(criterion: CriterionDocument, language: str) -> Iterator[str]:
+    scale = criterion.scale
+    may_not_apply = "; N/A where it does not apply" if criterion.not_applicable else ""
+    if not scale.points:
+        ends = f"{plain_number(scale.minimum)} to {plain_number(scale.maximum)}"
+        yield f"{scale.level.capitalize()}, {ends}{may_not_apply}."
+        return
+    yield f"{scale.level.capitalize()}, {len(scale.points)} points{may_not_apply}."
+    yield ""
+    for point in scale.points:
+        anchor = {tag: each.text for tag, each in criterion.anchors.get(point.value, {}).items()}
+        text = " — ".join(part for part in (_in(point.label, language), _in(anchor, language)) if part)
+        yield f"- {plain_number(point.value)}: {_line(text)}" if text else f"- {plain_number(point.value)}"
+
+
+def _drawn(selection: Mapping[str, Any]) -> str:
+    probability = selection["probability"]
+    how = "all of them" if probability == 1 else f"each with probability {probability:g}"
+    return f"{selection['items']:,} items in wave {selection['wave']}, {how}"
+
+
+def described_panels(campaign: Campaign) -> list[Described]:
+    """Every panel with ratings, by name; imported ratings have none. Of profiles only those with consent, as counts."""
+    panel = "assignment__duty__panel"
+    current = Annotation.objects.filter(campaign=campaign, superseded_at=None)
+    counted = current.order_by().values_list(f"{panel}__name", f"{panel}__language", "annotator", "annotator__user")
+    rows = list(counted.annotate(annotations=Count("pk")))
+    profiles = Profile.objects.in_bulk([user for *_panel, user, _count in rows if user], field_name="user_id")
+    fields: dict[tuple[str, str], Described] = {}
+    for name, language, _annotator, user, so_many in rows:
+        key = (name or "", language or "")
+        _count(fields.setdefault(key, Described(*key)), so_many, user, profiles)
+    return [fields[key] for key in sorted(fields)]
+
+
+def _count(panel: Described, annotations: int, user: int | None, profiles: Mapping[int, Profile]) -> None:
+    panel.annotators += 1
+    panel.annotations += annotations
+    profile = profiles.get(user) if user else None
+    if profile is None or profile.consented_at is None:
+        return
+    panel.consenting += 1
+    panel.grew_up_with += Counter(profile.grew_up_with)
+    panel.education += Counter(filter(None, [profile.education]))
+    panel.experience += Counter(filter(None, [profile.experience]))
+
+
+def on_panel(panel: Described, language_name: Callable[[str], str]) -> str:
+    """What those who consented let the study say of a panel; of the others nothing but their number."""
+    if not panel.consenting:
+        return _("Nobody on this panel has agreed to be described.")
+    facts = (
+        (_("First languages"), Counter({language_name(tag): count for tag, count in panel.grew_up_with.items()})),
+        (_("Education"), panel.education),
+        (_("Experience with language work"), panel.experience),
+    )
+    of = _("%(consenting)d of %(annotators)d agreed to be described.")
+    counted = of % {"consenting": panel.consenting, "annotators": panel.annotators}
+    return " ".join([counted, *(f"{name}: {_counts_in_words(counts)}." for name, counts in facts if counts)])
+
+
+def _counts_in_words(counts: Counter[str]) -> str:
+    return ", ".join(f"{value} ({count})" for value, count in sorted(counts.items()))

@@ -17,9 +17,9 @@ from django.db import OperationalError, transaction
 from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from analytics import cells, evidence, exclusions, ratings
-from analytics.audit_columns import asks_perturbation
+from analytics import cells, exclusions, ratings, thresholds
 from analytics.cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CutTable
+from analytics.judge_reports import asks_perturbation
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions import CALIBRATION as OF_JUDGES
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
@@ -207,7 +207,7 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     if isinstance(settings, GateSettings) or asks_perturbation(settings):
         revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
     if isinstance(settings, GateSettings):  # a decision depends on what changed since the judge was run, too
-        return f"{revision} {evidence.changes_digest(campaign, list(ratings.newest_runs(campaign)))}"
+        return f"{revision} {thresholds.changes_digest(campaign, list(ratings.newest_runs(campaign)))}"
     return revision
 
 
@@ -293,7 +293,7 @@ def _decided(
     chosen = list(ratings.newest_runs(campaign))
     found = ratings.table(campaign=campaign, runs=chosen, blind_only=settings.blind_only)
     table = found.settled()
-    content = evidence.decided_cells(campaign, table, chosen, settings, progress)
+    content = thresholds.decided_cells(campaign, table, chosen, settings, progress)
     content |= {"counts": ratings.counted_table(table), "judges": _judges(campaign, chosen)}
     fields = {
         "content": content | {"not_blind": ratings.not_blind(campaign)},

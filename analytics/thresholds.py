@@ -1,21 +1,43 @@
-"""Thresholds for the use of judges: a project declares them before it sees their figures, in versions."""
+"""Thresholds for the use of judges, which a project declares before it sees their figures, in versions.
+
+And the evidence that decisions rest on: the figures of every judge, criterion and language, and what has changed since.
+
+pandas and scipy are loaded by `decided_cells` alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from analytics import ratings
+from analytics.judge_reports import CHANGED, FAMILY, LENGTH, judge_families, with_audited
 from analytics.models import GateThresholds, Snapshot
 from analytics.questions import Settings
+from annotation.models import Campaign, RubricVersion
+from annotation.writers.tables import Table
+from judging import digests
+from judging.judges import variant_of
+from judging.models import Attempt, Call, JudgeRun, Verdict
+from judging.perturbation import change_of
+from judging.runs import whole_run
+
+if TYPE_CHECKING:
+    from analytics.stats.core.estimates import Estimate
+    from analytics.stats.core.tables import RatingsTable
+    from analytics.stats.planning.gate import GatedCell, GateFinding, Thresholds
 
 LIMITS: dict[str, tuple[float, float]] = {
     "epsilon": (0.0, 1.0),
@@ -127,3 +149,200 @@ def _checked(values: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
     kept = {name: values[name] for name in LIMITS}
     kept["fewest_items"] = int(kept["fewest_items"])
     return {**kept, "audits": sorted(set(values["audits"]), key=AUDITS.index)}
+
+
+# --- evidence: the figures of every judge, criterion and language, and what has changed since ------------------------
+FIGURE = (
+    "statistic", "variant", "level", "value", "low", "high", "confidence", "method", "n_items", "n_clusters",
+    "n_raters", "n_ratings", "reason", "interval_reason",
+)  # fmt: skip
+"""What is kept of an estimate."""
+
+
+# --- what has changed since the judge was run ------------------------------------------------------------------------
+def judge_changes(campaign: Campaign, run: JudgeRun) -> list[dict[str, str]]:
+    """Why figures of a run no longer speak for the judge: `code` is rubric, prompt, served or mixed, with what it was
+    `before` and is `now`.
+    """
+    changes = []
+    newest = _newest_rubric(campaign)
+    if newest > campaign.rubric_version.number:
+        changes.append({"code": "rubric", "before": str(campaign.rubric_version.number), "now": str(newest)})
+    if _has_other_prompt(run):
+        changes.append({"code": "prompt", "before": "", "now": ""})
+    served = _served_models(run)
+    last = _last_served(run)
+    if len(served) > 1:
+        changes.append({"code": "mixed", "before": ", ".join(served), "now": ""})
+    elif served and last and last not in served:
+        changes.append({"code": "served", "before": served[0], "now": last})
+    return changes
+
+
+def changes_digest(campaign: Campaign, runs: Sequence[JudgeRun]) -> str:
+    """Changes whenever `judge_changes` or `failed_calls` of one of the runs may."""
+    of_runs = ([run.pk, _has_other_prompt(run), _last_served(run), _without_verdict(run).count()] for run in runs)
+    facts = [_newest_rubric(campaign), *of_runs]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
+
+
+def _newest_rubric(campaign: Campaign) -> int:
+    published = RubricVersion.objects.published().filter(rubric=campaign.rubric_version.rubric_id)
+    return max(published.values_list("number", flat=True), default=0)
+
+
+def _has_other_prompt(run: JudgeRun) -> bool:
+    """Whether the wording of our prompt templates has changed since the judge was declared. Imported ones have none."""
+    judge = run.judge
+    if not judge.provider:
+        return False
+    try:
+        variant = variant_of(judge.variant)
+    except Refused:
+        return True
+    ours = {"endpoint": judge.provider, "model": judge.model, "variant": variant, "parameters": judge.parameters}
+    return digests.judge_digest(**ours) != judge.digest
+
+
+def _served_models(run: JudgeRun) -> list[str]:
+    """The models that gave the verdicts of a run, as the endpoint calls them."""
+    replied = Attempt.objects.filter(call__run__in=whole_run([run]))
+    return sorted(set(replied.exclude(served_model="").order_by().values_list("served_model", flat=True).distinct()))
+
+
+def _last_served(run: JudgeRun) -> str:
+    """The model that answered the judge's newest request, in whatever run; a reply that is used again was not asked."""
+    sent = Attempt.objects.filter(call__run__judge=run.judge_id).exclude(outcome=Attempt.Outcome.REUSED)
+    served = sent.exclude(served_model="").order_by("-at", "-pk")
+    return served.values_list("served_model", flat=True).first() or ""
+
+
+def _without_verdict(run: JudgeRun) -> QuerySet[Call]:
+    """The failed calls of a run, and of those that it continues, that have no verdict in the table."""
+    of_item = Verdict.objects.filter(run=OuterRef("run"), item=OuterRef("item"), repeat=OuterRef("repeat"))
+    of_criterion = of_item.filter(criterion=OuterRef("criterion"))
+    has_verdict = Q(Exists(of_criterion)) | Q(Exists(of_item), criterion=None)
+    return Call.objects.filter(run__in=whole_run([run]), state=Call.State.FAILED).exclude(has_verdict)
+
+
+def failed_calls(campaign: Campaign, run: JudgeRun) -> dict[tuple[str | None, str | None], int]:
+    """By criterion and language, the calls of a run that failed. One about all criteria counts in every one."""
+    every = list(campaign.rubric_version.criteria.values_list("key", flat=True))
+    counted: Counter[tuple[str | None, str | None]] = Counter()
+    counts = _without_verdict(run).values_list("criterion__key", "item__language").annotate(Count("pk"))
+    for criterion, language, number in counts.order_by():
+        counted.update(
+            dict.fromkeys(((key, language or None) for key in ([criterion] if criterion else every)), number)
+        )
+    return dict(counted)
+
+
+def failed_items(run: JudgeRun) -> set[tuple[str | None, str]]:
+    """Criterion (None: all of them) and item of the calls of a run that failed and have no verdict."""
+    return set(_without_verdict(run).values_list("criterion__key", "item__external_id"))
+
+
+# --- decisions from a ratings table ----------------------------------------------------------------------------------
+def decided_cells(
+    campaign: Campaign,
+    found: Table,
+    runs: Sequence[JudgeRun],
+    settings: GateSettings,
+    progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """The decision of every judge in every criterion and language as plain values, with the figures it rests on."""
+    from analytics.stats.core.validation import ratings_table
+    from analytics.stats.planning.gate import gated_cells
+
+    declared = GateThresholds.objects.get(pk=settings.thresholds)
+    thresholds = _as_declared(declared)
+    audited = with_audited(found, campaign, runs, (LENGTH, FAMILY, CHANGED))
+    table = ratings_table(ratings.frame(audited), scales=ratings.scales(campaign))
+    names = ratings.rater_names(campaign, runs)
+    known = set(table.frame["rater"].unique())
+    decided: list[dict[str, Any]] = []
+    for done, run in enumerate(runs):
+        progress(done, len(runs))
+        changes = judge_changes(campaign, run)
+        about = {"judge": names[run.pk], "judge_id": run.judge_id, "run": run.pk, "repeats": run.repeats}
+        if names[run.pk] not in known:
+            continue
+        gated = gated_cells(
+            table, thresholds, judge=names[run.pk], length=LENGTH,
+            families=judge_families(table), expects=expected_effects(table),
+            bootstrap=settings.bootstrap, seed=settings.seed,
+            stale_because=", ".join(change["code"] for change in changes) or None,
+            failed_calls=failed_calls(campaign, run),
+        )  # fmt: skip
+        failed = failed_items(run)
+        decided += [
+            {**about, **_plain_cell(each, thresholds), "unscored": _unscored(each, failed), "changes": changes}
+            for each in gated
+        ]
+    progress(len(runs), len(runs))
+    return {"gate": {"thresholds": declared.pk, "number": declared.number}, "decisions": decided}
+
+
+def expected_effects(table: RatingsTable) -> dict[str, str]:
+    """By change that a judge was asked about, what a sound one does with it: fall, same or no_rise."""
+    known = {key for text in table.frame[CHANGED].unique() if text for key in json.loads(text)}
+    return {key: change_of(key).expects for key in sorted(known)}
+
+
+def _as_declared(declared: GateThresholds) -> Thresholds:
+    from analytics.stats.planning.gate import Thresholds
+
+    values = {name: getattr(declared, name) for name in LIMITS}
+    return Thresholds(version=f"{declared.preset}-{declared.number}", audits=tuple(declared.audits), **values)
+
+
+def _plain_cell(gated: GatedCell, thresholds: Thresholds) -> dict[str, Any]:
+    """One decision. `otherwise`: what it would be had nothing changed since."""
+    from analytics.stats.planning.gate import FEWEST_GENERATORS, decide
+
+    evidence, verdict = gated.evidence, gated.verdict
+    otherwise = decide(replace(evidence, stale_because=None), thresholds).decision
+    return {
+        "criterion": gated.cell["criterion"],
+        "language": gated.cell["language"] or "",
+        "decision": str(verdict.decision),
+        **({"otherwise": str(otherwise)} if evidence.stale_because else {}),
+        **gated.counts,
+        "n_single": evidence.n_single,
+        "n_unrated": evidence.n_unrated,
+        "n_generators": evidence.n_generators,
+        "fewest_generators": FEWEST_GENERATORS,
+        "margin": thresholds.bias_margin * evidence.scale_width,
+        "findings": [_plain_finding(finding) for finding in (*verdict.findings, *verdict.others)],
+    }
+
+
+def _unscored(gated: GatedCell, failed: Collection[tuple[str | None, str]]) -> dict[str, int]:
+    """How many items with two raters have no score by the judge, by reason: that of its verdict, failed, not_asked."""
+    from analytics.stats.judge.soundness import NO_ROW
+
+    counted: Counter[str] = Counter()
+    for reason, items in gated.unscored.items():
+        for item in items:
+            has_failed = (gated.cell["criterion"], item) in failed or (None, item) in failed
+            counted[reason if reason != NO_ROW else "failed" if has_failed else "not_asked"] += 1
+    return dict(counted)
+
+
+def _plain_finding(finding: GateFinding) -> dict[str, Any]:
+    from analytics.stats.planning.gate import MOST_FURTHER_ITEMS
+
+    return {
+        "name": finding.name,
+        "holds": finding.holds,
+        "measured": finding.measured,
+        "gap": finding.gap,
+        "more": finding.more_labels,
+        "too_many": MOST_FURTHER_ITEMS if finding.too_many else None,
+        "figures": [_plain_figure(estimate) for estimate in finding.estimates],
+    }
+
+
+def _plain_figure(estimate: Estimate) -> dict[str, Any]:
+    values = {name: getattr(estimate, name) for name in FIGURE}
+    return {name: value for name, value in values.items() if value is not None}

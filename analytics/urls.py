@@ -3,13 +3,13 @@
 from django.urls import path
 
 from analytics.api import alignment as alignment_routes
-from analytics.api import comparison as comparison_routes
 from analytics.api import decisions as decision_routes
 from analytics.api import exports as export_routes
+from analytics.api import exports as transfer_routes
 from analytics.api import items as item_routes
+from analytics.api import numbers as comparison_routes
 from analytics.api import numbers as routes
-from analytics.api import shares as share_routes
-from analytics.api import transfers as transfer_routes
+from analytics.api import numbers as share_routes
 from analytics.views import (
     alignment,
     audits,

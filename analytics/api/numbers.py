@@ -1,4 +1,4 @@
-"""The numbers of a campaign and the ratings table behind them, for leads and researchers."""
+"""The numbers of a campaign, the ratings behind them, judges side by side; for leads, share links."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils.text import slugify
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
+from rest_framework import generics, serializers, status
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
@@ -20,12 +22,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
-from accounts.models import User
-from analytics import agreement, answers, cells, questions, snapshots, tasks
-from analytics.models import Snapshot
+from accounts.models import Project, Role, User
+from analytics import agreement, answers, cells, compared_judges, questions, shares, snapshots, tasks
+from analytics.compared_judges import JudgeDisagreement
+from analytics.models import Share, Snapshot
 from analytics.numbers import RULE_NAMES
+from analytics.views.comparison import MEASURE_NAMES, ComparedJudge, ComparisonPage, chosen_comparison, named_run
 from analytics.views.exports import download
 from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters
+from annotation.api.campaigns import LARGEST_ID
 from annotation.exports import consistent
 from annotation.models import Campaign
 from annotation.writers import tables
@@ -313,3 +318,145 @@ class SoftLabelsDownload(APIView):
             if kind == "json":
                 return download(agreement.soft_labels_json(table), name=name, media_type="application/json")
             return download(tables.pieces(table, "csv"), name=name, media_type=tables.FORMATS["csv"].media_type)
+
+
+# --- judges side by side ---------------------------------------------------------------------------------------------
+MANY = {"type": "array", "items": {"type": "string"}}
+PARAMETERS = [
+    OpenApiParameter("design", int, description="The judges of this design, and its jury."),
+    OpenApiParameter("judge", MANY, description="Names of judges; all by default."),
+    OpenApiParameter("run", MANY, description="Numbers of judge runs, or `each`."),
+    OpenApiParameter("designs", str, description="`show`: judges that are only cells of designs, too."),
+    OpenApiParameter("measure", {"type": "string", "enum": list(MEASURE_NAMES)}, description="kappa by default."),
+    OpenApiParameter("against", str, description="The judge that the others are compared with."),
+    OpenApiParameter("jury", MANY, description="Judges as one more rater: A,B,C."),
+    OpenApiParameter("jury_rule", str, description="majority, median, mean or minimum."),
+    OpenApiParameter("first", str, description="Two judges: the items on which they differ most are listed."),
+    OpenApiParameter("second", str, description="The other one."),
+]
+
+
+class ComparedJudgeSerializer(serializers.Serializer[ComparedJudge]):
+    """A judge or jury: what it costs, its agreement with the panel on the mean of the cells, and its repeats."""
+
+    name = serializers.CharField(source="cost.name")
+    run = serializers.IntegerField(source="cost.run.pk", **NUMBER)
+    levels = serializers.DictField(source="cost.levels", child=serializers.CharField())
+    calls = serializers.IntegerField(source="cost.calls")
+    sent = serializers.IntegerField(source="cost.sent")
+    reused = serializers.IntegerField(source="cost.reused")
+    paid = serializers.DecimalField(source="cost.paid", max_digits=20, decimal_places=8, allow_null=True)
+    verdicts = serializers.IntegerField(source="cost.verdicts")
+    unreadable = serializers.IntegerField(source="cost.unreadable")
+    cost_per_item = serializers.FloatField(source="cost.per_item", **NUMBER)
+    cost_per_point = serializers.FloatField(
+        source="per_point", **NUMBER, help_text="USD of 1,000 items for each 0.01 of agreement."
+    )
+    agreement = serializers.FloatField(source="agreement.value", **NUMBER)
+    repeat_sd = serializers.FloatField(**NUMBER)
+    repeat_sd_unit = serializers.CharField(help_text="points, or width: a share of the width of each scale.")
+    is_efficient = serializers.BooleanField(help_text="On the Pareto line of cost and agreement.")
+
+
+class DisagreementSerializer(serializers.Serializer[JudgeDisagreement]):
+    item = serializers.CharField(source="item.external_id")
+    language = serializers.CharField(source="item.language")
+    criterion = serializers.CharField(source="criterion.key")
+    first_score = serializers.FloatField(source="first.score")
+    second_score = serializers.FloatField(source="second.score")
+    first_rationale = serializers.CharField(source="first.rationale")
+    second_rationale = serializers.CharField(source="second.rationale")
+
+
+class ComparisonSerializer(serializers.Serializer[dict[str, Any]]):
+    """The newest answer, null until there is one; costs are those of this moment."""
+
+    stale = serializers.BooleanField()
+    answer = QuestionAnswerSerializer(allow_null=True)
+    judges = ComparedJudgeSerializer(many=True)
+    disagreements = DisagreementSerializer(many=True)
+
+
+class JudgeComparison(APIView):
+    @extend_schema(parameters=PARAMETERS, responses=ComparisonSerializer)
+    def get(self, request: Request, project: str, campaign: int) -> Response:
+        """Judges on the items that all of them scored: agreement, paired differences, effects, cost."""
+        current_project = access.require(user=request.user, slug=project)
+        here = Campaign.objects.visible_to(request.user).filter(project=current_project)
+        found = get_object_or_404(here.select_related("project", "rubric_version", "dataset"), pk=campaign)
+        choice = chosen_comparison(found, request.query_params)
+        snapshot, is_stale = answers.current_answer(found, choice.question)
+        if is_stale:
+            tasks.ask_to_compute(campaign=found, settings=choice.question)
+        listed: list[JudgeDisagreement] = []
+        if choice.first and choice.second:
+            first, second = named_run(choice, choice.first), named_run(choice, choice.second)
+            listed = compared_judges.disagreements(first, second)
+        judges = ComparisonPage(choice, snapshot).judges if snapshot else []
+        content = {"stale": is_stale, "answer": snapshot, "judges": judges, "disagreements": listed}
+        return Response(ComparisonSerializer(content).data)
+
+
+# --- share links, for leads ------------------------------------------------------------------------------------------
+LEAD = (Role.LEAD,)
+LONGEST = 3650
+
+
+class ShareSerializer(serializers.Serializer[Share]):
+    """`days` is how long the link is to be good; without, until it is revoked."""
+
+    id = serializers.IntegerField(source="pk", read_only=True)
+    campaign = serializers.IntegerField(source="campaign_id", min_value=1, max_value=LARGEST_ID)
+    label = serializers.CharField(max_length=120)  # type: ignore[assignment]
+    days = serializers.IntegerField(min_value=1, max_value=LONGEST, required=False, allow_null=True, write_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    expires_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+
+class ShareAddressSerializer(ShareSerializer):
+    """A link with its address, which is shown only once."""
+
+    address = serializers.URLField(read_only=True)
+
+
+def found_in(user: User, slug: str) -> tuple[Project, QuerySet[Share]]:
+    """The project, and the links into it that still work."""
+    project = access.require(user=user, slug=slug, roles=LEAD)
+    found = Share.objects.visible_to(user).live().filter(campaign__project=project)
+    return project, found.select_related("campaign__project")
+
+
+class Shares(generics.ListAPIView[Share]):
+    """The links that work; posting makes one."""
+
+    roles = LEAD
+    serializer_class = ShareSerializer
+    queryset = Share.objects.none()
+
+    def get_queryset(self) -> QuerySet[Share]:
+        return found_in(self.request.user, self.kwargs["project"])[1]
+
+    @extend_schema(request=ShareSerializer, responses={201: ShareAddressSerializer})
+    def post(self, request: Request, project: str) -> Response:
+        """Make a link to one campaign's numbers. The answer alone holds its address."""
+        current_project, _found = found_in(request.user, project)
+        asked = ShareSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given: dict[str, Any] = dict(asked.validated_data)
+        mine = Campaign.objects.visible_to(request.user).filter(project=current_project).select_related("project")
+        campaign = get_object_or_404(mine, pk=given.pop("campaign_id"))
+        share, secret = shares.make(campaign=campaign, actor=request.user, **given)
+        share.address = request.build_absolute_uri(reverse("shared", args=[secret]))  # type: ignore[attr-defined]
+        return Response(ShareAddressSerializer(share).data, status=status.HTTP_201_CREATED)
+
+
+class ShareDetail(APIView):
+    roles = LEAD
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, project: str, link: int) -> Response:
+        """Revoke a link: it stops working immediately."""
+        found = get_object_or_404(found_in(request.user, project)[1], pk=link)
+        shares.revoke_share(share=found, actor=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)

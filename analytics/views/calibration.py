@@ -9,11 +9,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics import judge_pages, thresholds
+from analytics import thresholds
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import plain_value
 from analytics.figures import Figure
-from analytics.judge_pages import CALIBRATION_PARTS
 from analytics.question_names import STATISTIC_NAMES, column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.score_views import CLASS_NAMES
@@ -28,7 +27,15 @@ from analytics.views.agreement_sections import (
     figure_cell,
     plain_cells,
 )
-from analytics.views.parts import Offered, PartsPage, Section, Words
+from analytics.views.parts import (
+    CALIBRATION_PARTS,
+    Offered,
+    PartsPage,
+    Section,
+    Words,
+    chosen_judge,
+    judge_question,
+)
 from annotation.models import Campaign
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -416,7 +423,7 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
     note = _("Columns cut most sections: by language, or by an attribute of the items such as a group of tasks.")
     return {
         "judges": choices.listed_judges(question),
-        "judge": judge_pages.chosen_judge(question, choices),
+        "judge": chosen_judge(question, choices),
         "form_note": note,
     }
 
@@ -439,7 +446,7 @@ def page_about_judges(
     titles, notes, empty = words
     return PartsPage(
         name=name, title=title, parts=parts, titles=titles, notes=notes, empty=empty, section=section, offered=offered,
-        asked=judge_pages.judge_question, about=nothing_about,
+        asked=judge_question, about=nothing_about,
     )  # fmt: skip
 
 

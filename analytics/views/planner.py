@@ -11,16 +11,16 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics import judge_pages, planning
+from analytics import planning
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import AnswerPage, plain_value
 from analytics.figures import SMALL, Figure
-from analytics.judge_pages import PLANNER_PARTS
 from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.views import parts
 from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow
 from analytics.views.calibration import nothing_about
-from analytics.views.parts import PartsPage, parameter_pairs
+from analytics.views.parts import PLANNER_PARTS, PartsPage, parameter_pairs
 from annotation.models import Campaign
 
 TITLES = {
@@ -158,7 +158,7 @@ def _asked(
     campaign: Campaign, part: AgreementPart, question: NumbersQuestion, choices: QuestionChoices
 ) -> NumbersQuestion:
     """The question of a section; a budget is split over languages."""
-    asked = judge_pages.judge_question(campaign, part, question, choices)
+    asked = parts.judge_question(campaign, part, question, choices)
     return replace(asked, columns="language") if part.name == "budget" else asked
 
 
@@ -179,7 +179,7 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
     example = ", ".join(f"{tag} {price}" for tag, price in zip(choices.languages, ("1.5", "2"), strict=False))
     return {
         "judges": choices.judges,
-        "judge": judge_pages.chosen_judge(question, choices),
+        "judge": parts.chosen_judge(question, choices),
         "goals": {**goals, "prices": planning.prices_text(question.goals)},
         "goals_example": example,
         "form_note": _("The ratings of this campaign are the pilot. All figures are for items and raters like these."),

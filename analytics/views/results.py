@@ -10,14 +10,14 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics import judge_pages
 from analytics.answer_pages import plain_value
 from analytics.figures import Figure
-from analytics.judge_pages import RESULTS_PARTS
 from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.views import parts
 from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow, figure_cell
 from analytics.views.calibration import number_line, page_about_judges
+from analytics.views.parts import RESULTS_PARTS
 from annotation.models import Campaign, Criterion
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -191,7 +191,7 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
         more = _("A judge is corrected by people: let a panel rate a sample of the items, or import ratings.")
         return {"nothing": _("Nobody has rated these items"), "nothing_more": more}
     note = _("A correction needs 20 labelled items of a generator, and items that only the judge scored.")
-    return {"judges": choices.judges, "judge": judge_pages.chosen_judge(question, choices), "form_note": note}
+    return {"judges": choices.judges, "judge": parts.chosen_judge(question, choices), "form_note": note}
 
 
 RESULTS = page_about_judges(

@@ -20,9 +20,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import languages
 from accounts.api_requests import Throttle
 from accounts.models import Membership, Project, Role, User
-from analytics import data_cards, shares, snapshots
-from analytics.api.shares import LONGEST, found_in
-from analytics.data_cards import Described, on_panel
+from analytics import hugging_face, shares, snapshots
+from analytics.api.numbers import LONGEST, found_in
+from analytics.hugging_face import Described, on_panel
 from analytics.models import Share, Snapshot
 from analytics.numbers import NumbersPage
 from analytics.views.exports import unrecorded_download
@@ -209,7 +209,7 @@ def _panels(share: Share) -> list[dict[str, Any]]:
     """Each panel with its language, how many rated on it and how much, and what they let the study say; no name."""
     return [
         {"panel": panel, "language": _language(panel), "description": on_panel(panel, languages.english_name)}
-        for panel in data_cards.described_panels(share.campaign)
+        for panel in hugging_face.described_panels(share.campaign)
     ]
 
 

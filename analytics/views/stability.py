@@ -9,12 +9,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics import judge_pages
 from analytics.answer_pages import plain_value
 from analytics.figures import Figure
-from analytics.judge_pages import STABILITY_PARTS
 from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.views import parts
 from analytics.views.agreement_sections import (
     NOTHING,
     AgreementSection,
@@ -25,6 +24,7 @@ from analytics.views.agreement_sections import (
     plain_cells,
 )
 from analytics.views.calibration import cells_by_variant, p_in_words, page_about_judges
+from analytics.views.parts import STABILITY_PARTS
 from annotation.models import Campaign, Criterion
 
 TITLES = {
@@ -235,7 +235,7 @@ def _ranking_cell(shown: AgreementSection, rows: Mapping[str, Mapping[str, Any]]
 
 def _surface(shown: AgreementSection) -> None:
     stages = (
-        (_("First stage: measures of the texts"), lambda row: row["criterion"] in judge_pages.SURFACE),
+        (_("First stage: measures of the texts"), lambda row: row["criterion"] in parts.SURFACE),
         (_("Second stage: scores of the panel"), lambda row: not row["judge"]),
     )
     for title, is_of_stage in stages:
@@ -329,7 +329,7 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
     note = one if len(choices.languages) < 2 else ""
     return {
         "judges": choices.listed_judges(question),
-        "judge": judge_pages.chosen_judge(question, choices),
+        "judge": parts.chosen_judge(question, choices),
         "form_note": note,
     }
 

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from scipy import stats
 
 from analytics import answers, decisions, snapshots, thresholds
-from analytics.stats.judge.perturbed import by_expectation, perturbed
+from analytics.stats.judge.audits import by_expectation, perturbed
 from analytics.views import audits
 from annotation import campaigns
 from annotation.models import Campaign, Item

@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from accounts import webhooks
 from accounts.models import AuditEntry, Delivery, Event
 from accounts.refusals import Refused
-from analytics import decisions, evidence, snapshots, tasks, thresholds
+from analytics import decisions, snapshots, tasks, thresholds
 from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
 from analytics.reasons import CellDecision
 from analytics.stats.planning.gate import Decision
@@ -301,12 +301,12 @@ class TestStale:
         declared(cast)
         run = judged(campaign, "Exact", exact(), repeats=2)
         assert uses(campaign) == {"Exact": "judge_alone"}
-        before = evidence.changes_digest(campaign, [run])
+        before = thresholds.changes_digest(campaign, [run])
         lost = list(run.dataset.items.order_by("ordinal")[:28])
         Verdict.objects.filter(run=run, item__in=lost[1:]).delete()
         calls = [Call(run=run, item=item, repeat=repeat, state="failed") for item in lost for repeat in (1, 2)]
         Call.objects.bulk_create(calls)  # compound ones; the first item still has its verdicts
-        assert evidence.changes_digest(campaign, [run]) != before
+        assert thresholds.changes_digest(campaign, [run]) != before
         (cell,) = decisions.decide_now(campaign).cells
         assert cell.use.value != "judge_alone"
         (readable,) = (each for each in cell.conditions if each.name == "readable")

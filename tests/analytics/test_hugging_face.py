@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from accounts import people
-from analytics import data_cards
+from analytics import hugging_face
 from annotation.desk import service
 from annotation.models import Campaign, Dataset
 from annotation.readers.rubric import parse_rubric
@@ -146,11 +146,11 @@ def test_a_campaign_that_nobody_rated_says_so(cast: Cast) -> None:
     ],
 )
 def test_a_licence_is_one_that_the_hub_knows_or_other(said: str, meant: dict[str, str]) -> None:
-    assert data_cards.licence(said) == meant
+    assert hugging_face.licence(said) == meant
 
 
 @pytest.mark.parametrize(
     ("rows", "word"), [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (99_999_999, "10M<n<100M"), (10**8, "100M<n<1B")]
 )
 def test_a_size_is_said_in_the_words_of_the_hub(rows: int, word: str) -> None:
-    assert data_cards.size_in_words(rows) == word
+    assert hugging_face.size_in_words(rows) == word

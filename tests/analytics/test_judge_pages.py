@@ -16,9 +16,9 @@ from scipy.stats import norm, rankdata, spearmanr, ttest_rel
 from sklearn.metrics import confusion_matrix, f1_score
 
 from analytics import snapshots, thresholds
-from analytics.judge_pages import CALIBRATION_PARTS, PLANNER_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
 from analytics.models import Snapshot, StoredCell
 from analytics.questions import NumbersQuestion, check_question, question_choices, question_of
+from analytics.views.parts import CALIBRATION_PARTS, PLANNER_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
 from annotation.models import Campaign
 from tests import make
 from tests.analytics import scene

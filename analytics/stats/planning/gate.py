@@ -25,7 +25,7 @@ from analytics.stats.core.estimates import (
 )
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import RatingsTable, cells
-from analytics.stats.judge import alt_test, calibration, corrected_means, perturbed, soundness
+from analytics.stats.judge import alt_test, audits, calibration, corrected_means, soundness
 from analytics.stats.judge.panel import cell_key, meet
 from analytics.stats.planning.pilot import items_for_alt_test
 from analytics.stats.ranking.stability import ranked_generators, ranking_agreement
@@ -507,7 +507,7 @@ def _cell_estimates(
         *calibration.calibration_report(table, **BIAS, **drawn),
         *corrected_means.correction_report(table, statistics=("ppi_gain",), **shared),
         *soundness.audit_report(table, judge=shared["judge"], by=shared["by"], length=length, families=families),
-        *(perturbed.perturbation_report(table, **drawn) if perturbed_too else ()),
+        *(audits.perturbation_report(table, **drawn) if perturbed_too else ()),
     ]
 
 
@@ -531,7 +531,7 @@ def _evidence(rows: Sequence[CellEstimate], expects: Mapping[str, str]) -> Evide
         return None
 
     effects = [row.estimate for row in rows if row.estimate.statistic in EFFECTS and row.estimate.is_defined]
-    drops, moved = perturbed.by_expectation([row.estimate for row in rows], expects)
+    drops, moved = audits.by_expectation([row.estimate for row in rows], expects)
     return Evidence(
         n_items=0,
         scale_width=0.0,
