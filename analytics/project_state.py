@@ -35,6 +35,8 @@ COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "annotation.Skip": (("duty",), ()),
     "annotation.Selection": (("duty",), ()),
     "annotation.Annotation": (("campaign",), ("superseded_at",)),
+    "annotation.Adjudication": (("campaign",), ()),
+    "annotation.MeetingDecision": (("campaign",), ()),
     "judging.Call": (("run", "state"), ()),
     "judging.Verdict": (("run",), ()),
     "analytics.Snapshot": (("campaign",), ()),

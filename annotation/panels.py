@@ -12,6 +12,7 @@ from accounts import audit, languages
 from accounts.models import SIGHTED, Invitation, Membership, Project, Role, User
 from accounts.refusals import Refused
 from annotation.models import (
+    Adjudication,
     Annotator,
     Assignment,
     Draft,
@@ -156,6 +157,7 @@ def redact(user: User) -> None:
     own = Annotator.objects.filter(user=user)
     Rating.objects.filter(annotation__annotator__in=own).exclude(rationale="").update(rationale="")
     Skip.objects.filter(annotator__in=own).exclude(note="").update(note="")
+    Adjudication.objects.filter(adjudicator=user).update(rationale="", cause_note="")
     Draft.objects.filter(annotator__in=own).delete()
     PrivateNote.objects.filter(annotator__in=own).delete()
     held = Assignment.objects.filter(annotator__in=own, state=Assignment.State.LEASED)

@@ -1,5 +1,6 @@
 """The models of datasets, rubrics, panels, campaigns and imports."""
 
+from annotation.models.adjudication import Adjudication, MeetingDecision, PayRate
 from annotation.models.campaign import (
     Annotation,
     Annotator,
@@ -45,6 +46,7 @@ from annotation.models.qualification import (
 
 __all__ = [
     "Acknowledgement",
+    "Adjudication",
     "Annotation",
     "Annotator",
     "Assignment",
@@ -64,9 +66,11 @@ __all__ = [
     "Item",
     "ItemSelection",
     "KeptFile",
+    "MeetingDecision",
     "MismatchReview",
     "Panel",
     "PanelSeat",
+    "PayRate",
     "PrivateNote",
     "QualificationRule",
     "Rating",

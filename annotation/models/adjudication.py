@@ -1,0 +1,121 @@
+"""Adjudications of what annotators disagree on, decisions of calibration meetings, and what work is paid."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import SIGHTED, User
+from annotation.models.campaign import Campaign, Duty
+from annotation.models.content import Criterion, Item, RubricVersion
+
+
+class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
+    def visible_to(self, user: User) -> AdjudicationQuerySet:
+        return self.filter(campaign__project__memberships__user=user, campaign__project__memberships__role__in=SIGHTED)
+
+
+class Adjudication(models.Model):
+    """What an adjudicator decided for one item and criterion. Append-only: the newest row counts, ratings never change.
+
+    `seen`: the ratings that they saw, each ``{"rater", "revision", "status", "score"}``; `digest` is theirs: it differs
+    from that of the present ratings once one of them has changed. `order`: what the queue was ordered by. `key`: one
+    submission, which may decide several criteria; sent again, it stores nothing.
+    """
+
+    class Status(models.TextChoices):
+        SCORED = "scored", _("Scored")
+        NOT_APPLICABLE = "na", _("Not applicable")
+
+    class Cause(models.TextChoices):
+        MISREAD_RUBRIC = "misread_rubric", _("Rubric misread")
+        MISREAD_DIALOGUE = "misread_dialogue", _("Dialogue misread")
+        SLIP = "slip", _("Slip: another score was meant")
+        AMBIGUOUS_RUBRIC = "ambiguous_rubric", _("Rubric ambiguous")
+        AMBIGUOUS_DIALOGUE = "ambiguous_dialogue", _("Dialogue ambiguous")
+        STANDARDS = "standards", _("Different standards")
+        LANGUAGE = "language", _("Language or variety")
+        OTHER = "other", _("Something else")
+
+    class Order(models.TextChoices):
+        RANGE = "range", _("Range of the scores")
+        ENTROPY = "entropy", _("Entropy of the scores")
+        APPLICABILITY = "na", _("Score against N/A")
+        CRITICAL = "critical", _("Disputed critical mark")
+        JUDGE = "judge", _("Distance of a judge")
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+", db_index=False)
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    status = models.CharField(max_length=6, choices=Status, default=Status.SCORED)
+    score = models.FloatField(null=True)
+    cause = models.CharField(max_length=18, choices=Cause, blank=True)
+    cause_note = models.CharField(max_length=300, blank=True)
+    rationale = models.TextField(blank=True)
+    seen = models.JSONField(default=list)
+    digest = models.CharField(max_length=64)
+    order = models.CharField(max_length=8, choices=Order, blank=True)
+    adjudicator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    key = models.UUIDField()
+    at = models.DateTimeField(default=timezone.now)
+
+    objects = AdjudicationQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        indexes: ClassVar = [models.Index(fields=["campaign", "item", "criterion"], name="adjudication_of_item")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["key", "criterion"], name="adjudication_once"),
+            models.CheckConstraint(
+                condition=Q(status="scored", score__isnull=False) | Q(status="na", score=None),
+                name="adjudication_score_fits_status",
+            ),
+            models.CheckConstraint(
+                condition=Q(score=None) | Q(score__lte=1e12, score__gte=-1e12), name="adjudication_score_finite"
+            ),
+        ]
+
+
+class MeetingDecision(models.Model):
+    """What a panel's calibration meeting decided on a criterion, and how the guidelines change. Append-only.
+
+    `item`: the dialogue that was talked about; none where the decision is about the criterion as such.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, null=True, on_delete=models.PROTECT, related_name="+")
+    item = models.ForeignKey(Item, null=True, on_delete=models.PROTECT, related_name="+")
+    held_on = models.DateField(_("date of the meeting"))
+    decision = models.TextField(_("decision"))
+    guideline_change = models.TextField(_("change of the guidelines"), blank=True)
+    recorded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    recorded_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering: ClassVar = ["-held_on", "-pk"]
+
+
+class PayRate(models.Model):
+    """What a duty's annotators are paid, in USD: for an hour of active work, or for each item."""
+
+    class Unit(models.TextChoices):
+        HOUR = "hour", _("Hour")
+        ITEM = "item", _("Item")
+
+    duty = models.OneToOneField(Duty, on_delete=models.CASCADE, related_name="pay_rate")
+    unit = models.CharField(max_length=4, choices=Unit)
+    amount = models.DecimalField(max_digits=10, decimal_places=4)
+    set_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    set_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(unit__in=["hour", "item"]), name="pay_rate_unit_known"),
+            models.CheckConstraint(condition=Q(amount__gte=0), name="pay_rate_not_negative"),
+        ]
