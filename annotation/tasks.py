@@ -10,7 +10,7 @@ from celery import shared_task
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.imports import import_jobs, lifecycle, opening, removal
+from annotation.imports import import_jobs, lifecycle, opening, storage
 from annotation.models import Import
 
 ROWS_AT_ONCE = 5_000  # stored rows; imports of more are undone in the background
@@ -72,13 +72,13 @@ def store_import(import_pk: int, actor_pk: int | None = None) -> None:
 
 
 # --- undoing --------------------------------------------------------------------------------------------------------
-def undo_here_or_later(file_import: Import, actor: User, *, undo: Callable[..., None] = removal.undo) -> bool:
+def undo_here_or_later(file_import: Import, actor: User, *, undo: Callable[..., None] = storage.undo) -> bool:
     """Undo a small import, and return True; start to undo a large one in the background, and return False.
 
     ``undo`` is the function of its kind.
     """
     if file_import.report.get("stored", 0) > ROWS_AT_ONCE:
-        removal.start_undo(file_import=file_import, actor=actor)
+        storage.start_undo(file_import=file_import, actor=actor)
         jobs.enqueue(file_import)
         return False
     undo(file_import=file_import, actor=actor)
@@ -88,4 +88,4 @@ def undo_here_or_later(file_import: Import, actor: User, *, undo: Callable[..., 
 @shared_task(**LONGEST)
 def undo_large_import(import_pk: int) -> None:
     """Delete what an import stored. A refusal is saved in its job, for its page."""
-    removal.carry_out_undo(import_pk=import_pk, undo=removal.undo)
+    storage.carry_out_undo(import_pk=import_pk, undo=storage.undo)

@@ -25,8 +25,7 @@ from judging import digests, examples, spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge, ModelCapability
 from judging.prompts import INSTRUCTION_LANGUAGES, Example, OwnText, PromptVariant
-from judging.study_presets import STUDY_PRESETS, StudyPreset
-from judging.study_prompts import OWN, TASKS
+from judging.study_presets import OWN, STUDY_PRESETS, TASKS, StudyPreset
 
 FACTORS = {
     "grouping": ("single", "compound"),

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, Literal
 
 from annotation.readers import is_on_scale
-from judging.study_prompts import OWN, TASKS
+from judging.study_presets import OWN, TASKS
 
 Level = Literal["nominal", "ordinal", "interval"]
 Grouping = Literal["single", "compound"]
@@ -287,7 +287,7 @@ class PromptVariant:
     """The independent factors of a prompt (S4 3.3, S1 5.3, S0 3.5). With `repair`, a reply that can't be read is
     shown to the model, which is asked once more.
 
-    `task` is the role that opens the prompt (`study_prompts.TASKS`, or ``own``: `role_text`), `persona` a point of view
+    `task` is the role that opens the prompt (`study_presets.TASKS`, or ``own``: `role_text`), `persona` a point of view
     beside it. `rubric_text` ``general`` leaves out definitions and anchors. `reference_answer`: whether the item's
     field `reference` is shown, or only where the dataset's layout shows it. `criteria_order` and `points_order` reverse
     what the rubric has, for effects of position. `examples` were drawn from panel labels (`judging/examples.py`).

@@ -22,7 +22,7 @@ from analytics.models import Chart, Snapshot
 from annotation import selections
 from annotation.desk import service
 from annotation.desk.service import Answer
-from annotation.imports import opening, saved_mappings, uploads
+from annotation.imports import opening, uploads
 from annotation.models import Import, Skip
 from annotation.readers.mapping import Mapping
 from judging.models import (
@@ -163,7 +163,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "dataset": campaign.dataset_id,
         "item": theirs.item_id,
         **_imported(cast),
-        "mapping": saved_mappings.save(
+        "mapping": opening.save_mapping(
             project=cast.kassa, kind=Import.Kind.DATASET, name="Theirs", mapping=Mapping(columns={"x": "id"})
         ).pk,
         "upload": uploads.begin_upload(project=cast.kassa, name="u.csv", size=9, actor=cast.boris).key,

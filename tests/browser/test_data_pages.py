@@ -16,7 +16,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from accounts import webhooks
 from analytics import shares, snapshots
 from analytics.questions import Settings
-from annotation.imports import saved_mappings
+from annotation.imports import opening
 from annotation.models import Dataset, Import
 from annotation.readers.mapping import Mapping
 from tests import make
@@ -54,7 +54,7 @@ def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> lis
     campaign = make.campaign(cast.kassa, name="Round 1")
     make.rated(campaign, {"fluency": {"A1": [0, 1, 2, 3], "A2": [0, 1, 2, 2]}})
     snapshots.snapshot(campaign=campaign, settings=Settings())
-    saved_mappings.save(project=cast.kassa, kind="dataset", name="Ours", mapping=Mapping(), actor=cast.aino)
+    opening.save_mapping(project=cast.kassa, kind="dataset", name="Ours", mapping=Mapping(), actor=cast.aino)
     _share, secret = shares.make(campaign=campaign, label="Reviewer 2", actor=cast.aino)
     with receiver() as there:
         webhook = webhooks.add(project=cast.kassa, address=there.address, events=["import.finished"], actor=cast.aino)

@@ -19,8 +19,7 @@ from judging import judges, requests, runs
 from judging.digests import judge_digest
 from judging.models import Judge
 from judging.prompts import FRAMES, INSTRUCTION_LANGUAGES, CriterionBrief, PromptVariant, render
-from judging.study_presets import STUDY_PRESETS
-from judging.study_prompts import OWN, TASKS
+from judging.study_presets import OWN, STUDY_PRESETS, TASKS
 from tests import make
 from tests.cast import Cast
 from tests.judging import briefs
