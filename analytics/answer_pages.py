@@ -1,4 +1,4 @@
-"""An answer to a question as pages and reports read it: its matrices with the names of languages and criteria."""
+"""Answers to questions: stored or computed by a command, as files, and as the matrices that pages and reports show."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from accounts import languages
-from analytics import questions
+from accounts.models import Job
+from accounts.refusals import Refused
+from analytics import questions, snapshots
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
 from analytics.items import ATTRIBUTE, REFERENCES
-from analytics.models import Snapshot
+from analytics.models import Computation, Snapshot
 from analytics.numbers import criterion_groups
 from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, STATISTIC_NAMES
 from analytics.questions import NumbersQuestion
@@ -253,3 +255,47 @@ def _size(value: str) -> tuple[float, str]:
         return float(value), ""
     except ValueError:
         return float("inf"), value
+
+
+# --- the stored answer, one that a command computes, and both as files -----------------------------------------------
+MADE = ("created_at", "revision", "inputs_digest", "code_version", "seed", "seconds")
+
+
+def current_answer(campaign: Campaign, question: NumbersQuestion) -> tuple[Snapshot | None, bool]:
+    """The newest answer and whether a worker has to compute another one.
+
+    A web process computes none, however small: it would load pandas, and many cells or resamples take long.
+    """
+    return snapshots.current_snapshot(campaign=campaign, settings=question)
+
+
+def answer_now(campaign: Campaign, question: NumbersQuestion) -> Snapshot:
+    """The answer as things stand, stored or computed now, for commands; refused where the ratings can't be used.
+
+    Where the database stays busy, the answer is given without being stored.
+    """
+    from analytics.stats.core.tables import TableError
+
+    try:
+        return snapshots.snapshot(campaign=campaign, settings=question, must_store=False)
+    except TableError as error:
+        raise Refused(str(error), code="unusable_ratings") from None
+
+
+def open_job(campaign: Campaign, question: NumbersQuestion) -> Job | None:
+    """The job that is computing this answer, with how far it is."""
+    open_ones = Computation.objects.filter(campaign=campaign, job__state__in=Job.OPEN).select_related("job")
+    computation = open_ones.filter(settings_digest=question.digest).first()
+    return computation.job if computation else None
+
+
+def answer_document(snapshot: Snapshot) -> dict[str, Any]:
+    """An answer as JSON: the question, what it was computed from, and `estimates` as in `panelbench stats`."""
+    return {**{name: getattr(snapshot, name) for name in MADE}, **snapshot.content}
+
+
+def answer_csv(snapshot: Snapshot) -> Iterator[bytes]:
+    """The estimates as CSV, with the columns of `panelbench stats --format csv`."""
+    from analytics.stats.cli.files import rendered_rows
+
+    yield rendered_rows(snapshot.content["estimates"], "csv").encode()

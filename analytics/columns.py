@@ -15,7 +15,7 @@ from django.db.models.functions import Length
 from annotation.bulk import read_numbers
 from annotation.exports import SelectionsByDuty, dataset_versions, on_scales, pseudonyms
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating, SelectedItem
-from annotation.writers.coded import CodedColumn, combined_codes
+from annotation.writers.tables import CodedColumn, combined_codes
 from judging.models import JudgeRun, Verdict
 
 if TYPE_CHECKING:

@@ -31,11 +31,6 @@ READ = {"audit.": (LENGTH, FAMILY), "perturbation.": (CHANGED,)}
 """By family of statistics, the columns that it reads."""
 
 
-def asks_perturbation(question: Any) -> bool:
-    """Whether a question is about changed texts."""
-    return any(name.startswith("perturbation.") for name in getattr(question, "statistics", ()))
-
-
 def with_audited(found: Table, campaign: Campaign, runs: Sequence[JudgeRun], columns: Sequence[str]) -> Table:
     """The table with these of the columns that audits read; verdicts of audit runs are in no row of their own."""
     names = ratings.rater_names(campaign, runs)

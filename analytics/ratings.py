@@ -27,8 +27,7 @@ from accounts.refusals import Refused
 from analytics.columns import CodedScores
 from annotation import exports as rated
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Item, Rating
-from annotation.writers.coded import CodedColumn, CodedRows
-from annotation.writers.tables import Column, Table, nested, number
+from annotation.writers.tables import CodedColumn, CodedRows, Column, Table, nested, number
 from judging import exports as judged
 from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.runs import whole_run

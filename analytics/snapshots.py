@@ -19,7 +19,6 @@ from django.db.models.functions import Cast, Coalesce, Concat
 
 from analytics import cells, exclusions, ratings, thresholds
 from analytics.cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CutTable
-from analytics.judge_reports import asks_perturbation
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions import CALIBRATION as OF_JUDGES
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
@@ -204,7 +203,8 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     chosen = f"{campaign.dataset_id}:{','.join(map(str, sorted(run.pk for run in found)))}"
     digest = hashlib.sha256(chosen.encode()).hexdigest()[:12]
     revision = f"{campaigns.revision(campaign)} {runs.run_revision(found)} {digest}"
-    if isinstance(settings, GateSettings) or asks_perturbation(settings):
+    is_about_changes = any(name.startswith("perturbation.") for name in getattr(settings, "statistics", ()))
+    if isinstance(settings, GateSettings) or is_about_changes:
         revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
     if isinstance(settings, GateSettings):  # a decision depends on what changed since the judge was run, too
         return f"{revision} {thresholds.changes_digest(campaign, list(ratings.newest_runs(campaign)))}"

@@ -31,7 +31,7 @@ from bench.clients import CRITERIA
 from bench.server import Instance, Postgresql, Redis, filled, small_disk
 from bench.siege_clients import PASSWORD, AnnotatorThread, Attack, Browser, SentRequest, Visitor, start_threads
 from panelbench import connections
-from panelbench.programs import WEB_PROCESSES
+from panelbench.instance import WEB_PROCESSES
 from tests.provider_server import RunningProvider, running_provider
 
 ANNOTATORS = {"postgresql": 80, "sqlite": 16}

@@ -6,7 +6,7 @@ from judging.api import designs as design_routes
 from judging.api import imports as import_routes
 from judging.api import judges as judge_routes
 from judging.api import runs as run_routes
-from judging.views import designs, imports, judges, runs
+from judging.views import imports, judges, runs
 
 pages = [
     path("p/<slug:project>/judges/", judges.judges_page, name="judges"),
@@ -21,12 +21,12 @@ pages = [
     path("p/<slug:project>/runs/<int:run>/state/", runs.move_run, name="run_move"),
     path("p/<slug:project>/runs/<int:run>/budget/", runs.set_budget, name="run_budget"),
     path("p/<slug:project>/runs/<int:run>/calls/<int:call>/", runs.call_page, name="call"),
-    path("p/<slug:project>/designs/", designs.designs_page, name="designs"),
-    path("p/<slug:project>/designs/new/", designs.new_design, name="design_new"),
-    path("p/<slug:project>/designs/<int:design>/", designs.design_page, name="design"),
-    path("p/<slug:project>/designs/<int:design>/live/", designs.design_live, name="design_live"),
-    path("p/<slug:project>/designs/<int:design>/state/", designs.move_design, name="design_move"),
-    path("p/<slug:project>/designs/<int:design>/budget/", designs.set_design_budget, name="design_budget"),
+    path("p/<slug:project>/designs/", runs.designs_page, name="designs"),
+    path("p/<slug:project>/designs/new/", runs.new_design, name="design_new"),
+    path("p/<slug:project>/designs/<int:design>/", runs.design_page, name="design"),
+    path("p/<slug:project>/designs/<int:design>/live/", runs.design_live, name="design_live"),
+    path("p/<slug:project>/designs/<int:design>/state/", runs.move_design, name="design_move"),
+    path("p/<slug:project>/designs/<int:design>/budget/", runs.set_design_budget, name="design_budget"),
     path("p/<slug:project>/verdict-imports/<int:file_import>/", imports.verdict_import, name="verdict_import"),
     path(
         "p/<slug:project>/verdict-imports/<int:file_import>/store/",

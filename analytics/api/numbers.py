@@ -23,7 +23,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Project, Role, User
-from analytics import agreement, answers, cells, compared_judges, questions, shares, snapshots, tasks
+from analytics import agreement, answer_pages, cells, compared_judges, questions, shares, snapshots, tasks
 from analytics.compared_judges import JudgeDisagreement
 from analytics.models import Share, Snapshot
 from analytics.numbers import RULE_NAMES
@@ -253,7 +253,7 @@ class Estimates(APIView):
         """Estimates by any two columns of the ratings table: rows, columns, filters and statistics as asked."""
         current = _campaign(request.user, project, campaign)
         question = questions.asked_question(current, _pairs(request))
-        snapshot, is_stale = answers.current_answer(current, question)
+        snapshot, is_stale = answer_pages.current_answer(current, question)
         if is_stale:
             tasks.ask_to_compute(campaign=current, settings=question)
         return Response(EstimatesSerializer({"stale": is_stale, "answer": snapshot}).data)
@@ -385,7 +385,7 @@ class JudgeComparison(APIView):
         here = Campaign.objects.visible_to(request.user).filter(project=current_project)
         found = get_object_or_404(here.select_related("project", "rubric_version", "dataset"), pk=campaign)
         choice = chosen_comparison(found, request.query_params)
-        snapshot, is_stale = answers.current_answer(found, choice.question)
+        snapshot, is_stale = answer_pages.current_answer(found, choice.question)
         if is_stale:
             tasks.ask_to_compute(campaign=found, settings=choice.question)
         listed: list[JudgeDisagreement] = []

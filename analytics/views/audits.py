@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts import languages
-from analytics import answers, computing, tasks
+from analytics import answer_pages, computing, tasks
 from analytics.figures import Figure
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion
@@ -337,12 +337,12 @@ def language_name(tag: str) -> str:
 def judge_audits(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """The audits of a judge. The page asks for itself while they are computed."""
     found = shown_campaign(request.user, project, campaign)
-    snapshot, is_stale = answers.current_answer(found, QUESTION)
+    snapshot, is_stale = answer_pages.current_answer(found, QUESTION)
     context: dict[str, Any] = {"project": found.project, "campaign": found, "is_stale": is_stale, "snapshot": snapshot}
     if is_stale:
         tasks.ask_to_compute(campaign=found, settings=QUESTION)
         context |= {
-            "job": answers.open_job(found, QUESTION),
+            "job": answer_pages.open_job(found, QUESTION),
             "failed": computing.failed(campaign=found, settings=QUESTION),
         }
     if snapshot is not None:

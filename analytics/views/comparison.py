@@ -18,15 +18,14 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answers, compared_judges, computing, questions, ratings, tasks
+from analytics import answer_pages, compared_judges, computing, questions, ratings, tasks
 from analytics.answer_pages import criterion_names
-from analytics.compared_judges import JudgeCost
+from analytics.compared_judges import JudgeCost, cost_chart
 from analytics.families import jury_name
 from analytics.figures import Figure
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion
 from analytics.views.audits import CHANGE_NAMES, language_name
-from analytics.views.cost_chart import cost_chart
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign
 from judging.models import JudgeDesign, JudgeRun
@@ -516,7 +515,7 @@ def comparison_page(request: HttpRequest, project: str, campaign: int) -> HttpRe
         return render(request, "analytics/comparison.html", {**context, "nobody": True})
     try:
         choice = chosen_comparison(current, request.GET)
-        snapshot, is_stale = answers.current_answer(current, choice.question)
+        snapshot, is_stale = answer_pages.current_answer(current, choice.question)
         computation = _computation(request, choice, snapshot, is_stale=is_stale)
         seen = request.GET.get("seen", "") if "HX-Request" in request.headers else ""
         if is_stale and seen == computation["state"]:
@@ -567,7 +566,7 @@ def _computation(
         "state": f"figures-{snapshot.pk if snapshot else 0}",
         "this": f"{request.path}?{_query(request)}",
         "failed": computing.failed(**about) if is_stale else None,
-        "job": answers.open_job(choice.campaign, choice.question) if is_stale else None,
+        "job": answer_pages.open_job(choice.campaign, choice.question) if is_stale else None,
     }
 
 

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 
 from accounts import languages
 from accounts.refusals import Refused
-from analytics import answers, computing, page_cache, questions, tasks
+from analytics import answer_pages, computing, page_cache, questions, tasks
 from analytics.answer_pages import AnswerPage
 from analytics.question_names import (
     EXCLUSION_NAMES,
@@ -166,7 +166,7 @@ def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
     try:
         question = questions.parsed_question(asked)
         questions.check_question(question, choices)
-        snapshot, is_stale = answers.current_answer(current, question)
+        snapshot, is_stale = answer_pages.current_answer(current, question)
     except Refused as refused:
         form = QuestionForm(NumbersQuestion(), choices)
         context |= {"refusal": refused.sentence, "form": form, "presets": _presets(choices)}
@@ -181,7 +181,7 @@ def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
         "snapshot": snapshot,
         "is_stale": is_stale,
         "failed": computation,
-        "job": answers.open_job(current, question) if is_stale else None,
+        "job": answer_pages.open_job(current, question) if is_stale else None,
         "page": AnswerPage(current, snapshot, question) if snapshot else None,
         "presets": _presets(choices),
         "addresses": _addresses(current, question),
@@ -202,7 +202,7 @@ def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -
     try:
         asked = [(name, text) for name, text in _pairs(request) if name not in ("part", "from")]
         question = questions.asked_question(current, asked)
-        snapshot, is_stale = answers.current_answer(current, question)
+        snapshot, is_stale = answer_pages.current_answer(current, question)
     except Refused as refused:
         return HttpResponse(refused.sentence, status=422, content_type="text/plain; charset=utf-8")
     if is_stale:
@@ -211,11 +211,11 @@ def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -
         text = _("A worker is computing these figures. Try again in a moment.")
         return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "5"})
     if kind == "json":
-        document = _part_of(answers.answer_document(snapshot), request)
+        document = _part_of(answer_pages.answer_document(snapshot), request)
         return JsonResponse(document, json_dumps_params={"ensure_ascii": False})
     about = slugify(request.GET.get("part", "")[:40]) or "cells"
     name = f"{slugify(current.name) or current.pk}-{about}.csv"
-    return download(answers.answer_csv(snapshot), name=name, media_type="text/csv; charset=utf-8")
+    return download(answer_pages.answer_csv(snapshot), name=name, media_type="text/csv; charset=utf-8")
 
 
 def _part_of(document: dict[str, Any], request: HttpRequest) -> dict[str, Any]:

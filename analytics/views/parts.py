@@ -18,7 +18,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answers, computing, page_cache, questions, tasks
+from analytics import answer_pages, computing, page_cache, questions, tasks
 from analytics.agreement import AgreementPart, chosen_criterion
 from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.questions import NumbersQuestion, QuestionChoices
@@ -127,7 +127,7 @@ class PartsPage:
     ) -> dict[str, Any]:
         """The answer to a section's question, or how far it is."""
         asked = self.asked(campaign, part, question, choices)
-        snapshot, is_stale = answers.current_answer(campaign, asked)
+        snapshot, is_stale = answer_pages.current_answer(campaign, asked)
         failed = None
         if is_stale:
             tasks.ask_to_compute(campaign=campaign, settings=asked)
@@ -142,7 +142,7 @@ class PartsPage:
             "snapshot": snapshot,
             "is_stale": is_stale,
             "failed": failed,
-            "job": answers.open_job(campaign, asked) if is_stale else None,
+            "job": answer_pages.open_job(campaign, asked) if is_stale else None,
             "addresses": self._addresses(campaign, question, asked, part),
             "criteria": _criteria_choices(campaign, asked, choices) if part.one_criterion else [],
             "kept": [pair for pair in questions.pairs_of(question) if not _is_criterion(pair)],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import StringIO
@@ -21,10 +21,11 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import orjson
 
 from annotation.readers import ABSENT, ADDED, FORMULA_STARTS, MARKS_COLUMN, FormatError, Problem
-from annotation.writers.coded import CodedColumn, CodedRows, combined_codes, joined_lines
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa  # type: ignore[import-untyped]
+    from numpy.typing import NDArray
 
 Kind = Literal["text", "word", "number", "integer", "switch", "moment", "turns", "texts", "object"]
 """``text`` is external text; a ``word`` comes from a fixed list of our own. ``turns``, ``texts`` and ``object`` are
@@ -409,3 +410,167 @@ def write(table: Table, kind: str, out: IO[bytes]) -> None:
         chosen.whole(table, out, file=f"{table.name}.{chosen.ending}")
         return
     out.writelines(pieces(table, kind))
+
+
+# --- rows as coded columns: each distinct value once, and for each row the place of its value ------------------------
+# A ratings table of a million rows has some thousand distinct values. As coded columns it takes a tenth of the memory
+# of tuples, becomes a DataFrame without a loop over its rows, and its CSV is joined from texts that are written once.
+AT_ONCE = 20_000  # rows
+FEW = 256
+"""Values of a column that may be written together with those of its neighbours."""
+MOST_PAIRS = 1 << 16
+"""Combinations of values of neighbouring columns that are written together."""
+CodedCells = tuple[Any, ...]
+
+
+class CodedColumn(NamedTuple):
+    """`codes` (M,): the place of each row's value in `values`, in which a value may stand more than once."""
+
+    codes: NDArray[np.intp]
+    values: Sequence[Any]
+
+    def distinct(self) -> CodedColumn:
+        """The same column with each value once, in the order in which they first stand in `values`."""
+        import numpy as np
+
+        places: dict[Any, int] = {}
+        kinds = set(map(type, self.values)) - {type(None)}
+        is_plain = len(kinds) == 1 and not kinds & {list, dict}  # else 1 and True, or 1 and 1.0, are one key
+        keys = self.values if is_plain else [(type(value), _key(value)) for value in self.values]
+        moved = [places.setdefault(key, len(places)) for key in keys]
+        if len(places) == len(self.values):
+            return self
+        first = dict(zip(reversed(moved), reversed(self.values), strict=True))
+        return CodedColumn(np.array(moved, dtype=np.intp)[self.codes], [first[place] for place in range(len(places))])
+
+
+def _key(value: Any) -> Any:
+    return repr(value) if isinstance(value, (list, dict)) else value
+
+
+def objects(values: Sequence[Any]) -> NDArray[Any]:
+    """The values as objects, whatever they are: a list stays one value."""
+    import numpy as np
+
+    found = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        found[place] = value
+    return found
+
+
+class CodedRows:
+    """Rows that are stored as coded columns. Iterating yields tuples; it can be done again."""
+
+    def __init__(self, columns: Sequence[CodedColumn]) -> None:
+        self.columns = tuple(columns)
+
+    def __len__(self) -> int:
+        return len(self.columns[0].codes)
+
+    def __iter__(self) -> Iterator[CodedCells]:
+        found = [objects(column.values) for column in self.columns]
+        for start in range(0, len(self), AT_ONCE):
+            here = slice(start, start + AT_ONCE)
+            parts = [values[column.codes[here]].tolist() for values, column in zip(found, self.columns, strict=True)]
+            yield from zip(*parts, strict=True)
+
+    def values(self, place: int) -> set[Any]:
+        """The values that occur in a column."""
+        import numpy as np
+
+        column = self.columns[place]
+        occurs = np.bincount(column.codes, minlength=len(column.values)) > 0
+        return {value for value, is_there in zip(column.values, occurs.tolist(), strict=True) if is_there}
+
+    def where(self, let_through: Mapping[int, Callable[[Any], bool]]) -> CodedRows:
+        """The rows whose values in these columns are let through."""
+        import numpy as np
+
+        keep = np.ones(len(self), dtype=bool)
+        for place, test in let_through.items():
+            column = self.columns[place]
+            keep &= np.array([test(value) for value in column.values], dtype=bool)[column.codes]
+        return self.kept(keep)
+
+    def kept(self, keep: NDArray[np.bool_]) -> CodedRows:
+        """The rows (M,) that are True; columns that share their codes still do."""
+        codes = {id(column.codes): column.codes for column in self.columns}
+        parts = {key: each[keep] for key, each in codes.items()}
+        return CodedRows([CodedColumn(parts[id(column.codes)], column.values) for column in self.columns])
+
+
+class _Line:
+    """A file for csv.writer that hands each line back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def joined_lines(columns: Sequence[CodedColumn], ending: str) -> Iterator[bytes]:
+    """The rows as lines of CSV; values are text already, or as `csv.writer` writes them. Texts of columns side by side
+    that have few combinations are written once.
+    """
+    import numpy as np
+
+    writer = csv.writer(_Line(), lineterminator=ending)
+    groups = [(codes, cells) for codes, cells in _groups(columns)]
+    last = len(groups) - 1
+    texts = []
+    for number, (_codes, cells) in enumerate(groups):
+        # The empty cell before them writes the comma, and a lone empty cell without quotes.
+        lines = [writer.writerow(("", *row)).removesuffix(ending)[0 if number else 1 :] for row in cells]
+        texts.append(objects([f"{line}{ending}".encode() if number == last else line.encode() for line in lines]))
+    size = len(columns[0].codes)
+    for start in range(0, size, AT_ONCE):
+        block = np.empty((min(AT_ONCE, size - start), len(groups)), dtype=object)
+        for number, (codes, _cells) in enumerate(groups):
+            block[:, number] = texts[number][codes[start : start + AT_ONCE]]
+        yield b"".join(block.ravel().tolist())
+
+
+def _groups(columns: Sequence[CodedColumn]) -> Iterator[tuple[NDArray[np.intp], list[CodedCells]]]:
+    """Columns side by side as one: codes (M,), and for each code the cells of these columns."""
+    source = codes = columns[0].codes
+    cells: list[CodedCells] = [(value,) for value in columns[0].values]
+    for column in columns[1:]:
+        if column.codes is source:
+            cells = [(*row, value) for row, value in zip(cells, column.values, strict=True)]
+            continue
+        own = column.distinct() if len(set(map(_key, column.values))) <= FEW else column
+        together = len(cells) * len(own.values) <= MOST_PAIRS
+        if not together and len(set(cells)) <= FEW:
+            codes, cells = _few(codes, cells)
+            together = len(cells) * len(own.values) <= MOST_PAIRS
+        if together:
+            codes, pairs = combined_codes(codes, own.codes, len(own.values))
+            cells = [(*cells[first], own.values[second]) for first, second in pairs]
+        else:
+            yield codes, cells
+            codes, cells = own.codes, [(value,) for value in own.values]
+        source = codes
+    yield codes, cells
+
+
+def _few(codes: NDArray[np.intp], cells: list[CodedCells]) -> tuple[NDArray[np.intp], list[CodedCells]]:
+    few = CodedColumn(codes, cells).distinct()
+    return few.codes, list(few.values)
+
+
+def combined_codes(
+    first: NDArray[np.intp], second: NDArray[np.intp], size: int
+) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
+    """One code (M,) for two, and by code the pair that it stands for; `second` is below `size`."""
+    import numpy as np
+
+    pair = first * size + second
+    most = int(pair.max()) + 1 if len(pair) else 0
+    if most > 1 << 24:  # too many to mark
+        occurring, codes = np.unique(pair, return_inverse=True)
+    else:
+        is_there = np.zeros(most, dtype=bool)
+        is_there[pair] = True
+        occurring = np.flatnonzero(is_there)
+        places = np.zeros(most, dtype=np.intp)
+        places[occurring] = np.arange(len(occurring))
+        codes = places[pair]
+    return codes, [divmod(number, size) for number in occurring.tolist()]

@@ -1,7 +1,8 @@
-"""Judge runs: started after their price was seen, watched, steered; and their calls."""
+"""Judge runs: started after their price was seen, watched, steered; their calls; and designs, which group runs."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -19,10 +20,11 @@ from accounts import access, refusals
 from accounts.inputs import whole_number, without_nul
 from accounts.models import Project
 from accounts.refusals import Refused
+from annotation.models import Campaign, Dataset
 from annotation.views.campaigns import show_refusal
-from judging import perturbed_runs, runs, spending, tasks
-from judging.forms import CHANGES, AuditForm, BudgetForm, LogForm, RunForm
-from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging import designs, perturbed_runs, runs, spending, tasks
+from judging.forms import CHANGES, AuditForm, BudgetForm, DesignForm, LogForm, RunForm
+from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.views.judges import begun_form
 from judging.views.judges import find_judge as find_judges
 
@@ -275,3 +277,160 @@ def call_page(request: HttpRequest, project: str, run: int, call: int) -> HttpRe
 def _subtitle(call: Call) -> str:
     about = call.criterion.says("name", "en") if call.criterion else _("all criteria")
     return _("%(criteria)s, repeat %(repeat)d") % {"criteria": about, "repeat": call.repeat}
+
+
+# --- designs: made, forecast, confirmed, watched and steered as one --------------------------------------------------
+def find_designs(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeDesign]]:
+    """The project, and the designs in it."""
+    current_project = access.require(user=request.user, slug=project)
+    found = JudgeDesign.objects.visible_to(request.user).filter(project=current_project)
+    return current_project, found.select_related(
+        "project", "dataset", "selection", "rubric_version__rubric", "created_by"
+    )
+
+
+@require_safe
+@login_required
+def designs_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every design of the project, newest first."""
+    current_project, found = find_designs(request, project)
+    context = {"title": _("Designs"), "project": current_project, "designs": designs.list_designs(found)}
+    return render(request, "judging/designs.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def new_design(request: HttpRequest, project: str) -> HttpResponse:
+    """Make a design; nothing is sent. `?like=` begins with another one's choices."""
+    current_project, found = find_designs(request, project)
+    number = request.GET.get("like", "")
+    like = found.filter(pk=number).first() if number.isdecimal() and len(number) < 18 else None
+    begins_with = _initial(like) if like else None
+    form = begun_form(request, DesignForm, initial=begins_with, project=current_project, user=request.user)
+    if form.is_valid():
+        try:
+            design = designs.create_design(project=current_project, actor=request.user, **form.asked)
+            return redirect("design", current_project.slug, design.pk)
+        except Refused as refused:
+            show_refusal(form, refused)
+    return render(
+        request, "judging/design_new.html", {"title": _("New design"), "project": current_project, "form": form}
+    )
+
+
+def _initial(like: JudgeDesign) -> dict[str, Any]:
+    """The choices of a design, for a longer one of the same kind."""
+    factors = {name: [str(level) for level in levels] for name, levels in like.factors.items()}
+    names = factors.pop(designs.JUDGES, [])
+    initial: dict[str, Any] = {**factors, "judges_asked": designs.judges_named(like.project, names)}
+    initial |= {"dataset": like.dataset_id, "rubric_version": like.rubric_version_id, "selection": like.selection_id}
+    initial |= {"repeats": like.repeats, "budget": like.budget, "jury": like.jury}
+    return initial | {"temperature": ", ".join(factors.get("temperature", []))}
+
+
+@require_safe
+@login_required
+def design_page(request: HttpRequest, project: str, design: int) -> HttpResponse:
+    """Forecast before the start; progress, money and a row for each cell after it."""
+    current_project, found = find_designs(request, project)
+    shown = get_object_or_404(found, pk=design)
+    context = {
+        "title": shown.name,
+        "project": current_project,
+        "budget_form": BudgetForm(initial={"budget": shown.budget}),
+        **(standing := _design_standing(shown)),
+    }
+    if standing["phase"] in (designs.DesignPhase.PLANNED, designs.DesignPhase.PILOT):
+        context |= {"forecast": designs.forecast_design(shown), "pilot_calls": designs.PILOT_CALLS}
+    here = Campaign.objects.visible_to(request.user).filter(project=current_project)
+    same = here.filter(rubric_version=shown.rubric_version_id, dataset__in=Dataset.objects.holding(shown.dataset))
+    return render(request, "judging/design.html", {**context, "campaigns": same})
+
+
+@require_safe
+@login_required
+def design_live(request: HttpRequest, project: str, design: int) -> HttpResponse:
+    """The part of the page that is updated; the page reloads when the design has stopped."""
+    current_project, found = find_designs(request, project)
+    standing = _design_standing(get_object_or_404(found, pk=design))
+    return live_part(request, "judging/_design_live.html", {"project": current_project, **standing})
+
+
+def _design_standing(design: JudgeDesign) -> dict[str, Any]:
+    phase, progress = designs.phase_of(design), designs.progress_of_design(design)
+    rows, pilot = designs.cell_results(design), _pilot(design)
+    listed = [{name: getattr(row, name) for name in (*_COUNTED, "paid")} for row in rows]
+    total = _summed([*listed, *([pilot] if pilot else [])])
+    return {
+        "design": design,
+        "phase": phase,
+        "progress": progress,
+        "spent": designs.spent_on(design),
+        "reasons": designs.pause_reasons(design) if phase == designs.DesignPhase.PAUSED else [],
+        "moving": phase in (designs.DesignPhase.RUNNING, designs.DesignPhase.PILOT) or progress.in_flight > 0,
+        "rows": rows,
+        "pilot_row": pilot,
+        "total": total,
+        "has_cost": total["paid"] is not None,
+        "simulated": all(row.cell.judge.simulated for row in rows),
+    }
+
+
+_COUNTED = ("planned", "done", "failed", "sent", "reused", "verdicts", "unreadable")
+
+
+def _pilot(design: JudgeDesign) -> dict[str, Any] | None:
+    """What the runs of the pilot took together; None without a pilot."""
+    sums = designs.run_results(JudgeRun.objects.filter(design=design, is_pilot=True))
+    return _summed(sums.values()) if sums else None
+
+
+def _summed(rows: Collection[Mapping[str, Any]]) -> dict[str, Any]:
+    """Calls, requests and money of several runs together; an amount is unknown where all of them are."""
+    known = [row["paid"] for row in rows if row.get("paid") is not None]
+    counts = {name: sum(row.get(name) or 0 for row in rows) for name in _COUNTED}
+    return {**counts, "paid": sum(known) if known else None}
+
+
+@require_POST
+@login_required
+def move_design(request: HttpRequest, project: str, design: int) -> HttpResponse:
+    """Start the pilot or the design, pause, resume or cancel it."""
+    current_project, found = find_designs(request, project)
+    moved = get_object_or_404(found, pk=design)
+    with refusals.refusals_as_messages(request):
+        if move := DESIGN_MOVES.get(request.POST.get("to", "")):
+            runs = move(design=moved, actor=request.user)
+            tasks.enqueue_runs(run for run in runs if run.state == run.State.RUNNING)
+            if not runs:
+                messages.error(request, _("No run of this design could be moved; nothing was changed."))
+    return redirect("design", current_project.slug, moved.pk)
+
+
+DESIGN_MOVES = {
+    "pilot": designs.start_pilot,
+    "start": designs.start_design,
+    "pause": designs.pause_design,
+    "resume": designs.resume_design,
+    "cancel": designs.cancel_design,
+}
+
+
+@require_POST
+@login_required
+def set_design_budget(request: HttpRequest, project: str, design: int) -> HttpResponse:
+    """Raise, lower or remove the budget; with `resume`, continue the runs."""
+    current_project, found = find_designs(request, project)
+    capped = get_object_or_404(found, pk=design)
+    form = BudgetForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for error in form.errors["budget"]))
+        return redirect("design", current_project.slug, capped.pk)
+    with refusals.refusals_as_messages(request):
+        designs.rebudget_design(design=capped, actor=request.user, **form.cleaned_data)
+        if "resume" in request.POST:
+            resumed = designs.resume_design(design=capped, actor=request.user)
+            tasks.enqueue_runs(resumed)
+            count = len(resumed)
+            messages.success(request, ngettext("%d run continues.", "%d runs continue.", count) % count)
+    return redirect("design", current_project.slug, capped.pk)

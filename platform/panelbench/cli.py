@@ -87,9 +87,9 @@ def _web(arguments: Sequence[str]) -> int:
 
 
 def _provider(arguments: Sequence[str]) -> int:
-    from panelbench import programs
+    from panelbench import instance
 
-    programs.run_provider(*arguments)
+    instance.run_provider(*arguments)
 
 
 def _stats(arguments: Sequence[str]) -> int:

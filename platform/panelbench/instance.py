@@ -1,4 +1,4 @@
-"""`panelbench up` and `panelbench demo`: prepare and run one instance on this machine."""
+"""`panelbench up` and `panelbench demo`: prepare one instance on this machine and run its programs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
-from panelbench import environment, programs
+from panelbench import environment
 from panelbench.probe import health
 from panelbench.supervisor import Program, Supervisor, Warden
 
@@ -75,14 +79,14 @@ def _run(options: argparse.Namespace, warden: Warden, *, demo: bool) -> None:
             os.environ["PANELBENCH_DEMO"] = "on"  # on this machine alone: whoever sees the page can sign in as anybody
         from django.conf import settings
 
-        if programs.runs_as_root():
+        if runs_as_root():
             say("runs as root; for real data, start it as a user that may do nothing else")
         with _locked(settings.DATA_DIR):
             _prepare(settings.DATA_DIR)
             chosen = [
-                *programs.web_programs(listener, threads=programs.web_threads()),
-                *programs.worker_programs(options.concurrency),
-                Program(name="beat", function=programs.run_beat),
+                *web_programs(listener, threads=web_threads()),
+                *worker_programs(options.concurrency),
+                Program(name="beat", function=run_beat),
                 *extra,
             ]
             Supervisor(chosen, warden=warden, say=say).run(_Announcement(options))
@@ -94,7 +98,7 @@ def web(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="panelbench web", description="Start the web server; Ctrl-C ends it.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
-    parser.add_argument("--application", default=programs.APPLICATION, help=argparse.SUPPRESS)  # measurements
+    parser.add_argument("--application", default=APPLICATION, help=argparse.SUPPRESS)  # measurements
     return _guarded(_run_web, parser.parse_args(arguments))
 
 
@@ -103,15 +107,15 @@ def _run_web(options: argparse.Namespace, warden: Warden) -> None:
         import django
 
         django.setup()
-        programs.preload()
-        threads = programs.web_threads()
-        chosen = programs.web_programs(listener, threads=threads, application=options.application)
+        preload()
+        threads = web_threads()
+        chosen = web_programs(listener, threads=threads, application=options.application)
         Supervisor(chosen, warden=warden, say=say).run()
 
 
 def _demo_programs() -> list[Program]:
     """The program that loads the demo and, unless the operator declared a provider, the simulated provider."""
-    loading = Program(name="load_demo", function=programs.command, arguments=("load_demo",), once=True)
+    loading = Program(name="load_demo", function=command, arguments=("load_demo",), once=True)
     if environment.declared_providers(os.environ):
         return [loading]
     port = _free_port()
@@ -122,7 +126,7 @@ def _demo_programs() -> list[Program]:
         "prices": {"sim-steady": [0.25, 2], "sim-harsh": [1.25, 10]},  # invented; nobody is charged
     }
     os.environ["PANELBENCH_PROVIDERS"] = json.dumps([declared])  # read by the settings, imported after this
-    return [Program(name="provider", function=programs.quiet_provider, arguments=(port,)), loading]
+    return [Program(name="provider", function=quiet_provider, arguments=(port,)), loading]
 
 
 def _prepare(data_dir: Path) -> None:
@@ -132,7 +136,7 @@ def _prepare(data_dir: Path) -> None:
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
 
-    from panelbench import assets, connections
+    from panelbench import assets
 
     django.setup()
     for folder in ("queue", "static", "uploads"):
@@ -143,8 +147,10 @@ def _prepare(data_dir: Path) -> None:
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, interactive=False)
     assets.collect()
-    programs.preload()
-    connections.close()
+    preload()
+    from panelbench.pulses import close_connections
+
+    close_connections()
 
 
 @contextlib.contextmanager
@@ -207,3 +213,139 @@ class _Announcement:
 def say(line: str) -> None:
     """Print one line for the operator."""
     print(f"panelbench: {line}", file=sys.stderr, flush=True)
+
+
+# --- the programs, as functions that run until they get a signal (`panelbench.supervisor`) ---------------------------
+APPLICATION = "panelbench.wsgi:application"
+WEB_PROCESSES = 2
+QUEUES = "analytics,default"
+IMPORTS = "imports"
+JUDGING = "judging"
+JUDGING_SLOTS = 2  # work sessions of judge runs for each other task at once: they mostly wait for replies
+PRELOADED = (
+    "celery.apps.beat",
+    "celery.apps.worker",
+    "celery.bin.celery",
+    "panelbench.pulses",
+    "panelbench.server",
+    "panelbench.urls",
+    "panelbench.wsgi",
+)
+
+
+def preload() -> None:
+    """Import the modules of the programs, so that forked processes share them."""
+    for module in PRELOADED:
+        import_module(module)
+
+
+def serve_web(listener: socket.socket, threads: int, application: str = APPLICATION) -> None:
+    """A web process on a bound socket that it shares with others. ``application`` is `module:name`."""
+    from django.utils.module_loading import import_string
+
+    from panelbench import server
+
+    use_data_directory_for_temporary_files()
+    server.serve(listener, threads, import_string(application.replace(":", ".")))
+
+
+def web_programs(listener: socket.socket, *, threads: int, application: str = APPLICATION) -> list[Program]:
+    """The web processes of one instance."""
+    arguments = (listener, threads, application)
+    return [
+        Program(name=f"web {number}", function=serve_web, arguments=arguments) for number in range(1, WEB_PROCESSES + 1)
+    ]
+
+
+def web_threads() -> int:
+    """Threads per web process: one on SQLite, which has one writer at a time."""
+    from django.conf import settings
+
+    return 1 if settings.EMBEDDED else 4
+
+
+def use_data_directory_for_temporary_files() -> None:
+    """Put temporary files into the data directory, because /tmp is often a small memory disk."""
+    from django.conf import settings
+
+    folder = settings.DATA_DIR / "temporary"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    tempfile.tempdir = str(folder)
+
+
+def worker_programs(concurrency: int) -> list[Program]:
+    """The workers. The one for judge runs may take long to stop: it waits for replies to calls that are paid for."""
+    from django.conf import settings
+
+    judging = Program(
+        name="judging worker",
+        function=judging_worker,
+        arguments=(JUDGING_SLOTS * concurrency,),
+        grace=settings.DRAIN_SECONDS + 20,
+    )
+    return [
+        Program(name="worker", function=run_worker, arguments=(concurrency,)),
+        Program(name="imports worker", function=imports_worker),
+        judging,
+    ]
+
+
+def run_worker(concurrency: int) -> None:
+    """A Celery worker for numbers, exports and small tasks."""
+    _worker("worker", QUEUES, concurrency)
+
+
+def imports_worker() -> None:
+    """A Celery worker for imports and their checks, one at a time, separate from computations."""
+    _worker("imports", IMPORTS, 1)
+
+
+def judging_worker(concurrency: int) -> None:
+    """A Celery worker for judge runs only, so that they and other tasks do not wait for each other."""
+    _worker("judging", JUDGING, concurrency)
+
+
+def runs_as_root() -> bool:
+    """Whether this process may do everything on its machine."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def _worker(name: str, queues: str, concurrency: int) -> None:
+    from celery.exceptions import SecurityWarning
+
+    use_data_directory_for_temporary_files()
+    if runs_as_root():  # `panelbench up` and `demo` say so once; Celery says it for each worker, with its own options
+        warnings.filterwarnings("ignore", "You're running the worker with superuser", category=SecurityWarning)
+    # All workers of an instance are on this machine: they need no news of each other.
+    options = ("--without-gossip", "--without-mingle", "-n", f"{name}@%h")
+    _celery("worker", "-Q", queues, "--concurrency", str(concurrency), *options)
+
+
+def run_beat() -> None:
+    """Celery beat, the scheduler."""
+    _celery("beat", "--pidfile=")
+
+
+def command(name: str) -> None:
+    """Run a management command."""
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["panelbench", name])
+
+
+def run_provider(*arguments: str) -> NoReturn:
+    """Replace this process by the simulated provider, which is a separate program."""
+    os.execv(sys.executable, [sys.executable, "-m", "panelbench.provider", *arguments])  # noqa: S606
+
+
+def quiet_provider(port: int) -> NoReturn:
+    """The simulated provider without output, for the demo."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    run_provider("--port", str(port))
+
+
+def _celery(*arguments: str) -> None:
+    from panelbench.celery import app
+
+    # Celery returns the exit code of a worker that failed; a supervisor is to see it.
+    sys.exit(app.start(["--quiet", *arguments, "--loglevel", "WARNING"]))

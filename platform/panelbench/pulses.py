@@ -10,9 +10,7 @@ from typing import Any
 from celery.beat import Scheduler
 from celery.bootsteps import StartStopStep
 from celery.worker.consumer import Connection
-from django.db import DatabaseError
-
-from panelbench import connections
+from django.db import DatabaseError, connections
 
 logger = logging.getLogger(__name__)
 
@@ -59,4 +57,12 @@ def _pulse_alone(kind: str, name: str) -> None:
     except DatabaseError as error:
         logger.warning("heartbeat not written: %s", error)
     finally:
-        connections.close()  # the pool's next child is forked from this process
+        close_connections()  # the pool's next child is forked from this process
+
+
+def close_connections() -> None:
+    """Close this process's database connections and pools before a fork: two processes must not share one."""
+    for connection in connections.all(initialized_only=True):
+        connection.close()
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()

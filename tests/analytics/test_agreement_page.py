@@ -20,7 +20,7 @@ from django.test import Client
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from analytics import agreement, answers
+from analytics import agreement, answer_pages
 from analytics.agreement import PARTS, is_dominated
 from analytics.answer_pages import ShownCell
 from analytics.figures import Figure
@@ -353,7 +353,7 @@ def test_dices_with_123_raters(cast: Cast) -> None:
     client = cast.client("boris")
     for part in ("matrix", "pairs", "annotators"):
         asked = agreement.part_question(PARTS[part], question_of(""), ("safety",), 123)
-        answers.answer_now(made, asked)
+        answer_pages.answer_now(made, asked)
     expected = krippendorff.alpha(reliability_data=scores.T, level_of_measurement="nominal")
     assert f"{expected:.2f}" in read(client, made)
     rows = {tuple(row["raters"]): row for row in rows_of(client, made, "pairs") if row["raters"]}

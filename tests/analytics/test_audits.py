@@ -14,7 +14,7 @@ import pytest
 from django.core.management import call_command
 from scipy import stats
 
-from analytics import answers, decisions, snapshots, thresholds
+from analytics import answer_pages, decisions, snapshots, thresholds
 from analytics.stats.judge.audits import by_expectation, perturbed
 from analytics.views import audits
 from annotation import campaigns
@@ -122,7 +122,7 @@ def shown(cast: Cast, campaign: Campaign) -> str:
 
 
 def sections(campaign: Campaign) -> dict[str, audits.AuditSection]:
-    snapshot, is_stale = answers.current_answer(campaign, audits.QUESTION)
+    snapshot, is_stale = answer_pages.current_answer(campaign, audits.QUESTION)
     assert snapshot is not None and not is_stale
     return {section.key: section for section in audits.AuditsPage(campaign, snapshot, "").sections}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from analytics import answers, cells, ratings, snapshots
+from analytics import answer_pages, cells, ratings, snapshots
 from analytics.models import Snapshot, StoredCell
 from analytics.questions import Settings, question_of
 from annotation.models import Annotation, Campaign, Criterion, Item
@@ -182,7 +182,7 @@ def test_a_busy_database_costs_a_command_no_answer(campaign: Campaign, monkeypat
 
     asked = replace(question_of("statistic=mae"), bootstrap=200)
     with connection.execute_wrapper(busy):
-        answer = answers.answer_now(campaign, asked)
+        answer = answer_pages.answer_now(campaign, asked)
         assert answer.pk is None and answer.content["estimates"]
         assert not Snapshot.objects.exists()
         with pytest.raises(OperationalError):

@@ -17,11 +17,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from analytics import compared_judges
-from analytics.compared_judges import FEWEST_COMMON
+from analytics.compared_judges import FEWEST_COMMON, ChartAxis, cost_chart
 from analytics.models import Snapshot
 from analytics.stats.judge.comparison import MIN_ITEMS
 from analytics.views.comparison import ComparisonPage, chosen_comparison
-from analytics.views.cost_chart import ChartAxis, cost_chart
 from annotation.models import Campaign
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
 from tests.analytics import scene

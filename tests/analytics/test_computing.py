@@ -18,7 +18,7 @@ from annotation import campaigns
 from annotation.models import Annotation, Campaign, Criterion
 from judging.models import JudgeRun
 from panelbench.celery import app
-from panelbench.programs import IMPORTS, JUDGING, QUEUES, worker_programs
+from panelbench.instance import IMPORTS, JUDGING, QUEUES, worker_programs
 from tests import make
 from tests.analytics import scene
 from tests.cast import Cast

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.models import Heartbeat
 from accounts.refusals import Refused
-from analytics import answers, families, questions, ratings, snapshots
+from analytics import answer_pages, families, questions, ratings, snapshots
 from analytics.answer_pages import AnswerPage
 from analytics.questions import NumbersQuestion, asked_question, question_of
 from annotation import campaigns
@@ -308,7 +308,7 @@ def test_files_hold_the_stored_answer_while_a_newer_one_is_computed(cast: Cast, 
     told = client.get(f"{address}/cells.json?{asked.query}")
     assert told.status_code == 200 and told.json()["revision"] == stored.revision
     assert b"\nmae," in b"".join(client.get(f"{address}/cells.csv?{asked.query}"))
-    assert answers.open_job(campaign, asked)
+    assert answer_pages.open_job(campaign, asked)
 
 
 def test_a_long_answer_comes_in_parts(cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,7 @@ from annotation import selections
 from annotation.desk import service
 from annotation.desk.service import Answer
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Item, Rating, Selection
-from annotation.writers.coded import CodedColumn, CodedRows
-from annotation.writers.tables import Column, Table, pieces
+from annotation.writers.tables import CodedColumn, CodedRows, Column, Table, pieces
 from judging import exports as judged
 from judging.models import Call, JudgeRun, Verdict
 from tests import make

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.refusals import Refused
-from analytics import answers, exports, questions
+from analytics import answer_pages, exports, questions
 from analytics.management.commands.export import REFUSED, USAGE, project_at
 from analytics.questions import LISTS, PARAMETERS, SWITCHES
 
@@ -67,12 +67,12 @@ class Command(BaseCommand):
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=USAGE) from None
         try:
-            snapshot = answers.answer_now(target, question)
+            snapshot = answer_pages.answer_now(target, question)
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=REFUSED) from None
         from analytics.stats.cli.files import rendered_rows
 
-        provenance = {name: str(getattr(snapshot, name)) for name in answers.MADE}
+        provenance = {name: str(getattr(snapshot, name)) for name in answer_pages.MADE}
         more = {"query": snapshot.content["query"], "question": snapshot.content["question"], "provenance": provenance}
         sys.stdout.write(rendered_rows(snapshot.content["estimates"], asked["format"], more))
         for note in snapshot.content["notes"]:
