@@ -79,7 +79,7 @@ def _written(archive: ZipFile, member: Member, outgoing: Outgoing) -> dict[str, 
 Progress = Callable[[int, int], None]
 
 
-def _untold(done: int, total: int) -> None:
+def _no_progress(done: int, total: int) -> None:
     """Nobody asks how far it is."""
 
 
@@ -107,7 +107,7 @@ def look_into_bundle(*, project: Project, name: str, content: BinaryIO) -> Carri
 
 
 def load_bundle(
-    *, project: Project, name: str, content: BinaryIO, actor: User | None = None, progress: Progress = _untold
+    *, project: Project, name: str, content: BinaryIO, actor: User | None = None, progress: Progress = _no_progress
 ) -> Carried:
     """Store everything a bundle holds in an empty project, all or nothing. Raises `Refused` naming what is wrong.
 

@@ -199,8 +199,8 @@ def checked_export(
         sentence = _("Name the %(subject)s.") % {"subject": name}
         raise Refused(sentence, code="no_subject", fields={name: sentence})
     if not 0 <= options.test_share < 1:
-        told = _("The share for the test split must be a number from 0 to less than 1.")
-        raise Refused(told, code="test_share", fields={"test_share": told})
+        sentence = _("The share for the test split must be a number from 0 to less than 1.")
+        raise Refused(sentence, code="test_share", fields={"test_share": sentence})
     if options.names and what not in NAMED:
         sentence = _("Only these exports can contain names: %(all)s. Leave the names out of this one.") % {
             "all": ", ".join(NAMED)
@@ -455,7 +455,7 @@ def is_large_export(export: Export) -> bool:
 
 
 def export_extent(export: Export) -> Extent:
-    """How large it will be, told by its first rows."""
+    """How large it will be, estimated from its first rows."""
     count = row_count(export)
     if not export.is_table:
         return Extent(count, None)

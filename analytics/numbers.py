@@ -268,11 +268,14 @@ class NumbersPage:
 
     @property
     def heat_rows(self) -> list[tuple[str, list[tuple[HeatCell, str, str]]]]:
-        """Each row's name and its cells, with what a reader is told of the cell and the address of its table row."""
+        """Each row's name and its cells, with a sentence about the cell and the address of its table row."""
         rows = [
             (
                 self.criteria[criterion],
-                [(cell, self._told(cell), f"{self._to_rows}#{_key(criterion, cell.language)}") for cell in cells],
+                [
+                    (cell, self._cell_sentence(cell), f"{self._to_rows}#{_key(criterion, cell.language)}")
+                    for cell in cells
+                ],
             )
             for criterion, cells in self.heat.rows
         ]
@@ -292,7 +295,7 @@ class NumbersPage:
     @cached_property
     def undefined(self) -> list[str]:
         """A sentence for every blank cell."""
-        return [self._told(cell) for cell in self.heat.undefined]
+        return [self._cell_sentence(cell) for cell in self.heat.undefined]
 
     @property
     def agreement_sentence(self) -> str:
@@ -523,7 +526,7 @@ class NumbersPage:
     def language_name(self, tag: str | None) -> str:
         return _("All languages") if tag is None else languages.name_for(tag, get_language())
 
-    def _told(self, cell: HeatCell) -> str:
+    def _cell_sentence(self, cell: HeatCell) -> str:
         where = f"{self.criteria[cell.criterion]}, {self.language_name(cell.language)}"
         return f"{where}: {cell.figure or _('not rated')}"
 

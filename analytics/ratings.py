@@ -285,7 +285,9 @@ class ItemAttributes:
         self.names = tuple(self._named())
         self.columns = tuple(map(Column, self.names))
         self._nothing: tuple[None, ...] = (None,) * len(self.keys)
-        self._found = {item: tuple(attribute_text(said.get(key)) for key in self.keys) for item, said in found.items()}
+        self._found = {
+            item: tuple(attribute_text(values.get(key)) for key in self.keys) for item, values in found.items()
+        }
 
     def of(self, item: str) -> tuple[str | None, ...]:
         """What an item has in each of the columns."""

@@ -105,9 +105,9 @@ def _label(criterion: Criterion, given: list[tuple[str, float | None, str]], rat
     points = [*criterion.values, *sorted(counts.keys() - set(criterion.values))]
     soft = {f"{point:g}": counts[point] / n for point in points} if n else None
     reasons = [rationale for _status, given_score, rationale in given if rationale and given_score == score]
-    said = "\n".join(dict.fromkeys(reasons)) if rationales and score is not None else ""
+    rationale = "\n".join(dict.fromkeys(reasons)) if rationales and score is not None else ""
     others = (of_status[Rating.Status.NOT_APPLICABLE], of_status[Rating.Status.STOPPED])
-    return criterion.level, criterion.scale, score, rule, soft, n, *others, said
+    return criterion.level, criterion.scale, score, rule, soft, n, *others, rationale
 
 
 def texts_of(item: Item) -> tuple[str, str, str]:

@@ -97,11 +97,11 @@ def _run(judge: Any, dataset: Any, version: Any, missing: list[int]) -> Callable
     def way() -> Took:
         run = runs.start_judge_run(judge=judge, dataset=dataset, rubric_version=version, repeats=REPEATS, again=True)
 
-        def shifts() -> None:
+        def work_sessions_until_finished() -> None:
             while not runs.run_progress(run).finished:
                 work_sessions.work_on_run(run.pk)
 
-        took = _timed(shifts)
+        took = _timed(work_sessions_until_finished)
         missing.append(CALLS * version.criteria.count() - run.verdicts.filter(status="ok").count())
         return took
 

@@ -214,7 +214,7 @@ def export_file(request: HttpRequest, project: str) -> HttpResponseBase:
 
 def _answer(request: HttpRequest, export: Export, parameters: QueryDict) -> HttpResponseBase:
     if "look" in parameters:
-        messages.info(request, _told(export))
+        messages.info(request, _extent_sentence(export))
         return _back(export.project, parameters)
     if request.method == "POST" and ("later" in parameters or exports.is_large_export(export)):
         jobs.enqueue(transfers.prepare(export=export, actor=request.user))
@@ -222,7 +222,7 @@ def _answer(request: HttpRequest, export: Export, parameters: QueryDict) -> Http
     return recorded_download(export, actor=request.user)
 
 
-def _told(export: Export) -> str:
+def _extent_sentence(export: Export) -> str:
     rows, size = exports.export_extent(export)
     sentence = ngettext("%(name)s: %(rows)s row", "%(name)s: %(rows)s rows", rows)
     in_words = sentence % {"name": export.file_name, "rows": f"{rows:,}"}

@@ -67,7 +67,7 @@ def find_target(*, project: Project, campaign: str = "", dataset: str = "", rubr
         return _of(fitting[0])
     if says_what or not existing:
         return only(project=project, dataset=dataset, rubric=rubric, name=campaign)
-    raise _unsaid(existing, _("campaign"), campaign)
+    raise _not_named(existing, _("campaign"), campaign)
 
 
 def only(*, project: Project, dataset: str = "", rubric: str = "", name: str = "") -> Target:
@@ -120,7 +120,7 @@ def _by_name(rows: QuerySet[Found], name: str, what: str) -> Found:
     else:
         named = ordered if len({_base(row) for row in ordered}) == 1 else []
     if not named:
-        raise _unsaid(ordered, what, name)
+        raise _not_named(ordered, what, name)
     return named[0]
 
 
@@ -128,7 +128,7 @@ def _base(row: Model) -> str:
     return str(row).rpartition(" v")[0]
 
 
-def _unsaid(rows: Iterable[Model], what: str, name: str) -> Refused:
+def _not_named(rows: Iterable[Model], what: str, name: str) -> Refused:
     there_is = "; ".join(str(row) for row in rows) or _("none")
     sentence = _("Name the %(what)s. Available: %(there_is)s.")
     if name:

@@ -47,7 +47,7 @@ def begin_upload(*, project: Project, name: str, size: int, actor: User) -> Uplo
             abandon(upload=begun)
             raise no_room()
     except OSError as error:
-        raise _told(error) from error
+        raise _refusal_if_full(error) from error
     return begun if size else _whole(begun)
 
 
@@ -99,7 +99,7 @@ def append_part(*, upload: Upload, offset: int, chunk: bytes) -> Upload:
             held.received, held.changed_at = offset + len(chunk), timezone.now()
             held.save(update_fields=["received", "changed_at"])
     except OSError as error:
-        raise _told(error) from error
+        raise _refusal_if_full(error) from error
     return _whole(held) if held.received == held.size else held
 
 
@@ -115,7 +115,7 @@ def _held(upload: Upload, offset: int, length: int) -> Upload:
     return held
 
 
-def _told(error: OSError) -> Refused | OSError:
+def _refusal_if_full(error: OSError) -> Refused | OSError:
     return no_room() if is_full(error) else error
 
 

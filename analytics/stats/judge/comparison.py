@@ -486,12 +486,12 @@ def interactions(levels: Sequence[Mapping[str, str]]) -> list[Contrast]:
     """What a pair of levels adds to the sum of their effects; of a factor with two levels the first only."""
     factors = factor_levels(levels)
     pairs = list(combinations(factors, 2))
-    told = {name: values if len(values) > 2 else values[:1] for name, values in factors.items()}
+    shown = {name: values if len(values) > 2 else values[:1] for name, values in factors.items()}
     wanted = [
         (f"{first} = {a} × {second} = {b}", {first: a, second: b})
         for first, second in pairs
-        for a in told[first]
-        for b in told[second]
+        for a in shown[first]
+        for b in shown[second]
     ]
     found = _contrasts(levels, factors, [*((name,) for name in factors), *pairs], wanted)
     return [contrast for contrast in found if contrast.weights is not None]
@@ -557,15 +557,15 @@ def _interactions(parts: Sequence[_Part], whole: _Part | None, measure: str, how
     named: dict[str, Any] = {"cell": dict(part.key), "reference": part.reference}
     known, levels = _known_levels(part, how)
     why = _without_effects(part, levels, how)
-    told = [] if why else [each for each in interactions(levels) if each.weights is not None]
-    if not told:
+    defined = [] if why else [each for each in interactions(levels) if each.weights is not None]
+    if not defined:
         yield CellEstimate(estimate=_undefined(part, statistic, why or ONE_FACTOR, how), **named)
         return
     value, drawn = part.value[known], part.resampled[:, known]
     scores = int(part.n_scores[known].sum())
-    figures = [(each.name, w) for each in told if (w := each.weights) is not None]
+    figures = [(each.name, w) for each in defined if (w := each.weights) is not None]
     for name, w in sorted(figures, key=lambda figure: -abs(float(value @ figure[1])))[:MOST_INTERACTIONS]:
-        estimate = _estimate(part, statistic, float(value @ w), drawn @ w, how, scores=scores, family=len(told))
+        estimate = _estimate(part, statistic, float(value @ w), drawn @ w, how, scores=scores, family=len(defined))
         yield CellEstimate(estimate=estimate.with_(variant=name), **named)
 
 
