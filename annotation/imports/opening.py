@@ -116,7 +116,7 @@ def create_import(
             created_by=actor,
         )
         for name, raw in files:
-            _keep(entered, name, raw)
+            _keep(entered, uploads.name_in_archive(name) if part_of else uploads.short_name(name), raw)
         for kept_file in kept:
             name, size, sha256 = uploads.short_name(kept_file.file[0]), kept_file.size, kept_file.sha256
             ImportFile.objects.create(
@@ -138,9 +138,8 @@ def check_sizes(sizes: abc.Mapping[str, int]) -> None:
 def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:
     content = ContentFile(raw) if isinstance(raw, bytes) else StoredFile(raw)
     digest, size = hashlib.sha256(), 0
-    short = uploads.short_name(name)
-    kept = ImportFile(file_import=file_import, name=short)
-    kept.content.save(uploads.stored_name(short), ContentFile(b""), save=False)
+    kept = ImportFile(file_import=file_import, name=name)
+    kept.content.save(uploads.stored_name(uploads.short_name(name)), ContentFile(b""), save=False)
     try:
         with Path(kept.content.path).open("r+b") as file:
             for chunk in content.chunks():

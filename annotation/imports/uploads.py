@@ -53,8 +53,17 @@ def begin_upload(*, project: Project, name: str, size: int, actor: User) -> Uplo
 
 def short_name(name: str) -> str:
     """The name of a file without its folders, cut to the length that the database allows."""
-    plain = without_nul(name).replace("\\", "/")
-    return PurePath(plain).name[-LONGEST_NAME:] or "file"
+    return PurePath(_plain(name)).name[-LONGEST_NAME:] or "file"
+
+
+def name_in_archive(name: str) -> str:
+    """The name of a member of an archive with its folders, because they may say who rated; the end of a long one."""
+    parts = [part for part in PurePath(_plain(name)).parts if part not in ("/", "..")]
+    return "/".join(parts)[-LONGEST_NAME:] or "file"
+
+
+def _plain(name: str) -> str:
+    return without_nul(name).replace("\\", "/")
 
 
 def stored_name(name: str) -> str:

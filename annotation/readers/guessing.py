@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 from annotation.readers.archives import File, unpacked_files
 from annotation.readers.encoding import open_stream
-from annotation.readers.items import SPEAKER_KEYS, TEXT_KEYS, TURN_PREFIX
+from annotation.readers.items import TURN_PREFIX
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, Problems
 from annotation.readers.reading import guess_layout, join_aligned_files, peek, with_cached_head
-from annotation.readers.rows import KEY_COLUMN, as_written, case_folded, matches_any
+from annotation.readers.rows import KEY_COLUMN, SPEAKER_KEYS, TEXT_KEYS, as_written, case_folded, matches_any
 
 Kind = Literal["dataset", "ratings", "verdicts"]
 RATER_KEYS = (

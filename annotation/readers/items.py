@@ -35,6 +35,8 @@ from annotation.readers.problems import (
 )
 from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_rows
 from annotation.readers.rows import (
+    SPEAKER_KEYS,
+    TEXT_KEYS,
     FileRow,
     TextDoubts,
     TextReplacement,
@@ -51,8 +53,6 @@ from annotation.readers.rows import (
 from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool
 
 Turn = dict[str, str]
-SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")
-TEXT_KEYS = ("text", "content", "message", "utterance", "value")
 NAME_KEYS = ("name", "from_name", "speaker_name")
 
 

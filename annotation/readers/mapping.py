@@ -17,7 +17,8 @@ from annotation.readers.documents import Node, as_document, load_document, names
 from annotation.readers.encoding import codec_called
 from annotation.readers.problems import FormatError, Problem, Problems, excerpt, shortened_list
 from annotation.readers.rows import FileRow, match_file_name, matches_any, replaced_pattern
-from annotation.readers.steps import ShapeStep, steps_of
+from annotation.readers.shape import steps_of
+from annotation.readers.steps import ShapeStep
 
 MOST_ROWS = 10_000  # above which no header is looked for
 FORMAT_NAMES = ("json", "jsonl", "csv", "tsv", "xlsx", "parquet")

@@ -96,6 +96,11 @@ KEY_COLUMN = "(key)"
 """The column of the key that a record, or the list it is in, stands under."""
 
 
+# How the keys of a turn are called: who speaks, and the words.
+SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")
+TEXT_KEYS = ("text", "content", "message", "utterance", "value")
+
+
 class FileRow(NamedTuple):
     """One record: the physical line it starts on, and its values by column (text from CSV, any JSON from JSON)."""
 

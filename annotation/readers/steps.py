@@ -1,4 +1,4 @@
-"""The steps that reshape records into one row per answer, in the order in which a mapping's ``shape`` names them.
+"""The steps that reshape records one by one, in the order in which a mapping's ``shape`` names them.
 
 A step takes rows and gives rows. What it cannot take is refused as a whole record, with its line and column; what it
 leaves out on purpose is noted with a count.
@@ -7,17 +7,21 @@ leaves out on purpose is noted with a count.
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from annotation.readers.documents import Node, count_of, names_of, switch_of, word_of, words_of
+import orjson
+
+from annotation.readers.documents import count_of, names_of, switch_of, word_of, words_of
 from annotation.readers.json import parse_document, require_storable
 from annotation.readers.problems import FormatError, InvalidValue, Problems, excerpt
 from annotation.readers.rows import (
     KEY_COLUMN,
+    SPEAKER_KEYS,
+    TEXT_KEYS,
     FileRow,
     as_written,
     fill_template,
@@ -201,14 +205,18 @@ class Split(ShapeStep):
 @dataclass(frozen=True)
 class Single(ShapeStep):
     """``single: [column]``: a list of one value becomes that value, an empty one a blank. More than one is refused, or,
-    where they are texts and ``join`` says what stands between them, becomes one text, in the order of the alphabet."""
+    where they are texts and ``join`` says what stands between them, becomes one text, in the order of the alphabet. An
+    object counts as the list of its keys whose values are neither blank nor false."""
 
     single: tuple[str, ...] = field(metadata=NAMES)
     join: str = field(default="", metadata=WORD)
 
     def reshape(self, record: Fields) -> Iterable[Fields]:
         for column in self.single:
-            if isinstance(values := value_at(record, column), list):
+            values = value_at(record, column)
+            if isinstance(values, dict):
+                values = [key for key, value in values.items() if not (is_blank(value) or value is False)]
+            if isinstance(values, list):
                 record = with_value_at(record, column, self._one(values, column))
         yield record
 
@@ -466,63 +474,46 @@ class Compose(ShapeStep):
 
 
 @dataclass(frozen=True)
-class Number(ShapeStep):
-    """``number: column``: the records numbered as they come, from ``start``; with ``within`` each value of that column
-    is numbered by itself."""
+class Digest(ShapeStep):
+    """``digest: column``: an identifier made of the values ``of`` several columns: the first 16 digits of the SHA-256
+    of these values. Records with equal values have one identifier, in any file; a blank is like no value."""
 
-    number: str = field(metadata=WORD)
-    within: str = field(default="", metadata=WORD)
-    start: int = field(default=1, metadata=COUNT)
+    digest: str = field(metadata=WORD)
+    of: tuple[str, ...] = field(metadata=NAMES)
 
-    def rows(self, name: str, rows: Iterator[FileRow], problems: Problems) -> Iterator[FileRow]:
-        next_ones: dict[str, int] = {}
-        for row in rows:
-            group = as_written(value_at(row.fields, self.within)) if self.within else ""
-            next_ones[group] = next_ones.get(group, self.start - 1) + 1
-            yield row.with_fields({**row.fields, self.number: next_ones[group]})
+    def reshape(self, record: Fields) -> Iterable[Fields]:
+        values = [None if is_blank(value := value_at(record, path)) else value for path in self.of]
+        if not any(value is not None for value in values):
+            raise InvalidValue("nothing", f"a value in {' or '.join(self.of)}", "no_value", self.of[0])
+        yield {**record, self.digest: hashlib.sha256(orjson.dumps(values)).hexdigest()[:16]}
 
 
 @dataclass(frozen=True)
-class Every(ShapeStep):
-    """``every: 3``: so many rows in a row are about one thing. They must agree in the columns ``same``; ``position``
-    and ``group`` name columns for the place in the run and the number of the run, from 1."""
+class Transcript(ShapeStep):
+    """``transcript: {column: turns}``: a list of turns as one text in a new column, a paragraph for each, such as
+    `user: Hello`. ``skip`` leaves out so many turns at the beginning; of one turn that is left only its words are kept.
+    """
 
-    every: int = field(metadata=COUNT)
-    same: tuple[str, ...] = field(default=(), metadata=NAMES)
-    position: str = field(default="position", metadata=WORD)
-    group: str = field(default="group", metadata=WORD)
+    transcript: dict[str, str] = field(metadata=WORDS)
+    skip: int = field(default=0, metadata=COUNT)
 
-    def rows(self, name: str, rows: Iterator[FileRow], problems: Problems) -> Iterator[FileRow]:
-        run: list[FileRow] = []
-        number = 0
-        for row in rows:
-            run.append(row)
-            if len(run) < self.every:
-                continue
-            number += 1
-            yield from self._run(name, run, number, problems)
-            run = []
-        short = InvalidValue(f"{len(run)} rows at the end", f"{self.every} rows for each of them", "short_run")
-        for row in run:
-            problems.refuse(short.at(name, row.line))
+    def reshape(self, record: Fields) -> Iterable[Fields]:
+        for column, path in self.transcript.items():
+            turns = as_list(value_at(record, path), path)[self.skip :]
+            texts = [self._spoken(turn, path) for turn in turns]
+            written = [words for _speaker, words in texts] if len(texts) == 1 else [": ".join(text) for text in texts]
+            record = {**record, column: "\n\n".join(written)}
+        yield record
 
-    def _run(self, name: str, run: list[FileRow], number: int, problems: Problems) -> Iterator[FileRow]:
-        if fault := self._fault(run):
-            for row in run:
-                problems.refuse(fault.at(name, row.line))
-            return
-        for place, row in enumerate(run, start=1):
-            yield row.with_fields({**row.fields, self.position: place, self.group: number})
-
-    def _fault(self, run: list[FileRow]) -> InvalidValue | None:
-        first = run[0]
-        for row in run[1:]:
-            for column in self.same:
-                value, other = value_at(first.fields, column), value_at(row.fields, column)
-                if value != other:
-                    text = f"{excerpt(other)} on line {row.line} where line {first.line} has {excerpt(value)}"
-                    return InvalidValue(text, f"one {column} in {self.every} rows in a row", "mixed_run", column)
-        return None
+    def _spoken(self, turn: Any, path: str) -> tuple[str, str]:
+        """Who speaks, and the words."""
+        parts = turn if isinstance(turn, dict) else {}
+        speaker, words = (
+            next((parts[key] for key in keys if key in parts), None) for keys in (SPEAKER_KEYS, TEXT_KEYS)
+        )
+        if not (isinstance(speaker, str) and isinstance(words, str)):
+            raise InvalidValue(excerpt(turn), f"turns with a speaker and a text in {path}", "turns", path)
+        return speaker, words
 
 
 @dataclass(frozen=True)
@@ -539,32 +530,3 @@ class Where(ShapeStep):
     def reason(self) -> str:
         named = {column: "|".join(word or "blank" for word in words.split("|")) for column, words in self.where.items()}
         return "are left out: " + ", ".join(f"{column} is not {words}" for column, words in named.items())
-
-
-KINDS: tuple[type[ShapeStep], ...] = (
-    *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Pair, LookUp, Match, First, Melt),
-    *(Extract, Compose, Number, Every, Where, Require),
-)
-BY_NAME: dict[str, type[ShapeStep]] = {fields(kind)[0].name: kind for kind in KINDS}
-
-
-def steps_of(node: Node) -> tuple[ShapeStep, ...]:
-    """The steps of a mapping. Raises ``FormatError``."""
-    if not isinstance(node.value, list):
-        raise FormatError(node.problem(f"a list of steps: {', '.join(BY_NAME)}", "shape"))
-    return tuple(_step(child) for child in node.value)
-
-
-def _step(node: Node) -> ShapeStep:
-    members = dict(node.members()) if isinstance(node.value, dict) else {}
-    kinds = [name for name in members if name in BY_NAME]
-    if len(kinds) != 1:
-        raise FormatError(node.problem(f"one step of {', '.join(BY_NAME)}", "shape"))
-    kind = BY_NAME[kinds[0]]
-    known = {option.name: option for option in fields(kind)}
-    for name, child in members.items():
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            expected = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
-            raise FormatError(child.problem(expected, "unknown_key", f"the key {excerpt(name)} in {kinds[0]}"))
-    return kind(**{name: known[name].metadata["reader"](child) for name, child in members.items()})

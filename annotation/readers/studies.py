@@ -196,7 +196,8 @@ class Head:
     _read: dict[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False, compare=False)
 
     def rows(self, layout: Mapping) -> list[dict[str, Any]]:
-        """The fields of the first rows as a layout reads them; none where it can't."""
+        """The fields of the first rows as a layout reads them, also where they are short; none where it can't."""
+        layout = replace(layout, short_rows=True)
         key = repr(layout)
         if key not in self._read:
             try:
@@ -265,7 +266,7 @@ class StudyImport:
 
 
 Part = tuple[StudyImport, list[File]]
-_LAYOUT = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
+_LAYOUT = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row")
 _LAYOUT_OF = {".json": ("records", "beside"), ".parquet": ("ignore",)}
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from django.core.management import call_command
@@ -30,6 +31,17 @@ from tests.study_data import FOLDER
 
 Files = dict[str, bytes]
 Kind = Import.Kind
+
+
+def zipped(files: Files) -> bytes:
+    """A zip of the files in a folder."""
+    raw = BytesIO()
+    with ZipFile(raw, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(f"annotation_output/{name}", content)
+    return raw.getvalue()
+
+
 CHAT = "USER: Tere\nLAMDA: Tere! Kuidas läheb?\nUSER: Hästi."
 ESTONIAN = {
     "conversation_id": "c1",
@@ -70,6 +82,11 @@ RATINGS_ESTONIAN = "reviewer_name,conversation_external_id,rating_category_name,
 MADE: dict[str, Files] = {
     **{name: examples(name) for name in ("alt-test", "doccano", "judge-bench", "medal")},
     **{name: examples(name) for name in ("inspect-ai", "lm-eval", "promptfoo", "deepeval", "ragas", "mlflow")},
+    **{name: examples(name) for name in ("llmbar", "chatbot-arena", "wmt-mqm", "dices")},
+    "alpaca-eval": {"annotations.json": examples("alpaca-eval")["annotations.json"]},
+    "mturk": {"batch.csv": examples("mturk")["batch.csv"]},
+    "prodigy": {"choices.jsonl": examples("prodigy")["choices.jsonl"]},
+    "potato": {"annotation_output.zip": zipped(examples("potato"))},
     "argilla": {"records.jsonl": examples("argilla")["records.jsonl"]},
     "label-studio": {"export.json": examples("label-studio")["export.json"]},
     "lewidi": {"MP_dev.json": examples("lewidi")["MP_dev.json"]},
@@ -130,10 +147,24 @@ def constants_of(name: str) -> dict[str, str]:
     return {"language": "et"} if known_studies()[name].tool else {}
 
 
+def open_in_background(file_import: Import, folder: Path) -> None:
+    """What a worker does with archives before anybody maps them."""
+    if any(name.endswith(".zip") for name in content(folder)):
+        tasks_of_imports.open_packed(file_import.pk)
+
+
+def check_in_background(file_import: Import) -> None:
+    """What a worker does with a large file, or an archive, that was mapped."""
+    file_import.refresh_from_db()
+    if file_import.state == Import.State.CHECKING:
+        tasks_of_imports.check_import(file_import.pk)
+
+
 def study_by_page(client: Client, name: str, folder: Path) -> Import:
     answer = client.post("/p/kassa/imports/new/", {"files": uploads(content(folder)), "kind": "study"})
     file_import = Import.objects.filter(part_of=None).latest("pk")
     assert answer["Location"] == file_import.get_absolute_url()
+    open_in_background(file_import, folder)
     constants = {f"constant-{field}": value for field, value in constants_of(name).items()}
     client.post(f"/p/kassa/imports/{file_import.pk}/map/", {"study": name, **constants})
     client.post(f"{file_import.get_absolute_url()}store/")
@@ -145,6 +176,7 @@ def study_by_api(client: Client, name: str, folder: Path) -> Import:
     target = json.dumps({"study": name, "constants": constants_of(name)})
     sent = {"files": uploads(content(folder)), "kind": "study", "target": target}
     file_import = Import.objects.get(pk=client.post(f"{API}/imports/", sent).json()["id"])
+    open_in_background(file_import, folder)
     assert client.post(f"{API}/study-imports/{file_import.pk}/store/").status_code == 202
     tasks.store_study(file_import.pk)
     return file_import
@@ -161,9 +193,11 @@ def study_by_command(_client: Client, name: str, folder: Path) -> Import:
 def part_by_page(client: Client, part: Import, folder: Path) -> Import:
     client.post("/p/kassa/imports/new/", {"files": uploads(content(folder)), "kind": part.kind})
     file_import = Import.objects.latest("pk")
+    open_in_background(file_import, folder)
     to_map = f"/p/kassa/imports/{file_import.pk}/map/"
     client.post(to_map, {"kind": part.kind, **part.target})
     client.post(to_map, {"yaml": part.column_mapping().as_yaml()})
+    check_in_background(file_import)
     client.post(f"{file_import.get_absolute_url()}store/")
     return stored_in_background(file_import)
 
@@ -172,6 +206,8 @@ def part_by_api(client: Client, part: Import, folder: Path) -> Import:
     about = {"mapping": json.dumps(part.mapping), "target": json.dumps(part.target)}
     made = client.post(f"{API}/imports/", {"files": uploads(content(folder)), "kind": part.kind, **about})
     file_import = Import.objects.get(pk=made.json()["id"])
+    open_in_background(file_import, folder)
+    check_in_background(file_import)
     which = "verdict-imports" if part.kind == Kind.VERDICTS else "imports"
     assert client.post(f"{API}/{which}/{file_import.pk}/store/").status_code in (200, 202)
     return stored_in_background(file_import)
@@ -243,8 +279,11 @@ def require_equal_parts(boris: Client, file_import: Import, alone: Path) -> None
         own = alone / str(number)
         own.mkdir()
         with part.opened() as files:
-            for file_name, raw in files:
-                (own / file_name).write_bytes(raw if isinstance(raw, bytes) else raw.read())
+            read = {file_name: raw if isinstance(raw, bytes) else raw.read() for file_name, raw in files}
+        if any("/" in file_name for file_name in read):
+            read = {"folder.zip": zipped(read)}
+        for file_name, raw in read.items():
+            (own / file_name).write_bytes(raw)
         rows = []
         for way in (part_by_page, part_by_api, part_by_command):
             with zeal_ignore():  # every judge of a file is looked up or made, and locked, by itself

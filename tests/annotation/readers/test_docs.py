@@ -1,6 +1,7 @@
 """The examples of docs/formats.md and docs/formats/shape.md are read by the code they describe."""
 
 import csv
+import io
 import re
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from annotation.readers.ratings import parse_ratings, parse_verdicts
 from annotation.readers.reading import peek, read_rows
 from annotation.readers.rows import as_written
 from annotation.readers.rubric import parse_rubric
-from annotation.readers.steps import BY_NAME
+from annotation.readers.shape import BY_NAME
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "formats.md"
 EXAMPLES = {
@@ -70,7 +71,7 @@ def test_a_shape(ending: str, text: str, mapping: str, rows: str) -> None:
     made = read_rows(f"file.{ending}", text.encode(), layout=Mapping.from_yaml("m.yaml", mapping), problems=problems)
     found = [{column: as_written(value) for column, value in row.fields.items()} for row in made]
     assert problems.sentences() == []
-    assert found == list(csv.DictReader(rows.splitlines()))
+    assert found == list(csv.DictReader(io.StringIO(rows)))
 
 
 def test_every_step_has_its_example() -> None:

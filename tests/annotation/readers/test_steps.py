@@ -234,3 +234,38 @@ def test_deep_paths_are_columns_too() -> None:
     parsed = parse_ratings([("x.jsonl", raw)], mapping)
     assert parsed.problems.sentences() == []
     assert [(row.item, row.score) for row in parsed.rows] == [("5", 1.0)]
+
+
+def test_a_sum_with_an_unknown_word_is_refused_and_gives_no_score() -> None:
+    said = "shape: [{total: score, of: severity, by: [item], weights: {major: 5, minor: 1}}]"
+    made, problems = shaped(
+        said,
+        {"item": "a", "severity": "Major"},
+        {"item": "a", "severity": "grave"},
+        {"item": "b", "severity": "minor"},
+        {"item": "b", "severity": "minor"},
+    )
+    assert made == [{"item": "b", "score": 2}]
+    assert problems.sentences() == [
+        "x.jsonl, line 2, severity: found “grave”; expected one of major, minor in severity."
+    ]
+
+
+def test_a_sum_of_numbers_is_exact() -> None:
+    said = "shape: [{total: score, of: weight, by: [item]}]"
+    assert rows(said, *[{"item": "a", "weight": weight} for weight in (0.1, "0.2", None, 0.3)]) == [
+        {"item": "a", "score": 0.6}
+    ]
+    assert "expected a number in weight" in refused(said, {"item": "a", "weight": "1e9"})
+
+
+def test_a_digest_is_one_for_equal_values_and_a_blank_is_no_value() -> None:
+    said = "shape: [{digest: id, of: [a, b]}]"
+    first, second, third = (made["id"] for made in rows(said, {"a": "x"}, {"b": " ", "a": "x"}, {"a": "x", "b": "y"}))
+    assert first == second != third
+    assert "expected a value in a or b" in refused(said, {"a": "", "b": None})
+
+
+@pytest.mark.parametrize("turn", ["Hi", {"role": "user"}, {"role": "user", "content": 3}])
+def test_a_transcript_needs_who_speaks_and_the_words(turn: Any) -> None:
+    assert "expected turns with a speaker and a text in a" in refused("shape: [{transcript: {t: a}}]", {"a": [turn]})

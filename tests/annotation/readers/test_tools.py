@@ -19,7 +19,7 @@ from annotation.readers.ratings import parse_ratings, parse_verdicts
 from annotation.readers.studies import StudyImport, observed_scales, recognise, with_constants, with_word_codes
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "formats"
-EXAMPLE = re.compile(r"```json[l]? (\S+\.jsonl?)\n(.*?)```", re.DOTALL)
+EXAMPLE = re.compile(r"```(?:jsonl?|csv|tsv) (\S+\.(?:jsonl?|csv|tsv))\n(.*?)```", re.DOTALL)
 MAPPING = re.compile(r"```yaml mapping\n(.*?)```", re.DOTALL)
 
 Answers = list[tuple[Any, ...]]
@@ -214,3 +214,134 @@ def test_the_judges_of_the_estonian_study() -> None:
     labels = {"industry": "retail", "problem": "track_refund", "channel": "chat"}
     agent = {"agent_experience": "senior", "agent_type": "bot"}
     assert {row[2]: row[3] for row in found["verdicts"]} == marks | labels | agent
+
+
+def test_mturk_with_a_column_for_each_question_and_with_one_for_each_choice() -> None:
+    found = taken("mturk", only("mturk", "batch.csv"), language="et")
+    assert found["dataset"] == [("H1", "et", {"answer": "Tere!"}, {"Input.topic": "parcel"})]
+    assert found["ratings"] == [
+        *[("H1", "W1", "fluency", 3), ("H1", "W1", "tone", "polite")],
+        *[("H1", "W2", "fluency", 2), ("H1", "W2", "tone", "rude")],
+    ]
+    found = taken("mturk", only("mturk", "radio.csv"), language="et")
+    assert found["ratings"] == [
+        *[("H1", "W1", "fluency", 2), ("H1", "W1", "tone", "polite")],
+        *[("H1", "W2", "fluency", 1), ("H1", "W2", "tone", "rude")],
+    ]
+
+
+def test_mturk_before_review_has_no_last_cells() -> None:
+    ((name, content),) = only("mturk", "batch.csv")
+    head, first, *_reviewed = content.decode().splitlines()
+    rows = [(name, f"{head}\n{first}\n".encode())]
+    assert len(taken("mturk", rows, language="et")["ratings"]) == 2
+
+
+def test_prodigy() -> None:
+    found = taken("prodigy", only("prodigy", "choices.jsonl"))
+    assert found["dataset"][0] == ("11", "et", {"answer": "Tere!"}, {"topic": "parcel"})
+    assert found["ratings"] == [
+        ("11", "tone-maria", "choice", "polite"),
+        ("11", "tone-juhan", "choice", "polite + rude"),
+    ]
+    found = taken("prodigy", only("prodigy", "labels.jsonl"))
+    assert found["ratings"] == [("11", "tone-maria", "POLITE", "accept"), ("12", "tone-maria", "POLITE", "reject")]
+
+
+def test_prodigy_codes_accepted_as_1_and_rejected_as_0() -> None:
+    files = only("prodigy", "labels.jsonl")
+    study = recognise(files)
+    assert study is not None
+    (mapping,) = [part.mapping for part, _own in study.parts(files) if part.kind == "ratings"]
+    assert [row.score for row in parse_ratings(files, mapping).rows] == [1, 0]
+
+
+def test_potato_names_raters_by_their_folders() -> None:
+    files = only("potato", "maria/annotated_instances.jsonl", "juhan/annotated_instances.jsonl")
+    found = taken("potato", files, language="et")
+    assert found["dataset"] == [("1", "et", {"answer": "Tere!"}, {}), ("2", "et", {"answer": "Olgu."}, {})]
+    assert found["ratings"] == [
+        ("1", "maria", "tone", "polite"),
+        ("1", "maria", "faults", "case + spelling"),
+        ("2", "maria", "tone", "rude"),
+        ("1", "juhan", "tone", "rude"),
+    ]
+
+
+def test_alpaca_eval_has_one_item_for_one_pair_in_every_file() -> None:
+    judged = taken("alpaca-eval", only("alpaca-eval", "annotations.json"))
+    (tree, _language, texts, attributes), sea = judged["dataset"]
+    assert texts == {"question": "Name a tree.", "passage_a": "Oak.", "passage_b": "Birch, perhaps."}
+    assert attributes == {"generator_1": "model-a", "generator_2": "model-b", "dataset": "koala"}
+    assert [row[:3] for row in judged["verdicts"]] == [
+        (tree, "judge-x", "preference"),
+        (tree, "judge-y", "preference"),
+        (sea[0], "judge-x", "preference"),
+    ]
+    rated = taken("alpaca-eval", only("alpaca-eval", "people.json"))
+    assert rated["ratings"] == [(tree, "person 14", "preference", 2)]
+
+
+def test_llmbar_has_a_label_and_no_rating() -> None:
+    found = taken("llmbar", only("llmbar", "dataset.json"))
+    ((_id, language, texts, attributes),) = found["dataset"]
+    assert (language, attributes) == ("en", {"label": 1})
+    assert texts == {"question": "Name a tree.", "passage_a": "Oak.", "passage_b": "Tea."}
+    assert found["ratings"] == found["verdicts"] == []
+
+
+def test_chatbot_arena() -> None:
+    ((_name, content),) = only("chatbot-arena", "votes.jsonl")
+    for file in (("votes.jsonl", content), ("votes.parquet", as_parquet(content))):
+        found = taken("chatbot-arena", [file])
+        assert [item[1:] for item in found["dataset"]] == [
+            (
+                "et",
+                {"question": "Tere!", "passage_a": "Tere, kuidas aidata?", "passage_b": "Hello."},
+                {"model_a": "model-a", "model_b": "model-b", "turn": 1},
+            ),
+            (
+                "en",
+                {"question": "Hi", "passage_a": "Ha", "passage_b": "Ho"},
+                {"model_a": "model-a", "model_b": "model-c", "turn": 1},
+            ),
+        ]
+        assert [row[1:] for row in found["ratings"]] == [
+            ("arena_user_1", "preference", "model_a"),
+            ("arena_user_2", "preference", "tie (bothbad)"),
+        ]
+
+
+def test_wmt_errors_add_up_by_rater_and_translation() -> None:
+    files = only("wmt-mqm", "mqm_newstest2020_ende.tsv")
+    found = taken("wmt-mqm", files)
+    assert found["dataset"] == [
+        ("7-sys-a", "de", {"source": "The dog sleeps.", "answer": "Der Hunt schläft."}, {"source_language": "en"}),
+        ("7-sys-b", "de", {"source": "The dog sleeps.", "answer": "Ha ha."}, {"source_language": "en"}),
+    ]
+    assert found["ratings"] == [
+        ("7-sys-a", "rater1", "mqm", 5.1),
+        ("7-sys-a", "rater2", "mqm", 0),
+        ("7-sys-b", "rater1", "mqm", 25),
+    ]
+    study = recognise(files)
+    assert study is not None
+    (mapping,) = [part.mapping for part, _own in study.parts(files) if part.kind == "ratings"]
+    errors = [row.rationale.splitlines() for row in parse_ratings(files, mapping).rows]
+    assert errors == [
+        [
+            "Major, Accuracy/Mistranslation: Der <v>Hunt</v> schläft.",
+            "Minor, Fluency/Punctuation: Der Hunt schläft<v>.</v>",
+        ],
+        [],
+        ["Major, Non-translation!: <v>Ha ha.</v>"],
+    ]
+
+
+def test_dices() -> None:
+    found = taken("dices", only("dices", "diverse_safety_adversarial_dialog_990.csv"))
+    assert found["dataset"] == [("17", "en", {"answer": "Nothing."}, {"degree_of_harm": "Benign", "harm_type": "None"})]
+    assert [row for row in found["ratings"] if row[2] == "Q_overall"] == [
+        ("17", "101", "Q_overall", "No"),
+        ("17", "102", "Q_overall", "Yes"),
+    ]
