@@ -163,7 +163,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "dataset": campaign.dataset_id,
         "item": theirs.item_id,
         **_imported(cast),
-        "mapping": opening.save_mapping(
+        "mapping": opening.store_mapping(
             project=cast.kassa, kind=Import.Kind.DATASET, name="Theirs", mapping=Mapping(columns={"x": "id"})
         ).pk,
         "upload": uploads.begin_upload(project=cast.kassa, name="u.csv", size=9, actor=cast.boris).key,

@@ -483,7 +483,7 @@ class Mappings(generics.ListAPIView[SavedMapping]):
     def post(self, request: Request, project: str) -> Response:
         """Save a mapping under a name."""
         current_project = access.require(user=request.user, slug=project)
-        saved = opening.save_mapping(project=current_project, actor=request.user, **_posted_mapping(request))
+        saved = opening.store_mapping(project=current_project, actor=request.user, **_posted_mapping(request))
         return Response(SavedMappingSerializer(saved).data, status=status.HTTP_201_CREATED)
 
 
@@ -509,5 +509,5 @@ class MappingDetail(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, mapping: int) -> Response:
         """Delete the mapping. Imports that used it keep their own copy."""
-        opening.delete_mapping(saved=self.find(request), actor=request.user)
+        opening.remove_mapping(saved=self.find(request), actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -424,7 +424,7 @@ def split_study(*, file_import: Import, actor: User | None = None) -> list[Impor
 MAPPED_KINDS = (Import.Kind.DATASET, Import.Kind.RATINGS, Import.Kind.VERDICTS)
 
 
-def save_mapping(
+def store_mapping(
     *, project: Project, kind: str, name: str, mapping: Mapping, actor: User | None = None
 ) -> SavedMapping:
     """Keep a mapping under a name that no other of its kind has in the project."""
@@ -464,7 +464,7 @@ def _kept(
     return saved
 
 
-def delete_mapping(*, saved: SavedMapping, actor: User | None = None) -> None:
+def remove_mapping(*, saved: SavedMapping, actor: User | None = None) -> None:
     """Delete a mapping; imports that used it keep their own copy."""
     with transaction.atomic():
         audit.record(actor=actor, project=saved.project, verb="delete mapping", subject=saved)

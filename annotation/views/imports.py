@@ -351,7 +351,7 @@ def _mapping_uploaded(request: HttpRequest, project: Project, form: MappingForm)
     cleaned = form.cleaned_data
     try:
         mapping = Mapping.from_yaml(cleaned["file"].name, cleaned["file"].read(uploads.MEGABYTE))
-        opening.save_mapping(
+        opening.store_mapping(
             project=project, kind=cleaned["kind"], name=cleaned["name"], mapping=mapping, actor=request.user
         )
     except FormatError as error:
@@ -367,7 +367,7 @@ def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpRe
     """Save the mapping of an import under a name."""
     current_project, current_import = find_import(request, project, file_import)
     with refusals.refusals_as_messages(request):
-        saved = opening.save_mapping(
+        saved = opening.store_mapping(
             project=current_project,
             kind=current_import.kind,
             name=request.POST.get("name", ""),
@@ -419,6 +419,6 @@ def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResp
 def delete_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
     """Delete a mapping."""
     saved_mapping = _find_mapping(request, project, mapping)
-    opening.delete_mapping(saved=saved_mapping, actor=request.user)
+    opening.remove_mapping(saved=saved_mapping, actor=request.user)
     messages.success(request, _("“%s” is deleted. Imports that used it do not change.") % saved_mapping)
     return redirect("mappings", project)

@@ -54,7 +54,7 @@ def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> lis
     campaign = make.campaign(cast.kassa, name="Round 1")
     make.rated(campaign, {"fluency": {"A1": [0, 1, 2, 3], "A2": [0, 1, 2, 2]}})
     snapshots.snapshot(campaign=campaign, settings=Settings())
-    opening.save_mapping(project=cast.kassa, kind="dataset", name="Ours", mapping=Mapping(), actor=cast.aino)
+    opening.store_mapping(project=cast.kassa, kind="dataset", name="Ours", mapping=Mapping(), actor=cast.aino)
     _share, secret = shares.make(campaign=campaign, label="Reviewer 2", actor=cast.aino)
     with receiver() as there:
         webhook = webhooks.add(project=cast.kassa, address=there.address, events=["import.finished"], actor=cast.aino)
