@@ -518,15 +518,21 @@ class Transcript(ShapeStep):
 
 @dataclass(frozen=True)
 class Where(ShapeStep):
-    """``where: {column: value}``, or several values joined by `|`: the other records are left out, and counted."""
+    """``where: {column: value}``, or several values joined by `|`, of which `*` is any that is not blank: the other
+    records are left out, and counted."""
 
     where: dict[str, str] = field(metadata=WORDS)
 
     def reshape(self, record: Fields) -> Iterable[Fields]:
-        wanted = (as_written(value_at(record, column)) in words.split("|") for column, words in self.where.items())
+        wanted = (_is_one_of(as_written(value_at(record, column)), words) for column, words in self.where.items())
         return [record] if all(wanted) else []
 
     @property
     def reason(self) -> str:
         named = {column: "|".join(word or "blank" for word in words.split("|")) for column, words in self.where.items()}
         return "are left out: " + ", ".join(f"{column} is not {words}" for column, words in named.items())
+
+
+def _is_one_of(text: str, words: str) -> bool:
+    allowed = words.split("|")
+    return text in allowed or (bool(text) and "*" in allowed)

@@ -95,6 +95,7 @@ MADE: dict[str, Files] = {
     "hanna": made_up.folder(),
     "mlqe-pe": {
         "test20.eten.df.short.tsv": (MLQE + "0\tTere.\tHello.\t[50, 60]\t55\t[0.1, 0.2]\t0.15\t-0.5\n").encode(),
+        "dev.roen.df.short.tsv": (MLQE + "0\tSalut.\tHello.\t[70, 60]\t65\t[0.1, 0.2]\t0.15\t-0.5\n").encode(),
         "encs_majority_dev.tsv": b"7\tHello.\tAhoj.\t[0, 1, 0]\tNOT\n8\tBye.\tAhoj.\t[2, 1, 0]\tERR\n",
     },
     "multipico-dev": {

@@ -269,3 +269,8 @@ def test_a_digest_is_one_for_equal_values_and_a_blank_is_no_value() -> None:
 @pytest.mark.parametrize("turn", ["Hi", {"role": "user"}, {"role": "user", "content": 3}])
 def test_a_transcript_needs_who_speaks_and_the_words(turn: Any) -> None:
     assert "expected turns with a speaker and a text in a" in refused("shape: [{transcript: {t: a}}]", {"a": [turn]})
+
+
+def test_an_asterisk_keeps_what_is_not_blank() -> None:
+    given = [{"a": value} for value in ("x", "", None, 0, " ", ["b"])]
+    assert rows('shape: [{where: {a: "*"}}]', *given) == [{"a": "x"}, {"a": 0}, {"a": ["b"]}]

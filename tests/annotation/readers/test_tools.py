@@ -102,6 +102,7 @@ def test_argilla(name: str) -> None:
         found = taken("argilla", [file])
         assert found["dataset"][0] == ("a", "et", {"answer": "Tere!"}, {})
         assert found["ratings"] == FIRST
+        assert found["verdicts"] == [("a", "judge-x" if name == "records.jsonl" else "m", "fluency", 2)]
 
 
 def test_argilla_without_ids_numbers_the_records_and_says_unknown_for_nobody() -> None:
