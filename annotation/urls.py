@@ -5,9 +5,9 @@ from django.urls import path
 from annotation.api import campaigns as campaign_routes
 from annotation.api import campaigns as panel_routes
 from annotation.api import campaigns as selection_routes
-from annotation.api import datasets as dataset_routes
+from annotation.api import content as dataset_routes
+from annotation.api import content as rubric_routes
 from annotation.api import imports as import_routes
-from annotation.api import rubrics as rubric_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
 from annotation.views import campaigns, datasets, imports, panels, rubrics, selections

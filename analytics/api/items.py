@@ -20,7 +20,7 @@ from accounts.inputs import whole_number
 from analytics import items
 from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemScores
 from analytics.views.items import RatingShown, shown_campaign
-from annotation.api.datasets import DatasetItemSerializer
+from annotation.api.content import DatasetItemSerializer
 from annotation.models import Campaign, Item, Rating
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
