@@ -5,11 +5,8 @@ from django.urls import path
 from analytics.api import alignment as alignment_routes
 from analytics.api import decisions as decision_routes
 from analytics.api import exports as export_routes
-from analytics.api import exports as transfer_routes
 from analytics.api import items as item_routes
-from analytics.api import numbers as comparison_routes
 from analytics.api import numbers as routes
-from analytics.api import numbers as share_routes
 from analytics.views import (
     alignment,
     audits,
@@ -143,7 +140,7 @@ api = [
     ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/comparison/",
-        comparison_routes.JudgeComparison.as_view(),
+        routes.JudgeComparison.as_view(),
         name="api_comparison",
     ),
     path("projects/<slug:project>/alignments/", alignment_routes.Alignments.as_view(), name="api_alignments"),
@@ -188,22 +185,22 @@ api = [
         name="api_alignment_confusions",
     ),
     path("projects/<slug:project>/thresholds/", decision_routes.DeclaredThresholds.as_view(), name="api_thresholds"),
-    path("projects/<slug:project>/shares/", share_routes.Shares.as_view(), name="api_shares"),
-    path("projects/<slug:project>/shares/<int:link>/", share_routes.ShareDetail.as_view(), name="api_share"),
+    path("projects/<slug:project>/shares/", routes.Shares.as_view(), name="api_shares"),
+    path("projects/<slug:project>/shares/<int:link>/", routes.ShareDetail.as_view(), name="api_share"),
     path("projects/<slug:project>/exports/<slug:what>/", export_routes.Exports.as_view(), name="api_export"),
     path(
         "projects/<slug:project>/exports/<slug:what>/size/", export_routes.ExportSize.as_view(), name="api_export_size"
     ),
-    path("projects/<slug:project>/transfers/", transfer_routes.Transfers.as_view(), name="api_transfers"),
+    path("projects/<slug:project>/transfers/", export_routes.Transfers.as_view(), name="api_transfers"),
     path(
         "projects/<slug:project>/transfers/<uuid:transfer>/",
-        transfer_routes.TransferDetail.as_view(),
+        export_routes.TransferDetail.as_view(),
         name="api_transfer",
     ),
     path(
         "projects/<slug:project>/transfers/<uuid:transfer>/content/",
-        transfer_routes.TransferContent.as_view(),
+        export_routes.TransferContent.as_view(),
         name="api_transfer_content",
     ),
-    path("projects/<slug:project>/bundles/", transfer_routes.Bundles.as_view(), name="api_bundles"),
+    path("projects/<slug:project>/bundles/", export_routes.Bundles.as_view(), name="api_bundles"),
 ]

@@ -3,10 +3,7 @@
 from django.urls import path
 
 from annotation.api import campaigns as campaign_routes
-from annotation.api import campaigns as panel_routes
-from annotation.api import campaigns as selection_routes
-from annotation.api import content as dataset_routes
-from annotation.api import content as rubric_routes
+from annotation.api import content as content_routes
 from annotation.api import imports as import_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
@@ -119,10 +116,10 @@ imports_api = [
 ]
 
 api = [
-    path("projects/<slug:project>/datasets/", dataset_routes.Datasets.as_view(), name="api_datasets"),
-    path("projects/<slug:project>/datasets/<int:dataset>/", dataset_routes.DatasetDetail.as_view(), name="api_dataset"),
+    path("projects/<slug:project>/datasets/", content_routes.Datasets.as_view(), name="api_datasets"),
+    path("projects/<slug:project>/datasets/<int:dataset>/", content_routes.DatasetDetail.as_view(), name="api_dataset"),
     path(
-        "projects/<slug:project>/datasets/<int:dataset>/items/", dataset_routes.DatasetItems.as_view(), name="api_items"
+        "projects/<slug:project>/datasets/<int:dataset>/items/", content_routes.DatasetItems.as_view(), name="api_items"
     ),
     *imports_api,
     *(
@@ -133,20 +130,20 @@ api = [
     path("projects/<slug:project>/mappings/<int:mapping>/", import_routes.MappingDetail.as_view(), name="api_mapping"),
     path("projects/<slug:project>/uploads/", upload_routes.Uploads.as_view(), name="api_uploads"),
     path("projects/<slug:project>/uploads/<uuid:upload>/", upload_routes.UploadDetail.as_view(), name="api_upload"),
-    path("projects/<slug:project>/rubrics/", rubric_routes.Rubrics.as_view(), name="api_rubrics"),
+    path("projects/<slug:project>/rubrics/", content_routes.Rubrics.as_view(), name="api_rubrics"),
     path(
         "projects/<slug:project>/rubrics/<slug:rubric>/versions/",
-        rubric_routes.RubricVersions.as_view(),
+        content_routes.RubricVersions.as_view(),
         name="api_rubric_versions",
     ),
     path(
         "projects/<slug:project>/rubrics/<slug:rubric>/versions/<int:number>/",
-        rubric_routes.RubricVersionDetail.as_view(),
+        content_routes.RubricVersionDetail.as_view(),
         name="api_rubric_version",
     ),
     path(
         "projects/<slug:project>/rubrics/<slug:rubric>/versions/<int:number>/publish/",
-        rubric_routes.RubricPublication.as_view(),
+        content_routes.RubricPublication.as_view(),
         name="api_rubric_publish",
     ),
     path("projects/<slug:project>/campaigns/", campaign_routes.Campaigns.as_view(), name="api_campaigns"),
@@ -182,21 +179,23 @@ api = [
     ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/selections/",
-        selection_routes.Selections.as_view(),
+        campaign_routes.Selections.as_view(),
         name="api_selections",
     ),
     path(
         "projects/<slug:project>/selections/<int:selection>/",
-        selection_routes.SelectionDetail.as_view(),
+        campaign_routes.SelectionDetail.as_view(),
         name="api_selection",
     ),
     path(
         "projects/<slug:project>/selections/<int:selection>/items/",
-        selection_routes.SelectionItems.as_view(),
+        campaign_routes.SelectionItems.as_view(),
         name="api_selection_items",
     ),
-    path("projects/<slug:project>/panels/", panel_routes.Panels.as_view(), name="api_panels"),
-    path("projects/<slug:project>/panels/<int:panel>/seats/", panel_routes.Seats.as_view(), name="api_seats"),
-    path("projects/<slug:project>/panels/<int:panel>/seats/<int:seat>/", panel_routes.Seat.as_view(), name="api_seat"),
+    path("projects/<slug:project>/panels/", campaign_routes.Panels.as_view(), name="api_panels"),
+    path("projects/<slug:project>/panels/<int:panel>/seats/", campaign_routes.Seats.as_view(), name="api_seats"),
+    path(
+        "projects/<slug:project>/panels/<int:panel>/seats/<int:seat>/", campaign_routes.Seat.as_view(), name="api_seat"
+    ),
     *desk.api,
 ]
