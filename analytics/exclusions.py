@@ -18,18 +18,21 @@ from django.db.models import Q
 from analytics import ratings
 from annotation.desk import service
 from annotation.desk.service import Answer
-from annotation.models import Annotation, Campaign, Criterion, Rating
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Duty, Rating, ReferenceItem
+from annotation.qualification import controls
 from annotation.writers.tables import Table
 
 if TYPE_CHECKING:
     from analytics.questions import NumbersQuestion
 
-EXCLUSIONS = ("speed", "rationale", "critical", "single")
+EXCLUSIONS = ("controls", "speed", "rationale", "critical", "single")
 """In the order in which they apply.
 
-`speed`: an item that was rated in less than a third of the median time of its duty. `rationale`: a rationale that
-breaks the rule of its criterion. `critical`: every rating of an item and criterion where one annotator gave a critical
-mark or was stopped by one, chosen or not. `single`: the only score left of an item and criterion.
+`controls`: every rating, in a duty, of an annotator whose control items there match their references too seldom (the
+whole interval lies below the threshold, as where their work is paused). `speed`: an item that was rated in less than a
+third of the median time of its duty. `rationale`: a rationale that breaks the rule of its criterion. `critical`: every
+rating of an item and criterion where one annotator gave a critical mark or was stopped by one, chosen or not. `single`:
+the only score left of an item and criterion.
 """
 SUSPICIOUS_SHARE = 1 / 3
 FEWEST_TIMES = 10
@@ -42,6 +45,7 @@ def available_exclusions(campaign: Campaign) -> tuple[str, ...]:
     criteria = campaign.rubric_version.criteria.all()
     timed = Annotation.objects.filter(campaign=campaign, superseded_at=None).exclude(seconds=None)
     there = {
+        "controls": ReferenceItem.objects.filter(campaign=campaign, purpose=ReferenceItem.Purpose.CONTROL).exists(),
         "speed": timed.exists(),
         "rationale": any(_has_rule(criterion) for criterion in criteria),
         "critical": any(criterion.is_critical and service.worst(criterion) is not None for criterion in criteria),
@@ -87,6 +91,24 @@ def _rating_test(found: Table) -> Callable[[Sequence[Any]], bool]:
     """Whether a row is a rating: a score or N/A, not what a critical mark stopped."""
     reason = found.names.index("missing_reason")
     return lambda row: row[reason] is None
+
+
+def below_controls(campaign: Campaign) -> frozenset[tuple[str, str]]:
+    """Pseudonym and duty of every annotator whose controls fall under the threshold."""
+    below = controls.below_threshold(campaign)
+    names = dict(Annotator.objects.filter(project=campaign.project_id).values_list("pk", "pseudonym"))
+    duties = dict(Duty.objects.filter(pk__in=below).values_list("pk", "name"))
+    return frozenset((names[person], duties[duty]) for duty, people in below.items() for person in people)
+
+
+def _controls_rule(campaign: Campaign, found: Table) -> ExclusionRule:
+    place = itemgetter(*(found.names.index(name) for name in ("rater", "duty")))
+    below = below_controls(campaign)
+
+    def rule(_all: Rows, left: Rows) -> Rows:
+        return [row for row in left if place(row) not in below]
+
+    return rule
 
 
 def _speed_rule(campaign: Campaign, found: Table) -> ExclusionRule:
@@ -174,6 +196,7 @@ def _single_rule(_campaign: Campaign, found: Table) -> ExclusionRule:
 
 
 _RULES: dict[str, Callable[[Campaign, Table], ExclusionRule]] = {
+    "controls": _controls_rule,
     "speed": _speed_rule,
     "rationale": _rationale_rule,
     "critical": _critical_rule,

@@ -208,6 +208,7 @@ REFERENCE_NAMES = {
     "dawid_skene": gettext_lazy("Dawid-Skene"),
 }
 EXCLUSION_NAMES = {
+    "controls": gettext_lazy("by annotators with control items that match too seldom"),
     "speed": gettext_lazy("item rated in less than a third of the median time"),
     "rationale": gettext_lazy("rationale breaks the rule of its criterion"),
     "critical": gettext_lazy("a critical mark on the item and criterion"),

@@ -29,6 +29,7 @@ from annotation.models import (
     Item,
     ItemSelection,
     Panel,
+    ReferenceItem,
     SelectedItem,
     Selection,
     Skip,
@@ -64,23 +65,34 @@ def items_for(
     panel: Panel,
     languages: Sequence[str] | None = None,
     selection: ItemSelection | None = None,
+    campaign: Campaign | None = None,
 ) -> QuerySet[Item]:
     """The dataset's items in the panel's language, its regional and script variants included (`es`: `es-MX` too).
 
-    A panel without a language takes every item; with a ``selection``, only the items of that count.
+    A panel without a language takes every item; with a ``selection``, only the items of that count. Reference items of
+    the ``campaign`` are left out.
     """
     chosen = Q()
     for tag in languages or filter(None, [panel.language]):
         chosen |= Q(language=tag) | Q(language__startswith=f"{tag}-")
     items = Item.objects.of(dataset).filter(chosen)
+    if campaign is not None:
+        items = items.exclude(pk__in=ReferenceItem.objects.filter(campaign=campaign).values("item"))
     if selection is None:
         return items
     return items.filter(pk__in=SelectedItem.objects.filter(selection=selection).values("item"))
 
 
-def size(*, dataset: Dataset, panel: Panel, overlap: int, selection: ItemSelection | None = None) -> Size:
+def size(
+    *,
+    dataset: Dataset,
+    panel: Panel,
+    overlap: int,
+    selection: ItemSelection | None = None,
+    campaign: Campaign | None = None,
+) -> Size:
     """The size of the duty that `allocate` would create."""
-    items = items_for(dataset=dataset, panel=panel, selection=selection).count()
+    items = items_for(dataset=dataset, panel=panel, selection=selection, campaign=campaign).count()
     return Size(items=items, assignments=items * overlap, seats=panel.seats.count())
 
 
@@ -118,7 +130,9 @@ def allocate(
     _require_sound(campaign, panel, overlap)
     knowingly = _require_blind(campaign.dataset, keep_names)
     _require_own(campaign, selection)
-    items = items_for(dataset=campaign.dataset, panel=panel, languages=languages, selection=selection)
+    items = items_for(
+        dataset=campaign.dataset, panel=panel, languages=languages, selection=selection, campaign=campaign
+    )
     if not items.exists():
         raise Refused(
             _("%(dataset)s has no items in the language of %(panel)s.")
@@ -188,11 +202,13 @@ def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
     try:
         with transaction.atomic():
             assignments = Assignment.objects.select_for_update().filter(duty=duty)
-            if list(assignments) and Annotation.objects.filter(assignment__duty=duty).exists():
+            own = Q(assignment__duty=duty) | Q(assignment__duty__stands_for=duty)
+            list(assignments)
+            if Annotation.objects.filter(own).exists():
                 raise Refused(sentence, code="has_ratings")
             audit.record(actor=actor, project=duty.campaign.project, verb="take back duty", subject=duty)
             for model in (Draft, Skip, Assignment, Selection):
-                model.objects.filter(duty=duty).delete()
+                model.objects.filter(Q(duty=duty) | Q(duty__stands_for=duty)).delete()
             duty.delete()
     except IntegrityError:  # somebody submitted at the same time
         raise Refused(sentence, code="has_ratings") from None
@@ -323,7 +339,8 @@ def left(duty: Duty) -> QuerySet[Item]:
         return Item.objects.none()
     drawn = Selection.objects.filter(duty=duty).values("item__dataset")
     dataset = duty.campaign.dataset
-    return items_for(dataset=dataset, panel=duty.panel, languages=duty.languages).exclude(dataset__in=drawn)
+    items = items_for(dataset=dataset, panel=duty.panel, languages=duty.languages, campaign=duty.campaign)
+    return items.exclude(dataset__in=drawn)
 
 
 def hand_out(*, campaign: Campaign, actor: User | None = None) -> int:
@@ -355,7 +372,7 @@ def draw(
     seed: int | None = None,
     origin: str,
 ) -> int:
-    """Add one wave to a duty: the ``items`` that it does not have yet.
+    """Add one wave to a duty: the ``items`` that it does not have yet, without reference items of the campaign.
 
     ``probabilities``: the inclusion probability of every item, in the same order, each in (0, 1]. The order of the new
     items depends on ``seed`` (default: the duty's) and on the number of the wave. ``origin``: what chose the items;
@@ -372,6 +389,7 @@ def draw(
     with transaction.atomic():
         Duty.objects.select_for_update().get(pk=duty.pk)  # one wave at a time
         known = set(Selection.objects.filter(duty=duty, item__in=list(chances)).values_list("item", flat=True))
+        known |= set(ReferenceItem.objects.filter(campaign=duty.campaign_id).values_list("item", flat=True))
         new = [pk for pk in chances if pk not in known]
         _draw(duty, new, chances, stratum, duty.seed if seed is None else seed, origin)
     return len(new)

@@ -97,6 +97,7 @@ def move(*, campaign: Campaign, to: Campaign.State, actor: User | None = None) -
     with transaction.atomic():
         if not Campaign.objects.filter(pk=campaign.pk, state__in=from_states).update(state=to):
             raise Refused(_("The state of the campaign has changed. Reload the page."), code="wrong_state")
+        Campaign.with_hidden.filter(qualification_of=campaign).update(state=to)
         audit.record(actor=actor, project=campaign.project, verb=f"move campaign to {to}", subject=campaign)
     campaign.state = to
     return campaign
@@ -112,6 +113,7 @@ def extend_campaign(*, campaign: Campaign, dataset: Dataset, actor: User | None 
         same = Campaign.objects.filter(pk=campaign.pk, dataset=campaign.dataset_id).exclude(state=Campaign.State.CLOSED)
         if not same.update(dataset=dataset):
             raise Refused(_("The state of the campaign has changed. Reload the page."), code="wrong_state")
+        Campaign.with_hidden.filter(qualification_of=campaign).update(dataset=dataset)
         audit.record(
             actor=actor, project=campaign.project, verb="extend campaign", subject=campaign, fields=["dataset"]
         )

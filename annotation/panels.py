@@ -17,6 +17,7 @@ from annotation.models import (
     Assignment,
     Draft,
     InvitedSeat,
+    MismatchReview,
     Panel,
     PanelSeat,
     PrivateNote,
@@ -163,5 +164,6 @@ def redact(user: User) -> None:
     held = Assignment.objects.filter(annotator__in=own, state=Assignment.State.LEASED)
     held.update(state=Assignment.State.OPEN, annotator=None, key=None, leased_at=None, leased_until=None)
     PanelSeat.objects.filter(annotator__in=own).delete()
+    MismatchReview.objects.filter(assignment__annotator__in=own).exclude(objection="").update(objection="")
     Upload.objects.filter(created_by=user).update(name="")
     own.update(user=None)

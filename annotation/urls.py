@@ -5,9 +5,10 @@ from django.urls import path
 from annotation.api import campaigns as campaign_routes
 from annotation.api import content as content_routes
 from annotation.api import imports as import_routes
+from annotation.api import qualification as qualification_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
-from annotation.views import campaigns, datasets, imports, panels, rubrics, selections
+from annotation.views import campaigns, datasets, imports, panels, qualification, rubrics, selections
 
 pages = [
     *desk.pages,
@@ -61,6 +62,18 @@ pages = [
         "p/<slug:project>/campaigns/<int:campaign>/duties/<int:duty>/take-back/",
         campaigns.take_back_duty_view,
         name="duty_take_back",
+    ),
+    *(
+        path(f"p/<slug:project>/campaigns/<int:campaign>/{below}", view, name=name)
+        for below, view, name in (
+            ("qualification/", qualification.qualification_page, "qualification"),
+            ("qualification/<int:duty>/<int:annotator>/", qualification.standing_page, "standing"),
+            ("guidelines/new/", qualification.new_guideline, "guideline_new"),
+            ("guidelines/<int:guideline>/", qualification.guideline_page, "guideline"),
+            ("references/", qualification.references_page, "references"),
+            ("references/edit/", qualification.reference_form, "reference_form"),
+            ("references/<int:reference>/remove/", qualification.remove_reference_view, "reference_remove"),
+        )
     ),
     path("p/<slug:project>/campaigns/<int:campaign>/skips/<int:skip>/", campaigns.resolve_skip_view, name="skip"),
     path("p/<slug:project>/campaigns/<int:campaign>/selections/new/", selections.new_selection, name="selection_new"),
@@ -176,6 +189,18 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/progress/",
         campaign_routes.CampaignProgress.as_view(),
         name="api_campaign_progress",
+    ),
+    *(
+        path(f"projects/<slug:project>/campaigns/<int:campaign>/{below}", view.as_view(), name=name)
+        for below, view, name in (
+            ("qualification/", qualification_routes.Qualification, "api_qualification"),
+            ("guidelines/", qualification_routes.Guidelines, "api_guidelines"),
+            ("references/", qualification_routes.References, "api_references"),
+            ("references/<int:reference>/", qualification_routes.ReferenceDetail, "api_reference"),
+            ("standings/", qualification_routes.Standings, "api_standings"),
+            ("standings/<int:duty>/<int:annotator>/mismatches/", qualification_routes.Mismatches, "api_mismatches"),
+            ("standings/<int:duty>/<int:annotator>/reinstate/", qualification_routes.Reinstatement, "api_reinstate"),
+        )
     ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/selections/",

@@ -20,10 +20,12 @@ from accounts.models import Delivery, Job, Membership, Role, Scope, Webhook
 from analytics import exports, shares, snapshots, transfers
 from analytics.models import Chart, Snapshot
 from annotation import selections
-from annotation.desk import service
+from annotation.desk import leasing, service
 from annotation.desk.service import Answer
 from annotation.imports import opening, uploads
-from annotation.models import Import, Skip
+from annotation.models import ControlPause, Import, Skip
+from annotation.qualification import guidelines, references
+from annotation.qualification.references import ReferenceRow
 from annotation.readers.mapping import Mapping
 from judging.models import (
     Alignment,
@@ -63,6 +65,9 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("desk_duty", "api_desk_take"), HOLDER),
     **dict.fromkeys(("desk_item", "desk_submit", "desk_draft", "desk_heartbeat", "desk_skip", "desk_undo"), HOLDER),
     **dict.fromkeys(("api_desk_submit", "desk_scored", "desk_revise"), HOLDER),
+    **dict.fromkeys(("desk_before", "desk_guidelines", "desk_training", "desk_exam"), HOLDER),
+    **dict.fromkeys(("desk_feedback", "desk_contest"), HOLDER),
+    "api_reinstate": LEAD,
     "api_upload": OWNER,
     **dict.fromkeys(("transfer_file", "transfer_remove", "api_transfer", "api_transfer_content"), OWNER),
     **dict.fromkeys(("import_bundle", "api_bundles"), LEAD),
@@ -86,9 +91,11 @@ JUDGE = "Judge Nobody May See"
 REMARK = "what another annotator wrote"
 # Which of the imports an address below `verdict-imports` or `study-imports` means.
 VERDICTS, STUDY = "import of verdicts", "import of a study"
+TRAINED = "key of a training item"
 DIALOGUE = f'{{"id": "1", "language": "et", "generator": "{GENERATOR}", "question": "?"}}'.encode()
 VERDICT = f"item,judge,criterion,score\n1,{JUDGE},fluency,1\n".encode()
-HIDDEN = (GENERATOR, JUDGE, REMARK, "scenario-nobody-may-see", "attribute-nobody-may-see")
+REFERENCE = "reference nobody may see"
+HIDDEN = (REFERENCE, GENERATOR, JUDGE, REMARK, "scenario-nobody-may-see", "attribute-nobody-may-see")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +139,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
             attributes={"x": "attribute-nobody-may-see"},
             external_id=f"{GENERATOR}/{number}",
         )
-        for number in (1, 2)
+        for number in (1, 2, 3, 4)
     ]
     other = person("Other")
     Membership.objects.create(project=cast.kassa, user=other, role=Role.ANNOTATOR)
@@ -141,6 +148,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
     answers = {"fluency": Answer(score=1, rationale=REMARK), "coherence": Answer(score=0, rationale=REMARK)}
     service.submit(assignment=theirs, key=theirs.key, answers=answers, seconds=5)
     mine = scene.taken(cast, duty)
+    qualified = _qualified(cast, duty, taken={theirs.item_id, mine.item_id}, paused=theirs.annotator)
     owner = {"duty": duty, "item": theirs.item, "annotator": theirs.annotator}
     skip = Skip.objects.create(**owner, reason=Skip.Reason.OTHER, note=REMARK)
     invitation, secret = invitations.invite(project=cast.kassa, role=Role.ANNOTATOR, created_by=cast.aino)
@@ -162,6 +170,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "selection": selections.select(campaign=campaign, name="Part", rule={"kind": "draw", "n": 1}).pk,
         "dataset": campaign.dataset_id,
         "item": theirs.item_id,
+        **qualified,
         **_imported(cast),
         "mapping": opening.store_mapping(
             project=cast.kassa, kind=Import.Kind.DATASET, name="Theirs", mapping=Mapping(columns={"x": "id"})
@@ -178,6 +187,29 @@ def furnish(cast: Cast) -> dict[str, Any]:
         **_judged(cast, campaign),
         **_told(cast, campaign),
     }
+
+
+def _qualified(cast: Cast, duty: Any, taken: set[int], paused: Any) -> dict[str, Any]:
+    """Guidelines that Maarika has confirmed, reference items, her training, and somebody's pause."""
+    campaign, annotator = duty.campaign, scene.annotator(cast, cast.maarika)
+    guideline = guidelines.publish_guideline(campaign=campaign, language="et", text="Loe.", actor=cast.aino)
+    guidelines.acknowledge(guideline=guideline, annotator=annotator)
+    trained, control = campaign.dataset.items.exclude(pk__in=taken)[:2]
+    told = {"criterion": "fluency", "score": "2"}
+    rows = [
+        ReferenceRow(item=trained.external_id, purpose="training", explanation="So.", **told),
+        ReferenceRow(item=control.external_id, purpose="control", explanation=REFERENCE, **told),
+    ]
+    references.mark(campaign=campaign, rows=rows, actor=cast.aino)
+    references.set_rule(campaign=campaign, seed=1, training=True)
+    lesson = leasing.take_training_item(duty=duty, annotator=annotator, again=False)
+    assert lesson is not None
+    lesson = service.on_desk(user=cast.maarika, key=lesson.key)
+    service.submit(assignment=lesson, key=lesson.key, answers=scene.ANSWERS, seconds=5)
+    ControlPause.objects.create(duty=duty, annotator=paused, controls=5, matched=0.2, upper=0.6)
+    marked = campaign.reference_items.get(item=control)
+    parts = {"guideline": guideline.pk, "reference": marked.pk, "annotator": paused.pk}
+    return {**parts, TRAINED: lesson.key}
 
 
 def _imported(cast: Cast) -> dict[str, int]:

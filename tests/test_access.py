@@ -70,6 +70,8 @@ def address(route: Route, parts: dict[str, Any]) -> str:
     for folder, kind in (("verdict-imports", access.VERDICTS), ("study-imports", access.STUDY)):
         if folder in route.pattern:
             parts = {**parts, "file_import": parts[kind]}
+    if route.name == "desk_feedback":
+        parts = {**parts, "key": parts[access.TRAINED]}
     chosen = {**parts, **SECTIONS.get(route.name, {})}
     return reverse(route.name, kwargs={part: chosen[part] for part in route.parts})
 

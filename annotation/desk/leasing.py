@@ -24,7 +24,21 @@ from uuid_utils.compat import uuid7
 from accounts import access, languages
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.models import Annotator, Assignment, Campaign, Draft, Duty, PanelSeat, Selection, Skip
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Campaign,
+    Draft,
+    Duty,
+    Guideline,
+    PanelSeat,
+    QualificationRule,
+    Selection,
+    Skip,
+)
+from annotation.qualification import controls, exams, gate, training
+from annotation.qualification.gate import Stage
+from annotation.qualification.hidden_duties import UNSEEN, as_seen
 
 LEASE = timedelta(hours=2)
 TRIES = 5
@@ -32,7 +46,10 @@ TRIES = 5
 _SEAT = "SELECT seat.id FROM annotation_panelseat seat WHERE seat.panel_id = %s AND seat.annotator_id = %s "
 _HELD = """
 SELECT own.id FROM annotation_assignment own
-WHERE own.annotator_id = %s AND own.duty_id = %s AND own.state = 'leased' ORDER BY own.leased_at DESC LIMIT 1
+WHERE own.annotator_id = %s AND own.state = 'leased' AND own.duty_id IN (
+  SELECT duty.id FROM annotation_duty duty
+  WHERE duty.id = %s OR (duty.stands_for_id = %s AND duty.purpose IN ('control', 'repeat')))
+ORDER BY own.leased_at DESC LIMIT 1
 """
 # After the last item that the annotator submitted, every item is new to them, except skipped ones; the index
 # assignment_queue finds the first free slot there directly.
@@ -77,7 +94,7 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class DeskDuty(Progress):
     """A duty as its annotator sees it; ``has_open_item``: they have leased an item in it; ``left``: the items that they
-    may still be offered, those that others hold now among them."""
+    may still be offered, those that others hold now among them; ``has_stages``: it has a training or an exam."""
 
     pk: int
     name: str
@@ -89,20 +106,30 @@ class DeskDuty(Progress):
     paused: bool
     has_open_item: bool
     left: int
+    has_guidelines: bool
+    has_stages: bool
 
 
 def duties(user: User) -> list[DeskDuty]:
-    """The duties of the user's panels, in campaigns that are not closed."""
+    """The duties of the user's panels, in campaigns that are not closed. Controls and repeats count as items."""
     mine = Assignment.objects.filter(duty=OuterRef("pk"), annotator__user=user)
+    unseen = Assignment.objects.filter(duty__stands_for=OuterRef("pk"), duty__purpose__in=UNSEEN, annotator__user=user)
+    rates = QualificationRule.objects.filter(campaign=OuterRef("campaign"))
     same_item = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
     free = Assignment.objects.filter(~Exists(same_item), duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
     rows = _seated(user).exclude(campaign__state=Campaign.State.CLOSED).select_related("campaign__project", "panel")
     counted = rows.annotate(
         items=_count(Selection.objects.filter(duty=OuterRef("pk")), "duty"),
         seats=_count(PanelSeat.objects.filter(panel=OuterRef("panel")), "panel"),
-        done=_count(mine.filter(state=Assignment.State.SUBMITTED), "duty"),
+        done=_count(mine.filter(state=Assignment.State.SUBMITTED), "duty")
+        + _count(unseen.filter(state=Assignment.State.SUBMITTED), "duty__stands_for"),
+        has_guidelines=Exists(Guideline.objects.filter(campaign=OuterRef("campaign"))),
+        has_stages=Exists(rates.filter(Q(training=True) | Q(exam_items__gt=0))),
+        control_rate=Coalesce(Subquery(rates.values("control_rate")), 0.0),
+        repeat_rate=Coalesce(Subquery(rates.values("repeat_rate")), 0.0),
         left=_count(free, "duty", Count("item", distinct=True)),
-        has_open_item=Exists(mine.filter(state=Assignment.State.LEASED)),
+        has_open_item=Exists(mine.filter(state=Assignment.State.LEASED))
+        | Exists(unseen.filter(state=Assignment.State.LEASED)),
     )
     return [_desk_duty(duty) for duty in counted.order_by("campaign__project__name", "campaign", "pk")]
 
@@ -128,28 +155,51 @@ def _desk_duty(duty: Any) -> DeskDuty:
         paused=duty.campaign.state == Campaign.State.PAUSED,
         has_open_item=duty.has_open_item,
         left=duty.left + duty.has_open_item,
+        has_guidelines=duty.has_guidelines,
+        has_stages=duty.has_stages,
         done=duty.done,
-        total=_even_share(items=duty.items, overlap=duty.overlap, seats=duty.seats),
+        total=_even_share(
+            items=duty.items,
+            overlap=duty.overlap,
+            seats=duty.seats,
+            unseen=duty.control_rate + duty.repeat_rate,
+        ),
     )
 
 
-def _even_share(*, items: int, overlap: int, seats: int) -> int:
-    return math.ceil(items * overlap / max(seats, overlap))
+def _even_share(*, items: int, overlap: int, seats: int, unseen: float = 0.0) -> int:
+    """``unseen``: the share of controls and repeats among all items that the annotator gets."""
+    return math.ceil(items * overlap / max(seats, overlap) / (1 - min(unseen, 0.9)))
 
 
 def desk_progress(*, duty: Duty, annotator: Annotator) -> Progress:
-    """The annotator's progress while they have a leased item."""
-    done = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.SUBMITTED).count()
-    items = Selection.objects.filter(duty=duty).count()
+    """The annotator's progress while they have a leased item: in the exam, in the training, or in the duty itself, in
+    which controls and repeats count as items."""
+    if duty.purpose == Duty.Purpose.TRAINING or duty.purpose == Duty.Purpose.EXAM:
+        return _progress_before_work(duty, annotator)
+    visible, submitted = duty.visible_pk, Assignment.State.SUBMITTED
+    done = Assignment.objects.filter(as_seen(visible), annotator=annotator, state=submitted).count()
+    items = Selection.objects.filter(duty=visible).count()
     seats = PanelSeat.objects.filter(panel=duty.panel_id).count()
-    return Progress(done=done, total=_even_share(items=items, overlap=duty.overlap, seats=seats))
+    rule = QualificationRule.objects.filter(campaign__duties=visible).first()
+    unseen = rule.control_rate + rule.repeat_rate if rule else 0.0
+    return Progress(done=done, total=_even_share(items=items, overlap=duty.overlap, seats=seats, unseen=unseen))
+
+
+def _progress_before_work(duty: Duty, annotator: Annotator) -> Progress:
+    visible = Duty.objects.select_related("campaign", "panel").get(pk=duty.visible_pk)
+    if duty.purpose == Duty.Purpose.TRAINING:
+        of_round = training.training_progress(duty=visible, annotator=annotator)
+        return Progress(done=of_round.done % max(of_round.total, 1), total=of_round.total)
+    done, total = exams.items_done(duty=visible, annotator=annotator)
+    return Progress(done=done, total=total)
 
 
 def duty_and_annotator(*, user: User, duty: int) -> tuple[Duty, Annotator]:
-    """The user's duty with its campaign, and the user as its annotator. Raises ``Duty.DoesNotExist`` if no panel of
-    the user has this duty."""
+    """The user's duty with its campaign and panel, and the user as its annotator. Raises ``Duty.DoesNotExist`` if no
+    panel of the user has this duty."""
     seated = _seated(user).annotate(seated=F("panel__seats__annotator"))  # of the seat in the filter
-    own_duty = seated.select_related("campaign").get(pk=duty)
+    own_duty = seated.select_related("campaign__project", "panel").get(pk=duty)
     return own_duty, Annotator(pk=own_duty.seated)
 
 
@@ -173,7 +223,7 @@ def offer(*, duty: Duty, annotator: Annotator, item: int | None = None, now: dat
     """The annotator's own slot (its lease may have expired), or whether a slot of ``item`` (default: any item) is free.
     Changes nothing."""
     require_open(duty.campaign)
-    own = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.LEASED)
+    own = Assignment.objects.filter(as_seen(duty.pk), annotator=annotator, state=Assignment.State.LEASED)
     held = own.order_by("-leased_at").first()
     return DeskOffer(held=held, is_free=not held and _free(duty, annotator, item, now or timezone.now()).exists())
 
@@ -183,15 +233,59 @@ def take(
 ) -> Assignment | None:
     """Lease an item: the annotator's own slot, else the next free slot (of ``item`` if given); None if there is none.
 
+    Where the campaign asks for it, the next item may be a control or a repeat, or one of the exam that is under way.
+    Raises ``gate.NotQualified`` while guidelines, training or exam are missing, or the work is paused.
+
     Safe for concurrent annotators and tabs: nobody gets an item twice, and no item gets more ratings than its overlap.
     """
     now = now or timezone.now()
     require_open(duty.campaign)
+    try:
+        stage = gate.require_qualified(duty=duty, annotator=annotator, now=now)
+    except gate.NotQualified as missing:
+        if leased := _take_exam_item(duty, annotator, missing.stage, now):
+            return leased
+        raise
     with transaction.atomic():
-        # The locked seat serialises the tabs of one person, so that nobody leases two items; on SQLite its write lock.
-        if not _lock_seat(duty, annotator):
-            raise Refused(_("You are not a member of this panel. Ask the project lead."), code="not_seated")
-        return _held(duty, annotator, now) or _claim(duty, annotator, item, now)
+        _require_seat(duty, annotator)
+        return (
+            _held(duty, annotator, now)
+            or (item is None and _unseen_item(duty, annotator, stage, now))
+            or _claim(duty, annotator, item, now)
+        )
+
+
+def _require_seat(duty: Duty, annotator: Annotator) -> None:
+    """The locked seat serialises the tabs of one person, so that nobody leases two items; on SQLite its write lock."""
+    if not _lock_seat(duty, annotator):
+        raise Refused(_("You are not a member of this panel. Ask the project lead."), code="not_seated")
+
+
+def _take_exam_item(duty: Duty, annotator: Annotator, stage: Stage, now: datetime) -> Assignment | None:
+    if stage.exam is None or stage.exam.state != "under_way":
+        return None
+    with transaction.atomic():
+        _require_seat(duty, annotator)
+        return exams.take_exam_item(duty=duty, annotator=annotator, now=now, until=now + LEASE)
+
+
+def take_training_item(*, duty: Duty, annotator: Annotator, again: bool) -> Assignment | None:
+    """Lease the next item of the duty's training; ``again``: begin another round after the last item."""
+    require_open(duty.campaign)
+    now = timezone.now()
+    with transaction.atomic():
+        _require_seat(duty, annotator)
+        return training.take_training(duty=duty, annotator=annotator, again=again, now=now, until=now + LEASE)
+
+
+def _unseen_item(duty: Duty, annotator: Annotator, stage: Stage, now: datetime) -> Assignment | None:
+    """A control or a repeat, if the draw asks for one now, there is one, and an ordinary item is free as well."""
+    rule = stage.rule
+    purpose = controls.due_purpose(duty=duty, annotator=annotator, rule=rule) if rule else None
+    if rule is None or purpose is None or not _free(duty, annotator, None, now).exists():
+        return None
+    until = now + LEASE
+    return controls.take_unseen(duty=duty, annotator=annotator, purpose=purpose, rule=rule, now=now, until=until)
 
 
 def _lock_seat(duty: Duty, annotator: Annotator) -> bool:
@@ -202,7 +296,7 @@ def _lock_seat(duty: Duty, annotator: Annotator) -> bool:
 
 def _held(duty: Duty, annotator: Annotator, now: datetime) -> Assignment | None:
     """The slot that the annotator has leased already; an expired lease is renewed unless somebody took the slot."""
-    pk = _first_pk(_HELD, [annotator.pk, duty.pk])
+    pk = _first_pk(_HELD, [annotator.pk, duty.pk, duty.pk])
     if pk is None:
         return None
     own = Assignment.objects.get(pk=pk)

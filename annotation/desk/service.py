@@ -17,7 +17,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -41,6 +41,8 @@ from annotation.models import (
     Rating,
     Skip,
 )
+from annotation.qualification import controls, exams
+from annotation.qualification.hidden_duties import UNSEEN
 
 Status = Literal["scored", "na", "stopped"]
 LONGEST_SECONDS = 86_400.0
@@ -58,7 +60,7 @@ _BY_KEY = """
 SELECT duty.campaign_id, CASE WHEN project.archived_at IS NULL THEN campaign.state ELSE 'closed' END,
        campaign.project_id,
        assignment.id, assignment.duty_id, assignment.item_id, assignment.state, assignment.annotator_id,
-       assignment.revision, membership.role
+       assignment.revision, membership.role, duty.purpose, duty.stands_for_id
 FROM annotation_assignment assignment
 JOIN annotation_annotator annotator ON annotator.id = assignment.annotator_id
 JOIN annotation_duty duty ON duty.id = assignment.duty_id
@@ -211,7 +213,7 @@ def own_submission(*, user: User, key: UUID, related: Sequence[str] = ()) -> Ass
     longer on the panel.
     """
     assignment = on_desk(user=user, key=key, related=related)
-    _duty, annotator = leasing.duty_and_annotator(user=user, duty=assignment.duty_id)
+    _duty, annotator = leasing.duty_and_annotator(user=user, duty=assignment.duty.visible_pk)
     if assignment.annotator_id != annotator.pk:
         raise LeaseLost
     return assignment
@@ -230,10 +232,11 @@ def find_by_key(*, user: User, key: UUID) -> Assignment | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    campaign, state, project, *loaded, role = row
+    campaign, state, project, *loaded, role, purpose, stands_for = row
     assignment = Assignment.from_db(None, _LOADED, loaded)
     assignment.key, assignment.holder_role = key, role
-    assignment.duty = Duty.from_db(None, ("id", "campaign_id"), (assignment.duty_id, campaign))
+    known = ("id", "campaign_id", "purpose", "stands_for_id")
+    assignment.duty = Duty.from_db(None, known, (assignment.duty_id, campaign, purpose, stands_for))
     assignment.duty.campaign = Campaign.from_db(None, ("id", "project_id", "state"), (campaign, project, state))
     return assignment
 
@@ -286,10 +289,10 @@ def take_again(*, user: User, key: UUID) -> Assignment:
 
 def _lost_lease(user: User, key: UUID) -> tuple[Duty, Annotator, int]:
     """The duty, the annotator and the item's primary key of a lease whose slot somebody else has taken."""
-    draft = _drafts_under(user, key).first()
+    draft = _drafts_under(user, key).select_related("duty").first()
     try:
         if draft:
-            return *leasing.duty_and_annotator(user=user, duty=draft.duty_id), draft.item_id
+            return *leasing.duty_and_annotator(user=user, duty=draft.duty.visible_pk), draft.item_id
     except Duty.DoesNotExist:
         pass  # no longer on its panel
     raise LeaseLost
@@ -297,7 +300,7 @@ def _lost_lease(user: User, key: UUID) -> tuple[Duty, Annotator, int]:
 
 def criteria_on_desk(duty: Duty) -> tuple[Criterion, ...]:
     """The duty's criteria in the rubric's order, from the cache of `allocation.criteria_of`."""
-    return allocation.criteria_of(duty.pk)
+    return allocation.criteria_of(duty.visible_pk)
 
 
 def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float]:
@@ -399,7 +402,10 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
     )
     ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_on_desk(assignment.duty), answered))
     _drop_draft(assignment)
-    _announce(annotation, assignment.duty.campaign.project_id, len(ratings))
+    if assignment.duty.purpose == Duty.Purpose.RATING:
+        _announce(annotation, assignment.duty.campaign.project_id, len(ratings))
+    elif assignment.duty.purpose == Duty.Purpose.EXAM:
+        exams.finish_exam(assignment)
     return annotation
 
 
@@ -465,6 +471,8 @@ def extend(*, assignment: Assignment) -> datetime:
 
 def skip(*, assignment: Assignment, reason: str, note: str = "") -> None:
     """Free the slot and delete its draft. The annotator gets the item again only when no other item is left."""
+    if is_before_work(assignment.duty):
+        raise Refused(_("Every item of the training and of the exam needs an answer."), code="no_skip")
     with transaction.atomic():
         if not _leased(assignment).update(
             state=Assignment.State.OPEN, annotator=None, key=None, leased_at=None, leased_until=None
@@ -477,10 +485,21 @@ def skip(*, assignment: Assignment, reason: str, note: str = "") -> None:
         _drop_draft(assignment)
 
 
+def is_before_work(duty: Duty) -> bool:
+    """Whether its items are those of a training or of an exam: answered once, neither skipped nor changed."""
+    return duty.purpose in (Duty.Purpose.TRAINING, Duty.Purpose.EXAM)
+
+
 def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | None:
     """The annotator's last submitted assignment in the duty, if it can be undone: within ``LEASE`` (two hours)."""
+    if is_before_work(duty):
+        return None
     last = (
-        Annotation.objects.filter(annotator=annotator, assignment__duty=duty)
+        Annotation.objects.filter(
+            Q(assignment__duty=duty.visible_pk)
+            | Q(assignment__duty__stands_for=duty.visible_pk, assignment__duty__purpose__in=UNSEEN),
+            annotator=annotator,
+        )
         .select_related("assignment__duty__campaign")
         .order_by("-pk")
         .first()
@@ -493,10 +512,18 @@ def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | N
 def undo_submission(*, assignment: Assignment) -> Assignment:
     """Undo the last submission: its annotation is superseded, the item is leased again, its answers become a draft."""
     require_open(assignment.duty.campaign)
+    _require_changeable(assignment)
     if last_submitted(duty=assignment.duty, annotator=assignment.annotator) != assignment:
         raise Refused(_("Only your last submission can be undone, and only within two hours."), code="undo_late")
     with transaction.atomic():
         return _reopen(assignment)
+
+
+def _require_changeable(assignment: Assignment) -> None:
+    """Refuse a change of answers whose references the annotator has seen, or of an exam."""
+    is_control = assignment.duty.purpose == Duty.Purpose.CONTROL
+    if is_before_work(assignment.duty) or (is_control and controls.was_revealed(assignment)):
+        raise Refused(_("These scores can't be changed: they were compared with a reference."), code="compared")
 
 
 def _reopen(assignment: Assignment) -> Assignment:
@@ -516,7 +543,8 @@ def _reopen(assignment: Assignment) -> Assignment:
 def scored(*, duty: Duty, annotator: Annotator) -> QuerySet[Annotation]:
     """The annotator's own submissions in a duty, newest first, each as it is now, with their private ``note``."""
     noted = PrivateNote.objects.filter(annotator=OuterRef("annotator"), item=OuterRef("item")).values("text")
-    own = Annotation.objects.filter(assignment__duty=duty, annotator=annotator, superseded_at=None)
+    unseen = Q(assignment__duty__stands_for=duty, assignment__duty__purpose__in=UNSEEN)
+    own = Annotation.objects.filter(Q(assignment__duty=duty) | unseen, annotator=annotator, superseded_at=None)
     own = own.annotate(note=Subquery(noted))
     return own.select_related("item", "assignment").order_by("-submitted_at", "-pk")
 
@@ -543,6 +571,7 @@ def revise_scores(
             raise LeaseLost
         return _stored(key)
     require_open(assignment.duty.campaign)
+    _require_changeable(assignment)
     answered = complete(criteria_on_desk(assignment.duty), answers)
     submitted = Assignment.objects.filter(pk=assignment.pk, key=shown, state=Assignment.State.SUBMITTED)
     with transaction.atomic():

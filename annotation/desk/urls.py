@@ -3,13 +3,19 @@
 from django.urls import path
 
 from annotation.desk import api as routes
-from annotation.desk import views
+from annotation.desk import stage_pages, views
 
 pages = [
     path("desk/", views.duties_view, name="desk"),
     path("desk/leave/", views.leave, name="desk_leave"),
     path("desk/<int:duty>/", views.next_item, name="desk_duty"),
     path("desk/<int:duty>/scored/", views.scored_view, name="desk_scored"),
+    path("desk/<int:duty>/before/", stage_pages.before_work_view, name="desk_before"),
+    path("desk/<int:duty>/guidelines/", stage_pages.guidelines_view, name="desk_guidelines"),
+    path("desk/<int:duty>/training/", stage_pages.training_view, name="desk_training"),
+    path("desk/<int:duty>/exam/", stage_pages.exam_view, name="desk_exam"),
+    path("desk/at/<uuid:key>/feedback/", stage_pages.feedback_view, name="desk_feedback"),
+    path("desk/at/<uuid:key>/contest/", stage_pages.contest_view, name="desk_contest"),
     path("desk/at/<uuid:key>/scores/", views.revise_view, name="desk_revise"),
     path("desk/at/<uuid:key>/", views.item, name="desk_item"),
     path("desk/at/<uuid:key>/submit/", views.submit_view, name="desk_submit"),

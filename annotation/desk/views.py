@@ -25,6 +25,8 @@ from accounts.refusals import Refused
 from annotation.desk import leasing, presentation, service
 from annotation.desk.service import Answer
 from annotation.models import Assignment, Campaign, Duty, Skip
+from annotation.qualification import exams, gate
+from annotation.qualification.gate import NotQualified
 
 View = Callable[..., HttpResponse]
 OfferedItem = Literal["next", "expired", "freed"]
@@ -99,7 +101,12 @@ def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
     """GET: redirect to the leased item, or offer the next one. POST: lease it, and redirect to it."""
     own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
     if request.method == "POST":
-        taken, is_free = leasing.take(duty=own_duty, annotator=annotator), False
+        try:
+            taken, is_free = leasing.take(duty=own_duty, annotator=annotator), False
+        except NotQualified:
+            return redirect("desk_before", duty=duty)
+    elif gate.stage_of(duty=own_duty, annotator=annotator).name != "open":
+        return redirect("desk_before", duty=duty)
     else:
         offer = leasing.offer(duty=own_duty, annotator=annotator)
         taken, is_free = offer.held, offer.is_free
@@ -127,7 +134,7 @@ def item(request: HttpRequest, *, key: UUID) -> HttpResponse:
         held = service.offer_again(user=request.user, key=key).held
         return redirect_to_item(held) if held else offer_page(request, request.path, offer="freed")
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
-        return redirect("desk_duty", duty=assignment.duty_id)
+        return redirect("desk_duty", duty=assignment.duty.visible_pk)
     if not service.is_leased(assignment):
         return offer_page(request, request.path, assignment.duty, offer="expired")
     answers, seconds = service.answers_so_far(assignment)
@@ -138,7 +145,7 @@ def redirect_to_item(assignment: Assignment) -> HttpResponse:
     """Redirect to the item if it is leased, else to its duty."""
     if assignment.state == Assignment.State.LEASED:
         return redirect("desk_item", key=assignment.key)
-    return redirect("desk_duty", duty=assignment.duty_id)
+    return redirect("desk_duty", duty=assignment.duty.visible_pk)
 
 
 def offer_page(request: HttpRequest, url: str, duty: Duty | None = None, *, offer: OfferedItem) -> HttpResponse:
@@ -166,7 +173,17 @@ def submit_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
         whole = service.on_desk(user=request.user, key=key, related=NEEDED)
         shown = {"desk": desk_context(whole, answers, seconds), "errors": refused.fields}
         return render(request, "annotation/desk.html", shown, status=422)
-    return next_item_response(request, assignment.duty_id)
+    return after_submission(request, assignment)
+
+
+def after_submission(request: HttpRequest, assignment: Assignment) -> HttpResponse:
+    """Lead to the next item; after one of the training to its feedback, after the last one of an exam to the result."""
+    duty = assignment.duty
+    if duty.purpose == Duty.Purpose.TRAINING:
+        return next_address(request, reverse("desk_feedback", args=[assignment.key]), opened_by="get")
+    if duty.purpose == Duty.Purpose.EXAM and not exams.is_under_way(assignment):
+        return next_address(request, reverse("desk_before", args=[duty.visible_pk]), opened_by="get")
+    return next_item_response(request, duty.visible_pk)
 
 
 @require_POST
@@ -200,7 +217,7 @@ def skip_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     known = reason if reason in Skip.Reason.values else Skip.Reason.OTHER
     note = without_nul(request.POST.get("note", "")).strip()[:500]
     service.skip(assignment=assignment, reason=known, note=note)
-    return next_item_response(request, assignment.duty_id)
+    return next_item_response(request, assignment.duty.visible_pk)
 
 
 @require_POST
@@ -256,7 +273,7 @@ def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
         whole = service.own_submission(user=request.user, key=key, related=NEEDED)
         shown = {"desk": desk_context(whole, answers, seconds, revising=True), "errors": refused.fields}
         return render(request, "annotation/desk.html", shown, status=422)
-    return next_address(request, reverse("desk_scored", args=[assignment.duty_id]), opened_by="get")
+    return next_address(request, reverse("desk_scored", args=[assignment.duty.visible_pk]), opened_by="get")
 
 
 def keep_posted_note(request: HttpRequest, assignment: Assignment) -> None:
@@ -320,6 +337,7 @@ def desk_context(
     return {
         "campaign": {"name": campaign.name, "url": None},
         "duty": {"name": duty.name},
+        "before_work": duty.purpose if service.is_before_work(duty) else "",
         "revising": revising,
         "note": service.private_note(assignment),
         "assignment": {"key": str(uuid7() if revising else assignment.key), "seconds": round(seconds)},
@@ -337,9 +355,10 @@ def desk_context(
 
 def urls(assignment: Assignment, revising: bool) -> dict[str, str]:
     if revising:
-        scored = reverse("desk_scored", args=[assignment.duty_id])
+        scored = reverse("desk_scored", args=[assignment.duty.visible_pk])
         return {"submit": reverse("desk_revise", args=[assignment.key]), "leave": reverse("desk_leave"), "back": scored}
-    actions = ("submit", "draft", "skip", "heartbeat")
+    skip = () if service.is_before_work(assignment.duty) else ("skip",)
+    actions = ("submit", "draft", "heartbeat", *skip)
     return {name: reverse(f"desk_{name}", args=[assignment.key]) for name in actions} | {"leave": reverse("desk_leave")}
 
 

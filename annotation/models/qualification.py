@@ -1,7 +1,7 @@
 """Guidelines, reference items, exams, and what a campaign asks of annotators before and during their work.
 
 Answers to training, exams, controls and repeats are annotations of a hidden qualification campaign, never of the
-campaign that they belong to (docs/decisions/0035).
+campaign that they belong to (docs/decisions/0034).
 """
 
 from __future__ import annotations

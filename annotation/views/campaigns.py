@@ -70,9 +70,11 @@ class DutyForm(forms.Form):
         self, posted: Any, *, campaign: Campaign, panel: Panel, selection: ItemSelection | None = None
     ) -> None:
         self.panel, self.campaign, self.selection = panel, campaign, selection
-        self.size = allocation.size(dataset=campaign.dataset, panel=panel, overlap=1, selection=selection)
+        self.size = allocation.size(
+            dataset=campaign.dataset, panel=panel, overlap=1, selection=selection, campaign=campaign
+        )
         criteria = campaign.rubric_version.criteria.order_by("position")
-        items = allocation.items_for(dataset=campaign.dataset, panel=panel, selection=selection)
+        items = allocation.items_for(dataset=campaign.dataset, panel=panel, selection=selection, campaign=campaign)
         self.duties = list(allocation.duties_on(campaign=campaign, panel=panel, items=items))
         self.assigned = allocation.assigned_already(campaign=campaign, panel=panel, items=items) if self.duties else 0
         self.new = self.size.items - self.assigned

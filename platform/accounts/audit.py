@@ -92,6 +92,15 @@ PAGE = 200
 
 # By verb, the words on the page; the name of the subject follows them.
 ACTIONS = {
+    "accept mismatch": gettext_lazy("accepted a score that differs from its reference"),
+    "reject mismatch": gettext_lazy("did not accept a score that differs from its reference"),
+    "contest control": gettext_lazy("contested the reference of a control item"),
+    "mark reference items": gettext_lazy("marked reference items of a campaign"),
+    "unmark reference item": gettext_lazy("unmarked a reference item of a campaign"),
+    "pause annotator": gettext_lazy("paused an annotator because their controls matched too seldom"),
+    "reinstate annotator": gettext_lazy("let a paused annotator work again"),
+    "publish guidelines": gettext_lazy("published guidelines"),
+    "set qualification rule": gettext_lazy("changed what a campaign asks of its annotators"),
     "accept invitation": gettext_lazy("joined by an invitation"),
     "add version": gettext_lazy("added a version of a judge to an alignment"),
     "add webhook": gettext_lazy("added a webhook"),
@@ -185,6 +194,9 @@ THINGS = {
     "accounts.Webhook": gettext_lazy("webhook"),
     "analytics.Share": gettext_lazy("share link"),
     "annotation.Campaign": gettext_lazy("campaign"),
+    "annotation.ControlPause": gettext_lazy("pause"),
+    "annotation.Guideline": gettext_lazy("guidelines"),
+    "annotation.MismatchReview": gettext_lazy("decision about a score"),
     "annotation.Dataset": gettext_lazy("dataset"),
     "annotation.Duty": gettext_lazy("duty"),
     "annotation.ItemSelection": gettext_lazy("selection"),

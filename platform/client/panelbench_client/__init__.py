@@ -35,6 +35,7 @@ from panelbench_client.connection import (
 )
 from panelbench_client.files import ExportMethods, ImportMethods
 from panelbench_client.numbers import DecisionMethods, NumberMethods
+from panelbench_client.qualification import QualificationMethods
 from panelbench_client.resources import (
     CampaignMethods,
     DatasetMethods,
@@ -73,6 +74,7 @@ class Client(
     ProjectMethods,
     DatasetMethods,
     CampaignMethods,
+    QualificationMethods,
     ExportMethods,
     ImportMethods,
     JudgeMethods,

@@ -52,6 +52,7 @@ JobKindEnum: TypeAlias = Literal[
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 JuryEnum: TypeAlias = Literal["majority", "median", "mean", "minimum"]
+MatchingEnum: TypeAlias = Literal["exact", "tolerance"]
 MeasureEnum: TypeAlias = Literal["accuracy", "closeness"]
 MethodEnum: TypeAlias = Literal["random", "greedy"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
@@ -66,6 +67,7 @@ OutcomeEnum: TypeAlias = Literal[
 ]
 PresetEnum: TypeAlias = Literal["experts", "skilled", "crowd"]
 PromptOrder: TypeAlias = Literal["rubric", "reversed"]
+PurposeEnum: TypeAlias = Literal["training", "exam", "control"]
 ReferenceAnswerEnum: TypeAlias = Literal["layout", "shown", "hidden"]
 ReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "minimum", "each"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
@@ -755,6 +757,18 @@ class GateFigure(TypedDict):
     reason: NotRequired[str]
 
 
+class Guideline(TypedDict):
+    """One version in one language; posting publishes the next one."""
+
+    id: int
+    language: str
+    number: int
+    text: str
+    examples: NotRequired[list[WorkedExample]]
+    acknowledged: int
+    created_at: Moment
+
+
 class HandedOut(TypedDict):
     assignments: int
 
@@ -899,6 +913,10 @@ class ListedItem(TypedDict):
     judge_error: float | None
 
 
+class Marked(TypedDict):
+    marked: int
+
+
 class Me(TypedDict):
     email: str
     name: NotRequired[str]
@@ -919,6 +937,26 @@ class Membership(TypedDict):
 class Message(TypedDict):
     role: str
     content: str
+
+
+class Mismatch(TypedDict):
+    assignment: int
+    purpose: str
+    item: str
+    criterion: str
+    score: float | None
+    status: str
+    rationale: str
+    reference: float | None
+    decision: NotRequired[str | None]
+    objection: NotRequired[str]
+
+
+class MismatchDecision(TypedDict):
+    assignment: int
+    criterion: str
+    accept: bool
+    note: NotRequired[str]
 
 
 class NewSearch(TypedDict):
@@ -1074,6 +1112,24 @@ class ProposedVersion(TypedDict):
     tokens: NotRequired[int]
 
 
+class QualificationRule(TypedDict):
+    """What a campaign asks of its annotators."""
+
+    training: NotRequired[bool]
+    exam_items: NotRequired[int]
+    matching: NotRequired[MatchingEnum]
+    tolerance: NotRequired[float]
+    threshold: NotRequired[float]
+    attempts: NotRequired[int]
+    wait_hours: NotRequired[int]
+    valid_days: NotRequired[int | None]
+    control_rate: NotRequired[float]
+    repeat_rate: NotRequired[float]
+    control_threshold: NotRequired[float]
+    fewest_controls: NotRequired[int]
+    seed: NotRequired[int]
+
+
 class QuestionAnswer(TypedDict):
     """The answer to a question: `query` is the question's canonical query string, `counts` what its table holds.
     `inputs_digest` is the SHA-256 of `ratings.csv` under the same query string.
@@ -1099,6 +1155,29 @@ class Range(TypedDict):
     min: float
     max: float
     step: float | None
+
+
+class ReferenceItem(TypedDict):
+    id: int
+    item: str
+    purpose: PurposeEnum
+    scores: list[ReferenceScore]
+
+
+class ReferenceScore(TypedDict):
+    criterion: str
+    score: float | None
+    lowest: NotRequired[float | None]
+    highest: NotRequired[float | None]
+    explanation: NotRequired[str]
+
+
+class References(TypedDict):
+    references: list[ReferenceItem]
+
+
+class Reinstatement(TypedDict):
+    note: NotRequired[str]
 
 
 class Remedy(TypedDict):
@@ -1292,6 +1371,26 @@ class Snapshot(TypedDict):
     not_blind: int
     counts: list[Count]
     estimates: list[Estimate]
+
+
+class Standing(TypedDict):
+    """An annotator in a duty. `match`: the mean over controls of the share of criteria that match, Wilson interval."""
+
+    duty: int
+    annotator: int
+    pseudonym: str
+    acknowledged: bool | None
+    training_done: NotRequired[int | None]
+    training_total: NotRequired[int | None]
+    exam: NotRequired[str | None]
+    controls: int
+    match: float | None
+    match_low: float | None
+    match_high: float | None
+    repeats_same: int
+    repeats: int
+    paused: bool
+    contested: int
 
 
 class StartedAudit(TypedDict):
@@ -1519,3 +1618,10 @@ class Webhook(TypedDict):
     off: OffEnum | BlankEnum
     failing_since: Moment | None
     created_at: Moment
+
+
+class WorkedExample(TypedDict):
+    text: str
+    criterion: NotRequired[str]
+    score: NotRequired[float | None]
+    explanation: NotRequired[str]

@@ -1,0 +1,235 @@
+"""Controls and repeats: drawn unseen among the items, compared with their references, and what a falling match does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import audit, mail
+from accounts.models import Membership, Role, User
+from accounts.refusals import Refused
+from analytics.stats.core.shares import wilson_of_share
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Campaign,
+    ControlPause,
+    Duty,
+    QualificationRule,
+    Rating,
+    ReferenceItem,
+    Skip,
+)
+from annotation.qualification.hidden_duties import as_seen, drawn_number, hidden_duty, lease_hidden, rule_of
+from annotation.qualification.matching import ReferenceComparison, compare
+from annotation.qualification.references import reference_items
+
+LATEST_NOT_REPEATED = 5
+"""How many of the annotator's latest items are never repeated: they would remember them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlStanding:
+    """The match of an annotator's controls: ``matched``, the mean over ``controls`` items of the share of criteria that
+    match, with its Wilson interval (each item counts once). All are None or 0 without controls."""
+
+    controls: int
+    matched: float | None
+    lower: float | None
+    upper: float | None
+
+    def is_below(self, rule: QualificationRule) -> bool:
+        """Whether there are enough controls, and the whole interval lies below the threshold."""
+        return self.controls >= rule.fewest_controls and self.upper is not None and self.upper < rule.control_threshold
+
+
+# --- drawing ----------------------------------------------------------------------------------------------------------
+def due_purpose(*, duty: Duty, annotator: Annotator, rule: QualificationRule) -> Duty.Purpose | None:
+    """Whether the annotator's next item is a control or a repeat; None: an ordinary item.
+
+    It depends only on the rule's seed, the annotator and how many items of the duty they have finished.
+    """
+    if not rule.control_rate and not rule.repeat_rate:
+        return None
+    submitted = Assignment.objects.filter(as_seen(duty.pk), annotator=annotator, state=Assignment.State.SUBMITTED)
+    skipped = Skip.objects.filter(as_seen(duty.pk), annotator=annotator)
+    number = drawn_number(rule.seed, "next", duty.pk, annotator.pk, submitted.count() + skipped.count())
+    if number < rule.control_rate:
+        return Duty.Purpose.CONTROL
+    return Duty.Purpose.REPEAT if number < rule.control_rate + rule.repeat_rate else None
+
+
+def take_unseen(
+    *, duty: Duty, annotator: Annotator, purpose: Duty.Purpose, rule: QualificationRule, now: datetime, until: datetime
+) -> Assignment | None:
+    """Lease a control, or a repeat of an item that the annotator has rated; None if there is none for them."""
+    hidden = hidden_duty(duty=duty, purpose=purpose)
+    had = Assignment.objects.filter(duty=hidden, annotator=annotator).values_list("item", flat=True)
+    skipped = Skip.objects.filter(duty=hidden, annotator=annotator).values_list("item", flat=True)
+    items = _controls(duty) if purpose == Duty.Purpose.CONTROL else _repeatable(duty, annotator)
+    free = set(items) - set(had) - set(skipped)
+    for item in sorted(free, key=lambda item: drawn_number(rule.seed, purpose, annotator.pk, item)):
+        if leased := lease_hidden(duty=hidden, item=item, annotator=annotator, now=now, until=until):
+            return leased
+    return None
+
+
+def _controls(duty: Duty) -> list[int]:
+    return list(reference_items(duty=duty, purpose=ReferenceItem.Purpose.CONTROL).values_list("item", flat=True))
+
+
+def _repeatable(duty: Duty, annotator: Annotator) -> list[int]:
+    own = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.SUBMITTED)
+    by_time = own.annotate(last=Max("annotations__submitted_at")).order_by("-last").values_list("item", flat=True)
+    return list(by_time[LATEST_NOT_REPEATED:])
+
+
+# --- comparing --------------------------------------------------------------------------------------------------------
+def control_assignments(*, duty: Duty, annotator: Annotator) -> QuerySet[Assignment]:
+    """The annotator's submitted controls of a duty since they were last reinstated, in the order in which they came."""
+    own = Assignment.objects.filter(
+        duty__stands_for=duty,
+        duty__purpose=Duty.Purpose.CONTROL,
+        annotator=annotator,
+        state=Assignment.State.SUBMITTED,
+    )
+    pauses = ControlPause.objects.filter(duty=duty, annotator=annotator, reinstated_at__isnull=False)
+    since = pauses.aggregate(last=Max("paused_at"))["last"]
+    return (own.filter(leased_at__gt=since) if since else own).select_related("item").order_by("leased_at", "pk")
+
+
+def control_comparisons(*, duty: Duty, annotator: Annotator, rule: QualificationRule) -> list[ReferenceComparison]:
+    """The annotator's controls beside their reference scores."""
+    return compare(control_assignments(duty=duty, annotator=annotator), campaign=duty.campaign_id, rule=rule)
+
+
+def revealed_comparisons(*, duty: Duty, annotator: Annotator) -> list[ReferenceComparison]:
+    """The controls that the annotator may be shown while their work is paused: those that they had before."""
+    rule, pause = rule_of(duty.campaign_id), open_pause(duty=duty, annotator=annotator)
+    if rule is None or pause is None:
+        return []
+    before = control_assignments(duty=duty, annotator=annotator).filter(leased_at__lte=pause.paused_at)
+    return compare(before, campaign=duty.campaign_id, rule=rule)
+
+
+def standing_of(compared: list[ReferenceComparison]) -> ControlStanding:
+    """The match over control items. An item counts once, as the share of its criteria that match, so that criteria of
+    one item are not taken for independent answers."""
+    by_item: dict[int, list[bool]] = defaultdict(list)
+    for one in compared:
+        by_item[one.assignment.pk].append(one.matched)
+    if not by_item:
+        return ControlStanding(0, None, None, None)
+    controls = len(by_item)
+    matched = sum(sum(flags) / len(flags) for flags in by_item.values()) / controls
+    lower, upper = wilson_of_share(min(matched, 1.0), controls)
+    return ControlStanding(controls, matched, lower, upper)
+
+
+def repeat_match(*, duty: Duty, annotator: Annotator) -> tuple[int, int]:
+    """Of the annotator's repeated answers, how many are the same as the first ones; (same, compared)."""
+    mine = Rating.objects.filter(annotation__annotator=annotator, annotation__superseded_at=None)
+    columns = ("annotation__item", "criterion", "status", "score")
+    first = {row[:2]: row[2:] for row in mine.filter(annotation__assignment__duty=duty).values_list(*columns)}
+    again = mine.filter(
+        annotation__assignment__duty__stands_for=duty, annotation__assignment__duty__purpose=Duty.Purpose.REPEAT
+    )
+    pairs = [(first[row[:2]], row[2:]) for row in again.values_list(*columns) if row[:2] in first]
+    return sum(one == other for one, other in pairs), len(pairs)
+
+
+# --- pausing ----------------------------------------------------------------------------------------------------------
+def open_pause(*, duty: Duty, annotator: Annotator) -> ControlPause | None:
+    """The pause of the annotator's work in this duty; None if it is not paused."""
+    return ControlPause.objects.filter(duty=duty, annotator=annotator, reinstated_at=None).first()
+
+
+def pause_if_below(*, duty: Duty, annotator: Annotator, rule: QualificationRule) -> ControlPause | None:
+    """Pause the annotator's work if the interval of their match lies below the threshold; tell the leads by mail."""
+    standing = standing_of(control_comparisons(duty=duty, annotator=annotator, rule=rule))
+    if not standing.is_below(rule):
+        return None
+    try:
+        with transaction.atomic():
+            pause = ControlPause.objects.create(
+                duty=duty,
+                annotator=annotator,
+                controls=standing.controls,
+                matched=standing.matched or 0.0,
+                upper=standing.upper or 0.0,
+            )
+            audit.record(actor=None, project=duty.campaign.project, verb="pause annotator", subject=pause)
+            _tell_leads(pause)
+    except IntegrityError:
+        return open_pause(duty=duty, annotator=annotator)
+    return pause
+
+
+def _tell_leads(pause: ControlPause) -> None:
+    campaign = pause.duty.campaign
+    leads = Membership.objects.filter(project=campaign.project_id, role=Role.LEAD, user__is_active=True)
+    to = list(leads.values_list("user__email", flat=True))
+    path = reverse("qualification", args=[campaign.project.slug, campaign.pk])
+    body = _(
+        "The work of %(annotator)s in “%(duty)s” of the campaign “%(campaign)s” is paused. Their answers to "
+        "%(controls)d control items matched the references in %(matched)d %% of the criteria. The upper end of the "
+        "95 %% interval (%(upper)d %%) lies below the threshold.\n\nLook at the answers and decide: %(path)s"
+    ) % {
+        "annotator": pause.annotator.pseudonym,
+        "duty": pause.duty.name,
+        "campaign": campaign.name,
+        "matched": round(pause.matched * 100),
+        "controls": pause.controls,
+        "upper": round(pause.upper * 100),
+        "path": path,
+    }
+    for address in to:
+        mail.queue_text(subject=_("An annotator's work is paused"), body=body, to=[address])
+
+
+def reinstate(*, pause: ControlPause, note: str = "", actor: User | None = None) -> None:
+    """End a pause. Controls before it count no more; those whose references were shown are not drawn again."""
+    with transaction.atomic():
+        ended = ControlPause.objects.filter(pk=pause.pk, reinstated_at=None).update(
+            reinstated_at=timezone.now(), reinstated_by=actor, note=note.strip()[:2000]
+        )
+        if not ended:
+            raise Refused(_("This pause has ended already."), code="wrong_state")
+        audit.record(actor=actor, project=pause.duty.campaign.project, verb="reinstate annotator", subject=pause)
+
+
+def was_revealed(assignment: Assignment) -> bool:
+    """Whether the annotator was shown that this control is one: their work was paused after they got it."""
+    pauses = ControlPause.objects.filter(duty=assignment.duty.visible_pk, annotator=assignment.annotator_id)
+    return bool(assignment.leased_at) and pauses.filter(paused_at__gte=assignment.leased_at).exists()
+
+
+def below_threshold(campaign: Campaign) -> dict[int, set[int]]:
+    """By duty, the annotators whose controls fall under the threshold: paused now, or they would be."""
+    rule = rule_of(campaign.pk)
+    found: dict[int, set[int]] = defaultdict(set)
+    if rule is None:
+        return found
+    done = Assignment.objects.filter(
+        duty__campaign__qualification_of=campaign,
+        duty__purpose=Duty.Purpose.CONTROL,
+        state=Assignment.State.SUBMITTED,
+    )
+    pairs: Any = done.values_list("duty__stands_for", "annotator").distinct().order_by()
+    paused = ControlPause.objects.filter(duty__campaign=campaign, reinstated_at=None)
+    for duty, annotator in paused.values_list("duty", "annotator"):
+        found[duty].add(annotator)
+    duties = {duty.pk: duty for duty in Duty.objects.filter(campaign=campaign).select_related("panel")}
+    for duty, annotator in pairs:
+        compared = control_comparisons(duty=duties[duty], annotator=Annotator(pk=annotator), rule=rule)
+        if annotator not in found[duty] and standing_of(compared).is_below(rule):
+            found[duty].add(annotator)
+    return found

@@ -1,0 +1,187 @@
+"""Exams: silent attempts at reference items; each criterion has to reach the threshold in each language."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.refusals import Refused
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Duty,
+    ExamAttempt,
+    ExamItem,
+    PanelSeat,
+    QualificationRule,
+    ReferenceItem,
+)
+from annotation.qualification.hidden_duties import drawn_number, hidden_duty, lease_hidden, rule_of
+from annotation.qualification.matching import MatchedShare, ReferenceComparison, compare, shares
+from annotation.qualification.references import reference_items
+
+_SUBMITTED = Assignment.State.SUBMITTED
+ExamState = Literal["passed", "under_way", "ready", "waiting", "used_up", "no_items"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExamStanding:
+    """An annotator's exam in a duty. ``last``: the last finished attempt; ``wait_until``: when the next may begin;
+    ``left``: how many attempts are left; ``done`` of ``total``: the items of the attempt that is under way."""
+
+    state: ExamState
+    last: ExamAttempt | None
+    left: int
+    wait_until: datetime | None = None
+    done: int = 0
+    total: int = 0
+
+
+def exam_standing(
+    *, duty: Duty, annotator: Annotator, rule: QualificationRule, now: datetime | None = None
+) -> ExamStanding:
+    """What the annotator may do about the exam of a duty."""
+    now = now or timezone.now()
+    attempts = list(ExamAttempt.objects.filter(duty=duty, annotator=annotator).order_by("number"))
+    finished = [attempt for attempt in attempts if attempt.finished_at]
+    last = finished[-1] if finished else None
+    since_passed = next((place for place, attempt in enumerate(reversed(finished)) if attempt.passed), len(finished))
+    left = max(0, rule.attempts - since_passed)
+    if any(attempt.passed and (attempt.expires_at is None or attempt.expires_at > now) for attempt in finished):
+        return ExamStanding("passed", last, left)
+    if len(finished) < len(attempts):
+        done, total = items_done(duty=duty, annotator=annotator)
+        return ExamStanding("under_way", last, left, done=done, total=total)
+    if not left:
+        return ExamStanding("used_up", last, 0)
+    if last and last.finished_at and not last.passed:
+        ready = last.finished_at + timedelta(hours=rule.wait_hours)
+        if ready > now:
+            return ExamStanding("waiting", last, left, wait_until=ready)
+    if len(_unseen(duty, annotator)) < rule.exam_items:
+        return ExamStanding("no_items", last, left)
+    return ExamStanding("ready", last, left, total=rule.exam_items)
+
+
+def items_done(*, duty: Duty, annotator: Annotator) -> tuple[int, int]:
+    """Of the attempt that is under way, how many items are submitted, and how many it has."""
+    items = ExamItem.objects.filter(attempt__duty=duty, attempt__annotator=annotator, attempt__finished_at=None)
+    return items.filter(assignment__state=_SUBMITTED).count(), items.count()
+
+
+def _unseen(duty: Duty, annotator: Annotator) -> list[ReferenceItem]:
+    """The exam's reference items that no attempt of the annotator had."""
+    seen = ExamItem.objects.filter(attempt__duty=duty, attempt__annotator=annotator).values("item")
+    pool = reference_items(duty=duty, purpose=Duty.Purpose.EXAM).exclude(item__in=seen)
+    return list(pool.select_related("item"))
+
+
+def start_exam(*, duty: Duty, annotator: Annotator, now: datetime | None = None) -> ExamAttempt:
+    """Begin an attempt with items that no earlier attempt had; one that is under way is returned unchanged.
+
+    Raises ``Refused`` if no attempt may begin now.
+    """
+    now = now or timezone.now()
+    rule = rule_of(duty.campaign_id)
+    if rule is None or not rule.exam_items:
+        raise Refused(_("This duty has no exam."), code="no_exam")
+    with transaction.atomic():
+        # One attempt at a time: two tabs wait for each other here.
+        list(PanelSeat.objects.select_for_update().filter(panel=duty.panel_id, annotator=annotator))
+        standing = exam_standing(duty=duty, annotator=annotator, rule=rule, now=now)
+        if standing.state == "under_way":
+            return ExamAttempt.objects.get(duty=duty, annotator=annotator, finished_at=None)
+        if standing.state != "ready":
+            raise Refused(REASONS[standing.state](), code=f"exam_{standing.state}")
+        drawn = _drawn(_unseen(duty, annotator), rule, annotator)
+        number = ExamAttempt.objects.filter(duty=duty, annotator=annotator).count() + 1
+        attempt = ExamAttempt.objects.create(duty=duty, annotator=annotator, number=number, started_at=now)
+        ExamItem.objects.bulk_create(
+            [ExamItem(attempt=attempt, item=item.item, position=place) for place, item in enumerate(drawn, 1)]
+        )
+    return attempt
+
+
+REASONS = {
+    "passed": lambda: _("You have passed this exam."),
+    "waiting": lambda: _("You can't take the exam again yet."),
+    "used_up": lambda: _("You have no attempt left. Ask the project lead."),
+    "no_items": lambda: _("There are not enough new items for an exam. Ask the project lead."),
+}
+
+
+def _drawn(pool: Sequence[ReferenceItem], rule: QualificationRule, annotator: Annotator) -> list[ReferenceItem]:
+    """So many items as the rule asks for, in an order by the seed; the languages take turns."""
+    by_language: dict[str, list[ReferenceItem]] = defaultdict(list)
+    for one in sorted(pool, key=lambda one: drawn_number(rule.seed, "exam", annotator.pk, one.item_id)):
+        by_language[one.item.language.partition("-")[0]].append(one)
+    ranked = [(place, language, one) for language, row in by_language.items() for place, one in enumerate(row)]
+    ranked.sort(key=lambda found: found[:2])
+    return [one for _place, _language, one in ranked[: rule.exam_items]]
+
+
+def take_exam_item(*, duty: Duty, annotator: Annotator, now: datetime, until: datetime) -> Assignment | None:
+    """The next item of the attempt that is under way; None if there is no such attempt, or no item left in it."""
+    attempt = ExamAttempt.objects.filter(duty=duty, annotator=annotator, finished_at=None).first()
+    if attempt is None:
+        return None
+    hidden = hidden_duty(duty=duty, purpose=Duty.Purpose.EXAM)
+    held = Assignment.objects.filter(duty=hidden, annotator=annotator, state=Assignment.State.LEASED).first()
+    if held:
+        return held
+    for exam_item in attempt.items.filter(assignment=None).order_by("position"):
+        with transaction.atomic():
+            leased = lease_hidden(duty=hidden, item=exam_item.item_id, annotator=annotator, now=now, until=until)
+            if leased:
+                ExamItem.objects.filter(pk=exam_item.pk).update(assignment=leased)
+                return leased
+    return None
+
+
+def finish_exam(assignment: Assignment, now: datetime | None = None) -> ExamAttempt | None:
+    """After the submission of an exam's item: if it was the last one, settle the attempt, and return it."""
+    open_items = Q(items__assignment=None) | ~Q(items__assignment__state=_SUBMITTED)
+    attempt = ExamAttempt.objects.filter(items__assignment=assignment, finished_at=None).first()
+    if attempt is None or ExamAttempt.objects.filter(open_items, pk=attempt.pk).exists():
+        return None
+    settle_exam(attempt, now or timezone.now())
+    return attempt
+
+
+def is_under_way(assignment: Assignment) -> bool:
+    """Whether the attempt that an exam's item belongs to has not finished."""
+    return ExamAttempt.objects.filter(items__assignment=assignment, finished_at=None).exists()
+
+
+def settle_exam(attempt: ExamAttempt, now: datetime | None = None) -> None:
+    """Store whether a finished attempt is passed, with what leads have accepted since."""
+    rule = rule_of(attempt.duty.campaign_id)
+    if rule is None:
+        return
+    finished = attempt.finished_at or now or timezone.now()
+    found = shares(exam_comparisons(attempt, rule))
+    passed = bool(found) and all(share.share >= rule.threshold for share in found)
+    expires = finished + timedelta(days=rule.valid_days) if passed and rule.valid_days else None
+    ExamAttempt.objects.filter(pk=attempt.pk).update(finished_at=finished, passed=passed, expires_at=expires)
+    attempt.finished_at, attempt.passed, attempt.expires_at = finished, passed, expires
+
+
+def exam_comparisons(attempt: ExamAttempt, rule: QualificationRule) -> list[ReferenceComparison]:
+    """The answers of an attempt beside their reference scores."""
+    of_attempt = ExamItem.objects.filter(attempt=attempt).values("assignment")
+    submitted = Assignment.objects.filter(pk__in=of_attempt, state=_SUBMITTED).select_related("item")
+    return compare(submitted.order_by("leased_at", "pk"), campaign=attempt.duty.campaign_id, rule=rule)
+
+
+def exam_result(attempt: ExamAttempt) -> list[MatchedShare]:
+    """By criterion and language, the share of matching answers of a finished attempt."""
+    rule = rule_of(attempt.duty.campaign_id)
+    return shares(exam_comparisons(attempt, rule)) if rule and attempt.finished_at else []

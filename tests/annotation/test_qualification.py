@@ -1,0 +1,251 @@
+"""Guidelines, training, exams and controls through the pages of the desk, and what must never show them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core import mail
+from django.utils import timezone
+
+from accounts.models import AuditEntry
+from accounts.refusals import Refused
+from annotation import campaigns
+from annotation.models import (
+    Annotation,
+    Assignment,
+    ControlPause,
+    Duty,
+    ExamAttempt,
+    MismatchReview,
+    Rating,
+    ReferenceItem,
+)
+from annotation.qualification import controls, guidelines, people, references, reviews
+from tests.annotation import qualified, scene
+from tests.annotation.qualified import RIGHT, WRONG
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+CONTROLS = {"training": False, "control_rate": 0.5, "fewest_controls": 3}
+
+
+def test_work_waits_until_the_newest_guidelines_are_confirmed(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast)
+    first = guidelines.publish_guideline(
+        campaign=work.campaign, language="et", text="# Juhend\n\n<script>alert(1)</script> [x](javascript:alert(1))"
+    )
+    maarika = cast.client("maarika")
+
+    assert maarika.post(f"/desk/{work.pk}/")["Location"] == f"/desk/{work.pk}/before/"
+    assert maarika.get(f"/desk/{work.pk}/before/")["Location"] == f"/desk/{work.pk}/guidelines/"
+    page = maarika.get(f"/desk/{work.pk}/guidelines/").content.decode()
+    assert "<h1>Juhend</h1>" in page
+    assert "&lt;script&gt;" in page
+    assert 'href="javascript' not in page
+    token = maarika.post(f"/api/v1/projects/kassa/desk/{work.pk}/take/")
+    assert (token.status_code, token.json()["code"]) == (409, "qualification_guidelines")
+
+    maarika.post(f"/desk/{work.pk}/guidelines/", {"version": first.pk})
+    assert scene.next_page(maarika, work).startswith("/desk/at/")
+
+    second = guidelines.publish_guideline(campaign=work.campaign, language="et", text="Uus")
+    assert (second.number, guidelines.versions(work.campaign).get(pk=first.pk).text) == (2, first.text)
+    assert maarika.post(f"/desk/{work.pk}/")["Location"] == f"/desk/{work.pk}/before/"
+    maarika.post(f"/desk/{work.pk}/guidelines/", {"version": first.pk})  # the page that she had open
+    assert maarika.post(f"/desk/{work.pk}/")["Location"] == f"/desk/{work.pk}/before/"
+    maarika.post(f"/desk/{work.pk}/guidelines/", {"version": second.pk})
+    assert scene.next_page(maarika, work).startswith("/desk/at/")
+    assert [version.acknowledged for version in guidelines.versions(work.campaign)] == [1, 1]
+
+
+def test_training_shows_feedback_at_once_and_can_be_repeated(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, training=[1, 2], exam_items=0)
+    maarika = cast.client("maarika")
+
+    assert maarika.post(f"/desk/{work.pk}/")["Location"] == f"/desk/{work.pk}/before/"
+    assert "0 of 2 training items" in maarika.get(f"/desk/{work.pk}/before/").content.decode()
+    page = maarika.post(f"/desk/{work.pk}/training/")["Location"]
+    assert "Why fluency" not in maarika.get(page).content.decode()
+    told = qualified.submit_scores(maarika, page, WRONG)
+    assert told == {"next": f"{page}feedback/", "opened_by": "get"}
+    feedback = maarika.get(told["next"]).content.decode()
+    assert "0 of 2 scores match" in feedback
+    assert "Why fluency" in feedback
+    page = maarika.post(f"/desk/{work.pk}/training/")["Location"]
+    assert "2 of 2 scores match" in maarika.get(qualified.submit_scores(maarika, page)["next"]).content.decode()
+
+    assert scene.next_page(maarika, work).startswith("/desk/at/"), "training is done: items follow"
+    again = maarika.post(f"/desk/{work.pk}/training/", {"again": "1"})["Location"]
+    assert again.startswith("/desk/at/")
+    shown = maarika.get(again).content.decode()
+    assert "checked" not in shown.split('id="sheet"')[1].split("data-advances")[0], "no answers of the first round"
+    qualified.submit_scores(maarika, again)
+    assert Rating.objects.filter(annotation__campaign=work.campaign).count() == 0
+
+
+def test_an_exam_is_silent_and_opens_the_duty_once_it_is_passed(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, exam=range(1, 7), training=False, exam_items=3, attempts=2, wait_hours=24)
+    maarika = cast.client("maarika")
+
+    assert maarika.post(f"/desk/{work.pk}/")["Location"] == f"/desk/{work.pk}/before/"
+    page = maarika.post(f"/desk/{work.pk}/exam/")["Location"]
+    for number in range(3):
+        shown = maarika.get(page).content.decode()
+        assert "Why fluency" not in shown
+        told = qualified.submit_scores(maarika, page, WRONG if number else RIGHT)
+        if number < 2:
+            assert told == {"next": f"/desk/{work.pk}/"}
+            page = scene.next_page(maarika, work)
+    assert told == {"next": f"/desk/{work.pk}/before/", "opened_by": "get"}
+    result = maarika.get(told["next"]).content.decode()
+    assert "did not pass" in result
+    assert "1 of 3 (33 %)" in result
+    assert maarika.post(f"/desk/{work.pk}/exam/")["Location"] == "/desk/", "refused: it is too early"
+    assert maarika.get(f"{page}feedback/").status_code == 404
+
+    with time_machine.travel(timezone.now() + timedelta(hours=25), tick=True):
+        maarika = cast.client("maarika")
+        page = maarika.post(f"/desk/{work.pk}/exam/")["Location"]
+        for _number in range(3):
+            told = qualified.submit_scores(maarika, page)
+            if told == {"next": f"/desk/{work.pk}/"}:
+                page = scene.next_page(maarika, work)
+        assert "You passed" in maarika.get(told["next"]).content.decode()
+        assert scene.next_page(maarika, work).startswith("/desk/at/")
+    had = Assignment.objects.filter(duty__purpose=Duty.Purpose.EXAM).values_list("item", flat=True)
+    assert len(had) == len(set(had)) == 6, "the second attempt has other items"
+    assert Rating.objects.filter(annotation__campaign=work.campaign).count() == 0
+
+
+def test_a_lead_may_accept_mismatches_of_an_exam(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, exam=[1, 2], training=False, exam_items=2)
+    maarika = cast.client("maarika")
+    page = maarika.post(f"/desk/{work.pk}/exam/")["Location"]
+    qualified.submit_scores(maarika, page)
+    qualified.submit_scores(maarika, scene.next_page(maarika, work), WRONG)
+    attempt = ExamAttempt.objects.get()
+    assert attempt.passed is False
+
+    wrong = people.mismatches(duty=work, annotator=attempt.annotator)
+    assert len(wrong) == 2
+    for one in wrong:
+        reviews.decide_mismatch(assignment=one.assignment, criterion=one.criterion, accept=True, actor=cast.aino)
+    attempt.refresh_from_db()
+    assert attempt.passed is True
+    assert AuditEntry.objects.filter(verb="accept mismatch", actor=cast.aino).count() == 2
+    assert scene.next_page(maarika, work).startswith("/desk/at/")
+
+
+def test_a_passed_exam_expires(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, exam=[1, 2], training=False, exam_items=1, valid_days=30)
+    maarika = cast.client("maarika")
+    qualified.submit_scores(maarika, maarika.post(f"/desk/{work.pk}/exam/")["Location"])
+    assert scene.next_page(maarika, work).startswith("/desk/at/")
+    with time_machine.travel(timezone.now() + timedelta(days=31), tick=True):
+        assert cast.client("maarika").post(f"/desk/{work.pk}/")["Location"] == f"/desk/{work.pk}/before/"
+
+
+def _work(cast: Cast, work: Duty, scores_of_controls: dict[str, str], items: int) -> list[str]:
+    """Score so many items, controls with these scores; returns the purposes in order."""
+    maarika, seen = cast.client("maarika"), []
+    for _item in range(items):
+        page = maarika.post(f"/desk/{work.pk}/")["Location"]
+        if not page.startswith("/desk/at/"):
+            break
+        purpose = Assignment.objects.get(key=scene.key_at(page)).duty.purpose
+        seen.append(purpose)
+        qualified.submit_scores(maarika, page, scores_of_controls if purpose == "control" else RIGHT)
+    return seen
+
+
+def test_controls_come_at_the_rate_that_was_set_and_count_nowhere(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=60, control=range(1, 31), **CONTROLS, repeat_rate=0.2)
+    seen = _work(cast, work, RIGHT, 40)
+
+    assert len(seen) == 40
+    assert 12 <= seen.count("control") <= 28
+    assert seen.count("repeat") >= 2
+    rated = seen.count("rating")
+    assert Annotation.objects.filter(campaign=work.campaign).count() == rated
+    assert campaigns.progress(work.campaign)[0].submitted == rated
+    assert "40 " in cast.client("maarika").get("/desk/").content.decode(), "for her, all are items"
+    export = cast.client("aino").get(f"/p/kassa/campaigns/{work.campaign_id}/")
+    assert f"{rated} of 30 assignments" in export.content.decode()
+    history = cast.client("maarika").get(f"/desk/{work.pk}/scored/").content.decode()
+    assert history.count('class="btn" href="/desk/at/') == 40
+
+
+def test_a_control_looks_like_an_item(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=60, control=range(1, 31), **CONTROLS)
+    maarika, pages = cast.client("maarika"), {}
+    for _item in range(12):
+        page = scene.next_page(maarika, work)
+        assignment = Assignment.objects.select_related("duty", "item").get(key=scene.key_at(page))
+        shown = maarika.get(page).content.decode()
+        own = (str(assignment.key), assignment.item.title, *(turn["text"] for turn in assignment.item.turns))
+        for text in own:
+            shown = shown.replace(text, "")
+        told = qualified.submit_scores(maarika, page)
+        api = {"told": told, "length": None}
+        pages.setdefault(assignment.duty.purpose, []).append(
+            (shown.split('name="csrfmiddlewaretoken"')[0], api["told"])
+        )
+    assert pages.keys() == {"rating", "control"}
+    heads = {purpose: {told["next"] for _shown, told in rows} for purpose, rows in pages.items()}
+    assert heads["rating"] == heads["control"] == {f"/desk/{work.pk}/"}
+
+
+def test_a_falling_match_pauses_and_can_be_contested_and_ended(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=60, control=range(1, 31), **CONTROLS)
+    seen = _work(cast, work, WRONG, 40)
+    pause = ControlPause.objects.get()
+    assert (seen.count("control"), pause.controls, pause.matched) == (3, 3, 0.0)
+    assert pause.upper < 0.7
+    assert [sent.to for sent in mail.outbox] == [[cast.aino.email]]
+
+    maarika = cast.client("maarika")
+    page = maarika.get(f"/desk/{work.pk}/before/").content.decode()
+    assert "is paused" in page
+    assert page.count(">Contest<") == 6
+    control = Assignment.objects.filter(duty__purpose="control").first()
+    other = Assignment.objects.filter(duty=work, state="submitted").first()
+    said = {"criterion": "fluency", "objection": "See turn 2."}
+    maarika.post(f"/desk/at/{other.key}/contest/", said)
+    maarika.post(f"/desk/at/{control.key}/contest/", said)
+    review = MismatchReview.objects.get()
+    assert (review.assignment, review.objection) == (control, "See turn 2.")
+    changed = maarika.post(f"/desk/at/{control.key}/scores/", {**RIGHT, "key": str(control.key)}, headers=scene.JSON)
+    assert changed.status_code in (409, 200)
+    assert Annotation.objects.filter(assignment=control).count() == 1, "what was compared can't be changed"
+
+    reviews.decide_mismatch(assignment=control, criterion=review.criterion, accept=True, actor=cast.aino)
+    controls.reinstate(pause=pause, note="A hard one", actor=cast.aino)
+    assert scene.next_page(maarika, work).startswith("/desk/at/")
+    assert AuditEntry.objects.filter(verb="reinstate annotator", actor=cast.aino).exists()
+
+
+def test_contesting_needs_a_control_that_was_shown(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=60, control=range(1, 31), **CONTROLS)
+    _work(cast, work, RIGHT, 12)
+    control = Assignment.objects.filter(duty__purpose="control").first()
+    with pytest.raises(Refused, match="can't be contested"):
+        reviews.contest(assignment=control, criterion=work.criteria.first(), objection="Why?")
+
+
+def test_reference_items_are_for_one_purpose_and_leave_the_queue(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=6)
+    assert work.assignments.count() == 6
+    references.mark(campaign=work.campaign, rows=qualified.reference_rows("exam", [1, 2]))
+    assert work.assignments.count() == 4
+    assert references.mark(campaign=work.campaign, rows=qualified.reference_rows("control", [1])) == 1
+    assert ReferenceItem.objects.get(item__external_id="d1").purpose == "control"
+    mixed = [*qualified.reference_rows("exam", [3])[:1], *qualified.reference_rows("control", [3])[1:]]
+    with pytest.raises(Refused, match="two purposes"):
+        references.mark(campaign=work.campaign, rows=mixed)
+
+    page = scene.next_page(cast.client("maarika"), work)
+    opened = Assignment.objects.get(key=scene.key_at(page)).item.external_id
+    with pytest.raises(Refused, match="worked on"):
+        references.mark(campaign=work.campaign, rows=qualified.reference_rows("control", [int(opened[1:])]))
