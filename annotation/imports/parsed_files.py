@@ -66,7 +66,10 @@ Kind = Import.Kind
 UNUSED_FOR = timedelta(days=7)  # after which a result of an import that nobody stores goes
 ITEM_PARTS = len(ItemRow.__slots__)  # of a row; what follows only reading needs
 WORDS_OF_A_SENTENCE = 4
-RATING_COLUMN = re.compile(r"(?i)^(?:annotator|rater|reviewer|worker|coder|severity)(?:_?(?:id|name|level))?$")
+RATING_COLUMN = re.compile(
+    r"(?i)(?:^|[_ .-])(?:annotat(?:ors?|ions?)|raters?|ratings?|reviewers?|workers?|coders?|severity)"
+    r"(?:id|name|level)?(?:$|[_ .-])"
+)
 OUTPUT_COLUMN = re.compile(
     r"(?i)^((?:model_?)?(?:output|response|answer|completion|reply|generation|conversation|candidate|translation|hypothesis"
     r"|summary|sentence|text)[_ .-]?)(a|b|1|2)$"

@@ -73,8 +73,21 @@ def find_target(*, project: Project, campaign: str = "", dataset: str = "", rubr
 def only(*, project: Project, dataset: str = "", rubric: str = "", name: str = "") -> Target:
     """The dataset and the published rubric of these names, or the only ones there are; the newest version of each."""
     items = dataset_of(project=project, name=dataset)
-    version = _by_name(_versions(project), rubric, _("published rubric"))
-    return _on(project, items, version, name)
+    return _on(project, items, _published(project, rubric), name)
+
+
+def _published(project: Project, name: str) -> RubricVersion:
+    """The published version of that name, or of the only rubric; a refusal says which drafts could be published."""
+    try:
+        return _by_name(_versions(project), name, _("published rubric"))
+    except Refused as refused:
+        drafts = RubricVersion.objects.filter(rubric__project=project, state=RubricVersion.State.DRAFT)
+        named = [str(draft) for draft in drafts.select_related("rubric") if name in ("", str(draft), _base(draft))]
+        if not named:
+            raise
+        sentence = _("%(refusal)s Publish the draft first, on its page: %(drafts)s.")
+        texts = {"refusal": refused.sentence, "drafts": "; ".join(named)}
+        raise Refused(sentence % texts, code=refused.code) from None
 
 
 def campaign_of(*, target: Target, actor: User | None = None) -> Campaign:

@@ -158,7 +158,7 @@ class ImportCommand(BaseCommand):
             }
             self.stdout.write(json.dumps(result, ensure_ascii=False, indent=2))
             return
-        for sentence in problems.sentences():
+        for sentence in problems.grouped_sentences():
             self.stderr.write(sentence)
         if any(problem.code == "no_column" for problem in problems):
             self.stderr.write(

@@ -149,6 +149,19 @@ class Problems:
         rest = [f"... and {self.more:,} more."] if self.more else []
         return [str(problem) for problem in self.shown] + rest
 
+    def grouped_sentences(self, most: int = 3) -> list[str]:
+        """A sentence for each of the first ``most`` kept problems of a kind, then how many more there are like them."""
+        kinds: dict[Alike, list[Problem]] = {}
+        for problem in self.shown:
+            kinds.setdefault(kind_of_problem(problem), []).append(problem)
+        sentences = []
+        for kind, problems in kinds.items():
+            sentences += [str(problem) for problem in problems[:most]]
+            if (more := max(self.alike[kind], len(problems)) - most) > 0:
+                sentences.append(f"... and {more:,} more like the last one.")
+        rest = self.codes.total() - sum(max(self.alike[kind], len(problems)) for kind, problems in kinds.items())
+        return [*sentences, *([f"... and {rest:,} more."] if rest > 0 else [])]
+
     def __len__(self) -> int:
         return self.codes.total()
 

@@ -77,6 +77,8 @@ def test_a_dataset_a_rubric_and_ratings_come_in_one_after_the_other(cast: Cast, 
         "{key: coherence, name: Coherence, scale: {level: ordinal, points: [0, 1]}}]}"
     )
     assert "rubric: short v1 (draft)" in run("import_rubric", rubric).lines
+    with pytest.raises(CommandError, match=r"no published rubric “short”.* Publish the draft first.*: short v1"):
+        run("import_ratings", folder / "ratings.csv", "--rubric", "short")
     assert "rubric: short v1 (published)" in run("import_rubric", rubric, "--publish").lines
     assert RubricVersion.objects.count() == 1
     lines = run("import_ratings", folder / "ratings.csv").lines

@@ -98,7 +98,7 @@ class Command(BaseCommand):
             with discarded_on_failure(file_import, take_back):
                 carry_out_study(file_import=file_import)
         except FileRefused as refused:
-            self._say(refused.problems.sentences())
+            self._say(refused.problems.grouped_sentences())
             self._refuse("Nothing of the study was stored.", file_import)
         except Refused as refused:
             self._refuse(refused.sentence, file_import)

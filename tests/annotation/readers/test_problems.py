@@ -29,3 +29,16 @@ def test_invisible_characters_are_spelled_out_and_long_values_cut() -> None:
     assert excerpt("x" * 500) == f"“{'x' * 120}…”"
     assert excerpt("") == "nothing"
     assert excerpt(2.5) == "“2.5”"
+
+
+def test_problems_of_one_kind_are_counted_after_the_first_three() -> None:
+    problems = Problems(limit=6)
+    for line in range(5):
+        problems.refuse(problem(line))
+    problems.add(Problem("ratings.csv", 9, "rater", "nothing", "the rater", "missing"))
+    for line in range(4):
+        problems.refuse(problem(line, "item"))
+    assert [sentence[:26] for sentence in problems.grouped_sentences()] == [
+        *["ratings.csv, line 0, ratin", "ratings.csv, line 1, ratin", "ratings.csv, line 2, ratin"],
+        *["... and 2 more like the la", "ratings.csv, line 9, rater", "... and 4 more."],
+    ]
