@@ -1,5 +1,4 @@
-"""Insert many rows with one statement (COPY on PostgreSQL, executemany on SQLite), read columns of numbers, and delete
-many rows.
+"""Insert many rows with one statement (COPY on PostgreSQL, executemany on SQLite), and delete many rows.
 
 Nothing of Django's model layer runs (no defaults, no `save`), so every column that has no database default is named.
 """
@@ -14,14 +13,10 @@ from decimal import Decimal
 from itertools import chain
 from operator import itemgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from uuid import UUID
 
-from django.core.exceptions import EmptyResultSet
 from django.db import IntegrityError, connection, models
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Model = type[models.Model]
 TOGETHER = 2_000  # rows that are written at once
@@ -40,87 +35,6 @@ def insert(model: Model, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -
         _copy(f"COPY {_table(model)} ({names}) FROM STDIN", rows)
     else:
         _executemany(f"INSERT INTO {_table(model)} ({names}) VALUES ", len(fields), rows)  # noqa: S608 (our own names)
-
-
-Number = type[int | float | bool]
-
-
-def read_numbers(rows: models.QuerySet[Any, Any], **kinds: Number) -> dict[str, NDArray[Any]]:
-    """The columns of `values_list` rows as arrays, by the names and kinds that are given in their order; rows come in
-    any order.
-
-    Whole numbers without a value, and a bool without one, are -1, others NaN. PostgreSQL sends them in binary, as rows
-    of one width that are not read one by one.
-    """
-    import numpy as np
-
-    try:
-        statement, parameters = rows.order_by().query.sql_with_params()
-    except EmptyResultSet:  # a condition that nothing can fulfil
-        return {name: _numbers((), kind) for name, kind in kinds.items()}
-    if connection.vendor != "postgresql":
-        columns = list(zip(*rows.order_by().iterator(TOGETHER), strict=True)) or [()] * len(kinds)
-        return {name: _numbers(column, kind) for (name, kind), column in zip(kinds.items(), columns, strict=True)}
-    casts = ", ".join(f"array_agg({_CASTS[kind].format(name)})" for name, kind in kinds.items())
-    # A message of PostgreSQL holds at most a gigabyte.
-    group = f"GROUP BY {next(iter(kinds))} / {IN_A_MESSAGE}" if _is_large(rows.model) else ""
-    inner = f"SELECT {casts} FROM ({statement}) AS numbers ({', '.join(kinds)}) {group}"  # noqa: S608 (Django's own)
-    with connection.cursor() as cursor, connection.wrap_database_errors:
-        operations: Any = connection.ops
-        copied = operations.compose_sql(f"COPY ({inner}) TO STDOUT (FORMAT binary)", parameters)
-        with cursor.cursor.copy(copied) as copy:
-            content = b"".join(copy)
-    parts = [*_arrays(content, [*kinds.values()])] or [[np.zeros(0)] * len(kinds)]
-    together = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return {name: found.astype(_ARRAYS[kind]) for (name, kind), found in zip(kinds.items(), together, strict=True)}
-
-
-IN_A_MESSAGE = 1_000
-LARGE = 5_000_000  # rows of a table
-
-
-def _is_large(model: Model) -> bool:
-    """Whether all rows of a table may be too many for one message."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", [model._meta.db_table])
-        return bool(cursor.fetchone()[0] > LARGE)
-
-
-def _arrays(content: bytes, kinds: Sequence[Number]) -> Iterator[list[NDArray[Any]]]:
-    """Rows of arrays as COPY writes them in binary.
-
-    A head of 19 bytes, then per row the number of fields, and per field its length, five numbers about the array, and
-    the length and the value of each element.
-    """
-    import numpy as np
-
-    place = 19
-    while int.from_bytes(content[place : place + 2], signed=True) == len(kinds):
-        place += 2
-        row = []
-        for kind in kinds:
-            size = int.from_bytes(content[place : place + 4], signed=True)
-            place += 4
-            if size < 0:  # no rows
-                row.append(np.zeros(0))
-                continue
-            element = np.dtype([("length", ">i4"), ("value", ">f8" if kind is float else ">i8")])
-            row.append(
-                np.frombuffer(content, element, count=(size - 20) // element.itemsize, offset=place + 20)["value"]
-            )
-            place += size
-        yield row
-
-
-_CASTS = {int: "COALESCE({}::int8, -1)", bool: "COALESCE({}::int4, -1)::int8", float: "COALESCE({}::float8, 'NaN')"}
-_ARRAYS = {int: "int64", bool: "int64", float: "float64"}
-
-
-def _numbers(column: Sequence[Any], kind: Number) -> NDArray[Any]:
-    import numpy as np
-
-    nothing = float("nan") if kind is float else -1
-    return np.array([nothing if value is None else value for value in column], dtype=_ARRAYS[kind])
 
 
 def delete_by_key(model: Model, field: str, keys: Iterable[int]) -> None:

@@ -10,7 +10,7 @@ from celery import shared_task
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.imports import import_jobs, lifecycle, opening, storage
+from annotation.imports import import_jobs, lifecycle, opening, previews, storage
 from annotation.models import Import
 
 ROWS_AT_ONCE = 5_000  # stored rows; imports of more are undone in the background
@@ -44,7 +44,7 @@ def open_packed(import_pk: int) -> None:
 @shared_task(**LONGEST)
 def check_import(import_pk: int) -> None:
     """Check a large import and save the result."""
-    import_jobs.carry_out_check(import_pk=import_pk, look=lifecycle.preview)
+    import_jobs.carry_out_check(import_pk=import_pk, look=previews.preview_import)
 
 
 # --- storing --------------------------------------------------------------------------------------------------------

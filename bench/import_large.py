@@ -184,10 +184,10 @@ class _Scene:
             )
 
     def look(self, file_import: Any) -> None:
-        from annotation.imports import lifecycle
+        from annotation.imports import previews
         from judging.imports import verdicts
 
-        look = verdicts.preview_verdict_import if file_import.kind == "verdicts" else lifecycle.preview
+        look = verdicts.preview_verdict_import if file_import.kind == "verdicts" else previews.preview_import
         seen = look(file_import)
         assert not seen.problems, seen.problems.sentences()
 

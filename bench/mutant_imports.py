@@ -18,7 +18,7 @@ from django.db import connection
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import lifecycle, opening, storage
+from annotation.imports import lifecycle, opening, previews, storage
 from annotation.imports import storage as storing
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Import, Item, Rating, RubricVersion
 from annotation.readers.items import ItemRow, parse_items
@@ -201,7 +201,7 @@ def _rows_per_record(each: StudyImport, name: str) -> int | None:
 
 def _preview(file_import: Import) -> Any:
     if file_import.kind != Import.Kind.VERDICTS:
-        return lifecycle.preview(file_import)
+        return previews.preview_import(file_import)
     return verdicts.preview_verdict_import(file_import)
 
 

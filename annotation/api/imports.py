@@ -30,7 +30,7 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation import tasks
 from annotation.blinding import CHOICES
-from annotation.imports import import_jobs, lifecycle, opening, storage, targets, uploads
+from annotation.imports import import_jobs, lifecycle, opening, previews, storage, targets, uploads
 from annotation.imports.previews import Preview, preview_report
 from annotation.imports.storage import FileRefused
 from annotation.models import Import, ImportFile, SavedMapping
@@ -386,7 +386,7 @@ class ImportPreview(APIView):
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing would do; 202 while a worker is still reading a large file."""
         current_import = _require_stored_here(get_import(request.user, project, file_import))
-        return preview_response(current_import, lambda: lifecycle.preview(current_import))
+        return preview_response(current_import, lambda: previews.preview_import(current_import))
 
 
 class ImportCheck(APIView):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import PurePath
 from typing import Any
 
 from django.db import transaction
@@ -24,7 +23,6 @@ from annotation.imports import import_jobs, opening, previews, storage, targets,
 from annotation.imports import storage as storing
 from annotation.imports.import_jobs import ImportLease
 from annotation.imports.parsed_files import parse_import
-from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
 from annotation.models import Import, RubricVersion
 from annotation.readers import Mapping as ColumnMapping
@@ -35,11 +33,6 @@ UNSTORED = (State.UPLOADED, State.FAILED)
 
 
 # --- looking and correcting -----------------------------------------------------------------------------------------
-def preview(file_import: Import, progress: import_jobs.Progress | None = None) -> Preview:
-    """What `carry_out` would store, and what it would refuse; stores nothing."""
-    return previews.preview_import(file_import, file_import.column_mapping(), progress)
-
-
 def _layout(mapping: ColumnMapping) -> ColumnMapping:
     """What a mapping says of the files themselves, whatever they hold."""
     names = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
@@ -222,7 +215,7 @@ def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, k
         return
     storing.store(
         project=file_import.project,
-        name=file_import.target.get("name") or default_name(file_import),
+        name=file_import.target.get("name") or file_import.default_name(),
         licence=licence,
         items=parsed.rows,
         file_import=file_import,
@@ -230,12 +223,6 @@ def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, k
         staged=staged,
         names_shown=[finding.as_dict() for finding in shown],
     )
-
-
-def default_name(file_import: Import) -> str:
-    """A dataset is called after its first file unless somebody says otherwise."""
-    first = file_import.files.order_by("pk").first()
-    return (PurePath(first.name).stem if first else "")[:120] or "Dataset"
 
 
 def _store_rubrics(file_import: Import, actor: User | None, _held: ImportLease, keeps: bool) -> None:
@@ -303,21 +290,11 @@ def _wrong_state(file_import: Import) -> Refused:
 
 
 # --- what came together ---------------------------------------------------------------------------------------------
-def siblings(file_import: Import) -> list[Import]:
-    """The other imports of the same upload, in the order in which they are stored."""
-    if file_import.batch is None:
-        return []
-    together = Import.objects.filter(project=file_import.project_id, batch=file_import.batch).exclude(pk=file_import.pk)
-    return sorted(
-        together.prefetch_related("files"), key=lambda sibling: opening.ORDER.index(Import.Kind(sibling.kind))
-    )
-
-
 def aim(*, file_import: Import) -> None:
     """Point the ratings and verdicts that came with a dataset, and that nobody has pointed elsewhere, at it."""
     if file_import.kind != Import.Kind.DATASET:
         return
-    for sibling in siblings(file_import):
+    for sibling in file_import.siblings():
         is_waiting = sibling.kind in opening.ABOUT_ITEMS and sibling.state in UNSTORED
         if is_waiting and targets.resolve(project=file_import.project, target_fields=sibling.target) is None:
             target = {**sibling.target, **targets.about(file_import)}

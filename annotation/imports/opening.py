@@ -42,8 +42,6 @@ from annotation.readers import (
 )
 
 Kind = Import.Kind
-# What is stored later may be about what is earlier; a study is by itself.
-ORDER = (Kind.STUDY, Kind.RUBRIC, Kind.DATASET, Kind.RATINGS, Kind.VERDICTS)
 ABOUT_ITEMS = (Kind.RATINGS, Kind.VERDICTS)
 UNMAPPED = (Kind.RUBRIC, Kind.STUDY)
 
@@ -314,7 +312,7 @@ def _parts(
     heads = heads or {id(file): file for file in (*files, *(kept_file.file for kept_file in kept))}
     kinds = {key: kind or _kind_of(head, given) for key, head in heads.items()}
     parts = []
-    for part_kind in ORDER:
+    for part_kind in Import.STORING_ORDER:
         own = [file for file in files if kinds[id(file)] == part_kind]
         own_kept = [kept_file for kept_file in kept if kinds[id(kept_file.file)] == part_kind]
         if own or own_kept:

@@ -89,9 +89,13 @@ def preview_files(
     return _compared(parsed, project, kind, target_fields, target)
 
 
-def preview_import(file_import: Import, mapping: Mapping, progress: Progress | None = None) -> Preview:
-    """Read everything, store nothing. What was read is kept, and is what storing stores."""
+def preview_import(file_import: Import, progress: Progress | None = None) -> Preview:
+    """What `lifecycle.carry_out` would store, and what it would refuse; stores nothing.
+
+    What was read is kept, and is what storing stores.
+    """
     project, kind, target_fields = file_import.project, file_import.kind, file_import.target
+    mapping = file_import.column_mapping()
     if kind == Import.Kind.RUBRIC:
         with file_import.opened() as files:
             return _rubrics(files)

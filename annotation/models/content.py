@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import PurePath
 from typing import Any, BinaryIO, ClassVar, NamedTuple, cast
 from uuid import uuid4
 
@@ -36,6 +37,9 @@ class Import(HasJob):
         RATINGS = "ratings", _("Ratings")
         VERDICTS = "verdicts", _("Verdicts")
         STUDY = "study", _("A whole study")
+
+    # What is stored later may be about what is earlier; a study is by itself.
+    STORING_ORDER = (Kind.STUDY, Kind.RUBRIC, Kind.DATASET, Kind.RATINGS, Kind.VERDICTS)
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Uploaded")
@@ -82,6 +86,18 @@ class Import(HasJob):
         """Its page; judging has those of verdicts and of whole studies."""
         pages: dict[str, str] = {Import.Kind.VERDICTS: "verdict_import", Import.Kind.STUDY: "study_import"}
         return reverse(pages.get(self.kind, "import"), args=[self.project.slug, self.pk])
+
+    def siblings(self) -> list[Import]:
+        """The other imports of the same upload, in the order in which they are stored."""
+        if self.batch is None:
+            return []
+        together = Import.objects.filter(project=self.project_id, batch=self.batch).exclude(pk=self.pk)
+        return sorted(together.prefetch_related("files"), key=lambda sibling: Import.STORING_ORDER.index(sibling.kind))
+
+    def default_name(self) -> str:
+        """A dataset is called after its first file unless somebody says otherwise."""
+        first = self.files.order_by("pk").first()
+        return (PurePath(first.name).stem if first else "")[:120] or "Dataset"
 
     def column_mapping(self) -> Mapping:
         """The mapping that it keeps."""

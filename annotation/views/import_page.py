@@ -238,7 +238,7 @@ def current_preview(file_import: Import, preview: Callable[[], Preview]) -> Prev
 
 def context(request: HttpRequest, project: Project, file_import: Import, seen: PreviewReport | None) -> dict[str, Any]:
     """The template context of an import's page; ``seen`` is what storing would do (see `seen`), None if not known."""
-    together = lifecycle.siblings(file_import)
+    together = file_import.siblings()
     shown: dict[str, Any] = {
         "title": ", ".join(file.name for file in file_import.files.all()) or file_import.get_kind_display(),
         "project": project,
@@ -294,7 +294,7 @@ def _unstored(user: User, project: Project, file_import: Import, seen: PreviewRe
         "items": [_item(row) for row in seen["rows"]] if file_import.kind == Import.Kind.DATASET else [],
         "lacks_target": _lacks_target(file_import),
         "mapping_yaml": mapping.as_yaml() if seen["columns"] else "",
-        "default_name": lifecycle.default_name(file_import),
+        "default_name": file_import.default_name(),
         **_choices(user, project, file_import.kind),
     }
 

@@ -23,7 +23,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import tasks
 from annotation.blinding import CHOICES
-from annotation.imports import lifecycle, opening, storage, uploads
+from annotation.imports import lifecycle, opening, previews, storage, uploads
 from annotation.models import Dataset, Import, ImportFile, RubricVersion, SavedMapping
 from annotation.readers import File, FormatError, Mapping, parquet_is_installed
 from annotation.views import import_page
@@ -137,7 +137,7 @@ def show_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
     current_project, current_import = find_import(request, project, file_import)
     if current_import.kind not in STORED_HERE:
         return redirect(current_import)
-    seen = import_page.current_preview(current_import, lambda: lifecycle.preview(current_import))
+    seen = import_page.current_preview(current_import, lambda: previews.preview_import(current_import))
     context = import_page.context(request, current_project, current_import, seen)
     addresses = {"store_url": reverse("import_store", args=[current_project.slug, current_import.pk])}
     addresses["undo_url"] = reverse("import_undo", args=[current_project.slug, current_import.pk])
@@ -299,7 +299,7 @@ def import_problems(request: HttpRequest, project: str, file_import: int) -> Htt
     """The problems of the files, as CSV."""
     _project, current_import = find_import(request, project, file_import)
     return import_page.problems_csv(
-        current_import, import_page.current_preview(current_import, lambda: lifecycle.preview(current_import))
+        current_import, import_page.current_preview(current_import, lambda: previews.preview_import(current_import))
     )
 
 

@@ -15,7 +15,7 @@ from accounts.models import Job
 from accounts.refusals import Refused
 from analytics.models import Transfer
 from analytics.tasks import ask_to_compute, refresh_stale
-from annotation.imports import import_jobs, lifecycle
+from annotation.imports import import_jobs, previews
 from annotation.models import Dataset, Import, Item
 from panelbench.celery import app
 from tests import make
@@ -107,7 +107,7 @@ def test_a_check_that_waits_is_cancelled_and_says_by_whom(cast: Cast) -> None:
     assert (job.state, file_import.state) == ("cancelled", "failed")
     assert file_import.report["sentence"] == job.sentence == "This was cancelled by Aino."
     assert "This was cancelled by Aino." in page(cast.client("boris"))
-    import_jobs.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)  # its message arrives after all
+    import_jobs.carry_out_check(import_pk=file_import.pk, look=previews.preview_import)  # its message arrives after all
     assert Import.objects.get().state == "failed"
     again = cast.client("aino").post(f"{API}{job.pk}/cancel/")
     assert (again.status_code, again.json()["code"]) == (409, "wrong_state")
@@ -130,7 +130,7 @@ def test_a_check_that_is_cancelled_while_it_runs_stops(cast: Cast, monkeypatch: 
         cancelled(cast.client("boris"), Job.objects.get())
         with pytest.raises(Refused, match="cancelled"):
             wait_for_workers(lambda: progress(1, 2))
-        return lifecycle.preview(held)
+        return previews.preview_import(held)
 
     import_jobs.carry_out_check(import_pk=file_import.pk, look=look)
     assert (Import.objects.get().state, Job.objects.get().state) == ("failed", "cancelled")

@@ -19,7 +19,7 @@ from accounts import jobs
 from accounts.models import Heartbeat, Job
 from accounts.refusals import Refused
 from annotation import tasks
-from annotation.imports import import_jobs, lifecycle
+from annotation.imports import import_jobs, lifecycle, previews
 from annotation.models import Dataset, DryRun, Import, Item
 from annotation.readers.mapping import Mapping
 from judging.models import Verdict
@@ -55,7 +55,7 @@ def state(file_import: Import) -> str:
 
 def carried_out(file_import: Import) -> None:
     """What a worker does when the message reaches it."""
-    import_jobs.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)
+    import_jobs.carry_out_check(import_pk=file_import.pk, look=previews.preview_import)
 
 
 def test_a_worker_reads_the_file_and_the_page_shows_what_it_saw(worker: subprocess.Popen[bytes], cast: Cast) -> None:
@@ -123,7 +123,7 @@ def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast, m
     file_import = uploaded(boris)
 
     def look(held: Import, progress: import_jobs.Progress) -> Any:
-        seen = lifecycle.preview(held)
+        seen = previews.preview_import(held)
         mapping = {**held.mapping, "columns": {"id": "id", "language": "language", "question": "answer"}}
         lifecycle.revise(file_import=Import.objects.get(pk=held.pk), mapping=Mapping.from_dict(mapping))
         import_jobs.start_check(file_import=Import.objects.get(pk=held.pk))
@@ -178,7 +178,7 @@ def test_progress_is_shown_in_per_cent(cast: Cast, monkeypatch: pytest.MonkeyPat
         wait_for_workers(lambda: Import.objects.get(pk=file_import.pk).done)
         shown = boris.get(f"/p/kassa/imports/{file_import.pk}/progress/").content.decode()
         assert "25 %" in shown and 'value="25"' in shown and shown.count(filesizeformat(len(DIALOGUES))) == 2
-        return lifecycle.preview(held)
+        return previews.preview_import(held)
 
     import_jobs.carry_out_check(import_pk=file_import.pk, look=look)
     told = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/").json()

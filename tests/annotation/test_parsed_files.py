@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation.imports import import_jobs, lifecycle, opening, parsed_files
+from annotation.imports import import_jobs, lifecycle, opening, parsed_files, previews
 from annotation.models import Campaign, Dataset, Import, Item, Rating
 from annotation.readers import Mapping, propose_mapping
 from annotation.readers.encoding import PIECE
@@ -314,7 +314,7 @@ def test_a_check_by_a_worker_is_what_storing_stores(
     monkeypatch.setattr("annotation.models.content.AT_ONCE", 10)
     import_jobs.start_check(file_import=file_import)
     opened_files.clear()
-    import_jobs.carry_out_check(import_pk=file_import.pk, look=lifecycle.preview)
+    import_jobs.carry_out_check(import_pk=file_import.pk, look=previews.preview_import)
     assert opened_files.count(content) == 1
     file_import.refresh_from_db()
     lifecycle.start(file_import=file_import)
