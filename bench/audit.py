@@ -107,7 +107,7 @@ def _dependencies() -> list[str]:
     return found
 
 
-def told(name: str, found: Sequence[str]) -> bool:
+def report_findings(name: str, found: Sequence[str]) -> bool:
     """Print one part's outcome; whether it found nothing."""
     print(f"{name}: {len(found) or 'no'} finding{'s' if len(found) != 1 else ''}")
     for sentence in found:
@@ -117,9 +117,9 @@ def told(name: str, found: Sequence[str]) -> bool:
 
 def _main() -> int:
     """All three parts; returns the exit code."""
-    clean = [told("code (ruff's S rules)", _code()), told("secrets", in_files(_tracked()))]
+    clean = [report_findings("code (ruff's S rules)", _code()), report_findings("secrets", in_files(_tracked()))]
     if is_reachable():
-        clean.append(told("dependencies", _dependencies()))
+        clean.append(report_findings("dependencies", _dependencies()))
     else:
         print(f"dependencies: not checked: the database can't be reached ({DATABASE})")
     return 0 if all(clean) else 1

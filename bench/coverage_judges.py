@@ -263,12 +263,12 @@ def _flags(n: int, rng: Rng) -> Named:
     """A flag on 15 % of the items, a judge with sensitivity .8 and specificity .9, n labelled and 1,000 other items."""
     truth = rng.random(n + UNLABELLED) < 0.15
     flag = np.where(truth, rng.random(len(truth)) < 0.8, rng.random(len(truth)) < 0.1)
-    known, told = truth[:n], flag[:n]
+    known, flagged = truth[:n], flag[:n]
     yield "rogan_gladen", rogan_gladen(
         Flags(
             flagged=int(flag[n:].sum()), judged=UNLABELLED,
-            true_positives=int((known & told).sum()), positives=int(known.sum()),
-            true_negatives=int((~known & ~told).sum()), negatives=int((~known).sum()),
+            true_positives=int((known & flagged).sum()), positives=int(known.sum()),
+            true_negatives=int((~known & ~flagged).sum()), negatives=int((~known).sum()),
         )
     )  # fmt: skip
 

@@ -127,8 +127,8 @@ def _scene() -> Any:
             Criterion.objects.filter(rubric_version=made.campaign.rubric_version_id).values_list("pk", flat=True)
         )
         stored = Annotation.objects.values_list("pk", flat=True)
-        said = "The reply is clear, and one word is odd: = as if copied."
-        rows = [(pk, criterion, "scored", 3.0, said) for pk in stored for criterion in criteria]
+        rationale = "The reply is clear, and one word is odd: = as if copied."
+        rows = [(pk, criterion, "scored", 3.0, rationale) for pk in stored for criterion in criteria]
         bulk.insert(Rating, ("annotation_id", "criterion_id", "status", "score", "rationale"), rows)
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

@@ -41,7 +41,7 @@ def measure(kind: str) -> str:
         for turn in range(RUNS):
             for name in sorted(ways, reverse=bool(turn % 2)):
                 found[name].append(_timed(ways[name], turn))
-        return _told(kind, {name: statistics.median(seconds) for name, seconds in found.items()})
+        return _summary(kind, {name: statistics.median(seconds) for name, seconds in found.items()})
 
 
 def _timed(way: Callable[[int], None], turn: int) -> float:
@@ -97,7 +97,7 @@ def _bare(kind: str, project: Any, turn: int, ready: list[tuple[Any, ...]]) -> N
             cursor.connection.executemany(f"INSERT INTO annotation_item ({columns}) VALUES ({marks})", own)
 
 
-def _told(kind: str, seconds: dict[str, float]) -> str:
+def _summary(kind: str, seconds: dict[str, float]) -> str:
     per_second = {name: DIALOGUES / each for name, each in seconds.items()}
     baseline = {"postgresql": "COPY", "sqlite": "executemany"}[kind]
     ratio = per_second["store"] / per_second["bare"]

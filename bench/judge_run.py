@@ -76,7 +76,7 @@ def _row(kind: str, judge: Any, dataset: Any, version: Any) -> str:
     for turn in range(TURNS):
         for name, way in ways if turn % 2 else reversed(ways):
             found[name].append(way())
-    return _told(kind, found, sum(missing))
+    return _summary(kind, found, sum(missing))
 
 
 def _timed(work: Callable[[], object]) -> Took:
@@ -135,7 +135,7 @@ async def _ask_all(endpoint: Any, model: str, prompts: list[Any]) -> None:
             group.create_task(ask(prompt))
 
 
-def _told(kind: str, found: dict[str, list[Took]], missing: int) -> str:
+def _summary(kind: str, found: dict[str, list[Took]], missing: int) -> str:
     loop, run = (statistics.median(took.per_second for took in found[name]) for name in ("loop", "run"))
     cpus = (statistics.median(took.cpu_per_thousand for took in found[name]) for name in ("loop", "run"))
     shares = f"| {kind} | {loop:.0f} | {loop / IDEAL:.2f} | {run:.0f} | {run / IDEAL:.2f}"
@@ -144,13 +144,14 @@ def _told(kind: str, found: dict[str, list[Took]], missing: int) -> str:
 
 def _main() -> None:
     if table := server.on_both_databases(measure, head=HEAD):
-        RESULTS.write_text(f"# Replies stored a second by one worker\n\n{_said()}\n\n{table}\n", encoding="utf-8")
+        head = f"# Replies stored a second by one worker\n\n{_description()}"
+        RESULTS.write_text(f"{head}\n\n{table}\n", encoding="utf-8")
 
 
-def _said() -> str:
-    said = f"{CALLS} calls of two verdicts, {LATENCY} s a reply, {IN_FLIGHT} in flight: {IDEAL:.0f} a second are ideal."
+def _description() -> str:
+    text = f"{CALLS} calls of two verdicts, {LATENCY} s a reply, {IN_FLIGHT} in flight: {IDEAL:.0f} a second are ideal."
     load = f"{os.cpu_count()} cores under a load of {os.getloadavg()[1]:.1f}"
-    return f"{said} {load}: read the run against the loop beside it."
+    return f"{text} {load}: read the run against the loop beside it."
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def _measure(kind: str, size: int) -> str:
         walk.ratings(size // 5, items)
         programs.weigh()
         left = sum(1 for path in Path(os.environ["TMPDIR"]).rglob("*") if path.is_file()), _orphans(folder)
-        return _told(walk, size, time.monotonic() - begun, left)
+        return _summary(walk, size, time.monotonic() - begun, left)
 
 
 def _walk(kind: str, programs: server.Stack, folder: Path) -> KillWalk:
@@ -74,7 +74,7 @@ def _orphans(folder: Path) -> int:
     return sum(1 for path in media.rglob("*") if path.is_file() and str(path.relative_to(media)) not in named)
 
 
-def _told(walk: KillWalk, size: int, seconds: float, left: tuple[int, int]) -> str:
+def _summary(walk: KillWalk, size: int, seconds: float, left: tuple[int, int]) -> str:
     rows = [point.row(number) for number, point in enumerate(walk.points, start=1)]
     peaks = f"web {walk.programs.web.peak} MB, worker {walk.programs.worker.peak} MB"
     after = f"Left over: {left[0]} temporary files, {left[1]} files that no row names."
@@ -83,8 +83,8 @@ def _told(walk: KillWalk, size: int, seconds: float, left: tuple[int, int]) -> s
     return "\n".join([title, "", HEAD, *rows, "", looked, after])
 
 
-def _bytes(said: str) -> int:
-    megabytes = int(said.upper().removesuffix("MB"))
+def _bytes(text: str) -> int:
+    megabytes = int(text.upper().removesuffix("MB"))
     if megabytes < SMALLEST:
         raise argparse.ArgumentTypeError(f"at least {SMALLEST}MB: a smaller file is in before it can be killed")
     return megabytes * 1_000_000
@@ -96,10 +96,10 @@ def _main() -> None:
     parser.add_argument("--database", choices=server.DATABASES, default="postgresql")
     parser.add_argument("--keep", action="store_true", help=f"write what comes out to {RESULTS.name}")
     asked = parser.parse_args()
-    told = _measure(asked.database, asked.size)
-    print(told)
+    table = _measure(asked.database, asked.size)
+    print(table)
     if asked.keep:
-        RESULTS.write_text(f"# Killed with SIGKILL at ten points of an import\n\n{told}\n", encoding="utf-8")
+        RESULTS.write_text(f"# Killed with SIGKILL at ten points of an import\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

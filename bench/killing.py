@@ -218,8 +218,8 @@ class KillWalk:
 
     def _open_and_die(self, key: str) -> int:
         def opening() -> Any:
-            said = {"uploads": [key], "kind": "dataset", "target": {"name": NAME}}
-            return self.client.json("POST", self.client.at("imports/"), json=said)
+            body = {"uploads": [key], "kind": "dataset", "target": {"name": NAME}}
+            return self.client.json("POST", self.client.at("imports/"), json=body)
 
         with held_up(self.kind, self.folder) as waits, self._meanwhile(opening):
             self._until(waits, "the request to wait")
@@ -252,8 +252,8 @@ class KillWalk:
         (dataset,) = self.client.datasets()
         campaign = self.client.open_campaign("Round", dataset=dataset["id"], rubric_version=self.rubric_version)["id"]
         key = self.client.upload(path)["key"]
-        said = {"uploads": [key], "kind": "ratings", "target": {"campaign": campaign}}
-        file_import = int(self.client.json("POST", self.client.at("imports/"), json=said)["id"])
+        body = {"uploads": [key], "kind": "ratings", "target": {"campaign": campaign}}
+        file_import = int(self.client.json("POST", self.client.at("imports/"), json=body)["id"])
         self._until(lambda: state(file_import) != "checking", "the check to end")
         assert self.client.preview_import(file_import)["report"]["stored"] == scores
         self.before = self.outside.seen()
@@ -339,8 +339,8 @@ class KillWalk:
             lambda: not Item.objects.exists() and state(file_import) == "failed", "the sweep to clear", ask_for_sweep
         )
         assert not Dataset.objects.exists(), "an empty dataset is left"
-        told = self.client.get_import(file_import)["report"]["sentence"]
-        assert "interrupted" in str(told), told
+        sentence = self.client.get_import(file_import)["report"]["sentence"]
+        assert "interrupted" in str(sentence), sentence
         self.points[-1].then = "third try: given up and said so; swept, 0 rows left; stored again on request"
 
     def _back_to_work(self) -> None:

@@ -114,9 +114,9 @@ class Rooms:
     def _rubric(self, scores: dict[str, set[float]]) -> RubricVersion:
         criteria = [
             CriterionDocument(
-                key, {"en": key}, ScaleDocument("interval", (), min(said), max(said)), not_applicable=True
+                key, {"en": key}, ScaleDocument("interval", (), min(values), max(values)), not_applicable=True
             )
-            for key, said in scores.items()
+            for key, values in scores.items()
         ]
         document = RubricDocument(f"room-{self._rooms}", {"en": "Room"}, "en", tuple(criteria))
         return rubrics.publish(version=rubrics.draft(project=self.project, document=document))
@@ -183,8 +183,8 @@ _NO_LAYOUT: dict[str, Any] = {
 
 def _layout(each: StudyImport) -> Mapping:
     """How an import's files are laid out, with what their names say."""
-    said = {name: getattr(each.mapping, name) for name in _NO_LAYOUT}
-    return Mapping(**said, files={pattern: Mapping() for pattern in each.mapping.files})
+    layout = {name: getattr(each.mapping, name) for name in _NO_LAYOUT}
+    return Mapping(**layout, files={pattern: Mapping() for pattern in each.mapping.files})
 
 
 def _item(name: str, number: int) -> ItemRow:
@@ -225,16 +225,16 @@ def _difference(before: Counts, after: Counts) -> str:
 
 def _unaccounted(file_import: Import, way: ImportWay, others: int | None, records: int | None) -> str:
     """What of a stored file's rows is in no count, or counted and not there."""
-    said = Import.objects.get(pk=file_import.pk).report
-    accounted = sum(said[name] for name in ("stored", "collapsed", "missing", "refused"))
-    if said["read"] != accounted or said["refused"]:
-        return f"{said['read']} read, {accounted} accounted for, {said['refused']} of them refused, and yet stored"
+    report = Import.objects.get(pk=file_import.pk).report
+    accounted = sum(report[name] for name in ("stored", "collapsed", "missing", "refused"))
+    if report["read"] != accounted or report["refused"]:
+        return f"{report['read']} read, {accounted} accounted for, {report['refused']} of them refused, and yet stored"
     if way.each and others and accounted < others * way.each:
         return f"{accounted} rows accounted for where others find {others} records of {way.each}"
     if way.each and records is not None and accounted != records * way.each:
         return f"{accounted} rows accounted for where {records} records of {way.each} were written"
     there = _rows_of(file_import)
-    return "" if there == said["stored"] else f"{there} rows are there where {said['stored']} were stored"
+    return "" if there == report["stored"] else f"{there} rows are there where {report['stored']} were stored"
 
 
 def _rows_of(file_import: Import) -> int:
@@ -249,6 +249,6 @@ def _unlike(file_import: Import, seen: Any) -> str:
     """How the report of a stored file differs from that of its dry run."""
     if seen.problems:
         return f"stored, where the dry run saw {seen.problems.sentences()[0]}"
-    said, foreseen = Import.objects.get(pk=file_import.pk).report, seen.report.as_dict()
-    unlike = [name for name, value in foreseen.items() if said[name] != value]
+    report, foreseen = Import.objects.get(pk=file_import.pk).report, seen.report.as_dict()
+    unlike = [name for name, value in foreseen.items() if report[name] != value]
     return f"stored otherwise than the dry run said: {', '.join(unlike)}" if unlike else ""

@@ -145,12 +145,12 @@ class MutantTally:
         if fault:
             self.faults.append(f"{kind}, {damage}: {fault}")
 
-    def add(self, said: dict[str, Any]) -> None:
+    def add(self, counted: dict[str, Any]) -> None:
         """Add what another process counted, as its ``as_dict`` says it."""
-        for key, counts in said["counts"].items():
+        for key, counts in counted["counts"].items():
             self.counts[key].update(counts)
-            self.slowest[key] = max(self.slowest[key], said["slowest"][key])
-        self.faults += said["faults"]
+            self.slowest[key] = max(self.slowest[key], counted["slowest"][key])
+        self.faults += counted["faults"]
 
     def as_dict(self) -> dict[str, Any]:
         return {"counts": self.counts, "slowest": self.slowest, "faults": self.faults}
@@ -185,34 +185,34 @@ def _main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", action="store_true", help="write the table to bench/results")
     parser.add_argument("--store", action="store_true", help="store them too, on both databases")
     parser.add_argument("--database", choices=DATABASES, help="store one half, and print what was counted as JSON")
-    said = parser.parse_args(arguments)
-    if said.database:
-        print(json.dumps(stored_here(said).as_dict()))
+    options = parser.parse_args(arguments)
+    if options.database:
+        print(json.dumps(stored_here(options).as_dict()))
         return 0
-    tally, place = (stored_everywhere(said), STORED) if said.store else (only_read(said), RESULTS)
+    tally, place = (stored_everywhere(options), STORED) if options.store else (only_read(options), RESULTS)
     for fault in tally.faults[:20]:
         print(fault, file=sys.stderr)
     print(tally.table())
-    if said.keep:
-        count, files = tally.counts["**all**"]["mutants"], len(said.files)
+    if options.keep:
+        count, files = tally.counts["**all**"]["mutants"], len(options.files)
         place.write_text(
-            f"{count:,} mutants of {files} files in all their forms, seed {said.seed}\n\n{tally.table()}\n"
+            f"{count:,} mutants of {files} files in all their forms, seed {options.seed}\n\n{tally.table()}\n"
         )
     return bool(tally.faults)
 
 
-def only_read(said: argparse.Namespace) -> MutantTally:
+def only_read(options: argparse.Namespace) -> MutantTally:
     """Damage the files and read them."""
     tally = MutantTally()
-    for mutant in mutants(wholes_of(said.files, said.bytes or MOST_BYTES), said.count, said.seed):
+    for mutant in mutants(wholes_of(options.files, options.bytes or MOST_BYTES), options.count, options.seed):
         tally.enter(mutant.whole.kind, mutant.mutation.name, examine(mutant))
     return tally
 
 
-def stored_everywhere(said: argparse.Namespace) -> MutantTally:
+def stored_everywhere(options: argparse.Namespace) -> MutantTally:
     """Half of the mutants on each database, both at once."""
-    asked = ["--count", str(said.count), "--seed", str(said.seed), "--bytes", str(said.bytes or STORE_BYTES)]
-    command = [sys.executable, "-m", "bench.mutants", *map(str, said.files), *asked]
+    asked = ["--count", str(options.count), "--seed", str(options.seed), "--bytes", str(options.bytes or STORE_BYTES)]
+    command = [sys.executable, "-m", "bench.mutants", *map(str, options.files), *asked]
     halves = [subprocess.Popen([*command, "--database", kind], stdout=subprocess.PIPE, text=True) for kind in DATABASES]
     tally = MutantTally()
     for half in halves:
@@ -220,23 +220,23 @@ def stored_everywhere(said: argparse.Namespace) -> MutantTally:
     return tally
 
 
-def stored_here(said: argparse.Namespace) -> MutantTally:
+def stored_here(options: argparse.Namespace) -> MutantTally:
     """This database's half of the mutants: three quarters damaged, one quarter imagined."""
-    with server.database(said.database):
+    with server.database(options.database):
         from accounts import people
         from accounts.models import User
         from bench.mutant_imports import Rooms
 
         founder = User.objects.create_user("lead@panelbench.test")
         rooms, tally = Rooms(people.found_project(name="Mutants", slug="mutants", founder=founder)), MutantTally()
-        wholes = rooms.wholes(said.files, said.bytes)
-        place, imagined_count = DATABASES.index(said.database), said.count // 8
+        wholes = rooms.wholes(options.files, options.bytes)
+        place, imagined_count = DATABASES.index(options.database), options.count // 8
         with suppress(KeyboardInterrupt):  # what was counted until then is told
-            for number, mutant in enumerate(mutants(wholes, said.count - 2 * imagined_count, said.seed)):
+            for number, mutant in enumerate(mutants(wholes, options.count - 2 * imagined_count, options.seed)):
                 if number % len(DATABASES) == place:
                     outcome = _stored(rooms, mutant.whole, mutant.raw, number)
                     tally.enter(mutant.whole.kind, mutant.mutation.name, outcome)
-            for number, file in enumerate(thought_up(wholes, imagined_count, said.seed + place)):
+            for number, file in enumerate(thought_up(wholes, imagined_count, options.seed + place)):
                 outcome = _stored(rooms, file.whole, file.raw, number, file.records)
                 tally.enter(file.whole.kind, "rows thought up by Hypothesis", outcome)
         return tally

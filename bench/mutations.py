@@ -420,18 +420,18 @@ def _delimited(rows: list[Row], whole: Original) -> bytes:
     stream = io.StringIO(newline="")
     if not layout.quoting:
         # Nothing can be quoted: what would need it becomes a space, as whoever writes such a file has to see to.
-        rows = [{name: " ".join(_said(value).split()) for name, value in row.items()} for row in rows]
+        rows = [{name: " ".join(_text_of(value).split()) for name, value in row.items()} for row in rows]
     quoting: Any = csv.QUOTE_MINIMAL if layout.quoting else csv.QUOTE_NONE
     columns = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.writer(
         stream, delimiter="\t" if tab else ",", quoting=quoting, quotechar='"' if layout.quoting else None
     )
     writer.writerows([] if layout.header else [columns])
-    writer.writerows([_said(row.get(name, "")) for name in columns] for row in rows)
+    writer.writerows([_text_of(row.get(name, "")) for name in columns] for row in rows)
     return stream.getvalue().encode("utf-8", "surrogatepass")
 
 
-def _said(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)

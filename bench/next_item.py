@@ -38,7 +38,7 @@ def measure(kind: str) -> str:
         _run(signed_in, duty.pk, 3, opens=True)
         takes = [_run(signed_in, duty.pk, EACH, opens=False) for _turn in range(RUNS)]
         waits = [_run(signed_in, duty.pk, EACH, opens=True) for _turn in range(RUNS)]
-        return _told(kind, takes, waits, *_given(duty))
+        return _summary(kind, takes, waits, *_given(duty))
 
 
 def _run(signed_in: list[clients.SessionClient], duty: int, requests: int, *, opens: bool) -> clients.Run:
@@ -79,7 +79,7 @@ def _given(duty: Any) -> tuple[int, int]:
     return stored.count(), over
 
 
-def _told(kind: str, takes: list[clients.Run], waits: list[clients.Run], given: int, over: int) -> str:
+def _summary(kind: str, takes: list[clients.Run], waits: list[clients.Run], given: int, over: int) -> str:
     p50 = 1000 * statistics.median(statistics.median(run.seconds) for run in takes)
     p95, page = (1000 * statistics.median(run.p95 for run in runs) for runs in (takes, waits))
     return f"| {kind} | {ITEMS} | {ANNOTATORS} | {p50:.1f} | {p95:.1f} | {page:.1f} | {given} | {over} |"

@@ -397,9 +397,9 @@ class Postgresql:
 
     def start(self) -> None:
         """Start it, again and again until it answers: a full disk or a dying process may be in the way."""
-        said = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": ""}
-        said |= {"max_wal_size": "96MB", "min_wal_size": "32MB"}  # the disk is small
-        options = [part for name, value in said.items() for part in ("-c", f"{name}={value}")]
+        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": ""}
+        settings |= {"max_wal_size": "96MB", "min_wal_size": "32MB"}  # the disk is small
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(self.programs / "postgres"), "-D", str(self.folder), *options]
         while not self.answers():
             if self._running is None or self._running.poll() is not None:

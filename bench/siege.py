@@ -286,7 +286,7 @@ def _measure(kind: str, keep: Path | None) -> str:
             siege.run = scene.run
             _people(siege, scene)
             _besiege(siege)
-            return _told(siege, scene, provider)
+            return _summary(siege, scene, provider)
 
 
 def _instance(
@@ -393,7 +393,7 @@ def _let_the_judge_end(run: int) -> None:
 
 
 # --- counting -------------------------------------------------------------------------------------------------------
-def _told(siege: Siege, scene: SiegeScene, provider: RunningProvider) -> str:
+def _summary(siege: Siege, scene: SiegeScene, provider: RunningProvider) -> str:
     lines = [f"## {siege.kind}: {len(siege.annotators)} annotators", "", *_blow_table(siege), ""]
     lines += [
         f"- {line}" if line[0] != " " else f"  - {line.strip()}"
@@ -521,11 +521,11 @@ def _main(arguments: Sequence[str] | None = None) -> None:
     if asked.database:
         print(_measure(asked.database, asked.logs))
         return
-    told = [_alone(kind, asked.logs) for kind in ANNOTATORS]
+    tables = [_alone(kind, asked.logs) for kind in ANNOTATORS]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     load = f"{os.cpu_count()} cores under a load of {os.getloadavg()[1]:.1f}"
     head = f"# A siege\n\n`python -m bench.siege` at commit {commit.stdout.strip()}, {load}."
-    RESULTS.write_text("\n\n".join([head, *told]) + "\n", encoding="utf-8")
+    RESULTS.write_text("\n\n".join([head, *tables]) + "\n", encoding="utf-8")
     print(RESULTS.read_text(encoding="utf-8"))
 
 

@@ -48,7 +48,7 @@ def _row(kind: str, made: Any, port: int, count: int) -> str:
     for turn in range(RUNS):
         for name, way in (("bare", bare), ("submit", submit)) if turn % 2 else (("submit", submit), ("bare", bare)):
             found[name].append(_run(signed_in, desks, REQUESTS[count] // count, way, acknowledged))
-    return _told(kind, count, found, len(acknowledged), _stored(acknowledged))
+    return _summary(kind, count, found, len(acknowledged), _stored(acknowledged))
 
 
 Way = Callable[[clients.SessionClient, Any], clients.Reply]
@@ -97,7 +97,7 @@ def _stored(acknowledged: list[str]) -> int:
     return len(set(keys) & set(acknowledged))
 
 
-def _told(kind: str, count: int, found: dict[str, list[clients.Run]], acknowledged: int, stored: int) -> str:
+def _summary(kind: str, count: int, found: dict[str, list[clients.Run]], acknowledged: int, stored: int) -> str:
     per_second = {name: statistics.median(run.per_second for run in runs) for name, runs in found.items()}
     p95 = {name: 1000 * statistics.median(run.p95 for run in runs) for name, runs in found.items()}
     return (
