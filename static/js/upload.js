@@ -8,9 +8,9 @@ class Refusal extends Error {} // the server's no, with its sentence
 class Trouble extends Error {} // worth another try
 
 class Upload {
-  // `told(received)` is called as bytes arrive, `troubled(isTroubled)` when the connection is lost and found.
-  constructor(file, address, csrf, { told = () => {}, troubled = () => {} } = {}) {
-    Object.assign(this, { file, address, told, troubled, headers: { ...SPOKEN, "X-CSRFToken": csrf } });
+  // `showProgress(received)` is called as bytes arrive, `troubled(isTroubled)` when the connection is lost and found.
+  constructor(file, address, csrf, { showProgress = () => {}, troubled = () => {} } = {}) {
+    Object.assign(this, { file, address, showProgress, troubled, headers: { ...SPOKEN, "X-CSRFToken": csrf } });
     this.memory = `panelbench.upload ${address} ${file.name} ${file.size} ${file.lastModified}`;
     this.stopping = new AbortController();
   }
@@ -20,7 +20,7 @@ class Upload {
     let place = (await this.continued()) ?? (await this.begun());
     while (place.offset < this.file.size) {
       place = await this.patient(() => this.chunk(place));
-      this.told(place.offset);
+      this.showProgress(place.offset);
     }
     return place.url.replace(/\/$/, "").split("/").pop();
   }
@@ -44,7 +44,7 @@ class Upload {
     const answer = await this.patient(() => this.ask(url, { method: "HEAD" }));
     if (!answer.ok) return null;
     const place = { url, offset: Number(answer.headers.get("Upload-Offset")) };
-    this.told(place.offset);
+    this.showProgress(place.offset);
     return place;
   }
 
@@ -102,8 +102,8 @@ function pause(milliseconds, signal) {
 }
 
 async function sentence(answer) {
-  const told = await answer.json().catch(() => ({}));
-  return told.detail || `${answer.status} ${answer.statusText}`;
+  const body = await answer.json().catch(() => ({}));
+  return body.detail || `${answer.status} ${answer.statusText}`;
 }
 
 const base64 = (text) => btoa(String.fromCodePoint(...new TextEncoder().encode(text)));
@@ -170,8 +170,8 @@ function keepChosen(form, input) {
 // As people read it: 7.8 kB.
 function size(bytes) {
   const [unit, factor] = [["gigabyte", 2 ** 30], ["megabyte", 2 ** 20], ["kilobyte", 2 ** 10]].find(([, each]) => bytes >= each) ?? ["byte", 1];
-  const told = { style: "unit", unit, maximumFractionDigits: 1 };
-  return new Intl.NumberFormat(document.documentElement.lang, told).format(bytes / factor);
+  const format = { style: "unit", unit, maximumFractionDigits: 1 };
+  return new Intl.NumberFormat(document.documentElement.lang, format).format(bytes / factor);
 }
 
 // button[data-chooses-folder]: puts every file of a chosen folder into the file input of that id, but for hidden ones.
@@ -254,7 +254,7 @@ function sendInChunks(form, input) {
     try {
       for (const { upload, line } of under) {
         form.append(field("upload", await upload.send()));
-        line.told(upload.file.size);
+        line.showProgress(upload.file.size);
       }
       under.forEach(({ upload }) => upload.forget());
       cancel.hidden = true;
@@ -285,7 +285,7 @@ function lineFor(form, list, file) {
   bar.setAttribute("aria-label", file.name);
   list.append(line);
   let first;
-  const told = (received) => {
+  const showProgress = (received) => {
     const share = file.size ? received / file.size : 1;
     first ??= { received, at: performance.now() };
     bar.value = share;
@@ -294,9 +294,9 @@ function lineFor(form, list, file) {
     rest.textContent = speed > 0 && share < 1 ? left((file.size - received) / speed / 1000) : "";
   };
   const left = (time) => (time < 90 ? seconds.replace("0", Math.ceil(time)) : minutes.replace("0", Math.ceil(time / 60)));
-  told(0);
+  showProgress(0);
   first = undefined;
-  return { told, troubled: (isTroubled) => isTroubled && (rest.textContent = lost) };
+  return { showProgress, troubled: (isTroubled) => isTroubled && (rest.textContent = lost) };
 }
 
 function field(name, value) {
