@@ -38,7 +38,7 @@ MODULES = {
         "models/qualification",
         "qualification/exams",
         "qualification/gate",
-        "qualification/reviews",
+        "qualification/standings",
     ),
     "platform/accounts": ("forms", "invitations", "models", "views"),
 }

@@ -28,10 +28,9 @@ from annotation.models import (
     ReferenceItem,
     ReferenceScore,
 )
-from annotation.qualification import controls, guidelines, people, references, reviews
-from annotation.qualification.hidden_duties import rule_of
+from annotation.qualification import controls, guidelines, references, standings
 from annotation.qualification.matching import ReferenceComparison
-from annotation.qualification.references import ReferenceRow
+from annotation.qualification.references import ReferenceRow, rule_of
 
 LEAD = (Role.LEAD,)
 SHARE = {"min_value": 0.0, "max_value": 1.0}
@@ -99,7 +98,7 @@ class MarkedSerializer(serializers.Serializer[Any]):
     marked = serializers.IntegerField()
 
 
-class StandingSerializer(serializers.Serializer[people.AnnotatorStanding]):
+class StandingSerializer(serializers.Serializer[standings.AnnotatorStanding]):
     """An annotator in a duty. `match`: the mean over controls of the share of criteria that match, Wilson interval."""
 
     duty = serializers.IntegerField(source="duty.pk")
@@ -118,13 +117,13 @@ class StandingSerializer(serializers.Serializer[people.AnnotatorStanding]):
     paused = serializers.SerializerMethodField()
     contested = serializers.IntegerField()
 
-    def get_repeats_same(self, standing: people.AnnotatorStanding) -> int:
+    def get_repeats_same(self, standing: standings.AnnotatorStanding) -> int:
         return standing.repeats[0]
 
-    def get_repeats(self, standing: people.AnnotatorStanding) -> int:
+    def get_repeats(self, standing: standings.AnnotatorStanding) -> int:
         return standing.repeats[1]
 
-    def get_paused(self, standing: people.AnnotatorStanding) -> bool:
+    def get_paused(self, standing: standings.AnnotatorStanding) -> bool:
         return standing.pause is not None
 
 
@@ -247,7 +246,7 @@ class Standings(APIView):
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """How every annotator stands in every duty, by pseudonym."""
         target = campaign_in_project(request.user, project, campaign)
-        return Response(StandingSerializer(people.standings(target), many=True).data)
+        return Response(StandingSerializer(standings.standings(target), many=True).data)
 
 
 class Mismatches(APIView):
@@ -257,7 +256,7 @@ class Mismatches(APIView):
     def get(self, request: Request, project: str, campaign: int, duty: int, annotator: int) -> Response:
         """The annotator's answers to exams and controls that differ from their references, newest first."""
         own_duty, person = _person(request, project, campaign, duty, annotator)
-        return Response(MismatchSerializer(people.mismatches(duty=own_duty, annotator=person), many=True).data)
+        return Response(MismatchSerializer(standings.mismatches(duty=own_duty, annotator=person), many=True).data)
 
     @extend_schema(request=MismatchDecisionSerializer, responses=MismatchSerializer(many=True))
     def post(self, request: Request, project: str, campaign: int, duty: int, annotator: int) -> Response:
@@ -270,7 +269,7 @@ class Mismatches(APIView):
         chosen = dict(serializer.validated_data)
         answers = Assignment.objects.filter(duty__stands_for=own_duty, annotator=person, state="submitted")
         criteria = Criterion.objects.filter(rubric_version=own_duty.campaign.rubric_version_id)
-        reviews.decide_mismatch(
+        standings.decide_mismatch(
             assignment=get_object_or_404(
                 answers.select_related("duty__campaign__project"), pk=chosen.pop("assignment")
             ),
@@ -278,7 +277,7 @@ class Mismatches(APIView):
             actor=request.user,
             **chosen,
         )
-        return Response(MismatchSerializer(people.mismatches(duty=own_duty, annotator=person), many=True).data)
+        return Response(MismatchSerializer(standings.mismatches(duty=own_duty, annotator=person), many=True).data)
 
 
 class Reinstatement(APIView):
@@ -295,7 +294,7 @@ class Reinstatement(APIView):
         paused = ControlPause.objects.filter(duty=own_duty, annotator=person, reinstated_at=None)
         pause = get_object_or_404(paused.select_related("duty__campaign__project"))
         controls.reinstate(pause=pause, actor=request.user, **serializer.validated_data)
-        standing = people.standing_in(own_duty, person, rule_of(own_duty.campaign_id))
+        standing = standings.standing_in(own_duty, person, rule_of(own_duty.campaign_id))
         return Response(StandingSerializer(standing).data)
 
 

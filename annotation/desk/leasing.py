@@ -36,9 +36,9 @@ from annotation.models import (
     Selection,
     Skip,
 )
-from annotation.qualification import controls, exams, gate, training
+from annotation.qualification import controls, exams, gate
 from annotation.qualification.gate import Stage
-from annotation.qualification.hidden_duties import UNSEEN, as_seen
+from annotation.qualification.references import UNSEEN, as_seen
 
 LEASE = timedelta(hours=2)
 TRIES = 5
@@ -189,7 +189,7 @@ def desk_progress(*, duty: Duty, annotator: Annotator) -> Progress:
 def _progress_before_work(duty: Duty, annotator: Annotator) -> Progress:
     visible = Duty.objects.select_related("campaign", "panel").get(pk=duty.visible_pk)
     if duty.purpose == Duty.Purpose.TRAINING:
-        of_round = training.training_progress(duty=visible, annotator=annotator)
+        of_round = exams.training_progress(duty=visible, annotator=annotator)
         return Progress(done=of_round.done % max(of_round.total, 1), total=of_round.total)
     done, total = exams.items_done(duty=visible, annotator=annotator)
     return Progress(done=done, total=total)
@@ -275,7 +275,7 @@ def take_training_item(*, duty: Duty, annotator: Annotator, again: bool) -> Assi
     now = timezone.now()
     with transaction.atomic():
         _require_seat(duty, annotator)
-        return training.take_training(duty=duty, annotator=annotator, again=again, now=now, until=now + LEASE)
+        return exams.take_training(duty=duty, annotator=annotator, again=again, now=now, until=now + LEASE)
 
 
 def _unseen_item(duty: Duty, annotator: Annotator, stage: Stage, now: datetime) -> Assignment | None:

@@ -42,7 +42,7 @@ from annotation.models import (
     Skip,
 )
 from annotation.qualification import controls, exams
-from annotation.qualification.hidden_duties import UNSEEN
+from annotation.qualification.references import UNSEEN
 
 Status = Literal["scored", "na", "stopped"]
 LONGEST_SECONDS = 86_400.0

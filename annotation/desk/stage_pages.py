@@ -22,9 +22,9 @@ from annotation import allocation
 from annotation.desk import leasing, presentation, service
 from annotation.desk.views import pages_and_forms, refusals_as_responses
 from annotation.models import Annotator, Assignment, Criterion, Duty, Guideline, MismatchReview, ReferenceScore
-from annotation.qualification import controls, exams, gate, guidelines, matching, reviews, training
-from annotation.qualification.hidden_duties import rule_of
+from annotation.qualification import controls, exams, gate, guidelines, matching, standings
 from annotation.qualification.matching import MatchedShare, ReferenceComparison
+from annotation.qualification.references import rule_of
 
 
 @require_safe
@@ -41,7 +41,7 @@ def before_work_view(request: HttpRequest, *, duty: int) -> HttpResponse:
     rule = stage.rule
     context: dict[str, Any] = {"title": own_duty.name, "duty": own_duty, "stage": stage}
     if rule is not None:
-        context["training"] = training.training_progress(duty=own_duty, annotator=annotator) if rule.training else None
+        context["training"] = exams.training_progress(duty=own_duty, annotator=annotator) if rule.training else None
         context |= _exam_context(own_duty, annotator)
     if stage.name == "paused":
         compared = controls.revealed_comparisons(duty=own_duty, annotator=annotator)
@@ -213,7 +213,7 @@ def feedback_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
         "item": assignment.item,
         "comparisons": shown,
         "matched": sum(one["matched"] for one in shown),
-        "progress": training.training_progress(duty=own_duty, annotator=annotator),
+        "progress": exams.training_progress(duty=own_duty, annotator=annotator),
     }
     return render(request, "annotation/feedback.html", context)
 
@@ -228,7 +228,7 @@ def contest_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     criterion = criteria.get(request.POST.get("criterion", ""))
     if criterion is None:
         raise Refused(_("This score can't be contested."), code="not_contestable")
-    reviews.contest(
+    standings.contest(
         assignment=assignment,
         criterion=criterion,
         objection=without_nul(request.POST.get("objection", "")),

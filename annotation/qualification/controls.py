@@ -28,9 +28,15 @@ from annotation.models import (
     ReferenceItem,
     Skip,
 )
-from annotation.qualification.hidden_duties import as_seen, drawn_number, hidden_duty, lease_hidden, rule_of
 from annotation.qualification.matching import ReferenceComparison, compare
-from annotation.qualification.references import reference_items
+from annotation.qualification.references import (
+    as_seen,
+    drawn_number,
+    hidden_duty,
+    lease_hidden,
+    reference_items,
+    rule_of,
+)
 
 LATEST_NOT_REPEATED = 5
 """How many of the annotator's latest items are never repeated: they would remember them."""

@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation.models import Annotator, ControlPause, Duty, Guideline, QualificationRule
-from annotation.qualification import controls, exams, guidelines, training
-from annotation.qualification.exams import ExamStanding
-from annotation.qualification.hidden_duties import rule_of
-from annotation.qualification.training import TrainingProgress
+from annotation.qualification import controls, exams, guidelines
+from annotation.qualification.exams import ExamStanding, TrainingProgress
+from annotation.qualification.references import rule_of
 
 StageName = Literal["guidelines", "paused", "training", "exam", "open"]
 _ASKS = """
@@ -60,7 +59,7 @@ def stage_of(*, duty: Duty, annotator: Annotator, now: datetime | None = None) -
     if pause := controls.open_pause(duty=duty, annotator=annotator):
         return Stage("paused", rule=rule, pause=pause)
     if rule.training:
-        progress = training.training_progress(duty=duty, annotator=annotator)
+        progress = exams.training_progress(duty=duty, annotator=annotator)
         if not progress.is_done:
             return Stage("training", rule=rule, training=progress)
     if rule.exam_items:

@@ -30,9 +30,8 @@ from annotation.models import (
     QualificationRule,
     ReferenceItem,
 )
-from annotation.qualification import controls, exams, guidelines, people, references, reviews
-from annotation.qualification.hidden_duties import rule_of
-from annotation.qualification.references import ReferenceRow
+from annotation.qualification import controls, exams, guidelines, references, standings
+from annotation.qualification.references import ReferenceRow, rule_of
 from annotation.views.campaigns import show_refusal
 
 LEAD = (Role.LEAD,)
@@ -214,8 +213,8 @@ def qualification_page(request: HttpRequest, project: str, campaign: int) -> Htt
         "rule": rule,
         "guidelines": guidelines.versions(shown),
         "reference_counts": references.count_references(shown),
-        "standings": people.standings(shown),
-        "waiting": reviews.waiting(shown.pk),
+        "standings": standings.standings(shown),
+        "waiting": standings.waiting(shown.pk),
         "is_lead": access.holds(user=request.user, project=current_project, roles=LEAD),
     }
     return render(request, "annotation/qualification.html", context, status=400 if form.errors else 200)
@@ -358,9 +357,9 @@ def standing_page(request: HttpRequest, project: str, campaign: int, duty: int, 
         "campaign": target,
         "duty": own_duty,
         "annotator": person,
-        "standing": people.standing_in(own_duty, person, rule_of(target.pk)),
+        "standing": standings.standing_in(own_duty, person, rule_of(target.pk)),
         "attempts": [(attempt, exams.exam_result(attempt)) for attempt in attempts],
-        "mismatches": people.mismatches(duty=own_duty, annotator=person),
+        "mismatches": standings.mismatches(duty=own_duty, annotator=person),
         "is_lead": is_lead,
     }
     return render(request, "annotation/standing.html", context)
@@ -383,6 +382,6 @@ def _decide(request: HttpRequest, duty: Duty, annotator: Annotator) -> None:
     ).first()
     if not (found := assignment.first()) or criterion is None:
         raise Http404("There is no such answer.")
-    reviews.decide_mismatch(
+    standings.decide_mismatch(
         assignment=found, criterion=criterion, accept="accept" in request.POST, note=note, actor=request.user
     )

@@ -22,7 +22,7 @@ from annotation.models import (
     Rating,
     ReferenceItem,
 )
-from annotation.qualification import controls, guidelines, people, references, reviews
+from annotation.qualification import controls, guidelines, references, standings
 from tests.annotation import qualified, scene
 from tests.annotation.qualified import RIGHT, WRONG
 from tests.cast import Cast
@@ -128,10 +128,10 @@ def test_a_lead_may_accept_mismatches_of_an_exam(cast: Cast) -> None:
     attempt = ExamAttempt.objects.get()
     assert attempt.passed is False
 
-    wrong = people.mismatches(duty=work, annotator=attempt.annotator)
+    wrong = standings.mismatches(duty=work, annotator=attempt.annotator)
     assert len(wrong) == 2
     for one in wrong:
-        reviews.decide_mismatch(assignment=one.assignment, criterion=one.criterion, accept=True, actor=cast.aino)
+        standings.decide_mismatch(assignment=one.assignment, criterion=one.criterion, accept=True, actor=cast.aino)
     attempt.refresh_from_db()
     assert attempt.passed is True
     assert AuditEntry.objects.filter(verb="accept mismatch", actor=cast.aino).count() == 2
@@ -220,7 +220,7 @@ def test_a_falling_match_pauses_and_can_be_contested_and_ended(cast: Cast) -> No
     assert changed.status_code in (409, 200)
     assert Annotation.objects.filter(assignment=control).count() == 1, "what was compared can't be changed"
 
-    reviews.decide_mismatch(assignment=control, criterion=review.criterion, accept=True, actor=cast.aino)
+    standings.decide_mismatch(assignment=control, criterion=review.criterion, accept=True, actor=cast.aino)
     controls.reinstate(pause=pause, note="A hard one", actor=cast.aino)
     assert scene.next_page(maarika, work).startswith("/desk/at/")
     assert AuditEntry.objects.filter(verb="reinstate annotator", actor=cast.aino).exists()
@@ -231,7 +231,7 @@ def test_contesting_needs_a_control_that_was_shown(cast: Cast) -> None:
     _work(cast, work, RIGHT, 12)
     control = Assignment.objects.filter(duty__purpose="control").first()
     with pytest.raises(Refused, match="can't be contested"):
-        reviews.contest(assignment=control, criterion=work.criteria.first(), objection="Why?")
+        standings.contest(assignment=control, criterion=work.criteria.first(), objection="Why?")
 
 
 def test_reference_items_are_for_one_purpose_and_leave_the_queue(cast: Cast) -> None:

@@ -22,7 +22,7 @@ from annotation.models import (
     ReferenceItem,
     ReferenceScore,
 )
-from annotation.qualification import people, references
+from annotation.qualification import references, standings
 from annotation.qualification.matching import agrees
 from tests import make
 from tests.annotation import qualified, scene
@@ -223,5 +223,5 @@ def test_a_question_leaves_out_ratings_by_failed_controls(cast: Cast) -> None:
     assert len(list(found.rows)) == 2 * rated
     assert list(exclusions.without_excluded(found, campaign, question).rows) == []
     assert exclusions.excluded_scores(campaign, question)["controls"] == 2 * rated
-    assert people.standings(campaign)[0].pause is not None
+    assert standings.standings(campaign)[0].pause is not None
     assert references.count_references(campaign)[0]["items"] == 19
