@@ -148,6 +148,24 @@ class AnswerPage:
         return sentence % {name: f"{number:,}" for name, number in found.items()}
 
     @property
+    def adjudicated_sentence(self) -> str:
+        """How many pairs of item and criterion have an adjudication, where the rule of reference reads them."""
+        found = self.content.get("adjudicated") or {}
+        if not found:
+            return ""
+        sentence = _("Adjudicated: %(adjudicated)s of %(pairs)s pairs of item and criterion.")
+        if self.question.reference == "adjudicated":
+            sentence += " " + _("The other %(others)s are left out.")
+        else:
+            sentence += " " + _("The other %(others)s take the mode, which leaves out %(tied)s tied ones.")
+        if found["not_applicable"]:
+            sentence += " " + _("%(not_applicable)s were found not applicable and have no reference.")
+        if found["stale"]:
+            sentence += " " + _("%(stale)s were decided before a rating changed; they count.")
+        counts = found | {"others": found["pairs"] - found["adjudicated"]}
+        return sentence % {name: f"{number:,}" for name, number in counts.items()}
+
+    @property
     def is_much_tied(self) -> bool:
         """Whether that is a tenth or more: other rules are then offered (METHODS 3)."""
         found = self.content.get("ties") or {"tied": 0, "pairs": 0}

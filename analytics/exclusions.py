@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Q
 
 from analytics import ratings
+from annotation import adjudication
 from annotation.desk import service
 from annotation.desk.service import Answer
-from annotation.models import Annotation, Annotator, Campaign, Criterion, Duty, Rating, ReferenceItem
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Duty, Item, Rating, ReferenceItem
 from annotation.qualification import controls
 from annotation.writers.tables import Table
 
@@ -292,6 +293,36 @@ def tied_modes(found: Table, question: NumbersQuestion) -> dict[str, int]:
             pairs += 1
             tied += bool(others) and others[0][1] == most
     return {"pairs": pairs, "tied": tied}
+
+
+def adjudicated_pairs(found: Table, campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
+    """Of all pairs of an item and a criterion that were rated, how many have an adjudication; {} for other rules.
+
+    `pairs`; `adjudicated`, of these `not_applicable` as N/A and `stale` before a rating changed; `tied`: without one
+    and, for the rule that then takes the mode, without a mode. Rows of one pair stand together.
+    """
+    if not question.is_adjudicated:
+        return {}
+    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion")))
+    kind, score = (found.names.index(name) for name in ("rater_kind", "score"))
+    old = adjudication.stale(campaign, adjudication.current(campaign))
+    items = dict(Item.objects.filter(pk__in={item for item, _criterion in old}).values_list("pk", "external_id"))
+    keys = dict(campaign.rubric_version.criteria.values_list("pk", "key"))
+    changed = {(items[item], keys[criterion]) for item, criterion in old}
+    counts = dict.fromkeys(("pairs", "adjudicated", "not_applicable", "stale", "tied"), 0)
+    for pair, together in groupby(found.rows, key=place):
+        rows = list(together)
+        decided = [row for row in rows if row[kind] == "adjudicator"]
+        given = [row[score] for row in rows if row[kind] == "annotator" and row[score] is not None]
+        if not (decided or given):
+            continue
+        counts["pairs"] += 1
+        counts["adjudicated"] += bool(decided)
+        counts["not_applicable"] += any(row[score] is None for row in decided)
+        counts["stale"] += bool(decided) and pair in changed
+        (_first, most), *others = Counter(given).most_common(2) or [(None, 0)]
+        counts["tied"] += not decided and bool(others) and others[0][1] == most
+    return counts
 
 
 def leaves_out_ties(level: str, question: NumbersQuestion) -> bool:

@@ -19,6 +19,7 @@ from accounts.inputs import whole_number
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
 from analytics import bundles, hugging_face, ratings, training_sets
+from annotation import adjudication
 from annotation import exports as rated
 from annotation.exports import consistent
 from annotation.models import Campaign, Dataset, Item, Rating, RubricVersion
@@ -83,6 +84,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "verdicts": TABLES,
     "dataset-verdicts": TABLES,
     "scores": TABLES,
+    "adjudications": TABLES,
     "training-set": TABLES,
     "rubric": ("yaml", "json"),
     "campaign": ("json",),
@@ -96,7 +98,8 @@ SUBJECTS = {
     "items": "dataset",
     "dataset-verdicts": "dataset",
     "rubric": "rubric",
-    **dict.fromkeys(("ratings", "verdicts", "scores", "training-set", "campaign"), "campaign"),
+    **dict.fromkeys(("ratings", "verdicts", "scores", "adjudications"), "campaign"),
+    **dict.fromkeys(("training-set", "campaign"), "campaign"),
     **dict.fromkeys(("label-studio", "hugging-face"), "campaign"),
     "bundle": "project",
 }
@@ -265,6 +268,9 @@ def export_table(export: Export) -> Table:
         "verdicts": lambda export: _with_attributes(_verdicts(export), export.subject.dataset),
         "dataset-verdicts": lambda export: _with_attributes(_verdicts(export), export.subject),
         "scores": _scores,
+        "adjudications": lambda export: adjudication.adjudications(
+            export.subject, rationales=export.options.rationales
+        ),
         "training-set": _training_set,
     }[export.what](export)
     return Table(export.file_name.removesuffix(f".{export.ending}"), made.columns, made.rows)
@@ -474,6 +480,8 @@ def row_count(export: Export) -> int:
         return Item.objects.of(export.subject).count()
     if export.what in {"rubric", "campaign"} or export.kind == "xml":
         return 1
+    if export.what == "adjudications":
+        return adjudication.history(export.subject).count()
     if export.what == "training-set":
         return training_sets.rated_places(export.subject).count()
     count = 0

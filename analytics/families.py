@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import combinations, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from django.db.models import Max
@@ -21,6 +22,7 @@ from analytics import judge_reports, planning, ratings
 from analytics.compared_judges import LEVELS, with_levels
 from analytics.judge_reports import CHANGED, FAMILY, LENGTH, READ, with_audited
 from analytics.ratings import Row
+from annotation import adjudication
 from annotation.models import Annotation, Campaign, Item
 from annotation.writers.tables import Column, Table
 
@@ -494,6 +496,8 @@ def with_additions(found: Table, campaign: Campaign, question: NumbersQuestion, 
         found = with_audited(found, campaign, runs, columns)
     if {"week", "hundred"} & set(question.dimensions):
         found = with_times(found, campaign)
+    if question.is_adjudicated:
+        found = with_adjudications(found, campaign)
     found = with_juries(found, question.jury_members, question.jury_rule)
     found = with_text_measures(found, campaign, question.measures)
     if wanted_of(question, "comparison"):
@@ -501,6 +505,45 @@ def with_additions(found: Table, campaign: Campaign, question: NumbersQuestion, 
     if question.cluster != "item":
         return found
     return replace(found, rows=((row[0], row[0], *row[2:]) for row in found.rows))
+
+
+def with_adjudications(found: Table, campaign: Campaign) -> Table:
+    """The table with a row of the adjudicator after the ratings of every item and criterion that has a decision.
+
+    The newest decision counts, also where a rating has changed since. It belongs to the item, not to raters: filters of
+    raters and panels leave it.
+    """
+    decided, names = adjudication.current(campaign), adjudication.adjudicator_names(campaign)
+    items = dict(Item.objects.filter(pk__in={item for item, _criterion in decided}).values_list("pk", "external_id"))
+    criteria = {criterion.pk: criterion for criterion in campaign.rubric_version.criteria.all()}
+    by_place = {(items[item], criteria[pk].key): (row, criteria[pk]) for (item, pk), row in decided.items()}
+    width = len(ratings.COLUMNS)
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for place, group in groupby(found.rows, key=itemgetter(0, 2)):
+            cell = list(group)
+            yield from cell
+            if place in by_place:
+                row, criterion = by_place[place]
+                source = criterion.text.get("source_language", "en")
+                of_adjudicator = Row(*cell[0][:width])._replace(
+                    rater=names[row.adjudicator_id],
+                    rater_kind="adjudicator",
+                    rater_identified=True,
+                    panel=None,
+                    score=row.score,
+                    applicable=row.score is not None,
+                    missing_reason=None,
+                    repeat=0,
+                    blind=None,
+                    score_label="" if row.score is None else criterion.label(row.score, source),
+                    duty=None,
+                    seconds=None,
+                    rationale_length=len(row.rationale),
+                )
+                yield (*of_adjudicator, *cell[0][width:])
+
+    return replace(found, rows=rows())
 
 
 def with_times(found: Table, campaign: Campaign) -> Table:

@@ -22,6 +22,8 @@ from django.utils.translation import gettext as _
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from analytics import ratings
+from annotation import adjudication
+from annotation.adjudication import Adjudicated
 from annotation.models import Annotation, Campaign, Criterion, Dataset, Duty, Item, Rating, Skip
 from judging.models import JudgeRun, Verdict
 from judging.runs import whole_run
@@ -493,6 +495,7 @@ class CriterionScores:
     ratings: list[Rating] = field(default_factory=list)
     superseded: list[Rating] = field(default_factory=list)
     verdicts: list[GivenVerdict] = field(default_factory=list)
+    adjudications: list[Adjudicated] = field(default_factory=list)
 
     def add(self, rating: Rating) -> None:
         """Count a rating, or keep it as history where a later one replaced it."""
@@ -539,6 +542,8 @@ def scores_of_item(campaign: Campaign, item: Item, options: ItemOptions, choice:
         usable = verdict.score if verdict.status == Verdict.Status.OK else None
         error = judge_error(usable, scored.scores.reference, scored.criterion.level)
         scored.verdicts.append(GivenVerdict(verdict, judge, is_counted, error))
+    for decided in adjudication.adjudications_of(campaign, item):
+        by_criterion[decided.adjudication.criterion_id].adjudications.append(decided)
     given = [scored for scored in by_criterion.values() if scored.ratings or scored.superseded or scored.verdicts]
     return sorted(given, key=lambda scored: (scored.criterion.pk != choice.criterion.pk, scored.criterion.position))
 

@@ -206,6 +206,8 @@ REFERENCE_NAMES = {
     "minimum": gettext_lazy("Minimum"),
     "each": gettext_lazy("Each annotator in turn, averaged"),
     "dawid_skene": gettext_lazy("Dawid-Skene"),
+    "adjudicated": gettext_lazy("adjudicated only"),
+    "adjudicated_first": gettext_lazy("adjudicated, else the mode"),
 }
 EXCLUSION_NAMES = {
     "controls": gettext_lazy("by annotators with control items that match too seldom"),

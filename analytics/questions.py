@@ -112,7 +112,9 @@ RULES: dict[str, tuple[str | None, Ties]] = {
 each level of measurement: the mode, on interval scales the mean."""
 NEEDS_ORDER = frozenset({"mode_split", "median", "mean", "minimum"})
 """On nominal criteria these have no meaning, and the mode is used."""
-REFERENCES = (*(name for name in RULES if name), "dawid_skene")
+ADJUDICATED = ("adjudicated", "adjudicated_first")
+"""Rules of reference that read adjudications: nothing else, or before the mode."""
+REFERENCES = (*(name for name in RULES if name), "dawid_skene", *ADJUDICATED)
 TIES = ("exclude", "lower", "upper", "median")
 LEVELS = ("nominal", "ordinal", "interval")
 OWN_COLUMNS = ("criterion", "language", "generator", "scenario", "item", "dataset_version")
@@ -221,6 +223,11 @@ class NumbersQuestion(Settings):
     def dimensions(self) -> tuple[str, ...]:
         """Rows and columns, without an empty one."""
         return tuple(dict.fromkeys(name for name in (self.rows, self.columns) if name))
+
+    @property
+    def is_adjudicated(self) -> bool:
+        """Whether its rule of reference reads adjudications."""
+        return self.reference in ADJUDICATED
 
     @property
     def needs_judge(self) -> bool:

@@ -23,7 +23,7 @@ from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions import CALIBRATION as OF_JUDGES
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
 from analytics.thresholds import GateSettings
-from annotation import campaigns
+from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, RubricVersion
 from annotation.writers import tables
 from judging import runs
@@ -203,6 +203,8 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     chosen = f"{campaign.dataset_id}:{','.join(map(str, sorted(run.pk for run in found)))}"
     digest = hashlib.sha256(chosen.encode()).hexdigest()[:12]
     revision = f"{campaigns.revision(campaign)} {runs.run_revision(found)} {digest}"
+    if asks and settings.is_adjudicated:  # type: ignore[attr-defined]
+        revision += f" {adjudication.adjudication_revision(campaign)}"
     is_about_changes = any(name.startswith("perturbation.") for name in getattr(settings, "statistics", ()))
     if isinstance(settings, GateSettings) or is_about_changes:
         revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
@@ -268,6 +270,7 @@ def _answered(
         "counts": ratings.counted_table(table),
         "left_out": exclusions.excluded_scores(campaign, question),
         "ties": exclusions.tied_modes(table, question) if question.wanted(OF_JUDGES) else {},
+        "adjudicated": exclusions.adjudicated_pairs(table, campaign, question),
         "judges": _judges(campaign, chosen),
     }
     fields = {

@@ -8,6 +8,7 @@ from analytics.api import exports as export_routes
 from analytics.api import items as item_routes
 from analytics.api import numbers as routes
 from analytics.views import (
+    adjudication,
     alignment,
     audits,
     comparison,
@@ -53,6 +54,18 @@ pages = [
     path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),
     path("p/<slug:project>/numbers/<int:campaign>/items.csv", items.items_file, name="numbers_items_file"),
     path("p/<slug:project>/numbers/<int:campaign>/items/<int:item>/", items.item_scores_page, name="numbers_item"),
+    path("p/<slug:project>/numbers/<int:campaign>/adjudication/", adjudication.adjudication_page, name="adjudication"),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/adjudication/<int:item>/",
+        adjudication.adjudicate_item,
+        name="adjudicate_item",
+    ),
+    path("p/<slug:project>/numbers/<int:campaign>/meeting/", adjudication.meeting_page, name="meeting"),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/meeting/decisions.csv",
+        adjudication.decisions_file,
+        name="meeting_decisions_file",
+    ),
     path("p/<slug:project>/export/", exports.export_page, name="export"),
     path("p/<slug:project>/export/file/", exports.export_file, name="export_file"),
     path("p/<slug:project>/export/transfers/", exports.transfers_part, name="transfers"),

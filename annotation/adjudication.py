@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -112,6 +112,12 @@ def history(campaign: Campaign) -> QuerySet[Adjudication]:
     return Adjudication.objects.filter(campaign=campaign, rubric_version=campaign.rubric_version_id).order_by("pk")
 
 
+def adjudication_revision(campaign: Campaign) -> str:
+    """A text that changes with every adjudication: "count:max pk"."""
+    stored = history(campaign).aggregate(count=Count("pk"), newest=Max("pk"))
+    return f"{stored['count']}:{stored['newest'] or 0}"
+
+
 def current(campaign: Campaign, items: Iterable[int] | None = None) -> dict[tuple[int, int], Adjudication]:
     """By item and criterion, the newest adjudication: it counts."""
     rows = history(campaign) if items is None else history(campaign).filter(item__in=list(items))
@@ -136,6 +142,28 @@ def adjudicator_names(campaign: Campaign) -> dict[int | None, str]:
     users = dict.fromkeys(history(campaign).values_list("adjudicator", flat=True))
     names = ((user, f"adjudicator {place}") for place, user in enumerate(users, 1))
     return {user: f"{name} (adjudicator)" if name in taken else name for user, name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Adjudicated:
+    """One adjudication, its adjudicator by number; `counts`: it is the newest; `stale`: a rating has changed since."""
+
+    adjudication: Adjudication
+    adjudicator: str
+    counts: bool
+    stale: bool
+
+
+def adjudications_of(campaign: Campaign, item: Item) -> Iterator[Adjudicated]:
+    """Every adjudication of the item, the newest first."""
+    rows = list(history(campaign).filter(item=item))
+    newest = {(row.item_id, row.criterion_id): row for row in rows}
+    old = stale(campaign, newest)
+    names = adjudicator_names(campaign) if rows else {}
+    for row in reversed(rows):
+        place = (row.item_id, row.criterion_id)
+        counts = newest[place] is row
+        yield Adjudicated(row, names[row.adjudicator_id], counts, counts and place in old)
 
 
 def rated_by(campaign: Campaign, user: User) -> set[int]:
@@ -197,8 +225,8 @@ def adjudicate(
             )
             for each in decisions
         ]
-        fields = [each.criterion.key for each in decisions]
-        audit.record(actor=actor, project=campaign.project, verb="adjudicate", subject=item, fields=fields)
+        decided = [each.criterion.key for each in decisions]
+        audit.record(actor=actor, project=campaign.project, verb="adjudicate", subject=item, fields=decided)
     return stored
 
 

@@ -20,6 +20,7 @@ from accounts.inputs import whole_number
 from analytics import items
 from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemScores
 from analytics.views.items import RatingShown, shown_campaign
+from annotation.adjudication import Adjudicated
 from annotation.api.content import DatasetItemSerializer
 from annotation.models import Campaign, Item, Rating
 
@@ -150,8 +151,31 @@ class ItemVerdictSerializer(serializers.Serializer[GivenVerdict]):
     call = serializers.IntegerField(**NUMBER)
 
 
+class ItemAdjudicationSerializer(serializers.Serializer[Adjudicated]):
+    """One adjudication, the newest first. `counts`: no later one replaced it; `stale`: a rating has changed since.
+
+    `seen`: the ratings that the adjudicator saw, with their `digest`; `order`: what the queue was ordered by.
+    """
+
+    criterion = serializers.CharField(source="adjudication.criterion.key")
+    status = serializers.CharField(source="adjudication.status")
+    score = serializers.FloatField(source="adjudication.score", **NUMBER)
+    cause = serializers.CharField(source="adjudication.cause")
+    cause_note = serializers.CharField(source="adjudication.cause_note")
+    rationale = serializers.CharField(source="adjudication.rationale")
+    adjudicator = serializers.CharField()
+    order = serializers.CharField(source="adjudication.order")
+    seen = serializers.ListField(source="adjudication.seen", child=serializers.DictField())
+    digest = serializers.CharField(source="adjudication.digest")
+    at = serializers.DateTimeField(source="adjudication.at")
+    counts = serializers.BooleanField()
+    stale = serializers.BooleanField()
+
+
 class CriterionScoresSerializer(ScoresSerializer):
     """Everything given to an item on one criterion; `superseded` are ratings that later ones replaced."""
+
+    adjudications = ItemAdjudicationSerializer(many=True)
 
     ratings = ItemRatingSerializer(many=True)
     superseded = ItemRatingSerializer(many=True)

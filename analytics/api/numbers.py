@@ -67,7 +67,8 @@ _MEANINGS = {
     "goal": "NAME=VALUE: half_width, reliability, epsilon, budget, price.LANGUAGE or split, for plan.*.",
     "jury_rule": "majority (a tie gives no score), median, mean or minimum.",
     "against": "The judge that the others are compared with, for comparison.accuracy_difference and alike.",
-    "reference": "mode, mode_split, median, mean, minimum, each or dawid_skene; see `ties`.",
+    "reference": "mode, mode_split, median, mean, minimum, each, dawid_skene, adjudicated, adjudicated_first."
+    " The last one takes the mode where nobody adjudicated; see `ties`.",
     "ties": "What the mode does with a tie: exclude, lower, upper or median.",
     "pool": "`on`: criteria are pooled.",
     "blind": "`only`: leave out ratings by people who could see verdicts and other people's ratings.",

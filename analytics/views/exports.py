@@ -128,6 +128,12 @@ CARDS = (
         (("training-set", _("Training set")),),
         ("rationales", "split"),
     ),
+    ExportCard(
+        _("Adjudications"),
+        _("One row for each decision on an item and criterion, replaced ones too, with what the adjudicator saw."),
+        (("adjudications", _("Adjudications")),),
+        ("rationales",),
+    ),
     ExportCard(_("Items"), _("The items, in the format that an import reads."), (("items", _("Items")),)),
     ExportCard(
         _("Verdicts on a dataset"),

@@ -21,6 +21,7 @@ from accounts.refusals import Refused
 from analytics import items, page_cache, ratings
 from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemOptions, ItemScores
 from analytics.views.exports import download
+from annotation.adjudication import Adjudicated
 from annotation.desk import presentation
 from annotation.desk.service import worst
 from annotation.exports import consistent
@@ -207,6 +208,14 @@ class ItemCriterion:
     @property
     def superseded(self) -> list[RatingShown]:
         return list(map(RatingShown, self.given.superseded))
+
+    @property
+    def adjudications(self) -> list[tuple[Adjudicated, str]]:
+        """Each adjudication with its score as text, the newest first."""
+        return [
+            (one, point_text(self.given.criterion, one.adjudication.score) or _("N/A"))
+            for one in self.given.adjudications
+        ]
 
     @property
     def verdicts(self) -> list[VerdictShown]:

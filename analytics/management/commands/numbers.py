@@ -30,7 +30,7 @@ HELP = {
     "goal": "half_width=0.25, reliability=0.8, epsilon=0.15, budget=500, price.et=1.5 or split=minimax, for plan.*",
     "jury_rule": "majority, median, mean or minimum (default: majority; a tie gives no score)",
     "against": "the judge that the others are compared with, for comparison.*_difference",
-    "reference": "mode, mode_split, median, mean, minimum, each or dawid_skene",
+    "reference": "mode, mode_split, median, mean, minimum, each, dawid_skene, adjudicated or adjudicated_first",
     "ties": "what the mode does with a tie: exclude, lower, upper or median (default: exclude)",
     "pool": "pool the criteria",
     "blind": "leave out ratings by people who could see verdicts",

@@ -55,8 +55,8 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Doubts = Callable[[PairFigure], Doubt | None]
 
-REFERENCES = ("mode", "median", "mean", "minimum", "each", "dawid_skene", "adjudicated_first")
-SETTLED = ("dawid_skene", "adjudicated_first")
+REFERENCES = ("mode", "median", "mean", "minimum", "each", "dawid_skene", "adjudicated", "adjudicated_first")
+SETTLED = ("dawid_skene", "adjudicated", "adjudicated_first")
 """Rules that look beyond an item's own scores."""
 COUNTS = ("out_of_range", "without_reference")
 BESIDE = (*panel.CEILING_STATISTICS, "panel_given_judge", "verdict_confidence")
@@ -93,7 +93,7 @@ def calibration_report(
     reference : "mode", "median", "mean", "minimum" or "each"; by default the mode, on interval scales the mean. Items
         whose mode is tied have no reference label: left out and counted. ``each`` faces the judge with every annotator
         in turn and averages the annotators' figures. Or a rule of ``reference.reference_labels``: ``dawid_skene``,
-        ``adjudicated_first``.
+        ``adjudicated``, ``adjudicated_first``.
     ties : what the mode does with items on which several points lead (``reference.settled_labels``).
     raters : the annotators that make the panel, all by default.
     statistics : names of figures (``association.STATISTICS``, ``COUNTS``), all by default; ``confusion`` (row shares

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-Rule = Literal["mode", "median", "mean", "minimum", "dawid_skene", "adjudicated_first"]
+Rule = Literal["mode", "median", "mean", "minimum", "dawid_skene", "adjudicated", "adjudicated_first"]
 Ties = Literal["exclude", "lower", "upper", "median", "adjudicated"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 TIES: tuple[Ties, ...] = get_args(Ties)
@@ -62,8 +62,9 @@ def reference_labels(table: RatingsTable, *, rule: Rule = "mode", ties: Ties = "
     ``upper`` of them, the ``median`` of the item's scores, or what an adjudicator gave (``adjudicated``; excluded where
     nobody did). ``median``: middle score, the mean of the two middle ones when they differ. ``mean``: of numbers.
     ``minimum``: the lowest score.
-    ``dawid_skene``: the most probable point under a fit per criterion and language. ``adjudicated_first``: the
-    adjudicator's score where there is one, else the mode under ``ties``.
+    ``dawid_skene``: the most probable point under a fit per criterion and language. ``adjudicated``: the adjudicator's
+    score; items without one are excluded. ``adjudicated_first``: the adjudicator's score where there is one, else the
+    mode under ``ties``. An item that an adjudicator found not applicable has no reference under either.
     """
     import pandas as pd
 
@@ -263,9 +264,15 @@ def _of_cell(cell: Cell, rule: Rule, ties: Ties) -> tuple[pd.DataFrame, list[str
     scores, order = _coded_by_item(annotators, items["item_key"])
     counts = np.zeros((len(items), cell.scale.q), dtype=np.int64)
     counts[order] = scores.counts()
-    adjudicated = _adjudicated(cell, items["item_key"])
+    adjudicated, has_none = _adjudicated(cell, items["item_key"])
     value, tied = _by_rule(scores, order, counts, adjudicated, rule, ties)
-    return _labelled(items, cell, counts, value, tied), _reasons(counts, value, tied)
+    reasons = np.where(tied, "tied", np.where(counts.sum(axis=1) == 0, "not rated", "no single label"))
+    if rule in ("adjudicated", "adjudicated_first"):
+        value[has_none] = np.nan
+        reasons = np.where(has_none, "adjudicated as not applicable", reasons)
+    if rule == "adjudicated":
+        reasons = np.where(has_none, reasons, "not adjudicated")
+    return _labelled(items, cell, counts, value, tied), list(map(str, reasons[np.isnan(value)]))
 
 
 def _coded_by_item(cell: Cell, keys: pd.Series[int]) -> tuple[Coded, NDArray[np.intp]]:
@@ -278,13 +285,17 @@ def _coded_by_item(cell: Cell, keys: pd.Series[int]) -> tuple[Coded, NDArray[np.
     return scores, np.asarray(pd.Index(keys).get_indexer(pd.Index(np.unique(rows["item_key"]))), dtype=np.intp)
 
 
-def _adjudicated(cell: Cell, keys: pd.Series[int]) -> Floats:
-    """(N,) the adjudicator's score of each item, NaN where there is none; of several the file's last."""
-    rows = cell.frame[(cell.frame["rater_kind"] == "adjudicator").to_numpy() & (cell.frame["code"] >= 0).to_numpy()]
-    rows = rows.sort_values("row")
-    values = cell.scale.values[rows["code"].to_numpy()]
-    by_item = dict(zip(rows["item_key"], values, strict=True))
-    return np.array([by_item.get(key, np.nan) for key in keys], dtype=np.float64)
+def _adjudicated(cell: Cell, keys: pd.Series[int]) -> tuple[Floats, NDArray[np.bool_]]:
+    """(N,) the adjudicator's score of each item, NaN where there is none; of several the file's last. And (N,) whether
+    that one says that the criterion is not applicable.
+    """
+    rows = cell.frame[(cell.frame["rater_kind"] == "adjudicator").to_numpy()].sort_values("row")
+    rows = rows[((rows["code"] >= 0) | ~rows["applicable"].astype(bool)).to_numpy()]
+    codes = rows["code"].to_numpy()
+    scores = np.where(codes >= 0, cell.scale.values[codes] if cell.scale.q else np.nan, np.nan)
+    by_item = dict(zip(rows["item_key"], scores, strict=True))
+    found = np.array([by_item.get(key, np.nan) for key in keys], dtype=np.float64)
+    return found, np.array([key in by_item for key in keys], dtype=bool) & np.isnan(found)
 
 
 def _by_rule(
@@ -302,6 +313,8 @@ def _by_rule(
     if rule == "dawid_skene":
         return _most_probable(scores, order, len(counts))
     value, tied = settled_labels(counts, x, ties, adjudicated)
+    if rule == "adjudicated":
+        return adjudicated.copy(), no_ties
     if rule == "adjudicated_first":
         decided = ~np.isnan(adjudicated)
         return np.where(decided, adjudicated, value), tied & ~decided
@@ -334,12 +347,6 @@ def _labelled(
         share=np.where(on_point & (n > 0), counts[np.arange(len(n)), place] / np.maximum(n, 1), np.nan),
         tied=tied[known],
     )
-
-
-def _reasons(counts: NDArray[np.int64], value: Floats, tied: NDArray[np.bool_]) -> list[str]:
-    missing = np.isnan(value)
-    names = np.where(tied, "tied", np.where(counts.sum(axis=1) == 0, "not rated", "no single label"))
-    return [str(name) for name in names[missing]]
 
 
 def _flags(frame: pd.DataFrame, column: str | None) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ def _configure_calibration(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.epilog = "--statistic confusion, class_share or score_share shows lists that are otherwise left out."
     options.add_judge(parser, "the rater to set against the panel")
-    options.add_reference(parser, ("dawid_skene", "adjudicated_first"))
+    options.add_reference(parser, ("dawid_skene", "adjudicated", "adjudicated_first"))
     options.add_ties(parser)
 
 

@@ -139,7 +139,7 @@ def _configure_reference(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rule",
-        choices=("mode", "median", "mean", "dawid_skene", "adjudicated_first"),
+        choices=("mode", "median", "mean", "dawid_skene", "adjudicated", "adjudicated_first"),
         default="mode",
         help="how the label is settled (default: mode)",
     )
