@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from analytics.api import adjudication as adjudication_routes
 from analytics.api import alignment as alignment_routes
 from analytics.api import decisions as decision_routes
 from analytics.api import exports as export_routes
@@ -140,6 +141,21 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/items/<int:item>/",
         item_routes.CampaignItem.as_view(),
         name="api_campaign_item",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/adjudication/",
+        adjudication_routes.AdjudicationQueue.as_view(),
+        name="api_adjudication",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/items/<int:item>/adjudications/",
+        adjudication_routes.ItemAdjudications.as_view(),
+        name="api_item_adjudications",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/meeting-decisions/",
+        adjudication_routes.MeetingDecisions.as_view(),
+        name="api_meeting_decisions",
     ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/decisions/",

@@ -347,6 +347,20 @@ def record_decision(
     return stored
 
 
+def subject_of_decision(campaign: Campaign, *, criterion: str, item: str) -> dict[str, Any]:
+    """The ``criterion`` of this key and the ``item`` of this id, None for an empty one; refused where there is none."""
+    criteria = {each.key: each for each in campaign.rubric_version.criteria.all()}
+    found = Item.objects.of(campaign.dataset).filter(external_id=item).first() if item else None
+    wrong = {}
+    if criterion and criterion not in criteria:
+        wrong["criterion"] = _("This rubric has no criterion “%s”. Leave the field empty, or choose one.") % criterion
+    if item and found is None:
+        wrong["item"] = _("This campaign has no item “%s”. Leave the field empty, or give an id.") % item
+    if wrong:
+        raise Refused(" ".join(wrong.values()), code="invalid", fields=wrong)
+    return {"criterion": criteria.get(criterion), "item": found}
+
+
 def meeting_decisions(campaign: Campaign) -> QuerySet[MeetingDecision]:
     """The decisions of a campaign's meetings, the newest meeting first."""
     return MeetingDecision.objects.filter(campaign=campaign).select_related("criterion", "item", "recorded_by")

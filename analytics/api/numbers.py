@@ -209,6 +209,12 @@ class QuestionAnswerSerializer(serializers.Serializer[Snapshot]):
         default=dict,
         help_text="`tied` of all `pairs` of item and criterion have a tied mode, and are left out beside a judge.",
     )
+    adjudicated = serializers.DictField(
+        child=serializers.IntegerField(),
+        source="content.adjudicated",
+        default=dict,
+        help_text="Where the reference reads adjudications: how many `pairs` of item and criterion have one.",
+    )
     judges = JudgeSerializer(many=True, source="content.judges")
     notes = serializers.ListField(child=serializers.CharField(), source="content.notes")
     estimates = CellEstimateSerializer(many=True, source="content.estimates")

@@ -347,7 +347,7 @@ def meeting_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
     problems: Mapping[str, str] = {}
     if request.method == "POST":
         try:
-            _record(current, options, request.POST, request.user)
+            _record(current, request.POST, request.user)
         except Refused as refused:
             refusal, problems = refused.sentence, refused.fields
         else:
@@ -395,16 +395,12 @@ def discussed_items(campaign: Campaign, listed: Sequence[QueuedItem], choice: Qu
     return found
 
 
-def _record(campaign: Campaign, options: QueueOptions, posted: Mapping[str, str], user: User) -> MeetingDecision:
+def _record(campaign: Campaign, posted: Mapping[str, str], user: User) -> MeetingDecision:
     """Store the decision that a form describes."""
-    item = None
-    if name := posted.get("item", "").strip():
-        item = Item.objects.of(campaign.dataset).filter(external_id=name).first()
-        if item is None:
-            sentence = _("This campaign has no item “%s”. Leave the field empty, or give an id.") % name
-            raise Refused(sentence, code="invalid", fields={"item": sentence})
+    given = {name: posted.get(name, "").strip() for name in ("criterion", "item", "held_on")}
+    about = adjudication.subject_of_decision(campaign, criterion=given["criterion"], item=given["item"])
     try:
-        held_on = date.fromisoformat(posted.get("held_on", "").strip())
+        held_on = date.fromisoformat(given["held_on"])
     except ValueError:
         held_on = None
     return adjudication.record_decision(
@@ -412,8 +408,7 @@ def _record(campaign: Campaign, options: QueueOptions, posted: Mapping[str, str]
         held_on=held_on,
         decision=posted.get("decision", ""),
         guideline_change=posted.get("guideline_change", ""),
-        criterion=options.criteria.get(posted.get("criterion", "")),
-        item=item,
+        **about,
         actor=user,
     )
 

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
+from django.core.cache import caches
 from django.test import Client
 
 from accounts.models import AuditEntry
@@ -28,7 +29,7 @@ from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
 RATERS = {"mari": [0, 1, 2, 3, 2], "jaan": [3, 1, 1, 3, 1], "liis": [3, 1, 1, None, 1]}
-"""d1 spreads over 3 of 3 points, d3 and d5 over 1, d2 not at all; d4 has a score against N/A."""
+"""d1 spreads over 3 of 3 points, d3 and d5 over 1, d2 and d4 not at all."""
 COHERENCE = {"mari": [1, 0, 1, 1, 1], "jaan": [1, 1, 1, 1, 1]}
 
 
@@ -81,7 +82,11 @@ def test_the_queue_is_ordered_by_the_measure_chosen_and_says_so(cast: Cast, camp
     assert listed(page)[0] == "d1" and sorted(listed(page)) == ["d1", "d3", "d5"]
     assert "5 items have two ratings or more" in page and "3 differ by this measure" in page
     assert "drawn with the seed 20260101" in page
-    assert listed(read(boris, address(campaign, order="na"))) == ["d4"]
+    assert listed(read(boris, address(campaign, order="na"))) == []
+    one = Rating.objects.filter(annotation__item__external_id="d2", annotation__annotator__pseudonym="liis")
+    one.update(status=Rating.Status.NOT_APPLICABLE, score=None)
+    caches["content"].clear()
+    assert listed(read(boris, address(campaign, order="na"))) == ["d2"]
     assert listed(read(boris, address(campaign, order="critical"))) == []
     # Without a criterion d2 counts with coherence, where 0 and 1 are the whole width of the scale.
     assert set(listed(read(boris, address(campaign)))[:2]) == {"d1", "d2"}
@@ -260,6 +265,33 @@ def test_a_revision_at_the_desk_makes_it_stale(cast: Cast) -> None:
     shown.refresh_from_db()
     service.revise_scores(assignment=shown, shown=shown.key, key=uuid4(), answers=again, seconds=12)
     assert [row["stale"] for row in rows_of(cast, duty.campaign)] == ["true"]
+
+
+# --- the API ---------------------------------------------------------------------------------------------------------
+def test_the_api_gives_the_same_queue_and_decides(cast: Cast, campaign: Campaign) -> None:
+    boris, base = cast.client("boris"), f"/api/v1/projects/kassa/campaigns/{campaign.pk}"
+    first = boris.get(f"{base}/adjudication/?criterion=fluency&limit=2").json()["results"][0]
+    assert (first["item"], first["value"], first["state"]) == ("d1", 1.0, "open")
+    there = f"{base}/items/{first['id']}/adjudications/"
+    (fluency, _coherence) = boris.get(there).json()
+    assert {one["score"] for one in fluency["ratings"]} == {0, 3} and "mari" not in str(fluency)
+    decision = {"criterion": "fluency", "score": 2, "cause": "slip", "rationale": "Clear.", "seen": fluency["seen"]}
+    sent = {"decisions": [decision], "key": str(uuid4())}
+    for _time in range(2):
+        answer = boris.post(there, sent, content_type="application/json")
+        assert answer.status_code == 201, answer.content
+    (stored,) = answer.json()[0]["adjudications"]
+    assert (stored["score"], stored["counts"], stored["adjudicator"]) == (2, True, "adjudicator 1")
+    item = boris.get(f"{base}/items/{first['id']}/?criterion=fluency").json()
+    assert item["criteria"][0]["adjudications"][0]["rationale"] == "Clear."
+    assert "Clear." in read(boris, f"/p/kassa/numbers/{campaign.pk}/items/{first['id']}/?criterion=fluency")
+    late = {**decision, "seen": "0" * 64}
+    assert boris.post(there, {"decisions": [late]}, content_type="application/json").json()["code"] == "ratings_changed"
+    meeting = {"held_on": "2026-05-04", "decision": "Agreed.", "item": "d1"}
+    assert boris.post(f"{base}/meeting-decisions/", meeting, content_type="application/json").status_code == 201
+    assert boris.get(f"{base}/meeting-decisions/").json()[0]["item"] == "d1"
+    for route in ("adjudication/", f"items/{first['id']}/adjudications/", "meeting-decisions/"):
+        assert cast.client("maarika").get(f"{base}/{route}").status_code == 403
 
 
 # --- calibration meetings --------------------------------------------------------------------------------------------

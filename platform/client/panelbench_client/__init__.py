@@ -34,7 +34,7 @@ from panelbench_client.connection import (
     Unreachable,
 )
 from panelbench_client.files import ExportMethods, ImportMethods
-from panelbench_client.numbers import DecisionMethods, NumberMethods
+from panelbench_client.numbers import AdjudicationMethods, DecisionMethods, NumberMethods
 from panelbench_client.qualification import QualificationMethods
 from panelbench_client.resources import (
     CampaignMethods,
@@ -79,6 +79,7 @@ class Client(
     ImportMethods,
     JudgeMethods,
     NumberMethods,
+    AdjudicationMethods,
     DecisionMethods,
     NoticeMethods,
 ):

@@ -159,6 +159,74 @@ class NumberMethods(ServerConnection):
         return cast(types.ItemDetail, self.json("GET", there, params=filters))
 
 
+# --- adjudication ----------------------------------------------------------------------------------------------------
+class AdjudicationMethods(ServerConnection):
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/adjudication/")
+    def adjudication_queue(
+        self,
+        campaign: int,
+        *,
+        order: str | None = None,
+        criterion: str | None = None,
+        language: str | None = None,
+        judge: str | None = None,
+        state: str | None = None,
+        seed: int | None = None,
+    ) -> Iterator[types.QueuedItem]:
+        """The items on which raters differ, those that differ most first; without those that you have rated.
+
+        ``order`` is range, entropy, na, critical or judge; ``state`` is open, stale, decided or all.
+        """
+        filters = {"order": order, "criterion": criterion, "language": language, "judge": judge, "state": state}
+        return self.pages(self.at("campaigns/{}/adjudication/", campaign), **filters, seed=seed)
+
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/items/{item}/adjudications/")
+    def item_adjudications(self, campaign: int, item: int) -> list[types.DisputedCriterion]:
+        """The rated criteria of an item (by ``id``) with their ratings, names hidden, and what was decided."""
+        there = self.at("campaigns/{}/items/{}/adjudications/", campaign, item)
+        return cast(list[types.DisputedCriterion], self.json("GET", there))
+
+    @operation(
+        "POST", "/projects/{project}/campaigns/{campaign}/items/{item}/adjudications/", decisions="decisions", key="key"
+    )
+    def adjudicate(
+        self,
+        campaign: int,
+        item: int,
+        decisions: Sequence[types.AdjudicationDecision],
+        *,
+        order: types.OrderEnum = "range",
+        key: str | None = None,
+    ) -> list[types.DisputedCriterion]:
+        """Decide criteria of an item; ratings stay as they are. The same ``key`` again stores nothing."""
+        body = {"decisions": list(decisions), "order": order, **({"key": key} if key else {})}
+        there = self.at("campaigns/{}/items/{}/adjudications/", campaign, item)
+        return cast(list[types.DisputedCriterion], self.json("POST", there, json=body))
+
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/meeting-decisions/")
+    def meeting_decisions(self, campaign: int) -> list[types.MeetingDecision]:
+        """The decisions of a campaign's calibration meetings, the newest meeting first."""
+        there = self.at("campaigns/{}/meeting-decisions/", campaign)
+        return cast(list[types.MeetingDecision], self.json("GET", there))
+
+    @operation("POST", "/projects/{project}/campaigns/{campaign}/meeting-decisions/")
+    def record_meeting_decision(
+        self,
+        campaign: int,
+        *,
+        held_on: str,
+        decision: str,
+        guideline_change: str = "",
+        criterion: str = "",
+        item: str = "",
+    ) -> types.MeetingDecision:
+        """Record what a meeting decided, on a criterion (its key) and an item (its external id) or in general."""
+        body = {"held_on": held_on, "decision": decision, "guideline_change": guideline_change}
+        body |= {"criterion": criterion, "item": item}
+        there = self.at("campaigns/{}/meeting-decisions/", campaign)
+        return cast(types.MeetingDecision, self.json("POST", there, json=body))
+
+
 # --- thresholds and decisions ----------------------------------------------------------------------------------------
 class DecisionMethods(ServerConnection):
     @operation("GET", "/projects/{project}/campaigns/{campaign}/decisions/")

@@ -15,6 +15,16 @@ AnswerStatusEnum: TypeAlias = Literal["scored", "na", "stopped"]
 BlankEnum: TypeAlias = Literal[""]
 CallState: TypeAlias = Literal["waiting", "leased", "settled", "failed"]
 CampaignState: TypeAlias = Literal["open", "paused", "closed"]
+CauseEnum: TypeAlias = Literal[
+    "misread_rubric",
+    "misread_dialogue",
+    "slip",
+    "ambiguous_rubric",
+    "ambiguous_dialogue",
+    "standards",
+    "language",
+    "other",
+]
 ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_run"]
 DecisionEnum: TypeAlias = Literal[
     "stale",
@@ -56,6 +66,7 @@ MatchingEnum: TypeAlias = Literal["exact", "tolerance"]
 MeasureEnum: TypeAlias = Literal["accuracy", "closeness"]
 MethodEnum: TypeAlias = Literal["random", "greedy"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
+OrderEnum: TypeAlias = Literal["range", "entropy", "na", "critical", "judge"]
 OutcomeEnum: TypeAlias = Literal[
     "pending",
     "sent",
@@ -68,6 +79,7 @@ OutcomeEnum: TypeAlias = Literal[
 PresetEnum: TypeAlias = Literal["experts", "skilled", "crowd"]
 PromptOrder: TypeAlias = Literal["rubric", "reversed"]
 PurposeEnum: TypeAlias = Literal["training", "exam", "control"]
+QueuedItemStateEnum: TypeAlias = Literal["open", "stale", "decided"]
 ReferenceAnswerEnum: TypeAlias = Literal["layout", "shown", "hidden"]
 ReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "minimum", "each"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
@@ -111,6 +123,7 @@ WhatEnum: TypeAlias = Literal[
     "verdicts",
     "dataset-verdicts",
     "scores",
+    "adjudications",
     "training-set",
     "rubric",
     "campaign",
@@ -118,6 +131,17 @@ WhatEnum: TypeAlias = Literal[
     "hugging-face",
     "bundle",
 ]
+
+
+class AdjudicationDecision(TypedDict):
+    """A decision on one criterion: `score` null is N/A. `cause` may be empty where the raters agree."""
+
+    criterion: str
+    score: float | None
+    cause: NotRequired[CauseEnum | BlankEnum]
+    cause_note: NotRequired[str]
+    rationale: str
+    seen: str
 
 
 class Alignment(TypedDict):
@@ -435,6 +459,7 @@ class CriterionScores(TypedDict):
     measure: str
     reference: float | None
     reference_rule: str
+    adjudications: list[ItemAdjudication]
     ratings: list[ItemRating]
     superseded: list[ItemRating]
     verdicts: list[ItemVerdict]
@@ -621,6 +646,16 @@ class Disagreement(TypedDict):
     second_score: float
     first_rationale: str
     second_rationale: str
+
+
+class DisputedCriterion(TypedDict):
+    """One criterion of an item. `seen` is the digest of its ratings, which a decision on it sends back."""
+
+    criterion: str
+    disputed: bool
+    seen: str
+    ratings: list[SeenRating]
+    adjudications: list[ItemAdjudication]
 
 
 class Duty(TypedDict):
@@ -821,6 +856,34 @@ class Item(TypedDict):
     fields: list[Field]
 
 
+class ItemAdjudication(TypedDict):
+    """One adjudication, the newest first. `counts`: no later one replaced it; `stale`: a rating has changed since.
+    `seen`: the ratings that the adjudicator saw, with their `digest`; `order`: what the queue was ordered by.
+    """
+
+    criterion: str
+    status: str
+    score: float | None
+    cause: str
+    cause_note: str
+    rationale: str
+    adjudicator: str
+    order: str
+    seen: list[dict[str, Json]]
+    digest: str
+    at: Moment
+    counts: bool
+    stale: bool
+
+
+class ItemDecisions(TypedDict):
+    """Decisions on criteria of one item. The same `key` again stores nothing."""
+
+    decisions: list[AdjudicationDecision]
+    order: NotRequired[OrderEnum]
+    key: NotRequired[str]
+
+
 class ItemDetail(TypedDict):
     """An item with its text, and what it was given in this campaign, the chosen criterion first."""
 
@@ -926,6 +989,18 @@ class Me(TypedDict):
     memberships: list[Role]
 
 
+class MeetingDecision(TypedDict):
+    """A decision of a calibration meeting. `item` is the item's external id."""
+
+    id: int
+    held_on: str
+    criterion: str | None
+    item: str | None
+    decision: str
+    guideline_change: str
+    recorded_at: Moment
+
+
 class Membership(TypedDict):
     user: int
     name: str
@@ -957,6 +1032,16 @@ class MismatchDecision(TypedDict):
     criterion: str
     accept: bool
     note: NotRequired[str]
+
+
+class NewMeetingDecision(TypedDict):
+    """What a meeting decided, on a criterion (its key) and an item (its external id) or in general."""
+
+    held_on: str
+    decision: str
+    guideline_change: NotRequired[str]
+    criterion: NotRequired[str]
+    item: NotRequired[str]
 
 
 class NewSearch(TypedDict):
@@ -1146,9 +1231,22 @@ class QuestionAnswer(TypedDict):
     counts: dict[str, int]
     left_out: dict[str, int]
     ties: NotRequired[dict[str, int]]
+    adjudicated: NotRequired[dict[str, int]]
     judges: list[Judge]
     notes: list[str]
     estimates: list[CellEstimate]
+
+
+class QueuedItem(TypedDict):
+    """One item of the queue. `value`: the largest over the criteria that wait, which `criteria` names."""
+
+    id: int
+    item: str
+    language: str
+    n_ratings: int
+    value: float
+    criteria: list[str]
+    state: QueuedItemStateEnum
 
 
 class Range(TypedDict):
@@ -1295,6 +1393,15 @@ class Secret(TypedDict):
     failing_since: Moment | None
     created_at: Moment
     secret: str
+
+
+class SeenRating(TypedDict):
+    """One rating. `rater` stands for somebody on this item only."""
+
+    rater: str
+    status: str
+    score: float | None
+    rationale: str
 
 
 class SelectedItem(TypedDict):
