@@ -240,7 +240,7 @@ def _first_scores(run: JudgeRun, criteria: Iterable[int]) -> Iterator[tuple[int,
             yield item, criterion, score
 
 
-def measured(campaign: Campaign, choice: QueueChoice) -> tuple[dict[int, tuple[int, dict[int, float]]], int]:
+def measured_items(campaign: Campaign, choice: QueueChoice) -> tuple[dict[int, tuple[int, dict[int, float]]], int]:
     """The same, kept until a rating or a verdict changes."""
     about = [campaigns.revision(campaign), choice.order, choice.criterion.pk if choice.criterion else 0]
     if choice.run is not None:
@@ -263,7 +263,7 @@ def queue(campaign: Campaign, choice: QueueChoice, reader: User | None = None) -
     than there are now, else `open`, and then its value is the largest of those to be decided. Items that `reader` has
     rated are left out and counted.
     """
-    found, rated = measured(campaign, choice)
+    found, rated = measured_items(campaign, choice)
     own = adjudication.rated_by(campaign, reader) & found.keys() if reader else set()
     decided = adjudication.current(campaign)
     old = adjudication.stale(campaign, {place: row for place, row in decided.items() if place[0] in found})
@@ -296,7 +296,7 @@ def drawn_place(seed: int, external_id: str) -> str:
     return hashlib.sha256(f"{seed}:{external_id}".encode()).hexdigest()
 
 
-def next_item(campaign: Campaign, choice: QueueChoice, reader: User, after: int) -> int | None:
+def following_item(campaign: Campaign, choice: QueueChoice, reader: User, after: int) -> int | None:
     """The first item of the queue that is not this one."""
     listed = queue(campaign, replace(choice, state="open"), reader).items
     return next((one.pk for one in listed if one.pk != after), None)

@@ -60,6 +60,7 @@ STABILITY = tuple(
 FAMILIES: dict[str, tuple[str, ...]] = {
     "distribution": ("score_share",),
     "reference": ("reference_share", "reference_excluded", "label_share"),
+    "annotators": ("severity", "cohen_kappa", "accuracy", "same_score", "same_score_of_others"),
     "means": ("classical_mean", "judge_mean"),
     "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference"),
     "perturbation": ("score_drop", "fall", "stay", "rise"),
@@ -180,9 +181,12 @@ def _chosen(how: Mapping[str, Any], *names: str) -> Options:
 def _of_panel(
     question: NumbersQuestion, rules: Sequence[tuple[Sequence[str], str | None, str]], how: Mapping[str, Any]
 ) -> Iterator[Call]:
-    from analytics.stats.judge import corrected_means, panel
+    from analytics.stats.judge import annotators, corrected_means, panel
 
     by = how["by"]
+    if names := wanted_of(question, "annotators"):
+        columns = by if question.pool or "criterion" in by else (*by, "criterion")
+        yield "annotators.", annotators.annotator_report, {**how, "by": columns, "statistics": names}
     if wanted_of(question, "distribution"):
         yield "distribution.", panel.score_share_report, {"by": by}
     if names := wanted_of(question, "reference"):

@@ -20,12 +20,14 @@ from analytics.views import (
     numbers,
     projects,
     shares,
+    workload,
 )
 from analytics.views.agreement import AGREEMENT
 from analytics.views.calibration import CALIBRATION
 from analytics.views.planner import PLANNER
 from analytics.views.results import RESULTS
 from analytics.views.stability import STABILITY
+from analytics.views.workload import ANNOTATORS
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -48,7 +50,7 @@ pages = [
         name="numbers_cells_json",
     ),
     path("p/<slug:project>/numbers/<int:campaign>/comparison/", comparison.comparison_page, name="numbers_comparison"),
-    *(route for page in (AGREEMENT, CALIBRATION, STABILITY, RESULTS, PLANNER) for route in page.routes),
+    *(route for page in (AGREEMENT, ANNOTATORS, CALIBRATION, STABILITY, RESULTS, PLANNER) for route in page.routes),
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
     path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),
     path("p/<slug:project>/settings/thresholds/", decisions.thresholds_page, name="thresholds"),
@@ -61,6 +63,9 @@ pages = [
         adjudication.adjudicate_item,
         name="adjudicate_item",
     ),
+    path("p/<slug:project>/numbers/<int:campaign>/work/", workload.workload_page, name="workload"),
+    path("p/<slug:project>/numbers/<int:campaign>/work/pay-sheet.csv", workload.pay_sheet, name="pay_sheet"),
+    path("p/<slug:project>/numbers/<int:campaign>/work/<int:duty>/rate/", workload.set_rate_view, name="set_pay_rate"),
     path("p/<slug:project>/numbers/<int:campaign>/meeting/", adjudication.meeting_page, name="meeting"),
     path(
         "p/<slug:project>/numbers/<int:campaign>/meeting/decisions.csv",

@@ -174,7 +174,7 @@ def rated_by(campaign: Campaign, user: User) -> set[int]:
 
 # --- deciding --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class CriterionDecision:
     """What an adjudicator decides on one criterion: a score, or None for N/A. `seen` is the digest of what they saw."""
 
     criterion: Criterion
@@ -186,7 +186,7 @@ class Decision:
 
 
 def adjudicate(
-    *, campaign: Campaign, item: Item, decisions: Sequence[Decision], order: str, key: UUID, actor: User
+    *, campaign: Campaign, item: Item, decisions: Sequence[CriterionDecision], order: str, key: UUID, actor: User
 ) -> list[Adjudication]:
     """Store one adjudication for each decision. The same `key` again returns what it stored.
 
@@ -230,7 +230,9 @@ def adjudicate(
     return stored
 
 
-def _problems(decisions: Sequence[Decision], seen: Mapping[int, Sequence[SeenRating]]) -> Iterator[tuple[str, str]]:
+def _problems(
+    decisions: Sequence[CriterionDecision], seen: Mapping[int, Sequence[SeenRating]]
+) -> Iterator[tuple[str, str]]:
     """A sentence by field for everything that is missing or not allowed."""
     if not decisions:
         yield "score", _("Choose a score for one criterion at least.")
@@ -246,7 +248,7 @@ def _problems(decisions: Sequence[Decision], seen: Mapping[int, Sequence[SeenRat
             yield f"rationale-{key}", sentence % key
 
 
-def _score_problem(decision: Decision, seen: Sequence[SeenRating]) -> str:
+def _score_problem(decision: CriterionDecision, seen: Sequence[SeenRating]) -> str:
     if not seen:
         return _("Nobody has rated “%s” on this item, so there is nothing to adjudicate.")
     if decision.score is None:
@@ -255,7 +257,7 @@ def _score_problem(decision: Decision, seen: Sequence[SeenRating]) -> str:
     return "" if on_scale else _("Choose a score that is on the scale of “%s”.")
 
 
-def _text_problem(decision: Decision) -> str:
+def _text_problem(decision: CriterionDecision) -> str:
     if not decision.rationale.strip():
         return _("Write why you decided so on “%s”.")
     if len(decision.cause_note.strip()) > LONGEST_NOTE or len(decision.rationale.strip()) > LONGEST_RATIONALE:

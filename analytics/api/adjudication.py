@@ -19,7 +19,7 @@ from analytics.api.items import ByNumber, ItemAdjudicationSerializer
 from analytics.disagreements import QueuedItem
 from analytics.views.items import shown_campaign
 from annotation import adjudication
-from annotation.adjudication import Decision, SeenRating
+from annotation.adjudication import CriterionDecision, SeenRating
 from annotation.models import Adjudication, Campaign, Item, MeetingDecision
 
 CHOICES = [
@@ -116,7 +116,7 @@ class AdjudicationQueue(generics.GenericAPIView[Any]):
         """The items on which raters differ, those that differ most first; without those that you have rated."""
         current = shown_campaign(request.user, project, campaign)
         choice = disagreements.chosen_queue(disagreements.queue_options(current), request.query_params)
-        page = self.paginate_queryset(disagreements.queue(current, choice, request.user).items)  # type: ignore[arg-type]
+        page = self.paginate_queryset(disagreements.queue(current, choice, request.user).items)
         return self.get_paginated_response(QueuedItemSerializer(page, many=True).data)
 
 
@@ -141,7 +141,7 @@ class ItemAdjudications(APIView):
         adjudication.adjudicate(
             campaign=current,
             item=stored,
-            decisions=[Decision(**{**each, "criterion": criteria[each["criterion"]]}) for each in given],
+            decisions=[CriterionDecision(**{**each, "criterion": criteria[each["criterion"]]}) for each in given],
             order=asked.validated_data["order"],
             key=asked.validated_data.get("key") or uuid4(),
             actor=request.user,

@@ -1,6 +1,6 @@
 """Adjudication and calibration meetings, for leads and researchers: the queue, one item, and the items to talk about.
 
-Raters stand under codes that hold for one item only, and no verdict is shown before a decision.
+Raters are shown by codes that are valid for one item only, and no verdict is shown before a decision.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from analytics.disagreements import QueueChoice, QueuedItem, QueueOptions
 from analytics.views.exports import download
 from analytics.views.items import criterion_name, number_text, point_label, point_text, shown_campaign, verdict_text
 from annotation import adjudication
-from annotation.adjudication import Decision, SeenRating
+from annotation.adjudication import CriterionDecision, SeenRating
 from annotation.desk import presentation
 from annotation.models import Adjudication, Campaign, Criterion, Item, MeetingDecision
 from judging.models import JudgeRun, Verdict
@@ -59,7 +59,7 @@ MEASURES = {
 
 # --- what the templates read -----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class PointShown:
+class AnchoredPoint:
     """One point of a scale with its anchor."""
 
     value: str
@@ -158,12 +158,12 @@ class CriterionToDecide:
         return list(dict.fromkeys(self.problems[name] for name in names if name in self.problems))
 
     @property
-    def points(self) -> list[PointShown]:
+    def points(self) -> list[AnchoredPoint]:
         """The points of the scale; none for a long scale, which has a number field."""
         spoken = get_language() or "en"
         values = [(number_text(value), value) for value in self.criterion.values]
         return [
-            PointShown(
+            AnchoredPoint(
                 value=f"{value!r}",
                 text=text,
                 label=point_label(self.criterion, value),
@@ -187,7 +187,7 @@ def criteria_to_decide(
     rows = list(adjudication.history(campaign).filter(item=item))
     newest = {(row.item_id, row.criterion_id): row for row in rows}
     old = adjudication.stale(campaign, newest)
-    values = disagreements.measured(campaign, choice)[0].get(item.pk, (0, {}))[1]
+    values = disagreements.measured_items(campaign, choice)[0].get(item.pk, (0, {}))[1]
     verdicts = _verdicts(item, choice.run) if choice.order == "judge" and choice.run else {}
     names = adjudication.adjudicator_names(campaign)
     shown = []
@@ -299,7 +299,7 @@ def adjudicate_item(request: HttpRequest, project: str, campaign: int, item: int
         "key": request.POST.get("key") or uuid4(),
         "refusal": refused.sentence if refused else "",
         "is_own": stored.pk in adjudication.rated_by(current, request.user),
-        "following": disagreements.next_item(current, choice, request.user, stored.pk),
+        "following": disagreements.following_item(current, choice, request.user, stored.pk),
         **_context(current, options, choice),
     }
     return render(request, "analytics/adjudicate_item.html", context, status=422 if refused else 200)
@@ -310,7 +310,7 @@ def _store(
 ) -> None:
     """Store what a form decides: each criterion with a score chosen."""
     decisions = [
-        Decision(
+        CriterionDecision(
             criterion=criterion,
             score=None if posted[f"score-{key}"] == "na" else _number(posted[f"score-{key}"]),
             cause=posted.get(f"cause-{key}", ""),

@@ -18,7 +18,7 @@ from analytics.questions import question_of
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.reference import reference_labels
 from annotation import adjudication, campaigns
-from annotation.adjudication import Decision
+from annotation.adjudication import CriterionDecision
 from annotation.models import Campaign, Item, Rating
 from tests import make
 from tests.analytics import scene
@@ -51,7 +51,7 @@ def decide(cast: Cast, campaign: Campaign, place: int, score: float | None) -> N
     item = Item.objects.get(dataset=campaign.dataset, ordinal=place)
     criterion = campaign.rubric_version.criteria.get()
     seen = adjudication.seen_ratings(campaign, [item.pk])[item.pk, criterion.pk]
-    decision = Decision(
+    decision = CriterionDecision(
         criterion=criterion,
         score=score,
         cause="slip",

@@ -1,0 +1,203 @@
+"""The panel's work, for leads: progress, pace, forecast, flags and pay; and each annotator beside the others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts import access, audit, refusals
+from accounts.models import Role, User
+from analytics import agreement, answer_pages, page_cache, ratings, tasks, workload
+from analytics.agreement import AgreementPart
+from analytics.answer_pages import AnswerPage
+from analytics.figures import Figure
+from analytics.questions import NumbersQuestion, QuestionChoices, question_of
+from analytics.views.agreement_sections import AgreementSection, plain_cells
+from analytics.views.exports import download
+from analytics.views.items import shown_campaign
+from analytics.views.parts import PartsPage
+from annotation import pay
+from annotation.models import Campaign, Duty, PayRate
+
+SEVERITY = urlencode([("rows", "annotator"), ("columns", "criterion"), ("statistic", "annotators.severity")])
+FEWEST_SHARED = 20
+"""Shared items from which a severity whose interval leaves out 0 is flagged."""
+
+
+def led_campaign(user: User, project: str, campaign: int) -> Campaign:
+    """The campaign, to leads of its project."""
+    access.require(user=user, slug=project, roles=(Role.LEAD,))
+    return shown_campaign(user, project, campaign)
+
+
+@require_safe
+@login_required
+@page_cache.cached_page
+def workload_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """Progress, pace, forecast, flags and pay of every duty and annotator of a campaign."""
+    current = led_campaign(request.user, project, campaign)
+    work = workload.workload(current)
+    question = question_of(SEVERITY)
+    snapshot, is_stale = answer_pages.current_answer(current, question)
+    if is_stale and any(duty.submitted for duty in work.duties):
+        tasks.ask_to_compute(campaign=current, settings=question)
+    severity = severity_flags(snapshot.content["estimates"] if snapshot else [])
+    for duty in work.duties:
+        for one in duty.annotators:
+            one.flags += severity.get(one.work.pseudonym, [])
+    context = {
+        "title": _("The panel’s work"),
+        "project": current.project,
+        "campaign": current,
+        "work": work,
+        "units": PayRate.Unit.choices,
+        "is_stale": is_stale and snapshot is None,
+        "days": workload.DAYS,
+    }
+    return render(request, "analytics/workload.html", context)
+
+
+def severity_flags(estimates: list[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """By annotator, a sentence for each criterion on which they clearly give lower or higher scores than the others."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in estimates:
+        figure = Figure.of(row)
+        if row["value"] is None or not figure.excludes_zero or figure.n_items < FEWEST_SHARED:
+            continue
+        sentence = _("Gives lower scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items.")
+        if row["value"] > 0:
+            sentence = _(
+                "Gives higher scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items."
+            )
+        about = {"criterion": row["criterion"], "value": figure.number, "interval": figure.interval}
+        found[row["annotator"]].append(sentence % {**about, "n": figure.n_items})
+    return found
+
+
+@require_POST
+@login_required
+def set_rate_view(request: HttpRequest, project: str, campaign: int, duty: int) -> HttpResponse:
+    """Set what a duty is paid."""
+    current = led_campaign(request.user, project, campaign)
+    paid = get_object_or_404(Duty.objects.filter(campaign=current), pk=duty)
+    with refusals.refusals_as_messages(request):
+        amount = _decimal(request.POST.get("amount", ""))
+        pay.set_pay_rate(duty=paid, unit=request.POST.get("unit", ""), amount=amount, actor=request.user)
+        messages.success(request, _("The pay of “%s” is set.") % paid)
+    return redirect("workload", project, current.pk)
+
+
+def _decimal(text: str) -> Decimal | None:
+    """The amount, with a point or a comma; None for anything else."""
+    try:
+        return Decimal(text.strip().replace(",", "."))
+    except InvalidOperation:
+        return None
+
+
+@require_safe
+@login_required
+def pay_sheet(request: HttpRequest, project: str, campaign: int) -> HttpResponseBase:
+    """The pay sheet as CSV: a row for each duty and annotator, by pseudonym."""
+    current = led_campaign(request.user, project, campaign)
+    audit.record(
+        actor=request.user, project=current.project, verb="export pay-sheet", subject=current, fields=["format=csv"]
+    )
+    lines = (line.encode() for line in ratings.csv_lines(pay.SHEET, pay.pay_rows(current)))
+    name = f"{slugify(current.name) or f'campaign-{current.pk}'}-pay-sheet.csv"
+    return download(lines, name=name, media_type="text/csv; charset=utf-8")
+
+
+# --- each annotator beside the others: sections that are questions ---------------------------------------------------
+PARTS = {
+    part.name: part
+    for part in (
+        AgreementPart("severity", ("annotators.severity",), rows="annotator", columns="criterion"),
+        AgreementPart(
+            "others", ("annotators.cohen_kappa", "annotators.accuracy"), rows="annotator", columns="criterion"
+        ),
+        AgreementPart(
+            "weeks",
+            ("annotators.cohen_kappa", "annotators.accuracy"),
+            rows="annotator",
+            columns="week",
+            one_criterion=True,
+        ),
+        AgreementPart(
+            "scores",
+            ("annotators.same_score", "annotators.same_score_of_others"),
+            rows="annotator",
+            columns="criterion",
+        ),
+    )
+}
+
+
+class AnnotatorSection(AgreementSection):
+    """A section of the page: its first statistic, with the others below it."""
+
+    def build(self) -> None:
+        plain_cells(self)
+
+
+def _asked(
+    campaign: Campaign, part: AgreementPart, question: NumbersQuestion, choices: QuestionChoices
+) -> NumbersQuestion:
+    return replace(agreement.part_question(part, question, choices.criteria, len(choices.raters)), pool=False)
+
+
+def _section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, about: str) -> AnnotatorSection:
+    return AnnotatorSection(part, page, asked, about)
+
+
+def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
+    return {"workload_address": reverse("workload", args=[campaign.project.slug, campaign.pk])}
+
+
+ANNOTATORS = PartsPage(
+    name="annotators",
+    title=gettext_lazy("Annotators"),
+    parts=PARTS,
+    titles={
+        "severity": gettext_lazy("Severity: who gives lower or higher scores?"),
+        "others": gettext_lazy("Agreement with the others"),
+        "weeks": gettext_lazy("Agreement with the others over time"),
+        "scores": gettext_lazy("The most frequent score of each annotator"),
+    },
+    notes={
+        "severity": gettext_lazy(
+            "The annotator’s score less the mean of the others, over the items that both scored, in points. Below 0: "
+            "lower scores than the others."
+        ),
+        "others": gettext_lazy(
+            "Cohen’s κ with each other annotator on their common items, averaged; on ordered scales with quadratic "
+            "weights. Below it the share of equal scores."
+        ),
+        "weeks": gettext_lazy("Each item counts in the week of its last rating, so that its ratings stay together."),
+        "scores": gettext_lazy(
+            "The share of the scores on the point that the annotator gives most, and the same share of the others on "
+            "these items. A large difference may mean that one score is given to everything."
+        ),
+    },
+    empty=dict.fromkeys(
+        ("severity", "others", "weeks", "scores"), gettext_lazy("This needs two annotators who score the same items.")
+    ),
+    asked=_asked,
+    section=_section,
+    offered=_offered,
+    about=agreement.coefficient_of,
+)

@@ -1,0 +1,307 @@
+"""How a campaign's panels work: progress, pace, forecast, suspicious speed, and sheets filled with one score.
+
+Counted from annotations as they stand, without numpy: web processes use this. It flags, a person decides. Severity and
+agreement with the others are statistics of questions (`annotators.*`).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from math import sqrt
+from typing import Any
+
+from django.db.models import Count, F, Max, Min
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from analytics.exclusions import fewest_seconds
+from annotation import pay
+from annotation.models import Annotation, Assignment, Campaign, Duty, Rating
+from annotation.pay import Work
+
+DAYS = 14
+"""A forecast is from the last so many days with the duty open, days without a submission included."""
+FEWEST_DAYS = 5
+FEWEST_ITEMS = 10
+"""Items of an annotator from which speed and sheets are flagged."""
+FAST_SHARE = 0.1
+SAME_MARGIN = 0.2
+FEWEST_CRITERIA = 3
+CHUNK = 20_000
+T_975 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160)
+"""The .975 quantile of Student's t with 1 to 13 degrees of freedom."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPace:
+    """Active seconds per item: median and quartiles of `n` items whose time is known; None for fewer than four."""
+
+    n: int
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def pace_of(seconds: Sequence[float]) -> ItemPace:
+    """The pace of these times."""
+    if len(seconds) < 4:
+        return ItemPace(len(seconds), statistics.median(seconds) if seconds else None)
+    low, median, high = statistics.quantiles(seconds, n=4, method="inclusive")
+    return ItemPace(len(seconds), median, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionForecast:
+    """When a duty will be complete. `latest` None: no upper limit; `reason`: why there is no forecast."""
+
+    days: int = 0
+    per_day: float = 0.0
+    expected: date | None = None
+    earliest: date | None = None
+    latest: date | None = None
+    reason: str = ""
+
+
+def completion_forecast(by_day: Mapping[date, int], left: int, today: date) -> CompletionForecast:
+    """The day when `left` assignments will be submitted, from the mean number m of the last `DAYS` whole days.
+
+    Days count from the first submission on, empty ones included; today does not. The interval is left / (m +- t s /
+    sqrt(n)), s the standard deviation over n days: approximate, as if days were independent and alike. Fewer than
+    `FEWEST_DAYS` days, or none with a submission: too few to say.
+    """
+    if not left:
+        return CompletionForecast(reason=_("complete"))
+    first = min(by_day, default=today)
+    days = [today - timedelta(days=back) for back in range(1, DAYS + 1)]
+    counts = [by_day.get(day, 0) for day in days if day >= first]
+    if len(counts) < FEWEST_DAYS or not any(counts):
+        return CompletionForecast(days=len(counts), reason=_("too few days to say"))
+    mean, n = statistics.fmean(counts), len(counts)
+    half = T_975[n - 2] * statistics.stdev(counts) / sqrt(n)
+    return CompletionForecast(
+        days=n,
+        per_day=mean,
+        expected=_after(today, left / mean),
+        earliest=_after(today, left / (mean + half)),
+        latest=_after(today, left / (mean - half)) if mean > half else None,
+    )
+
+
+def _after(today: date, days: float) -> date | None:
+    """The day so many working days later; None beyond ten years."""
+    return today + timedelta(days=int(-(-days // 1))) if days < 3650 else None
+
+
+@dataclass(slots=True)
+class AnnotatorWork:
+    """One annotator in one duty. `fast`: items in less than a third of the duty's median time; `same`: of the `sheets`
+    with three scores or more, those on which all scores are the same.
+    """
+
+    work: Work
+    pace: ItemPace
+    fast: int
+    fewest_seconds: float | None
+    sheets: int
+    same: int
+    others_same: float | None
+    last_on: date | None
+    languages: tuple[tuple[str, int], ...]
+    flags: list[str] = field(default_factory=list)
+
+    @property
+    def same_share(self) -> float | None:
+        return self.same / self.sheets if self.sheets else None
+
+
+@dataclass(frozen=True, slots=True)
+class DutyWork:
+    """One duty: slots and submissions, pace of everybody together, forecast, and its annotators by pseudonym."""
+
+    duty: Duty
+    slots: int
+    submitted: int
+    pace: ItemPace
+    forecast: CompletionForecast
+    annotators: tuple[AnnotatorWork, ...]
+    cost: Any
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageWork:
+    """The assignments of one language of the items."""
+
+    language: str
+    slots: int
+    submitted: int
+    pace: ItemPace
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A campaign's duties and languages."""
+
+    duties: tuple[DutyWork, ...]
+    languages: tuple[LanguageWork, ...]
+
+
+def workload(campaign: Campaign, today: date | None = None) -> Workload:
+    """Everything that the page of the panel's work shows, in a fixed number of statements."""
+    today = today or timezone.localdate()
+    slots: Any = Assignment.objects.filter(duty__campaign=campaign, duty__stands_for=None)
+    by_language = slots.order_by().values_list("duty", "item__language", "state").annotate(n=Count("pk"))
+    counted = Counter[tuple[int, str, bool]]()
+    for duty, language, state, n in by_language:
+        counted[duty, language, state == Assignment.State.SUBMITTED] += n
+    submitted = _submissions(campaign)
+    sheets = _sheets(campaign)
+    fewest = fewest_seconds(campaign)
+    works: dict[int, list[Work]] = defaultdict(list)
+    for one in pay.work_in(campaign):
+        works[one.duty.pk].append(one)
+    found = []
+    for duty in Duty.objects.filter(campaign=campaign).select_related("panel", "pay_rate").order_by("pk"):
+        own = submitted.get(duty.pk, [])
+        total = sum(n for (key, _language, _done), n in counted.items() if key == duty.pk)
+        done = sum(n for (key, _language, is_done), n in counted.items() if key == duty.pk and is_done)
+        people = _annotators(works[duty.pk], own, sheets.get(duty.pk, {}), fewest.get(duty.name))
+        costs = [one.work.earned for one in people if one.work.earned is not None]
+        days = Counter(each.day for each in own)
+        pace = pace_of([each.seconds for each in own if each.seconds is not None])
+        found.append(
+            DutyWork(
+                duty,
+                total,
+                done,
+                pace,
+                completion_forecast(days, total - done, today),
+                people,
+                sum(costs) if costs else None,
+            )
+        )
+    return Workload(tuple(found), _languages(counted, submitted))
+
+
+def _languages(
+    counted: Mapping[tuple[int, str, bool], int], submitted: Mapping[int, Sequence[Submission]]
+) -> tuple[LanguageWork, ...]:
+    every = [each for own in submitted.values() for each in own]
+    return tuple(
+        LanguageWork(
+            language,
+            sum(n for (_duty, tag, _done), n in counted.items() if tag == language),
+            sum(n for (_duty, tag, is_done), n in counted.items() if tag == language and is_done),
+            pace_of([each.seconds for each in every if each.language == language and each.seconds is not None]),
+        )
+        for language in sorted({tag for _duty, tag, _done in counted})
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One submitted item: by whom, on which day (UTC), in how many active seconds."""
+
+    annotator: int
+    language: str
+    seconds: float | None
+    day: date
+
+
+def _submissions(campaign: Campaign) -> dict[int, list[Submission]]:
+    """By duty, every submission as it is now; a revised item counts on the day of its latest revision."""
+    rows = Annotation.objects.filter(campaign=campaign, superseded_at=None, assignment__isnull=False)
+    columns = ("assignment__duty", "annotator", "item__language", "seconds", "submitted_at")
+    found: dict[int, list[Submission]] = defaultdict(list)
+    for duty, annotator, language, seconds, moment in rows.values_list(*columns).iterator(CHUNK):
+        found[duty].append(Submission(annotator, language, seconds, timezone.localdate(moment)))
+    return found
+
+
+def _sheets(campaign: Campaign) -> dict[int, dict[int, tuple[int, int]]]:
+    """By duty and annotator: sheets with `FEWEST_CRITERIA` scores or more, and those with one score throughout."""
+    scored = Rating.objects.filter(
+        annotation__campaign=campaign, annotation__superseded_at=None, annotation__assignment__isnull=False
+    ).exclude(score=None)
+    rows = (
+        scored.order_by()
+        .values("annotation")
+        .annotate(
+            duty=F("annotation__assignment__duty"), annotator=F("annotation__annotator"),
+            n=Count("pk"), low=Min("score"), high=Max("score"),
+        )
+        .filter(n__gte=FEWEST_CRITERIA)
+        .values_list("duty", "annotator", "low", "high")
+    )  # fmt: skip
+    found: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for duty, annotator, low, high in rows.iterator(CHUNK):
+        sheets, same = found[duty].get(annotator, (0, 0))
+        found[duty][annotator] = (sheets + 1, same + (low == high))
+    return found
+
+
+def _annotators(
+    works: Iterable[Work],
+    submitted: Sequence[Submission],
+    sheets: Mapping[int, tuple[int, int]],
+    fewest: float | None,
+) -> tuple[AnnotatorWork, ...]:
+    """Each annotator of a duty beside the others of it."""
+    by_annotator: dict[int, list[Submission]] = defaultdict(list)
+    for each in submitted:
+        by_annotator[each.annotator].append(each)
+    all_sheets, all_same = (sum(pair[place] for pair in sheets.values()) for place in (0, 1))
+    found = []
+    for work in works:
+        own = by_annotator[work.annotator]
+        times = [each.seconds for each in own if each.seconds is not None]
+        n_sheets, n_same = sheets.get(work.annotator, (0, 0))
+        others = all_sheets - n_sheets
+        one = AnnotatorWork(
+            work=work,
+            pace=pace_of(times),
+            fast=sum(seconds < fewest for seconds in times) if fewest else 0,
+            fewest_seconds=fewest,
+            sheets=n_sheets,
+            same=n_same,
+            others_same=(all_same - n_same) / others if others else None,
+            last_on=max((each.day for each in own), default=None),
+            languages=tuple(sorted(Counter(each.language for each in own).items())),
+        )
+        one.flags = [*_speed_flag(one), *_same_flag(one)]
+        found.append(one)
+    return tuple(found)
+
+
+def _speed_flag(one: AnnotatorWork) -> list[str]:
+    if one.pace.n < FEWEST_ITEMS or one.fast < FAST_SHARE * one.pace.n or one.fewest_seconds is None:
+        return []
+    sentence = ngettext(
+        "%(fast)d of %(n)d item took less than %(seconds).0f s, a third of the median time of the duty.",
+        "%(fast)d of %(n)d items took less than %(seconds).0f s, a third of the median time of the duty.",
+        one.pace.n,
+    )
+    return [sentence % {"fast": one.fast, "n": one.pace.n, "seconds": one.fewest_seconds}]
+
+
+def _same_flag(one: AnnotatorWork) -> list[str]:
+    """Where even the lower end of Wilson's interval of the share lies clearly above the others' share."""
+    if one.sheets < FEWEST_ITEMS or one.others_same is None:
+        return []
+    low = wilson_low(one.same, one.sheets)
+    if low < one.others_same + SAME_MARGIN:
+        return []
+    sentence = _(
+        "All scores are the same on %(same)d of %(sheets)d items with three scores or more; others: %(share)s."
+    )
+    return [sentence % {"same": one.same, "sheets": one.sheets, "share": f"{one.others_same:.0%}"}]
+
+
+def wilson_low(hits: int, n: int, z: float = 1.96) -> float:
+    """The lower end of Wilson's interval of hits / n (Wilson 1927)."""
+    p = hits / n
+    return (p + z * z / (2 * n) - z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / (1 + z * z / n)

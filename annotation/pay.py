@@ -1,0 +1,137 @@
+"""What annotators have done, in items and active seconds, and what it is paid at the rate of the duty.
+
+Seconds are those that the desk counted: somebody was at the page and moved, typed or scrolled in the last minute.
+Training, exams, controls and repeats are not among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q, Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import access, audit
+from accounts.models import User
+from accounts.refusals import Refused
+from annotation.models import Annotation, Assignment, Campaign, Duty, PayRate
+
+CENT = Decimal("0.01")
+LARGEST = Decimal(10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one annotator has submitted in one duty. `seconds`: of the `timed` items whose time is known."""
+
+    duty: Duty
+    annotator: int
+    pseudonym: str
+    items: int
+    timed: int
+    seconds: float
+    rate: PayRate | None
+
+    @property
+    def hours(self) -> float:
+        return self.seconds / 3600
+
+    @property
+    def earned(self) -> Decimal | None:
+        """In USD, rounded to the cent; None without a rate."""
+        return amount(self.rate, items=self.items, seconds=self.seconds)
+
+
+def amount(rate: PayRate | None, *, items: int, seconds: float) -> Decimal | None:
+    """What so much work is paid at a rate, in USD, rounded to the cent; None without a rate."""
+    if rate is None:
+        return None
+    units = Decimal(items) if rate.unit == PayRate.Unit.ITEM else Decimal(str(seconds)) / 3600
+    return (rate.amount * units).quantize(CENT, ROUND_HALF_UP)
+
+
+def set_pay_rate(*, duty: Duty, unit: str, amount: Decimal | None, actor: User) -> PayRate:
+    """Set what a duty is paid, from its first item on; the same again changes nothing."""
+    wrong = {}
+    if unit not in PayRate.Unit.values:
+        wrong["unit"] = _("Choose “Hour” or “Item”.")
+    if amount is None or not amount.is_finite() or not 0 <= amount <= LARGEST:
+        wrong["amount"] = _("Give an amount in USD from 0 to %s, such as 18.50.") % f"{LARGEST:,}"
+    if wrong or amount is None:
+        raise Refused(" ".join(wrong.values()), code="invalid", fields=wrong)
+    with transaction.atomic():
+        values = {"unit": unit, "amount": amount, "set_by": actor, "set_at": timezone.now()}
+        rate, _is_new = PayRate.objects.update_or_create(duty=duty, defaults=values)
+        audit.record(actor=actor, project=duty.campaign.project, verb="set pay rate", subject=duty, fields=["amount"])
+    return rate
+
+
+def work_done(condition: Q) -> list[Work]:
+    """The work of annotators by duty, in two statements. `condition` is on annotations."""
+    rows: Any = (
+        Annotation.objects.filter(condition, superseded_at=None, assignment__isnull=False)
+        .values("assignment__duty", "annotator", "annotator__pseudonym")
+        .annotate(items=Count("pk"), timed=Count("seconds"), spent=Sum("seconds"))
+        .order_by("assignment__duty", "annotator__pseudonym")
+    )
+    found = list(rows)
+    duties = Duty.objects.select_related("campaign__project", "panel", "pay_rate")
+    by_key = duties.in_bulk({row["assignment__duty"] for row in found})
+    return [
+        Work(
+            duty=by_key[row["assignment__duty"]],
+            annotator=row["annotator"],
+            pseudonym=row["annotator__pseudonym"],
+            items=row["items"],
+            timed=row["timed"],
+            seconds=row["spent"] or 0.0,
+            rate=getattr(by_key[row["assignment__duty"]], "pay_rate", None),
+        )
+        for row in found
+        if row["assignment__duty"] in by_key
+    ]
+
+
+def work_in(campaign: Campaign) -> list[Work]:
+    """Of everybody in a campaign."""
+    return work_done(Q(campaign=campaign))
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWork:
+    """An annotator's own work in one duty: `open` items could still be given to them."""
+
+    work: Work
+    open: int
+
+
+def own_work(user: User) -> list[OwnWork]:
+    """What somebody has done themselves, in the projects that they are a member of; nothing of others."""
+    here = access.member_of(user, project="campaign__project") & Q(annotator__user=user)
+    found = work_done(here)
+    taken = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
+    waiting = Assignment.objects.filter(duty__in=[one.duty.pk for one in found], state=Assignment.State.OPEN)
+    counted: Any = waiting.exclude(Exists(taken)).values_list("duty").annotate(left=Count("item", distinct=True))
+    left = dict(counted.order_by())
+    return [OwnWork(one, left.get(one.duty.pk, 0)) for one in found]
+
+
+SHEET = (
+    "duty", "panel", "annotator", "items", "items_with_time", "active_hours", "rate_unit", "rate_usd", "amount_usd",
+)  # fmt: skip
+
+
+def pay_rows(campaign: Campaign) -> Iterator[tuple[Any, ...]]:
+    """The pay sheet of a campaign under `SHEET`: a row for each duty and annotator, by pseudonym."""
+    for one in work_in(campaign):
+        rate, earned = one.rate, one.earned
+        yield (
+            one.duty.name, one.duty.panel.name, one.pseudonym, one.items, one.timed, f"{one.hours:.4f}",
+            rate.unit if rate else None, str(rate.amount.normalize()) if rate else None,
+            str(earned) if earned is not None else None,
+        )  # fmt: skip
