@@ -9,15 +9,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
 from django.core.cache import caches
-from django.db import connection
+from django.db import connection, transaction
 from django.test import TransactionTestCase
+from pytest_django.plugin import blocking_manager_key
 
 from panelbench import environment
 from tests import databases, study_data
@@ -84,10 +85,15 @@ def needs_services(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    began = time.monotonic()
     with pytest.MonkeyPatch.context() as patch:
         if item.get_closest_marker("browser"):
             patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright's loop runs in the thread of the test
-        return (yield)
+        result = yield
+        if time.monotonic() - began > 0.5:  # in less, few rows are written
+            with item.config.stash[blocking_manager_key].unblock():
+                databases.drop_dead_rows()
+        return result
 
 
 @pytest.fixture(scope="session")
@@ -109,6 +115,29 @@ def django_db_keepdb(
         is_copied = django_db_use_migrations and databases.copy_template()
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _case: databases.empty_tables())
         yield is_copied
+
+
+Made = TypeVar("Made")
+
+
+@pytest.fixture(scope="module")
+def once_per_module(django_db_setup: None, django_db_blocker: Any) -> Iterator[Callable[[Callable[[], Made]], Made]]:
+    """Makes rows once for a module: each of its tests begins with them, and is rolled back to them.
+
+    What a test changes in the objects themselves is not rolled back: give each test a copy (`copy.deepcopy`). Not for
+    a module with tests that commit: they would commit inside this transaction.
+    """
+
+    def make(rows: Callable[[], Made]) -> Made:
+        with django_db_blocker.unblock():
+            return rows()
+
+    around = transaction.atomic()
+    make(around.__enter__)
+    yield make
+    with django_db_blocker.unblock():
+        transaction.set_rollback(True)
+        around.__exit__(None, None, None)
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from annotation.models import Annotation, Annotator, Campaign, PrivateNote
 from judging.models import Judge
 from tests import make
 from tests.analytics import scene
-from tests.cast import Cast, person
+from tests.cast import Cast, make_cast, person
 
 TOKEN = re.compile(rb'name="csrfmiddlewaretoken" value="(\w{64})"')
 PAGES = (
@@ -44,15 +45,34 @@ def _kept(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     page_cache.STATES.clear()
 
 
+@pytest.fixture(scope="module")
+def computed(once_per_module: Any) -> tuple[Cast, Campaign]:
+    """The cast, and a campaign whose pages have nothing left to compute."""
+
+    def made() -> tuple[Cast, Campaign]:
+        cast = make_cast()
+        campaign = scene.rated_campaign(cast)
+        scene.with_verdicts(campaign)
+        for page in PAGES:
+            scene.answered(cast.client("aino"), campaign, address(page, campaign))
+        return cast, campaign
+
+    return once_per_module(made)
+
+
 @pytest.fixture
-def campaign(cast: Cast) -> Campaign:
-    """A campaign whose pages have nothing left to compute."""
-    made = scene.rated_campaign(cast)
-    scene.with_verdicts(made)
-    for page in PAGES:
-        scene.answered(cast.client("aino"), made, address(page, made))
-    page_cache.PAGES.clear()
-    return made
+def copied(computed: tuple[Cast, Campaign], db: None) -> tuple[Cast, Campaign]:
+    return deepcopy(computed)
+
+
+@pytest.fixture
+def cast(copied: tuple[Cast, Campaign]) -> Cast:
+    return copied[0]
+
+
+@pytest.fixture
+def campaign(copied: tuple[Cast, Campaign]) -> Campaign:
+    return copied[1]
 
 
 def address(page: str, campaign: Campaign) -> str:
@@ -121,12 +141,12 @@ class TestKeeping:
         assert Computation.objects.count() == 1
 
     def test_what_is_kept_is_bounded(self, settings: Any, cast: Cast, campaign: Campaign) -> None:
-        settings.PAGE_CACHE_MB = 1
+        settings.PAGE_CACHE_MB = 0.2
         client = cast.client("aino")
-        for number in range(40):
+        for number in range(12):
             content(client, f"{address('numbers/{0}/explore/', campaign)}?seen={number}")
-            assert page_cache.PAGES.size <= 2**20
-        assert 0 < len(page_cache.PAGES) < 40
+            assert page_cache.PAGES.size <= 0.2 * 2**20
+        assert 0 < len(page_cache.PAGES) < 12
 
 
 @pytest.mark.django_db

@@ -27,7 +27,7 @@ from annotation.readers.ratings import RatingRow
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make
 from tests.analytics import scene
-from tests.cast import Cast
+from tests.cast import Cast, make_cast
 
 ITEMS = 12
 PEOPLE = {"mari": 0, "=jaan": 1, "noor": 2}
@@ -63,8 +63,34 @@ def score(rater: int, criterion: str, number: int) -> tuple[float | None, bool]:
     return float((number + away) % 4), True
 
 
+@pytest.fixture(scope="module")
+def study(once_per_module: Any) -> tuple[Cast, Campaign, Found]:
+    """The cast, a campaign, and the figures of its page."""
+
+    def made() -> tuple[Cast, Campaign, Found]:
+        cast = make_cast()
+        campaign = rated_study(cast)
+        return cast, campaign, found(snapshots.snapshot(campaign=campaign).content["estimates"])
+
+    return once_per_module(made)
+
+
 @pytest.fixture
-def rated(cast: Cast) -> Campaign:
+def cast(study: tuple[Cast, Campaign, Found], db: None) -> Cast:
+    return study[0]
+
+
+@pytest.fixture
+def rated(study: tuple[Cast, Campaign, Found], db: None) -> Campaign:
+    return study[1]
+
+
+@pytest.fixture
+def page(study: tuple[Cast, Campaign, Found]) -> Found:
+    return study[2]
+
+
+def rated_study(cast: Cast) -> Campaign:
     """Four parallel scenarios in three languages; three people and a judge rate them on four kinds of scale."""
     rows = [
         make.item_row(
@@ -97,10 +123,6 @@ def rated(cast: Cast) -> Campaign:
                 status="ok", run=run, item=item, criterion=criterion, score=value, applicable=applies
             )
     return made
-
-
-def of_page(campaign: Campaign) -> Found:
-    return found(snapshots.snapshot(campaign=campaign).content["estimates"])
 
 
 def found(estimates: list[dict[str, Any]]) -> Found:
@@ -156,11 +178,10 @@ def written(client: Client, campaign: Campaign, way: str, folder: Path) -> Path:
     "way", ["numbers page", "export page", "api, jsonl", "api, parquet", "command, csv", "command, jsonl"]
 )
 def test_stats_on_a_file_are_the_figures_of_the_page(
-    cast: Cast, rated: Campaign, way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cast: Cast, rated: Campaign, page: Found, way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if "parquet" in way:
         pytest.importorskip("pyarrow")
-    page = of_page(rated)
     file = of_stats(written(cast.client("aino"), rated, way, tmp_path), capsys)
     for criterion in ("topic", "fluency", "share", "effort"):
         there = {key: value for key, value in page.items() if key[-1] == criterion}
