@@ -53,15 +53,19 @@ def test_agreement_of_two_languages_and_errors_of_two_judges(tmp_path: Path, cap
     quality = rng.normal(size=(1, 90, 1))
     noise = np.array([0.3, 1.2])[:, None, None] * rng.normal(size=(2, 90, 5))
     scores = np.clip(np.round(1.5 + quality + noise + np.array([0, 0, 0, 0, 1.0])), 0, 3).astype(int)
-    path = write(tmp_path / "r.csv", scores, [[f"s{i}" for i in range(90)]] * 2, ["a", "b", "c", "gpt1", "gpt2"])
+    raters = ["a", "b", "c", "gpt1", "gpt2"]
+    path = write(tmp_path / "r.csv", scores, [[f"s{i}" for i in range(90)]] * 2, raters)
     rows = run(capsys, "compare", path, "--between", "language=en,et", "--statistic", "krippendorff_alpha,icc")
     alpha = next(row for row in rows if row["statistic"] == "krippendorff_alpha")
     assert 0 < alpha["low"] < alpha["value"] < alpha["high"]
     assert "60 groups of clusters" in alpha["note"] and "family of 7" in alpha["note"]
-    judges = run(capsys, "compare", path, "--between", "judge=gpt1,gpt2", "--statistic", "mae", "--by", "language")
+    few = write(
+        tmp_path / "few.csv", scores[:, :24], [[f"s{i}" for i in range(24)]] * 2, ["a", "b", "c", "gpt1", "gpt2"]
+    )
+    judges = run(capsys, "compare", few, "--between", "judge=gpt1,gpt2", "--statistic", "mae", "--by", "language")
     assert [row["language"] for row in judges] == ["en", "et"]
     assert judges[0]["value"] < judges[0]["high"] < 0  # gpt2 is a point too lenient
-    turned = run(capsys, "compare", path, "--between", "judge=gpt2,gpt1", "--statistic", "mae", "--by", "language")
+    turned = run(capsys, "compare", few, "--between", "judge=gpt2,gpt1", "--statistic", "mae", "--by", "language")
     assert [row["value"] for row in turned] == pytest.approx([-row["value"] for row in judges])
 
 

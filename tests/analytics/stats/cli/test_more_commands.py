@@ -407,7 +407,7 @@ def test_what_an_option_lacks_is_said(
 
 
 LANGUAGES = f"{HEADER},language,criterion,panel,rationale,channel,judge_channel\n"
-ENDS = ["et,flow,p,,mail,mail", "fi,tone,q,words here,chat,"]
+ENDS = ["ms,flow,p,,mail,mail", "sw,tone,q,words here,chat,"]  # languages of small dictionaries
 SMALL = {
     "one item, one rater": [f"1,a,annotator,1,{ENDS[0]}", f"2,j,judge,1,{ENDS[0]}", f"2,k,judge,1,{ENDS[1]}",
                             f"2,a,annotator,1,{ENDS[1]}"],
