@@ -80,7 +80,7 @@ CSV_MULTIPICO = "item_id,lang,language_variety,source,level,post,reply\nm1,et,et
 MLQE = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores\n"
 RATINGS_ESTONIAN = "reviewer_name,conversation_external_id,rating_category_name,rating_value,rating_max\n"
 MADE: dict[str, Files] = {
-    **{name: examples(name) for name in ("alt-test", "doccano", "judge-bench", "medal")},
+    **{name: examples(name) for name in ("alt-test", "doccano", "judge-bench", "lewidi", "medal")},
     **{name: examples(name) for name in ("inspect-ai", "lm-eval", "promptfoo", "deepeval", "ragas", "mlflow")},
     **{name: examples(name) for name in ("llmbar", "chatbot-arena", "wmt-mqm", "dices")},
     "alpaca-eval": {"annotations.json": examples("alpaca-eval")["annotations.json"]},
@@ -89,7 +89,6 @@ MADE: dict[str, Files] = {
     "potato": {"annotation_output.zip": zipped(examples("potato"))},
     "argilla": {"records.jsonl": examples("argilla")["records.jsonl"]},
     "label-studio": {"export.json": examples("label-studio")["export.json"]},
-    "lewidi": {"MP_dev.json": examples("lewidi")["MP_dev.json"]},
     "panelbench-label-studio": {"export.json": json.dumps(TASKS).encode()},
     "dices-350": {"dices_350.json": json.dumps({"instances": [DICES]}).encode()},
     "hanna": made_up.folder(),

@@ -141,15 +141,18 @@ def test_alt_test_with_one_judge_by_itself() -> None:
 def test_lewidi() -> None:
     found = taken("lewidi", only("lewidi", "MP_dev.json"))
     fields = {"context": "What a day", "answer": "Oh sure"}
-    assert found["dataset"][0][:3] == ("1000", "en", fields)
-    assert found["ratings"] == [("1000", "Ann1", "irony detection", 1), ("1000", "Ann2", "irony detection", 0)]
+    assert found["dataset"][0][:3] == ("MP_dev-1000", "en", fields)
+    assert found["ratings"] == [
+        ("MP_dev-1000", "MP Ann1", "irony detection", 1),
+        ("MP_dev-1000", "MP Ann2", "irony detection", 0),
+    ]
 
 
 def test_lewidi_of_2023() -> None:
     found = taken("lewidi", only("lewidi", "HS_dev.json"))
-    assert found["dataset"][0][:3] == ("1", "en", {"answer": "Oh sure"})
+    assert found["dataset"][0][:3] == ("HS_dev-1", "en", {"answer": "Oh sure"})
     task = "hate speech detection"
-    assert found["ratings"] == [("1", "Ann1", task, 0), ("1", "Ann2", task, 1)]
+    assert found["ratings"] == [("HS_dev-1", "HS Ann1", task, 0), ("HS_dev-1", "HS Ann2", task, 1)]
 
 
 def test_lewidi_explanations_are_rationales() -> None:
@@ -160,7 +163,7 @@ def test_lewidi_explanations_are_rationales() -> None:
     parsed = parse_ratings(own, said.mapping)
     assert parsed.problems.sentences() == []
     assert [(row.rater, row.score, row.rationale) for row in parsed.rows] == [
-        ("Ann1", 4, "Near."), ("Ann2", 5, "Same.\nBoth ask why.")
+        ("Par Ann1", 4, "Near."), ("Par Ann2", 5, "Same.\nBoth ask why.")
     ]  # fmt: skip
 
 
@@ -168,7 +171,7 @@ def test_lewidi_conversations_are_turns_and_all_their_annotations_ratings() -> N
     files = only("lewidi", "ConvAbuse_dev.json")
     found = taken("lewidi", files)
     assert found["dataset"] == [
-        ("1", "en", {}, {"annotation task": "abusiveness detection", "split": "dev", "bot": "E.L.I.Z.A."})
+        ("ConvAbuse_dev-1", "en", {}, {"annotation task": "abusiveness detection", "split": "dev", "bot": "E.L.I.Z.A."})
     ]
     study = recognise(files)
     assert study is not None
@@ -177,10 +180,24 @@ def test_lewidi_conversations_are_turns_and_all_their_annotations_ratings() -> N
     turns = [("agent", "Hi"), ("user", "hello"), ("agent", "Well?"), ("user", "Go away")]
     assert [(turn["speaker"], turn["text"]) for turn in item.turns] == turns
     assert found["ratings"] == [
-        *(("1", "Ann1", "abusiveness detection", -1), ("1", "Ann2", "abusiveness detection", 1)),
-        *(("1", "Ann1", "ableist", 0), ("1", "Ann2", "ableist", 0)),
-        *(("1", "Ann1", "target.system", 1), ("1", "Ann2", "target.system", 0)),
+        *(
+            ("ConvAbuse_dev-1", "ConvAbuse Ann1", "abusiveness detection", -1),
+            ("ConvAbuse_dev-1", "ConvAbuse Ann2", "abusiveness detection", 1),
+        ),
+        *(("ConvAbuse_dev-1", "ConvAbuse Ann1", "ableist", 0), ("ConvAbuse_dev-1", "ConvAbuse Ann2", "ableist", 0)),
+        *(
+            ("ConvAbuse_dev-1", "ConvAbuse Ann1", "target.system", 1),
+            ("ConvAbuse_dev-1", "ConvAbuse Ann2", "target.system", 0),
+        ),
     ]
+
+
+def test_the_tasks_of_lewidi_come_in_together() -> None:
+    found = taken("lewidi", list(examples("lewidi").items()))
+    assert [item[0] for item in found["dataset"]] == ["MP_dev-1000", "Par_dev-10", "HS_dev-1", "ConvAbuse_dev-1"]
+    assert {row[1] for row in found["ratings"]} == {
+        f"{task} {rater}" for task in ("MP", "Par", "HS", "ConvAbuse") for rater in ("Ann1", "Ann2")
+    }
 
 
 def test_judge_bench() -> None:
