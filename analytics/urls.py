@@ -82,6 +82,11 @@ pages = [
     path("p/<slug:project>/alignments/new/", alignment.new_alignment, name="alignment_new"),
     path("p/<slug:project>/alignments/<int:alignment_pk>/", alignment.alignment_page, name="alignment"),
     path(
+        "p/<slug:project>/alignments/<int:alignment_pk>/close/",
+        alignment.close_page,
+        name="alignment_close",
+    ),
+    path(
         "p/<slug:project>/alignments/<int:alignment_pk>/budget/",
         alignment.set_alignment_budget,
         name="alignment_budget",
@@ -182,6 +187,11 @@ api = [
         "projects/<slug:project>/alignments/<int:alignment_pk>/",
         alignment_routes.AlignmentDetail.as_view(),
         name="api_alignment",
+    ),
+    path(
+        "projects/<slug:project>/alignments/<int:alignment_pk>/close/",
+        alignment_routes.CloseAlignment.as_view(),
+        name="api_alignment_close",
     ),
     path(
         "projects/<slug:project>/alignments/<int:alignment_pk>/budget/",

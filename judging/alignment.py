@@ -17,10 +17,12 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, QuerySet, prefetch_related_objects
+from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from accounts import access, audit
-from accounts.models import Project, User
+from accounts import access, audit, jobs
+from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation import selections
 from annotation.models import Campaign, Criterion, Item, ItemSelection, Rating, SelectedItem
@@ -97,11 +99,10 @@ def labelled_items(campaign: Campaign, base: Judge) -> list[LabelledItem]:
 
 def used_units(campaign: Campaign) -> set[str]:
     """The scenarios, and the contents of items without one, that alignments of the project have tuned on or locked,
-    with all copies of them in the project."""
+    with all copies of them in the project. What one had locked that was closed before its first look is not used."""
     of_project = Alignment.objects.filter(project=campaign.project_id)
-    chosen = SelectedItem.objects.filter(
-        Q(selection__in=of_project.values("tuning")) | Q(selection__in=of_project.values("test"))
-    )
+    locked = examples.with_test(of_project).values("test")
+    chosen = SelectedItem.objects.filter(Q(selection__in=of_project.values("tuning")) | Q(selection__in=locked))
     return set(examples.linked_units(chosen, campaign.project_id))
 
 
@@ -280,6 +281,7 @@ def add_candidate(
     Refused: a parent that is no candidate, and examples that are among the locked items or their scenarios.
     """
     access.refuse_archived(alignment.project)
+    refuse_closed(alignment)
     if not alignment.candidates.filter(judge=parent).exists():
         raise Refused(_("“%s” is not a version in this alignment.") % parent, code="not_a_candidate")
     if alignment.candidates.count() >= MOST_CANDIDATES:
@@ -318,6 +320,7 @@ def refuse_locked_examples(alignment: Alignment, variant: Mapping[str, Any]) -> 
 
 def start_tuning(*, candidate: AlignmentCandidate, actor: User | None = None) -> JudgeRun:
     """Ask a candidate about the tuning items; started again, it is the same run, resumed. The edge enqueues it."""
+    refuse_closed(candidate.alignment)
     return _start(candidate.alignment, candidate.judge, candidate.alignment.tuning, actor)
 
 
@@ -378,13 +381,14 @@ def take_look(*, candidate: AlignmentCandidate, actor: User | None = None) -> Al
             sentence = _("“%s” has not been asked about all tuning items yet. Wait for its score there.") % judge
             raise Refused(sentence, code="not_tuned")
     with transaction.atomic():
-        Alignment.objects.select_for_update(no_key=True).get(pk=alignment.pk)
+        locked = Alignment.objects.select_for_update(no_key=True).get(pk=alignment.pk)
         taken = alignment.looks.count()
         look = AlignmentLook.objects.filter(candidate=candidate).first()
         if look is not None and look.result is None:
             return _with_runs(look, candidate, actor)
         if look is not None:
             raise Refused(_("This version has been tested: its result is on the page."), code="looked")
+        refuse_closed(locked)
         if taken >= alignment.looks_allowed:
             raise Refused(no_looks_left(alignment), code="no_looks_left")
         try:
@@ -406,12 +410,26 @@ def _with_runs(look: AlignmentLook, candidate: AlignmentCandidate, actor: User |
 
 
 def no_looks_left(alignment: Alignment) -> str:
-    """What to do when the looks are spent."""
+    """What to do when the looks are spent, or given up."""
+    if alignment.closed_at is not None:
+        return _closed_words(alignment)
     sentence = _(
         "All %(looks)d looks at the locked split are spent: its items can't test another version. Have the panel label "
         "new items, and start a new alignment with them."
     )
     return sentence % {"looks": alignment.looks_allowed}
+
+
+def _closed_words(alignment: Alignment) -> str:
+    taken = alignment.looks.count()
+    given_up = ngettext("%d look was given up.", "%d looks were given up.", alignment.looks_allowed - taken)
+    fate = (
+        _("Its locked scenarios have been looked at: another alignment can only tune on them.")
+        if taken
+        else _("Its locked scenarios were never looked at: another alignment can lock them.")
+    )
+    closed = _("This alignment is closed.")
+    return f"{closed} {given_up % (alignment.looks_allowed - taken)} {fate}"
 
 
 def look_runs(look: AlignmentLook) -> list[JudgeRun]:
@@ -430,6 +448,42 @@ def open_looks() -> QuerySet[AlignmentLook]:
 def store_result(*, look: AlignmentLook, result: Mapping[str, Any]) -> bool:
     """Keep what a look has shown; False when it is kept already: a result is never replaced."""
     return bool(AlignmentLook.objects.filter(pk=look.pk, result__isnull=True).update(result=dict(result)))
+
+
+# --- closing ----------------------------------------------------------------------------------------------------------
+
+
+def close_alignment(*, alignment: Alignment, actor: User | None = None) -> None:
+    """Give up the looks that are left, for good. Searches and runs over tuning items end; runs of looks go on.
+
+    Without a look, what was locked is free for another alignment; after one it can be tuned on only. Refused when it
+    is closed already, and when no look is left.
+    """
+    access.refuse_archived(alignment.project)
+    with transaction.atomic():
+        locked = Alignment.objects.select_for_update(no_key=True).get(pk=alignment.pk)
+        refuse_closed(locked)
+        if not looks_left(locked):
+            raise Refused(no_looks_left(locked), code="no_looks_left")
+        Alignment.objects.filter(pk=alignment.pk).update(closed_at=timezone.now(), closed_by=actor)
+        audit.record(actor=actor, project=alignment.project, verb="close alignment", subject=alignment)
+    alignment.refresh_from_db(fields=["closed_at", "closed_by"])
+    asking = Q(pk__in=alignment.searches.values("job")) | Q(pk__in=alignment.proposals.values("job"))
+    jobs.cancel_open(Job.objects.filter(asking), sentence=no_looks_left(alignment))
+    for run in alignment.runs.filter(selection=alignment.tuning_id).exclude(state=JudgeRun.State.CANCELLED):
+        if not is_answered(run):
+            runs.cancel_run(run=run, actor=actor)
+
+
+def refuse_closed(alignment: Alignment) -> None:
+    """Refuse what a closed alignment does no more."""
+    if alignment.closed_at is not None:
+        raise Refused(no_looks_left(alignment), code="closed")
+
+
+def looks_left(alignment: Alignment) -> int:
+    """How many looks may still be taken; none when it is closed."""
+    return 0 if alignment.closed_at else max(0, alignment.looks_allowed - alignment.looks.count())
 
 
 # --- money ------------------------------------------------------------------------------------------------------------

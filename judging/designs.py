@@ -133,6 +133,7 @@ def _declared(project: Project, base: Judge, levels: Mapping[str, Any], actor: U
     name = " · ".join([base.name, *(level_in_words(*level) for level in levels.items())])
     about: dict[str, Any] = {"project": project, "provider": base.provider, "model": base.model, "actor": actor}
     about |= {pace: getattr(base, pace) for pace in judges.PACES}
+    about["parent"] = base
     for ending in ("", *(f" ({number})" for number in range(2, 10))):
         own = f"{name[: MOST_NAME - len(ending)]}{ending}"
         try:

@@ -148,7 +148,7 @@ def _panel_answers(selection: ItemSelection) -> dict[tuple[str, str, str], list[
     """By criterion, digest and language of an item of the selection, the answers of its annotators: a score, or None
     for N/A and stopped."""
     drawn = Item.objects.filter(pk__in=SelectedItem.objects.filter(selection=selection).values("item"))
-    chosen = without_locked(drawn, Alignment.objects.filter(project=selection.campaign.project_id))
+    chosen = without_locked(drawn, with_test(Alignment.objects.filter(project=selection.campaign.project_id)))
     given = Rating.objects.filter(
         annotation__campaign=selection.campaign_id,
         annotation__superseded_at=None,
@@ -211,14 +211,33 @@ def _is_locked(alignments: QuerySet[Alignment]) -> Q:
 
 
 def with_looks_left(alignments: QuerySet[Alignment]) -> QuerySet[Alignment]:
-    """Those of the alignments that have a look left: what they have locked is a test still."""
-    return alignments.annotate(taken=Count("looks", distinct=True)).filter(taken__lt=F("looks_allowed"))
+    """Those of the alignments that are open and have a look left: what they have locked is a test still."""
+    counted = alignments.filter(closed_at=None).annotate(taken=Count("looks", distinct=True))
+    return counted.filter(taken__lt=F("looks_allowed"))
+
+
+def with_test(alignments: QuerySet[Alignment]) -> QuerySet[Alignment]:
+    """The alignments without those that were closed before the first look: what these had locked is free again."""
+    unseen = Alignment.objects.filter(closed_at__isnull=False, looks=None)
+    return alignments.exclude(pk__in=unseen.values("pk"))
 
 
 def open_tests(judge: Judge) -> QuerySet[Alignment]:
-    """The alignments with a look left of which the judge is a version that has not been looked at."""
-    versions = AlignmentCandidate.objects.filter(judge=judge, look=None).exclude(origin=AlignmentCandidate.Origin.BASE)
-    return with_looks_left(Alignment.objects.filter(candidates__in=versions))
+    """The alignments with a look left of which the judge is a version that has not been looked at, or is made from one.
+
+    Of a judge that was made from several versions in turn the nearest counts; from the judge as it was, none does.
+    """
+    lineage = [judge.pk, *(ancestor.pk for ancestor in judge.ancestry())]
+    nearest: dict[int, AlignmentCandidate] = {}
+    versions = AlignmentCandidate.objects.filter(judge__in=lineage).select_related("look")
+    for version in sorted(versions, key=lambda version: lineage.index(version.judge_id)):
+        nearest.setdefault(version.alignment_id, version)
+    untested = [
+        alignment
+        for alignment, version in nearest.items()
+        if version.origin != AlignmentCandidate.Origin.BASE and not hasattr(version, "look")
+    ]
+    return with_looks_left(Alignment.objects.filter(pk__in=untested))
 
 
 def without_open_tests(items: QuerySet[Item], judge: Judge) -> QuerySet[Item]:
@@ -230,13 +249,14 @@ def refuse_locked(judge: Judge, asked: QuerySet[Item], *, within: Alignment | No
     """Refuse to ask a version of an alignment about its locked items, but in a look: that would be an uncounted one.
 
     ``within`` an alignment only the others count: it asks about its own locked items in looks alone.
-    A version that has been looked at may be asked about everything, and so may all when no look is left.
+    A version that has been looked at may be asked about everything, and so may all when no look is left. A judge that
+    a design made from a version counts as that version.
     """
     still_open = open_tests(judge).exclude(pk__in=[within.pk] if within else [])
     if still_open and asked.filter(_is_locked(still_open)).exists():
         sentence = _(
-            "“%(judge)s” is a version in the alignment “%(alignment)s” and may not be asked about its locked items "
-            "except in a look there. Run it over a selection without them, or take the look first."
+            "“%(judge)s” is a version in the alignment “%(alignment)s”, or made from one, and may not be asked about "
+            "its locked items except in a look there. Run it over a selection without them, or take the look first."
         )
         raise Refused(sentence % {"judge": judge, "alignment": still_open[0]}, code="locked")
 

@@ -202,7 +202,12 @@ _TAKEN_OF_CALL = {f"call__{name}": value for name, value in _TAKEN_OF.items()}
 
 
 def _askable(row: Row, incoming: Incoming) -> None:
-    """Refuse a prompt variant that no judge can have; one that was imported with its verdicts has only a name."""
+    """Refuse a prompt variant that no judge can have; one that was imported with its verdicts has only a name.
+
+    A judge can only be made from one that comes before it.
+    """
+    if (parent := row.get("parent")) is not None and parent >= row["id"]:
+        raise ValueError("a parent that comes before the judge")
     if not isinstance(row["variant"], dict):
         raise ValueError("a variant as an object")
     if not row["provider"]:
@@ -219,8 +224,9 @@ BUNDLE_MEMBERS = (
         name="judges",
         model=Judge,
         rows=lambda project: Judge.objects.filter(project=project),
-        leaves=(*_OURS, "parent"),
-        since={"concurrency": 2, "timeout": 2, "tries": 2},
+        refers={"parent": "judges"},
+        leaves=_OURS,
+        since={"concurrency": 2, "parent": 4, "timeout": 2, "tries": 2},
         on_read=_askable,
     ),
     Member(

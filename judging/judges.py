@@ -293,14 +293,6 @@ def differs_in(judge: Judge, other: Judge) -> list[str]:
     return found or [_("another wording of the prompt")]
 
 
-def ancestry(judge: Judge) -> list[Judge]:
-    """The judges that alignments made this one from, the nearest first; a query for each."""
-    found: list[Judge] = []
-    while (judge_made_from := (found[-1] if found else judge).parent) is not None:
-        found.append(judge_made_from)
-    return found
-
-
 LARGEST_LEVEL = 1e6  # of a parameter
 MOST_OF_A_LEVEL = 120  # characters
 

@@ -53,8 +53,8 @@ class Judge(models.Model):
 
     `digest` covers everything that can change a verdict. An imported judge has no `provider`. How long a reply may
     take (`timeout`, seconds), how often a call is tried and how many are in flight at most (`concurrency`) change no
-    verdict and may be set anew; empty, they are the provider's. A judge that an alignment made of another one has that
-    as its `parent`.
+    verdict and may be set anew; empty, they are the provider's. A judge that an alignment or a design made of another
+    one has that as its `parent`.
     """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
@@ -83,6 +83,13 @@ class Judge(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def ancestry(self) -> list[Judge]:
+        """The judges that this one was made from, the nearest first; a query for each."""
+        found: list[Judge] = []
+        while (made_from := (found[-1] if found else self).parent) is not None:
+            found.append(made_from)
+        return found
 
 
 class ModelCapability(models.Model):
@@ -173,6 +180,7 @@ class Alignment(models.Model):
 
     Everything that the figures depend on is stated before: `seed` and `share` of the split, the `measure`, the
     `confidence` and how many `looks_allowed` there are at the locked split. `budget` caps all its runs and proposals.
+    One that is closed makes no version and takes no look any more.
     """
 
     class Measure(models.TextChoices):
@@ -191,6 +199,8 @@ class Alignment(models.Model):
     budget = models.DecimalField(max_digits=12, decimal_places=6, null=True)
     tuning = models.ForeignKey(ItemSelection, on_delete=models.PROTECT, related_name="+")
     test = models.ForeignKey(ItemSelection, on_delete=models.PROTECT, related_name="+")
+    closed_at = models.DateTimeField(null=True)
+    closed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

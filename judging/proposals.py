@@ -143,6 +143,7 @@ def begin_proposal(
     """
     current = candidate.alignment
     access.refuse_archived(current.project)
+    alignment.refuse_closed(current)
     if not cases:
         sentence = _("This version differs from the panel on no tuning item, or was not asked about them yet.")
         raise Refused(sentence, code="no_cases")

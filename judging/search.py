@@ -41,6 +41,7 @@ def begin_search(
     """
     current = alignment_searched
     access.refuse_archived(current.project)
+    alignment.refuse_closed(current)
     if method not in AlignmentSearch.Method.values or not 1 <= steps <= MOST_STEPS:
         sentence = _("A search is random or greedy and has from 1 to %d steps.") % MOST_STEPS
         raise Refused(sentence, code="search")

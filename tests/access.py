@@ -74,6 +74,7 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("project_rename", "project_remove"), LEAD),
     **dict.fromkeys(("settings", "project_rules", "shares", "share_revoke", "api_shares", "api_share"), LEAD),
     **dict.fromkeys(("thresholds", "workload", "pay_sheet", "set_pay_rate"), LEAD),
+    **dict.fromkeys(("alignment_close", "api_alignment_close"), LEAD),
     **dict.fromkeys(("webhooks", "webhook", "webhook_turn", "webhook_renew", "webhook_test", "webhook_remove"), LEAD),
     **dict.fromkeys(("delivery_again", "api_webhooks", "api_webhook", "api_webhook_secret", "api_webhook_test"), LEAD),
     **dict.fromkeys(("api_deliveries", "api_delivery_again"), LEAD),

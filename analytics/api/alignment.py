@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access, jobs
-from accounts.models import User
+from accounts.models import Role, User
 from analytics import alignments
 from analytics.alignments import Confusion, ShownLook, TunedVersion
 from analytics.figures import Figure
@@ -46,6 +46,7 @@ class AlignmentSerializer(StrictSerializer):
     budget = serializers.DecimalField(
         max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None, help_text="Of everything it asks."
     )
+    closed_at = serializers.DateTimeField(read_only=True, allow_null=True)
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -145,6 +146,7 @@ class AlignmentDetailSerializer(AlignmentSerializer):
     tuning = serializers.IntegerField(source="tuning_id", help_text="The selection of the tuning items.")
     split = serializers.SerializerMethodField()
     versions = serializers.SerializerMethodField()
+    looks_left = serializers.SerializerMethodField()
     looks_taken = serializers.SerializerMethodField()
     proposals = serializers.SerializerMethodField()
     searches = VersionSearchSerializer(many=True)
@@ -160,6 +162,9 @@ class AlignmentDetailSerializer(AlignmentSerializer):
     @extend_schema(responses=ProposalSerializer(many=True))
     def get_proposals(self, current: Alignment) -> Any:
         return ProposalSerializer(current.proposals.select_related("job", "candidate"), many=True).data
+
+    def get_looks_left(self, current: Alignment) -> int:
+        return alignment.looks_left(current)
 
     @extend_schema(responses=AlignmentLookSerializer(many=True))
     def get_looks_taken(self, current: Alignment) -> Any:
@@ -190,6 +195,10 @@ class ProposedVersionSerializer(StrictSerializer):
 
 class ConfirmedLookSerializer(StrictSerializer):
     confirm = serializers.BooleanField(help_text="true: a look is counted and can't be taken back.")
+
+
+class ConfirmedClosingSerializer(StrictSerializer):
+    confirm = serializers.BooleanField(help_text="true: the looks that are left are given up for good.")
 
 
 class ConfusionSerializer(serializers.Serializer[Confusion]):
@@ -265,6 +274,21 @@ class AlignmentBudget(APIView):
         serializer = BudgetSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         alignment.rebudget_alignment(alignment=current, actor=request.user, **serializer.validated_data)
+        return Response(AlignmentDetailSerializer(current).data)
+
+
+class CloseAlignment(APIView):
+    @extend_schema(request=ConfirmedClosingSerializer, responses=AlignmentDetailSerializer)
+    def post(self, request: Request, project: str, alignment_pk: int) -> Response:
+        """Give up the looks that are left. Without a look so far, what was locked is free for another alignment."""
+        access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+        current = get_object_or_404(_alignments(request.user, project), pk=alignment_pk)
+        serializer = ConfirmedClosingSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        if not serializer.validated_data["confirm"]:
+            sentence = "An alignment is closed only when it is confirmed: send true."
+            raise serializers.ValidationError({"confirm": [sentence]})
+        alignment.close_alignment(alignment=current, actor=request.user)
         return Response(AlignmentDetailSerializer(current).data)
 
 

@@ -10,6 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import BadRequest
+from django.core.paginator import Paginator
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access, jobs, refusals
-from accounts.models import Project, User
+from accounts.models import Project, Role, User
 from accounts.refusals import Refused
 from analytics import alignments
 from annotation.models import Campaign
@@ -28,6 +29,8 @@ from judging.forms import BudgetForm
 from judging.models import Alignment, AlignmentCandidate, AlignmentSearch, Judge
 from judging.prompts import CriterionBrief
 from judging.replies import reply_text
+
+CONFUSIONS_SHOWN = 10  # on a page
 
 
 class AlignmentForm(forms.Form):
@@ -218,8 +221,7 @@ def alignment_page(request: HttpRequest, project: str, alignment_pk: int) -> Htt
     """The split, every version on the tuning items, and what the looks have shown."""
     current_project, found = find_alignments(request.user, project)
     current = get_object_or_404(found, pk=alignment_pk)
-    looks = alignments.shown_looks(current)
-    left = current.looks_allowed - len(looks)
+    looks, left = alignments.shown_looks(current), alignment.looks_left(current)
     context = {
         "title": current.name,
         "project": current_project,
@@ -231,7 +233,8 @@ def alignment_page(request: HttpRequest, project: str, alignment_pk: int) -> Htt
         "searches": current.searches.select_related("job"),
         "search_form": SearchForm(),
         "left": left,
-        "spent_sentence": alignment.no_looks_left(current) if left <= 0 else "",
+        "spent_sentence": "" if left else alignment.no_looks_left(current),
+        "is_lead": access.holds(user=request.user, project=current_project, roles=(Role.LEAD,)),
         "spent": spending.committed_of_alignment(current),
         "forecast": _forecast(current),
         "budget_form": BudgetForm(initial={"budget": current.budget}),
@@ -281,13 +284,15 @@ def candidate_page(request: HttpRequest, project: str, alignment_pk: int, judge:
     language, criterion = request.GET.get("language", ""), request.GET.get("criterion", "")
     run = alignment.run_of(current, parent, current.tuning)
     listed, count = alignments.confusions(current, run, language=language, criterion=criterion)
+    page = Paginator(listed, CONFUSIONS_SHOWN).get_page(request.GET.get("page"))
     context = {
         "title": parent.name,
         "project": current.project,
         "alignment": current,
         "judge": parent,
         "form": form,
-        "confusions": listed,
+        "page_obj": page,
+        "listed": len(listed),
         "count": count,
         "run": run,
         "proposal_form": ProposalForm(project=current.project, initial={"name": suggested}),
@@ -404,17 +409,40 @@ def look_page(request: HttpRequest, project: str, alignment_pk: int, judge: int)
                 request, _("Look %d is taken. Its figures appear when all calls are answered.") % look.number
             )
         return redirect("alignment", project, alignment_pk)
-    taken = current.looks.count()
     context = {
         "title": _("Look at the locked split"),
         "project": current.project,
         "alignment": current,
         "judge": candidate.judge,
-        "number": taken + 1,
-        "spent_sentence": alignment.no_looks_left(current) if taken >= current.looks_allowed else "",
+        "number": current.looks.count() + 1,
+        "spent_sentence": "" if alignment.looks_left(current) else alignment.no_looks_left(current),
         "split": alignment.split_by_language(current),
     }
     return render(request, "analytics/alignment_look.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def close_page(request: HttpRequest, project: str, alignment_pk: int) -> HttpResponse:
+    """What closing means (GET), and the closing (POST with `confirm`); for leads."""
+    current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+    current = get_object_or_404(find_alignments(request.user, project)[1], pk=alignment_pk)
+    if request.method == "POST":
+        if request.POST.get("confirm") != "yes":
+            raise BadRequest("confirm")
+        with refusals.refusals_as_messages(request):
+            alignment.close_alignment(alignment=current, actor=request.user)
+        return redirect("alignment", project, alignment_pk)
+    left = alignment.looks_left(current)
+    context = {
+        "title": _("Close the alignment"),
+        "project": current_project,
+        "alignment": current,
+        "left": left,
+        "taken": current.looks.count(),
+        "spent_sentence": "" if left else alignment.no_looks_left(current),
+    }
+    return render(request, "analytics/alignment_close.html", context)
 
 
 @require_POST

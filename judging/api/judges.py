@@ -105,7 +105,10 @@ class DeclaredJudgeSerializer(StrictSerializer):
     simulated = serializers.BooleanField(read_only=True)
     digest = serializers.CharField(read_only=True)
     version_of = serializers.IntegerField(
-        source="parent_id", read_only=True, allow_null=True, help_text="The judge that an alignment made this one of."
+        source="parent_id",
+        read_only=True,
+        allow_null=True,
+        help_text="The judge that an alignment or a design made this one of.",
     )
     created_at = serializers.DateTimeField(read_only=True)
 

@@ -200,7 +200,7 @@ def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
         "pace": judges.pace(shown),
         "reply_form": REPLY_FORMS[reply_form(refused)],
         "refused": refused,
-        "ancestry": judges.ancestry(shown),
+        "ancestry": shown.ancestry(),
         "runs": listed,
         "audits": _audits(shown, listed, Campaign.objects.visible_to(request.user).filter(project=current_project)),
         **_preview(request, current_project, shown),

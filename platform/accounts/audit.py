@@ -113,6 +113,7 @@ ACTIONS = {
     "change project": gettext_lazy("changed a setting of the project"),
     "change role": gettext_lazy("changed a role"),
     "change webhook": gettext_lazy("changed a webhook"),
+    "close alignment": gettext_lazy("closed the alignment of a judge"),
     "create alignment": gettext_lazy("started the alignment of a judge"),
     "create design": gettext_lazy("created a design"),
     "create panel": gettext_lazy("created a panel"),

@@ -282,8 +282,12 @@ def cancel(*, job: Job, actor: User) -> None:
 
 def cancel_all(*, project: Project, sentence: str) -> None:
     """Stop the open jobs of a project that is archived, but for deliveries: what has happened is still announced."""
-    open_jobs = Job.objects.open().filter(project=project).exclude(kind=Job.Kind.DELIVERIES)
-    for pk in open_jobs.values_list("pk", flat=True):
+    cancel_open(Job.objects.filter(project=project).exclude(kind=Job.Kind.DELIVERIES), sentence=sentence)
+
+
+def cancel_open(listed: models.QuerySet[Job], *, sentence: str) -> None:
+    """Stop those of the jobs that are open, because of what else has happened."""
+    for pk in listed.filter(state__in=Job.OPEN).values_list("pk", flat=True):
         _cancelled(pk, sentence)
 
 

@@ -25,7 +25,7 @@ from annotation.desk.service import Answer
 from annotation.imports import storage
 from annotation.models import Annotation, Assignment, Campaign, Dataset, Import, Item, ItemSelection
 from annotation.readers.ratings import RatingRow
-from judging.models import Attempt, Call, Verdict
+from judging.models import Attempt, Call, Judge, Verdict
 from tests import make
 from tests.analytics import scene
 from tests.annotation import scene as desks
@@ -91,6 +91,18 @@ def test_out_and_in_and_out_again_is_the_same_file(cast: Cast, study: Campaign) 
     there = Campaign.objects.get(project=cast.teine)
     pd.testing.assert_frame_equal(ratings.load(campaign=there), ratings.load(campaign=study))
     assert Item.objects.filter(dataset__project=cast.teine).first().title == NASTY  # type: ignore[union-attr]
+
+
+def test_a_judge_keeps_what_it_was_made_from(cast: Cast, study: Campaign) -> None:
+    first = Judge.objects.get(project=cast.kassa)
+    second = Judge.objects.create(project=cast.kassa, name="Made from it", model="m", digest="made", parent=first)
+    content = taken_out(cast.kassa)
+    loaded(cast.teine, content)
+    there = Judge.objects.get(project=cast.teine, name=second.name)
+    assert [judge.name for judge in there.ancestry()] == [first.name]
+    own = rewritten(content, replaced("judges.jsonl", b'"parent":0', b'"parent":1'))
+    with pytest.raises(Refused, match="a parent that comes before the judge"):
+        loaded(Project.objects.create(slug="kolmas", name="Kolmas"), own)
 
 
 def test_work_goes_on_where_the_bundle_was_loaded(cast: Cast, study: Campaign) -> None:
@@ -166,6 +178,7 @@ ADDED = {
         "calls": ["change"],
         "verdicts": ["change"],
     },
+    4: {"judges": ["parent"]},
 }
 """By version and member, the fields that it brought."""
 NEW_MEMBERS = {3: ["item_selections", "selected_items"]}
@@ -217,7 +230,7 @@ def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> N
 
 REFUSALS = {
     "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
-    "a newer version": (replaced("manifest.json", b'"version": 3', b'"version": 4'), False, "newer Panelbench"),
+    "a newer version": (replaced("manifest.json", b'"version": 4', b'"version": 5'), False, "newer Panelbench"),
     "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
     "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
     "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),

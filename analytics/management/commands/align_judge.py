@@ -57,12 +57,18 @@ class Command(BaseCommand):
         version.add_argument("--search", choices=AlignmentSearch.Method.values, help="versions with examples")
         version.add_argument("--steps", type=int, default=8, help="of the search (default: 8)")
         version.add_argument("--look", metavar="V", help="test this version on the locked labels: it is counted")
+        closing = "give up the looks that are left; without a look so far, what is locked is free again"
+        parser.add_argument("--close", action="store_true", help=closing)
         parser.add_argument("--wait", action="store_true", help="wait until what was asked is answered")
         parser.add_argument("--json", action="store_true", dest="as_json", help="print it as the API gives it")
 
     def handle(self, **options: Any) -> None:
         try:
             current = _alignment(options)
+            if options["close"]:
+                alignment.close_alignment(alignment=current)
+                self.stdout.write("\n".join(_lines(current)))
+                return
             if options["propose"]:
                 self._propose(current, options)
                 return
@@ -174,6 +180,8 @@ def _version(current: Alignment, name: str) -> AlignmentCandidate:
 
 def _lines(current: Alignment) -> list[str]:
     lines = [f"{current.name}: {current.looks.count()} of {current.looks_allowed} looks taken"]
+    if current.closed_at:
+        lines.append(f"  {alignment.no_looks_left(current)}")
     for row in alignment.split_by_language(current):
         short = "; too few scenarios" if row.is_short else ""
         lines.append(

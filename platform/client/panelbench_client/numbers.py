@@ -350,6 +350,12 @@ class DecisionMethods(ServerConnection):
         there = self.at("alignments/{}/budget/", alignment_pk)
         return cast(types.AlignmentDetail, self.json("PUT", there, json={"budget": budget}, repeatable=True))
 
+    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/close/")
+    def close_alignment(self, alignment_pk: int, *, confirm: bool) -> types.AlignmentDetail:
+        """Give up the looks that are left, for good. Without a look so far, what was locked is free again."""
+        there = self.at("alignments/{}/close/", alignment_pk)
+        return cast(types.AlignmentDetail, self.json("POST", there, json={"confirm": confirm}))
+
     @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/")
     def add_version(
         self,
