@@ -60,7 +60,7 @@ LEFT_OUT = {
     "judging.Attempt": "ends when its call's state changes",
     **dict.fromkeys(("judging.Alignment", "judging.AlignmentCandidate"), "on pages that are not kept"),
     **dict.fromkeys(("judging.AlignmentLook", "judging.AlignmentProposal"), "on pages that are not kept"),
-    "judging.AlignmentSearch": "on pages that are not kept",
+    **dict.fromkeys(("judging.AlignmentSearch", "judging.CallBatch"), "on pages that are not kept"),
     "analytics.Chart": "comes with its snapshot",
 }
 """Tables of a project that do not enter, and why."""

@@ -28,19 +28,23 @@ HEAD = """\
 # Workers of judge runs killed with SIGKILL
 
 1,200 calls of one judge, 0.4 s a reply, at most 24 in flight for each work session; the kill comes when a third of the
-calls is settled and both sessions work. *In flight* is counted when the signal goes out: by the provider (*asked*, not
-answered yet) and by the *rows* (marked as sent, no outcome stored yet: also what is on its way to or from the
-provider), for each of the two sessions. *Lost* are the rows that were given back without a reply. *Sent* and *stored*
-are requests at the provider and replies in the database, at the end. *Pause* is the longest time without a new reply
-after the kill, *end* all of the time after it. *Missing* and *doubled* are verdicts.
+calls is settled and both sessions work. The workers are stopped (SIGSTOP) before it, so that all counts of what is *in
+flight* are of one moment: requests that the provider has *asked* for and not answered, requests that it has *answered*
+and whose replies are not stored (they wait in the worker, which stores replies together), and the *rows* that are
+marked as sent, for each of the two sessions. A row is marked before its request goes out. *Lost* are the rows that were
+given back without a reply. *Sent* and *stored* are requests at the provider and replies in the database, at the end:
+what was sent and not stored is at most what was in flight at the kill, and each of these requests has a row that is
+lost. *Pause* is the longest time without a new reply after the kill, *end* all of the time after it. *Missing* and
+*doubled* are verdicts.
 
-| database | killed | asked | rows | lost | sent | stored | sent - stored | missing | doubled | pause, s | end, s |
-|---|---|---|---|---|---|---|---|---|---|---|---|"""
+| database | killed | asked | answered | rows | lost | sent | stored | more sent | missing | doubled | pause, s | end |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 WORKER = ["-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging", "-l", "ERROR"]
 ALONE = ["--without-gossip", "--without-mingle"]
 ITEMS, WIDTH = 600, 24
 RESTART, SWEEP = 0.5, 10.0  # seconds: the supervisor's delay, and beat's
 PATIENCE = 240.0
+SETTLING = 0.1  # seconds until what the stopped workers had handed to the kernel has reached the provider
 
 
 @dataclass(slots=True)
@@ -56,6 +60,13 @@ class Workers:
         own = ["-n", f"w{self.started}@%h", "--concurrency", str(self.processes)]
         command = [sys.executable, *WORKER, *ALONE, *own]
         self.running.append(subprocess.Popen(command, start_new_session=True))
+
+    def signal(self, number: int) -> None:
+        """The same signal to every process of every worker."""
+        for each in self.running:
+            for pid in [each.pid, *descendants(each.pid)]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def kill(self, which: subprocess.Popen[bytes]) -> None:
         for pid in [which.pid, *descendants(which.pid)]:
@@ -138,12 +149,16 @@ def _row(kind: str, death: str, provider: RunningProvider) -> str:
     with workers(count) as those:
         tasks.enqueue_run(run.pk)
         _wait(lambda: calls.holders(run) == 2 and runs.run_progress(run).settled >= runs.run_progress(run).planned // 3)
-        in_flight = provider.control()["in_flight"]
+        those.signal(signal.SIGSTOP)
+        time.sleep(SETTLING)
+        counts = provider.control()
+        answered = counts["answered"] - replied.count()
         marked = Counter(
             Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.SENT).values_list("call__lease", flat=True)
         )
         killed_at = time.monotonic()
         kill(those, provider)
+        those.signal(signal.SIGCONT)
         pause = _watched(replied.count, lambda: runs.run_progress(run).finished, killed_at)
         took = time.monotonic() - killed_at
     verdicts = Counter(run.verdicts.values_list("item", "criterion", "repeat"))
@@ -152,7 +167,9 @@ def _row(kind: str, death: str, provider: RunningProvider) -> str:
     sent, stored = provider.control()["requests"], replied.count()
     rows = " + ".join(map(str, sorted(marked.values())))
     lost = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.LOST).count()
-    figures = (in_flight, rows, lost, sent, stored, sent - stored, missing, doubled, f"{pause:.1f}", f"{took:.1f}")
+    in_flight = counts["in_flight"], answered, rows
+    times = f"{pause:.1f}", f"{took:.1f}"
+    figures = (*in_flight, lost, sent, stored, sent - stored, missing, doubled, *times)
     return "| " + " | ".join(map(str, (kind, death, *figures))) + " |"
 
 

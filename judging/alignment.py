@@ -410,7 +410,7 @@ def _with_runs(look: AlignmentLook, candidate: AlignmentCandidate, actor: User |
 
 
 def no_looks_left(alignment: Alignment) -> str:
-    """What to do when the looks are spent, or given up."""
+    """What to do when the looks are spent, or the alignment is closed."""
     if alignment.closed_at is not None:
         return _closed_words(alignment)
     sentence = _(
@@ -422,14 +422,16 @@ def no_looks_left(alignment: Alignment) -> str:
 
 def _closed_words(alignment: Alignment) -> str:
     taken = alignment.looks.count()
-    given_up = ngettext("%d look was given up.", "%d looks were given up.", alignment.looks_allowed - taken)
+    unused = ngettext(
+        "%d unused look was cancelled.", "%d unused looks were cancelled.", alignment.looks_allowed - taken
+    )
     fate = (
         _("Its locked scenarios have been looked at: another alignment can only tune on them.")
         if taken
         else _("Its locked scenarios were never looked at: another alignment can lock them.")
     )
     closed = _("This alignment is closed.")
-    return f"{closed} {given_up % (alignment.looks_allowed - taken)} {fate}"
+    return f"{closed} {unused % (alignment.looks_allowed - taken)} {fate}"
 
 
 def look_runs(look: AlignmentLook) -> list[JudgeRun]:

@@ -8,11 +8,11 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         from accounts import jobs, people, removal
         from accounts.models import Job
-        from judging import proposals, search
+        from judging import batches, proposals, search
         from judging.imports.studies import clear_failed
         from judging.runs import pause_all, run_contents
 
-        jobs.KINDS |= {Job.Kind.PROPOSAL: proposals.KIND, Job.Kind.SEARCH: search.KIND}
+        jobs.KINDS |= {Job.Kind.PROPOSAL: proposals.KIND, Job.Kind.SEARCH: search.KIND, Job.Kind.CALLS: batches.KIND}
         if proposals.redact_proposals not in removal.redactions:
             removal.redactions.insert(0, proposals.redact_proposals)  # before the reasons are emptied
         if pause_all not in people.stops:

@@ -339,7 +339,7 @@ def answered_outcome(
         served_model=answer.served_model[:160],
         tokens_in=into,
         tokens_out=out,
-        cost=spending.cost(judge, into, out) if into is not None and out is not None else call_request.worst_case,
+        cost=_paid(call_request, judge, into, out),
         estimated=not counted and call_request.worst_case is not None,
         latency=answer.latency,
     )
@@ -417,6 +417,13 @@ def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
 
 def _finished_attempt(call_request: CallRequest, outcome: Attempt.Outcome, **came: Any) -> Attempt:
     return Attempt(pk=call_request.attempt.pk, call=call_request.call, outcome=outcome, **came)
+
+
+def _paid(call_request: CallRequest, judge: Judge, into: int | None, out: int | None) -> Decimal | None:
+    """What a reply of so many tokens cost; its worst case where they were not counted."""
+    if into is None or out is None:
+        return call_request.worst_case
+    return spending.cost(judge, into, out, by_batch=call_request.by_batch)
 
 
 def _nothing(call_request: CallRequest) -> Any:

@@ -47,6 +47,7 @@ _MANY_BRACKETS: Final = 300
 _RENAMED: Final = {TOKEN_LIMITS[0]: TOKEN_LIMITS[1], TOKEN_LIMITS[1]: TOKEN_LIMITS[0]}
 LARGEST_BODY: Final = 8 * 2**20  # bytes of a reply that are read; of one that is packed, fewer: they unpack
 LARGEST_PACKED: Final = 2**17
+LARGEST_FILE: Final = 2**28  # bytes of the results of a batch
 _LARGE: Final = 2**16  # bytes from which a body is read in a thread of its own, away from the event loop
 _KEPT: Final = 2**18  # bytes of a body that are stored as they came; of a larger one, the texts are shortened
 KEPT_TEXT: Final = 20_000  # characters
@@ -220,15 +221,15 @@ async def ask(
     refused = connection.refused.setdefault(model, [])
     while True:
         known = tuple(refused)
-        body, dropped = _body(model, messages, parameters, schema, known)
+        body, dropped = request_body(model, messages, parameters, schema, known)
         started = time.perf_counter()
         try:
-            response = await _send(connection, body, timeout)
-        except _Unsupported as unsupported:
+            response = await exchange(connection, "/chat/completions", body=body, seconds=timeout)
+        except Unsupported as unsupported:
             # Another call may have learnt the same while this one was under way.
             if unsupported.what not in refused:
                 refused.append(unsupported.what)
-            _keep_token_limit(parameters, refused)
+            keep_token_limit(parameters, refused)
             continue
         latency = time.perf_counter() - started
         large = len(response.content) > _LARGE
@@ -236,7 +237,7 @@ async def ask(
         return _answer(reply, latency, dropped, _quotas(response.headers))
 
 
-def _keep_token_limit(parameters: Mapping[str, Any], refused: Sequence[str]) -> None:
+def keep_token_limit(parameters: Mapping[str, Any], refused: Sequence[str]) -> None:
     """A limit on spending is renamed, not dropped."""
     if any(name in parameters for name in TOKEN_LIMITS) and all(name in refused for name in TOKEN_LIMITS):
         raise ProviderRefused(
@@ -244,7 +245,7 @@ def _keep_token_limit(parameters: Mapping[str, Any], refused: Sequence[str]) -> 
         )
 
 
-class _Unsupported(Exception):
+class Unsupported(Exception):
     """The model refused one named part of the request, and the question can be put without it."""
 
     def __init__(self, what: str) -> None:
@@ -252,7 +253,7 @@ class _Unsupported(Exception):
         self.what = what
 
 
-def _body(
+def request_body(
     model: str,
     messages: Sequence[Message],
     parameters: Mapping[str, Any],
@@ -288,19 +289,36 @@ def _response_format(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"response_format": {"type": kind, kind: {"name": "verdicts", "strict": True, "schema": dict(schema)}}}
 
 
-async def _send(connection: Connection, body: dict[str, Any], seconds: float) -> httpx2.Response:
-    """The HTTP exchange alone, with every failure sorted. The deadline holds for the whole of it."""
+async def exchange(
+    connection: Connection,
+    path: str,
+    *,
+    body: dict[str, Any] | None = None,
+    file: tuple[str, bytes] | None = None,
+    seconds: float,
+) -> httpx2.Response:
+    """The HTTP exchange alone (GET without a body), with every failure sorted. The deadline holds for the whole of it.
+
+    Raises ``Unavailable``, ``Refused``, and ``Unsupported`` for what a model refuses by name.
+    """
     import httpx2
     import openai
 
+    options: Any = {"timeout": seconds}
+    # The plain exchange: the typed methods walk every message twice, at several times the cost.
     try:
         async with asyncio.timeout(seconds):
-            # The plain exchange: the typed method walks every message twice, at several times the cost.
-            return await connection.client.post(
-                "/chat/completions", cast_to=httpx2.Response, body=body, options={"timeout": seconds}
-            )
+            if body is None:
+                return await connection.client.get(path, cast_to=httpx2.Response, options=options)
+            if file is not None:
+                options["headers"] = {"Content-Type": "multipart/form-data"}
+                files = [("file", file)]
+                return await connection.client.post(
+                    path, cast_to=httpx2.Response, body=body, files=files, options=options
+                )
+            return await connection.client.post(path, cast_to=httpx2.Response, body=body, options=options)
     except openai.APIStatusError as error:
-        _sort(connection, error, body)
+        _sort(connection, error, body or {})
     except _TooLarge as too_large:
         raise _overflown(connection, too_large) from None
     except TimeoutError:
@@ -327,7 +345,8 @@ class _TooLarge(Exception):
 async def _bound(response: httpx2.Response) -> None:
     """Have the body of a response read only up to its limit."""
     packed = response.headers.get("content-encoding", "identity") != "identity"
-    response.stream = _bounded()(response, LARGEST_PACKED if packed else LARGEST_BODY)
+    largest = LARGEST_FILE if response.request.url.path.endswith("/content") else LARGEST_BODY
+    response.stream = _bounded()(response, LARGEST_PACKED if packed else largest)
 
 
 @cache
@@ -382,7 +401,7 @@ def _sort(connection: Connection, error: APIStatusError, body: dict[str, Any]) -
     """Raise what an error status means. Nothing of the original exception is kept: it holds the request's headers."""
     words = _object(error.body)
     if error.status_code in (400, 422) and (what := _unsupported(words, body)):
-        raise _Unsupported(what) from None
+        raise Unsupported(what) from None
     raise _failure(
         status=error.status_code,
         code=str(words.get("code") or words.get("type") or ""),
@@ -497,6 +516,20 @@ def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
     return reply if len(response.content) <= _KEPT else _shortened(reply, len(response.content))
 
 
+def line_answer(line: Mapping[str, Any], *, body: Mapping[str, Any], dropped: tuple[str, ...]) -> ProviderAnswer:
+    """The reply in one line of a batch's results to the request ``body``; raises as `exchange` does."""
+    response, failure = _object(line.get("response")), _object(line.get("error"))
+    reply, status = _object(response.get("body")), response.get("status_code")
+    if reply.get("choices") and status in (None, 200):
+        size = len(orjson.dumps(reply))
+        return _answer(reply if size <= _KEPT else _shortened(reply, size), 0.0, dropped, {})
+    words = _object(reply.get("error")) or failure or reply
+    if status in (400, 422) and (what := _unsupported(words, body)):
+        raise Unsupported(what)
+    code, message = str(words.get("code") or words.get("type") or ""), _masked(_complaint(words))
+    raise _failure(status=status if isinstance(status, int) else 500, code=code, message=message, headers={})
+
+
 def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
     """What is kept of a very large reply: what was said, up to a limit, and the provider's own counts."""
     choices = reply.get("choices")
@@ -570,4 +603,8 @@ def _scrubbed(connection: Connection, message: str) -> str:
     """Providers repeat the key they were given: take it out, whole or by its recognisable ends."""
     key = connection.client.api_key
     message = message.replace(key, "[key]") if connection.endpoint.api_key_variable else message
+    return _masked(message)
+
+
+def _masked(message: str) -> str:
     return storable(re.sub(r"\b(sk|gsk|key|pk)-[\w*.-]{6,}", "[key]", message))

@@ -132,8 +132,7 @@ def _declared(project: Project, base: Judge, levels: Mapping[str, Any], actor: U
     parameters = {**base.parameters, **{name: level for name, level in levels.items() if name in PARAMETERS}}
     name = " · ".join([base.name, *(level_in_words(*level) for level in levels.items())])
     about: dict[str, Any] = {"project": project, "provider": base.provider, "model": base.model, "actor": actor}
-    about |= {pace: getattr(base, pace) for pace in judges.PACES}
-    about["parent"] = base
+    about |= {"parent": base, **{pace: getattr(base, pace) for pace in judges.PACES}}
     for ending in ("", *(f" ({number})" for number in range(2, 10))):
         own = f"{name[: MOST_NAME - len(ending)]}{ending}"
         try:

@@ -255,8 +255,8 @@ def refuse_locked(judge: Judge, asked: QuerySet[Item], *, within: Alignment | No
     still_open = open_tests(judge).exclude(pk__in=[within.pk] if within else [])
     if still_open and asked.filter(_is_locked(still_open)).exists():
         sentence = _(
-            "“%(judge)s” is a version in the alignment “%(alignment)s”, or made from one, and may not be asked about "
-            "its locked items except in a look there. Run it over a selection without them, or take the look first."
+            "“%(judge)s” is a version in the alignment “%(alignment)s” or made from one. It may not be asked about its "
+            "locked items except in a look there. Run it over a selection without them, or take the look first."
         )
         raise Refused(sentence % {"judge": judge, "alignment": still_open[0]}, code="locked")
 

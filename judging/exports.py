@@ -242,7 +242,7 @@ BUNDLE_MEMBERS = (
             "file_import": "intakes",
         },
         written={"file_import": "intake"},
-        leaves=(*_OURS, "pays_again", "design", "is_pilot", "alignment"),
+        leaves=(*_OURS, "pays_again", "design", "is_pilot", "by_batch", "alignment"),
         since={"key": 2, "width": 2, "perturbation": 3, "selection": 3},
         on_write=_halted,
     ),

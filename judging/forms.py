@@ -271,12 +271,19 @@ class RunForm(MaterialForm):
         required=False,
         help_text=_("The run pauses before it spends more. Leave empty for no limit."),
     )
+    by_batch = forms.BooleanField(
+        label=_("Ask by the provider's batch API"),
+        required=False,
+        help_text=_("Replies come within a day, at the price of batches."),
+    )
     again = forms.BooleanField(label=_("Ask again, and pay again"), required=False, widget=forms.HiddenInput)
 
-    field_order = ("dataset", "rubric_version", "selection", "repeats", "budget", "again")
+    field_order = ("dataset", "rubric_version", "selection", "repeats", "budget", "by_batch", "again")
 
-    def __init__(self, *args: Any, project: Project, user: User, **options: Any) -> None:
+    def __init__(self, *args: Any, project: Project, user: User, has_batches: bool = False, **options: Any) -> None:
         super().__init__(*args, project=project, user=user, **options)
+        if not has_batches:
+            self.fields["by_batch"].widget = forms.HiddenInput()
         drawn = ItemSelection.objects.visible_to(user).filter(campaign__project=project)
         self.fields["selection"].queryset = drawn  # type: ignore[attr-defined]
 

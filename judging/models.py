@@ -327,7 +327,8 @@ class JudgeRun(models.Model):
     items. `key` makes starting it twice start it once; `width` is how many calls its last work session kept in flight,
     for the next to go on with. A run of a `design` is one of its cells; one that `is_pilot` asks a few calls
     beforehand, for the forecast, and enters no figure. A run of an `alignment` asks a version of its judge about the
-    tuning items or, for a look, about the locked ones: only the alignment's own figures rest on it.
+    tuning items or, for a look, about the locked ones: only the alignment's own figures rest on it. A run `by_batch`
+    hands its calls to the provider's batch API, for replies within a day at the price of batches.
 
     A run with a `perturbation` (its `changes`, `per_language` and `seed`) is an audit of the judge: it asks about some
     items as they are and changed (judging/perturbed_runs.py). Its verdicts enter no figure but those of audits.
@@ -346,6 +347,7 @@ class JudgeRun(models.Model):
     repeats = models.PositiveSmallIntegerField(default=1)
     design = models.ForeignKey(JudgeDesign, null=True, on_delete=models.PROTECT, related_name="runs")
     is_pilot = models.BooleanField(default=False, db_default=False)
+    by_batch = models.BooleanField(default=False, db_default=False)
     alignment = models.ForeignKey(Alignment, null=True, on_delete=models.PROTECT, related_name="runs")
     continues = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
@@ -420,6 +422,33 @@ class Call(models.Model):
             models.Index(fields=["run", "id"], condition=Q(state="waiting"), name="call_queue"),
             models.Index(fields=["leased_until"], condition=Q(state="leased"), name="call_leases"),
             models.Index(fields=["run", "state"], name="call_by_state"),
+        ]
+
+
+class CallBatch(HasJob):
+    """Calls of a run that the provider answers together: they are leased under `lease` until the batch has ended.
+
+    `input_file` and `provider_batch` are the provider's names for what was uploaded and begun; `status` and `answered`
+    are what it said last. `leaves_out`: what the model has refused, so that no request of it has that.
+    """
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="batches")
+    lease = models.UUIDField(unique=True)
+    calls = models.PositiveIntegerField(default=0)
+    answered = models.PositiveIntegerField(default=0)
+    leaves_out = models.JSONField(default=list)
+    input_file = models.CharField(max_length=200, blank=True)
+    provider_batch = models.CharField(max_length=200, blank=True)
+    status = models.CharField(max_length=40, blank=True)
+    reason = models.TextField(blank=True)
+    sent_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run"], condition=Q(ended_at=None), name="batch_open_once")
         ]
 
 

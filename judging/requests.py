@@ -137,6 +137,7 @@ class CallRequest:
     parameters: dict[str, Any]
     worst_case: Decimal | None
     attempt: Attempt = field(compare=False)
+    by_batch: bool = False
 
     @property
     def reply_key(self) -> str:
@@ -224,10 +225,11 @@ class CallRequestWriter:
             "messages": messages,
         }
         judge = self.run.judge
-        worst = spending.worst_case(judge, **sent)
+        worst = spending.worst_case(judge, by_batch=self.run.by_batch, **sent)
         key = digests.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
         attempt = Attempt(call=call, reserved=worst, reply_key=key)
-        return CallRequest(call=call, criteria=criteria, worst_case=worst, attempt=attempt, **sent)
+        kept: dict[str, Any] = {"worst_case": worst, "attempt": attempt, "by_batch": self.run.by_batch}
+        return CallRequest(call=call, criteria=criteria, **kept, **sent)
 
     def _text(self, call: Call, variant: PromptVariant, criteria: Sequence[CriterionBrief]) -> ItemText:
         """The text of the call's item, changed where the call says so."""

@@ -44,6 +44,7 @@ def start_judge_run(
     repeats: int = 1,
     budget: Decimal | None = None,
     again: bool = False,
+    by_batch: bool = False,
     key: str | None = None,
     selection: ItemSelection | None = None,
     design: JudgeDesign | None = None,
@@ -55,30 +56,27 @@ def start_judge_run(
     Over a ``selection`` of a campaign on the dataset it asks about the items of that, and continues no other run.
     On a version that extends one the judge has a run on, the new run continues that one: it asks about the new items.
     Started twice under one ``key``, it is one run. A second run of the judge on the same items and rubric uses the
-    replies of the first; ``again``, it asks and pays for all of them anew. While the first still asks, a second is
-    refused unless it is to pay again.
+    replies of the first, and is refused while that still asks; ``again``, it asks and pays for all of them anew.
+    ``by_batch``: the provider's batch API is asked.
     """
     access.refuse_archived(judge.project)
     plan: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
     plan |= {"repeats": repeats, "budget": budget, "selection": selection}
     if key and (started := _started(judge, key, plan)):
         return started
-    refuse_unfit(**plan, alignment=alignment)
+    refuse_unfit(**plan, alignment=alignment, by_batch=by_batch)
     try:
         with transaction.atomic():
             list(Judge.objects.select_for_update(no_key=True).filter(pk=judge.pk))  # of two starts the second waits
-            before = (
-                ""
-                if again
-                else planned(judge=judge, dataset=dataset, rubric_version=rubric_version, selection=selection)
-            )
-            if before:
+            asked = {name: plan[name] for name in ("judge", "dataset", "rubric_version", "selection")}
+            if not again and (before := planned(**asked)):
                 raise Refused(before, code="already_planned", fields={"again": before})
             run = JudgeRun.objects.create(
                 project=judge.project,
                 **plan,
                 continues=_continued(**plan),
                 pays_again=again,
+                by_batch=by_batch,
                 key=key or None,
                 design=design,
                 alignment=alignment,
@@ -134,8 +132,10 @@ def refuse_unfit(
     budget: Decimal | None = None,
     selection: ItemSelection | None = None,
     alignment: Alignment | None = None,
+    by_batch: bool = False,
 ) -> None:
     """Refuse a run that can't be started, saying why."""
+    spending.refuse_batches(judge, by_batch)
     refuse_unready(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
     _refuse_foreign(dataset, selection)
     after = _continued(judge, dataset, rubric_version, repeats, selection)
@@ -301,6 +301,7 @@ def forecast(
     repeats: int = 1,
     selection: ItemSelection | None = None,
     explains: bool = False,
+    by_batch: bool = False,
 ) -> Forecast:
     """Calls and verdicts exactly; tokens from the prompts about a few items spread over those it asks about. If it
     ``explains``, with the earlier replies that are not used."""
@@ -325,10 +326,10 @@ def forecast(
         verdicts=verdicts,
         tokens_in=new_in,
         tokens_out=new_out,
-        cost=spending.cost(judge, new_in, new_out),
+        cost=spending.cost(judge, new_in, new_out, by_batch=by_batch),
         tokens_in_again=into,
         tokens_out_again=out,
-        cost_again=spending.cost(judge, into, out),
+        cost_again=spending.cost(judge, into, out, by_batch=by_batch),
         items=len(pks),
         continues=after,
         unused=unused,
@@ -588,7 +589,7 @@ class ListedRun:
 
 
 def list_runs(runs: QuerySet[JudgeRun]) -> list[ListedRun]:
-    """The newest runs first, at most ``MOST_LISTED``, each with its counts of calls; one query."""
+    """The newest runs first, at most ``MOST_LISTED``, with their counts of calls; one query."""
     counted = runs.select_related("judge", "dataset", "selection", "rubric_version__rubric").annotate(
         planned=Count("calls"),
         done=Count("calls", filter=Q(calls__state__in=DONE)),

@@ -35,10 +35,10 @@ SMALLEST = Decimal("0.00000001")
 PER_MESSAGE = 16  # tokens of the frame that a provider puts around a message
 
 
-def price(judge: Judge) -> tuple[Decimal, Decimal] | None:
+def price(judge: Judge, *, by_batch: bool = False) -> tuple[Decimal, Decimal] | None:
     """USD per million tokens in and out, as the operator declares it now; None when it is not declared."""
     provider = settings.PROVIDERS.get(judge.provider)
-    return provider.price(judge.model) if provider else None
+    return provider.price(judge.model, by_batch=by_batch) if provider else None
 
 
 def token_limit(parameters: Mapping[str, Any]) -> int | None:
@@ -48,9 +48,9 @@ def token_limit(parameters: Mapping[str, Any]) -> int | None:
     return max(known) if known and len(known) == len(limits) else None
 
 
-def cost(judge: Judge, tokens_in: int, tokens_out: int) -> Decimal | None:
+def cost(judge: Judge, tokens_in: int, tokens_out: int, *, by_batch: bool = False) -> Decimal | None:
     """What so many tokens cost, in USD; None without a price."""
-    paid = price(judge)
+    paid = price(judge, by_batch=by_batch)
     if paid is None:
         return None
     exact = (paid[0] * tokens_in + paid[1] * tokens_out) / 1_000_000
@@ -58,20 +58,39 @@ def cost(judge: Judge, tokens_in: int, tokens_out: int) -> Decimal | None:
 
 
 def worst_case(
-    judge: Judge, *, messages: Sequence[Message], schema: Mapping[str, Any], parameters: Mapping[str, Any]
+    judge: Judge,
+    *,
+    messages: Sequence[Message],
+    schema: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    by_batch: bool = False,
 ) -> Decimal | None:
     """The most that a request can cost: no token is shorter than a byte, and no reply longer than its limit.
 
     None where no price is known, or where the reply has no limit and costs something.
     """
-    paid, limit = price(judge), token_limit(parameters)
+    paid, limit = price(judge, by_batch=by_batch), token_limit(parameters)
     if paid is None or (limit is None and paid[1]):
         return None
     texts = sum(len(message["content"].encode("utf-8", "replace")) + PER_MESSAGE for message in messages)
-    return cost(judge, texts + len(orjson.dumps(schema)) + PER_MESSAGE, limit or 0)
+    return cost(judge, texts + len(orjson.dumps(schema)) + PER_MESSAGE, limit or 0, by_batch=by_batch)
 
 
 # --- allowances ---------------------------------------------------------------------------------------------------
+
+
+def refuse_batches(judge: Judge, by_batch: bool = True) -> None:
+    """Refuse to ask ``by_batch`` a judge whose provider is not declared to have a batch API."""
+    if by_batch and not has_batches(judge):
+        sentence = _("“%s” is not declared to have a batch API. The operator adds “batches”: true to the provider.")
+        sentence %= judge.provider
+        raise Refused(sentence, code="batches", fields={"by_batch": sentence})
+
+
+def has_batches(judge: Judge) -> bool:
+    """Whether the judge's provider is declared to have a batch API."""
+    provider = settings.PROVIDERS.get(judge.provider)
+    return provider is not None and provider.batches
 
 
 def needs_allowance(provider: str) -> bool:

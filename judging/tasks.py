@@ -13,7 +13,7 @@ from accounts.refusals import Refused
 from annotation.imports import import_jobs, lifecycle, storage
 from annotation.models import Import
 from annotation.tasks import LONGEST, undo_here_or_later
-from judging import calls, judges, proposals, work_sessions
+from judging import batches, calls, judges, proposals, work_sessions
 from judging.imports import studies, verdicts
 from judging.models import JudgeRun
 
@@ -30,8 +30,10 @@ signals.worker_shutting_down.connect(lambda **_worker: work_sessions.ask_to_stop
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def work(run_pk: int) -> None:
-    """One work session on a run, and the next one queued behind it when due calls are left."""
-    if work_sessions.work_on_run(run_pk):
+    """One work session on a run, and the next one queued behind it when due calls are left; or its next batch."""
+    if (batch := batches.begin_batch(run_pk=run_pk)) is not None:
+        jobs.enqueue(batch)
+    elif work_sessions.work_on_run(run_pk):
         jobs.enqueue_task(work.name, run_pk)
 
 
@@ -104,6 +106,14 @@ def propose_version(proposal_pk: int) -> None:
     run = proposals.carry_out_proposal(proposal_pk=proposal_pk)
     if run is not None:
         enqueue_run(run.pk)
+
+
+@shared_task(**LONGEST)
+def step_batch(batch_pk: int) -> None:
+    """The next steps of a batch of calls; when it has ended, the next batch of its run, if calls are left."""
+    run_pk = batches.carry_out_batch(batch_pk=batch_pk)
+    if run_pk is not None and (following := batches.begin_batch(run_pk=run_pk)) is not None:
+        jobs.enqueue(following)
 
 
 @shared_task

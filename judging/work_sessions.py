@@ -174,7 +174,7 @@ class WorkSession:
 def work_on_run(run_pk: int) -> bool:
     """Work on a run for one session; True when due calls were left for the next."""
     run = JudgeRun.objects.select_related("judge", "rubric_version", "project").filter(pk=run_pk).first()
-    if run is None or run.state != JudgeRun.State.RUNNING or is_stopping():
+    if run is None or run.by_batch or run.state != JudgeRun.State.RUNNING or is_stopping():
         return False
     calls.release_dead()
     if calls.holders(run) >= calls.MOST_HOLDERS:
@@ -306,7 +306,7 @@ async def _take(session: WorkSession) -> list[CallRequest]:
 async def _hand_in(session: WorkSession) -> None:
     """Store what came back. Cut short, it is handed in again, and nothing of it is stored twice."""
     if arrived := list(session.arrived):
-        await session.query(lambda: _store(arrived))
+        await session.query(lambda: store_outcomes(arrived))
         del session.arrived[: len(arrived)]
     if unsent := list(session.unsent):
         unsent_calls = [call_request.call for call_request in unsent]
@@ -466,7 +466,7 @@ def _tokens(messages: Sequence[Message]) -> int:
     return sum(len(message["content"].encode("utf-8", "replace")) for message in messages) // 4 + 200
 
 
-def _store(arrived: Sequence[CallOutcome]) -> None:
+def store_outcomes(arrived: Sequence[CallOutcome]) -> None:
     """Store what arrived in one transaction; when something in it can't be stored, each alone, so that it takes no
     other reply with it."""
     try:
@@ -476,7 +476,7 @@ def _store(arrived: Sequence[CallOutcome]) -> None:
     except Exception as fault:
         if len(arrived) > 1:
             for outcome in arrived:
-                _store([outcome])
+                store_outcomes([outcome])
         else:
             logger.exception("The outcome of call %s can't be stored", arrived[0].call.pk)
             calls.settle_call(outcomes=[calls.unstorable_outcome(arrived[0], fault)])

@@ -23,7 +23,7 @@ from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import perturbed_runs, runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
-from judging.models import Attempt, Call, JudgeRun, JudgeRunQuerySet, Verdict
+from judging.models import Attempt, Call, CallBatch, JudgeRun, JudgeRunQuerySet, Verdict
 from judging.perturbation import USUAL
 from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
 from judging.requests import UnusedReplies
@@ -45,6 +45,9 @@ class ChosenRunSerializer(StrictSerializer):
     )
     repeats = serializers.IntegerField(min_value=1, max_value=runs.MAX_REPEATS, default=1)
     budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
+    by_batch = serializers.BooleanField(
+        default=False, help_text="Ask by the provider's batch API: replies within a day, at the price of batches."
+    )
 
 
 class PerturbationSerializer(StrictSerializer):
@@ -111,8 +114,17 @@ class ProgressSerializer(serializers.Serializer[runs.RunProgress]):
     latency = serializers.FloatField(allow_null=True)
 
 
+class CallBatchSerializer(serializers.ModelSerializer[CallBatch]):
+    """A batch of a run's calls; `status` is what the provider says of it."""
+
+    class Meta:
+        model = CallBatch
+        fields = ("id", "provider_batch", "status", "calls", "answered", "reason", "sent_at", "ended_at")
+
+
 class RunDetailSerializer(RunSerializer):
     progress = serializers.SerializerMethodField()
+    batches = CallBatchSerializer(many=True, read_only=True)
 
     @extend_schema(responses=ProgressSerializer)
     def get_progress(self, run: JudgeRun) -> Any:
@@ -233,6 +245,7 @@ def _chosen(request: Request, slug: str, serializer: ChosenRunSerializer) -> dic
         "selection": get_object_or_404(selected, pk=values["selection_id"]) if values["selection_id"] else None,
         "repeats": values["repeats"],
         "budget": values["budget"],
+        "by_batch": values["by_batch"],
     }
 
 

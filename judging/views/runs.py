@@ -58,7 +58,8 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     its parameters are the names of the form's fields."""
     current_project, judges_of_project = find_judges(request, project)
     chosen_judge = get_object_or_404(judges_of_project, pk=judge)
-    form = begun_form(request, RunForm, enough=MATERIAL, project=current_project, user=request.user)
+    about_form = {"user": request.user, "has_batches": spending.has_batches(chosen_judge)}
+    form = begun_form(request, RunForm, enough=MATERIAL, project=current_project, **about_form)
     context: dict[str, Any] = {
         "title": _("Start a run"),
         "project": current_project,
@@ -166,6 +167,7 @@ def _standing(run: JudgeRun) -> dict[str, Any]:
         "run": run,
         "simulated": run.judge.simulated,
         "progress": progress,
+        "batches": run.batches.all() if run.by_batch else (),
         "phase": phase,
         "moving": phase == runs.Phase.RUNNING or progress.in_flight > 0,
         "statuses": [(status, count) for status, count in statuses if count],

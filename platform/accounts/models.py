@@ -322,6 +322,7 @@ class Job(models.Model):
         NUMBERS = "numbers", _("Numbers of a campaign")
         PROPOSAL = "proposal", _("Version of a judge, proposed by a model")
         SEARCH = "search", _("Search for a version of a judge")
+        CALLS = "calls", _("Batch of calls")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
@@ -368,7 +369,8 @@ class Job(models.Model):
             models.CheckConstraint(
                 condition=models.Q(
                     kind__in=[
-                        *("check", "store", "undo", "export", "bundle", "deliveries", "numbers", "proposal", "search")
+                        *("check", "store", "undo", "export", "bundle", "deliveries", "numbers", "proposal", "search"),
+                        "calls",
                     ]
                 ),
                 name="job_kind_known",

@@ -211,7 +211,8 @@ class DeclaredProvider:
     """One OpenAI-compatible endpoint declared by the operator. Its key is read only when a call is made.
 
     ``prices``: model, USD per million input tokens, USD per million output tokens. ``timeout`` (seconds for a reply),
-    ``tries`` (of a call) and ``concurrency`` (calls of a run in flight) are the defaults for its judges.
+    ``tries`` (of a call) and ``concurrency`` (calls of a run in flight) are the defaults for its judges. ``batches``:
+    it has OpenAI's batch API, at ``batch_prices`` where they are declared, else at ``prices``.
     """
 
     name: str
@@ -224,11 +225,14 @@ class DeclaredProvider:
     tries: int | None = None
     concurrency: int | None = None
     prices: tuple[tuple[str, Decimal, Decimal], ...] = ()
+    batch_prices: tuple[tuple[str, Decimal, Decimal], ...] = ()
     models: tuple[str, ...] = ()
+    batches: bool = False
 
-    def price(self, model: str) -> tuple[Decimal, Decimal] | None:
-        """USD per million tokens, input and output; None if the operator declared no price."""
-        return next(((into, out) for name, into, out in self.prices if name == model), None)
+    def price(self, model: str, *, by_batch: bool = False) -> tuple[Decimal, Decimal] | None:
+        """USD per million tokens, input and output, of a single call or in a batch; None if no price is declared."""
+        prices = (*self.batch_prices, *self.prices) if by_batch else self.prices
+        return next(((into, out) for name, into, out in prices if name == model), None)
 
 
 def declared_providers(environment: Mapping[str, str]) -> dict[str, DeclaredProvider]:
@@ -265,15 +269,17 @@ def _provider(entry: dict[str, object]) -> DeclaredProvider:
     known = set(DeclaredProvider.__dataclass_fields__)
     if unknown := set(entry) - known:
         raise ImproperlyConfigured(f"PANELBENCH_PROVIDERS: unknown {sorted(unknown)}; known are {sorted(known)}.")
-    prices = entry.get("prices") or {}
+    tables: dict[str, Any] = {name: entry.get(name) or {} for name in ("prices", "batch_prices")}
     models = entry.get("models") or []
-    if not isinstance(prices, dict) or not isinstance(models, list):
+    if not all(isinstance(table, dict) for table in tables.values()) or not isinstance(models, list):
         raise ImproperlyConfigured('PANELBENCH_PROVIDERS: prices is {"model": [in, out]} and models is a list.')
+    if not isinstance(entry.get("batches", False), bool):
+        raise ImproperlyConfigured("PANELBENCH_PROVIDERS: batches is true or false.")
     try:
         provider = DeclaredProvider(
             **{
                 **entry,
-                "prices": tuple((m, Decimal(str(i)), Decimal(str(o))) for m, (i, o) in prices.items()),
+                **{name: _price_rows(table) for name, table in tables.items()},
                 "models": tuple(map(str, models)),
             }  # type: ignore[arg-type]
         )
@@ -288,6 +294,10 @@ def _provider(entry: dict[str, object]) -> DeclaredProvider:
     if urlsplit(provider.base_url).scheme not in {"http", "https"}:
         raise ImproperlyConfigured(f"PANELBENCH_PROVIDERS: base_url of {provider.name} must start with http(s)://")
     return provider
+
+
+def _price_rows(table: dict[str, Any]) -> tuple[tuple[str, Decimal, Decimal], ...]:
+    return tuple((model, Decimal(str(into)), Decimal(str(out))) for model, (into, out) in table.items())
 
 
 # --- log lines -------------------------------------------------------------------------------------------------------

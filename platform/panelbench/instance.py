@@ -124,6 +124,8 @@ def _demo_programs() -> list[Program]:
         "base_url": f"http://127.0.0.1:{port}/v1",
         "simulated": True,
         "prices": {"sim-steady": [0.25, 2], "sim-harsh": [1.25, 10]},  # invented; nobody is charged
+        "batches": True,
+        "batch_prices": {"sim-steady": [0.125, 1], "sim-harsh": [0.625, 5]},
     }
     os.environ["PANELBENCH_PROVIDERS"] = json.dumps([declared])  # read by the settings, imported after this
     return [Program(name="provider", function=quiet_provider, arguments=(port,)), loading]

@@ -152,7 +152,7 @@ def test_a_closed_alignment_gives_its_unseen_scenarios_back(cast: Cast, priced: 
     assert "2 looks at the locked split are left" in words_of(lead, f"{page}close/")
     assert lead.post(f"{page}close/").status_code == 400
     lead.post(f"{page}close/", {"confirm": "yes"})
-    assert "2 looks were given up. Its locked scenarios were never looked at" in words_of(lead, page)
+    assert "2 unused looks were cancelled. Its locked scenarios were never looked at" in words_of(lead, page)
     entry = AuditEntry.objects.get(verb="close alignment")
     assert (entry.actor, entry.subject_pk) == (cast.aino, first.pk)
     run.refresh_from_db()
@@ -193,7 +193,7 @@ def test_scenarios_that_were_looked_at_are_never_unseen_again(cast: Cast, priced
     assert closed(True).json()["code"] == "closed"
     worked(alignment.look_runs(look))  # what was taken is answered and kept
     assert alignments.settle_open_looks() == 1
-    with pytest.raises(Refused, match=r"1 look was given up\. Its locked scenarios have been looked at"):
+    with pytest.raises(Refused, match=r"1 unused look was cancelled\. Its locked scenarios have been looked at"):
         alignment.take_look(candidate=late)
     with pytest.raises(Refused, match="too few labelled scenarios that no alignment has used: 0 to tune on and 0"):
         aligned(cast, campaign, name="Again", seed=99, base=first.base)
@@ -204,7 +204,7 @@ def test_the_command_closes_an_alignment(cast: Cast, priced: RunningProvider) ->
     aligned(cast, campaign, looks=1)
     out = StringIO()
     call_command("align_judge", "--project", "kassa", "--name", "Closer", "--close", stdout=out)
-    assert "1 look was given up." in out.getvalue()
+    assert "1 unused look was cancelled." in out.getvalue()
     with pytest.raises(CommandError, match="is closed"):
         call_command("align_judge", "--project", "kassa", "--name", "Closer", "--close", stdout=out)
 

@@ -21,8 +21,8 @@ from django.db import connection
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import calls, judges, runs, tasks, work_sessions
-from judging.models import Judge, JudgeRun
+from judging import batches, calls, judges, runs, tasks, work_sessions
+from judging.models import CallBatch, Judge, JudgeRun
 from judging.study_presets import STUDY_PRESETS
 
 ENDED_BADLY, USAGE = 1, 2
@@ -43,6 +43,8 @@ class Command(BaseCommand):
         parser.add_argument("--budget", type=money, metavar="USD", help="pause before more than this is spent")
         again = "ask, and pay, again where an earlier run of the judge has a reply; otherwise that reply is used"
         parser.add_argument("--again", action="store_true", help=again)
+        batch = "ask by the provider's batch API: replies within a day, at the price of batches"
+        parser.add_argument("--batch", action="store_true", help=batch)
         _add_judge(parser.add_argument_group("the judge: a declared one, or the definition of a new one"))
         add_waiting(parser)
 
@@ -151,6 +153,7 @@ def _started(options: dict[str, Any]) -> tuple[int, JudgeRun]:
         about |= {"judge": _judge(project, options), "rubric_version": chosen_rubric(project, options["rubric"])}
     options["repeats"] = options["repeats"] or 1
     about |= {"repeats": options["repeats"], "selection": _selection(project, dataset, options["selection"])}
+    about["by_batch"] = options["batch"]
     runs.refuse_unfit(**about, budget=options["budget"])
     answered = runs.forecast(**about).answered
     return answered, runs.start_judge_run(**about, budget=options["budget"], again=options["again"])
@@ -247,8 +250,11 @@ def money(text: str) -> Decimal:
 
 
 def _session(run_pk: int) -> None:
-    """One work session, or a moment's rest when nothing is due."""
+    """One work session, or the next step of a batch, or a moment's rest when nothing is due."""
     try:
+        batches.begin_batch(run_pk=run_pk)
+        for batch in CallBatch.objects.filter(run=run_pk, ended_at=None):
+            batches.carry_out_batch(batch_pk=batch.pk)
         if not work_sessions.work_on_run(run_pk):
             time.sleep(LOOK)
     finally:

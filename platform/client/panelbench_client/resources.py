@@ -324,13 +324,15 @@ class JudgeMethods(ServerConnection):
         again: bool = False,
         key: str | None = None,
         selection: int | None = None,
+        by_batch: bool = False,
     ) -> types.RunDetail:
         """Start a run, over all items or those of a ``selection``. ``budget`` is a cap in USD, as text: ``"2.50"``.
 
         Replies of earlier runs of the judge are used; ``again`` asks and pays again. The same ``key`` twice starts only
-        one run; without a key the method creates one, so that its own retries are safe.
+        one run; without a key the method creates one, so that its own retries are safe. ``by_batch`` asks by the
+        provider's batch API: replies within a day, at the price of batches.
         """
-        body = _run(judge, dataset, rubric_version, repeats, budget, selection)
+        body = _run(judge, dataset, rubric_version, repeats, budget, selection) | {"by_batch": by_batch}
         body |= {"again": again, "key": key or uuid4().hex}
         return cast(types.RunDetail, self.json("POST", self.at("runs/"), json=body, repeatable=True))
 
@@ -344,9 +346,10 @@ class JudgeMethods(ServerConnection):
         repeats: int = 1,
         budget: str | None = None,
         selection: int | None = None,
+        by_batch: bool = False,
     ) -> types.Forecast:
         """The number of calls, and estimates of tokens and USD, of a run that is not started."""
-        body = _run(judge, dataset, rubric_version, repeats, budget, selection)
+        body = _run(judge, dataset, rubric_version, repeats, budget, selection) | {"by_batch": by_batch}
         return cast(types.Forecast, self.json("POST", self.at("runs/forecast/"), json=body, repeatable=True))
 
     @operation("GET", "/projects/{project}/runs/{run}/")

@@ -58,6 +58,7 @@ JobKindEnum: TypeAlias = Literal[
     "numbers",
     "proposal",
     "search",
+    "calls",
 ]
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
@@ -157,6 +158,7 @@ class Alignment(TypedDict):
     confidence: NotRequired[float]
     seed: NotRequired[int]
     budget: NotRequired[Decimal | None]
+    closed_at: Moment | None
     created_at: Moment
 
 
@@ -173,10 +175,12 @@ class AlignmentDetail(TypedDict):
     confidence: NotRequired[float]
     seed: NotRequired[int]
     budget: NotRequired[Decimal | None]
+    closed_at: Moment | None
     created_at: Moment
     tuning: int
     split: Json
     versions: Json
+    looks_left: int
     looks_taken: Json
     proposals: Json
     searches: list[VersionSearch]
@@ -261,6 +265,19 @@ class Call(TypedDict):
     tries: int
 
 
+class CallBatch(TypedDict):
+    """A batch of a run's calls; `status` is what the provider says of it."""
+
+    id: int
+    provider_batch: NotRequired[str]
+    status: NotRequired[str]
+    calls: NotRequired[int]
+    answered: NotRequired[int]
+    reason: NotRequired[str]
+    sent_at: NotRequired[Moment | None]
+    ended_at: NotRequired[Moment | None]
+
+
 class CallDetail(TypedDict):
     id: int
     item: str
@@ -340,6 +357,7 @@ class ChosenRun(TypedDict):
     selection: NotRequired[int | None]
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
+    by_batch: NotRequired[bool]
 
 
 class ChosenStudy(TypedDict):
@@ -399,6 +417,12 @@ class Condition(TypedDict):
     state: ConditionStateEnum
     sentence: str
     figures: list[GateFigure]
+
+
+class ConfirmedClosing(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    confirm: bool
 
 
 class ConfirmedLook(TypedDict):
@@ -1332,6 +1356,7 @@ class Run(TypedDict):
     selection: NotRequired[int | None]
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
+    by_batch: NotRequired[bool]
     id: int
     key: NotRequired[str | None]
     again: NotRequired[bool]
@@ -1351,6 +1376,7 @@ class RunDetail(TypedDict):
     selection: NotRequired[int | None]
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
+    by_batch: NotRequired[bool]
     id: int
     key: NotRequired[str | None]
     again: NotRequired[bool]
@@ -1360,6 +1386,7 @@ class RunDetail(TypedDict):
     reason: str
     created_at: Moment
     progress: Json
+    batches: list[CallBatch]
 
 
 class SavedMapping(TypedDict):

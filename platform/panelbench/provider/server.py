@@ -8,6 +8,7 @@ import hashlib
 import math
 import re
 import struct
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,8 +22,9 @@ import orjson
 
 from panelbench.provider import answers
 from panelbench.provider.answers import EMBEDDING_MODEL, MODELS, Completion, compose_reply
+from panelbench.provider.batches import BATCH_KINDS, SimulatedBatches, UnknownName
 
-_LARGEST_BODY: Final = 16 * 2**20
+_LARGEST_BODY: Final = 128 * 2**20  # a file of many requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One JSON response."""
+    """One JSON response; a body of bytes is sent as it is."""
 
     body: Any
     status: int = 200
@@ -62,7 +64,7 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
 
 async def write_response(writer: asyncio.StreamWriter, response: Response) -> None:
     """Send the response and keep the connection open."""
-    body = orjson.dumps(response.body)
+    body = response.body if isinstance(response.body, bytes) else orjson.dumps(response.body)
     headers = {"content-type": "application/json", "content-length": str(len(body)), **response.headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     writer.write(f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n{head}\r\n".encode() + body)
@@ -148,7 +150,8 @@ class _Dropped(Exception):
 
 @dataclass(slots=True)
 class RequestCounts:
-    """The counts that tests compare with a run. ``prompts``: completions sent, by request body.
+    """The counts that tests compare with a run. ``prompts``: completions sent, by request body; ``batch_lines``: the
+    requests of ``batches`` that were answered.
 
     ``tokens_in`` and ``tokens_out``: the billed tokens of every completion, delivered or not.
     """
@@ -163,6 +166,8 @@ class RequestCounts:
     statuses: Counter[int] = field(default_factory=Counter)
     misbehaviours: Counter[str] = field(default_factory=Counter)
     prompts: Counter[str] = field(default_factory=Counter)
+    batches: int = 0
+    batch_lines: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """The counts by name; keys as text."""
@@ -184,6 +189,7 @@ class SimulatedProvider:
         self.retry_after = "1"
         self.limits: dict[str, str] = {}
         self.counts = RequestCounts()
+        self.batches = SimulatedBatches(answer=self._line, clock=time.monotonic, seed=seed)
         self._scripted: deque[str] = deque()
         self._turn = 0
         self._luck = Random(seed)
@@ -227,8 +233,12 @@ class SimulatedProvider:
         try:
             if (request.method, request.path) == ("POST", "/v1/chat/completions"):
                 return await self._complete(request)
+            if request.path.startswith(("/v1/files", "/v1/batches")):
+                return self._batched(request)
             route = self._routes.get((request.method, request.path))
             return route(request) if route else refusal(404, "not_found", f"No {request.path} here.")
+        except UnknownName as missing:
+            return refusal(404, "not_found", f"There is no {missing}.")
         except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
             return refusal(400, "invalid_request_error", f"This request cannot be read: {error!r}.")
 
@@ -236,18 +246,25 @@ class SimulatedProvider:
         """Change the behaviour: latency, slowness, rates, required_key, next (a list of kinds), reset.
 
         Also dearer (tokens of hidden reasoning by which every reply is longer than the one before), retry_after (the
-        wait that a rate limit asks for) and limits (headers of every completion).
+        wait that a rate limit asks for), limits (headers of every completion), batch_seconds (until a batch ends) and
+        next_batches (kinds of the next batches).
         """
         settings = orjson.loads(request.body)
         scripted = settings.get("next", [])
+        kinds = settings.get("next_batches", [])
+        if unknown := {*kinds} - {*BATCH_KINDS, ""}:
+            return refusal(400, "unknown_kind", f"No such misbehaviour of a batch: {sorted(unknown)}.")
         if unknown := {*scripted, *settings.get("rates", {})} - {*KINDS, "none"}:
             return refusal(400, "unknown_kind", f"No such misbehaviour: {sorted(unknown)}.")
         if settings.get("reset"):
             self.counts, self._turn, self._luck = RequestCounts(), 0, Random(self.seed)
             self._scripted.clear()
+            self.batches.kinds.clear()
         for name in ("latency", "slowness", "rates", "required_key", "dearer", "retry_after", "limits"):
             setattr(self, name, settings.get(name, getattr(self, name)))
         self._scripted.extend(scripted)
+        self.batches.kinds.extend(kinds)
+        self.batches.seconds = settings.get("batch_seconds", self.batches.seconds)
         self._changed.set()
         self._changed = asyncio.Event()
         return Response({"simulated": True, **self.counts.as_json()})
@@ -283,6 +300,46 @@ class SimulatedProvider:
         if kind and (failure := error(kind, key=key, retry_after=self.retry_after)):
             return failure
         return self._reply(body, model, kind, request)
+
+    def _batched(self, request: Request) -> Response:
+        """Files and batches."""
+        if self.required_key and request.headers.get("authorization") != f"Bearer {self.required_key}":
+            return error("unauthorized", key="?") or Response({})
+        _empty, _version, what, *rest = request.path.split("/")
+        match request.method, what, rest:
+            case "POST", "files", []:
+                return Response(self.batches.store_file(request.headers["content-type"], request.body))
+            case "GET", "files", [name, "content"]:
+                return Response(self.batches.content(name))
+            case "POST", "batches", []:
+                self.counts.batches += 1
+                made, kind = self.batches.create(orjson.loads(request.body))
+                if kind == "unanswered":
+                    raise _Dropped
+                return Response(made)
+            case "GET", "batches", []:
+                return Response(self.batches.listed())
+            case "GET", "batches", [name]:
+                return Response(self.batches.shown(name))
+            case "POST", "batches", [name, "cancel"]:
+                return Response(self.batches.cancel(name))
+        return refusal(404, "not_found", f"No {request.path} here.")
+
+    def _line(self, body: dict[str, Any]) -> tuple[int, Any] | None:
+        """Status and body for one line of a batch; None where it gets no result, though it is billed."""
+        request = Request("POST", "/v1/chat/completions", {}, orjson.dumps(body))
+        model, _, named = body["model"].partition(":")
+        if model not in MODELS or named not in ("", *KINDS):
+            answered = refusal(404, "model_not_found", f"There is no model {body['model']!r}.", parameter="model")
+            return answered.status, answered.body
+        kind = self._misbehaviour(model, named)
+        kind = kind if kind and applies(kind, body) else None
+        if kind and (failure := error(kind, retry_after=self.retry_after)):
+            return failure.status, failure.body
+        answered = self._reply(body, model, None if kind in ("slow", "dropped") else kind, request)
+        self.counts.batch_lines += 1
+        self.counts.prompts[hashlib.sha256(request.body).hexdigest()] += 1
+        return None if kind == "dropped" else (answered.status, answered.body)
 
     async def _delay(self, kind: str | None) -> None:
         """Wait as long as a reply takes; a change of that holds for the requests in flight too."""
