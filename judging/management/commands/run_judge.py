@@ -17,6 +17,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
+from django.db.models import Q
+from django.utils import timezone
 
 from accounts.models import Project
 from accounts.refusals import Refused
@@ -253,7 +255,8 @@ def _session(run_pk: int) -> None:
     """One work session, or the next step of a batch, or a moment's rest when nothing is due."""
     try:
         batches.begin_batch(run_pk=run_pk)
-        for batch in CallBatch.objects.filter(run=run_pk, ended_at=None):
+        due = Q(job__started_at=None) | Q(job__due_at__lte=timezone.now())
+        for batch in CallBatch.objects.filter(due, run=run_pk, ended_at=None):
             batches.carry_out_batch(batch_pk=batch.pk)
         if not work_sessions.work_on_run(run_pk):
             time.sleep(LOOK)
