@@ -84,7 +84,7 @@ def refuse_batches(judge: Judge, by_batch: bool = True) -> None:
     if by_batch and not has_batches(judge):
         sentence = _("“%s” is not declared to have a batch API. The operator adds “batches”: true to the provider.")
         sentence %= judge.provider
-        raise Refused(sentence, code="batches", fields={"by_batch": sentence})
+        raise Refused(sentence, code="batches")
 
 
 def has_batches(judge: Judge) -> bool:

@@ -213,13 +213,13 @@ def test_caps_are_reserved_before_a_batch_is_sent(cast: Cast, offered: RunningPr
     stepped(free)
     about: dict[str, Any] = {"dataset": free.dataset, "rubric_version": free.rubric_version, "by_batch": True}
     other = declared(cast, parameters={"max_tokens": 299})
-    capped = runs.start_judge_run(judge=other, budget=5 * worst.reserved, **about)
+    capped = runs.start_judge_run(judge=other, budget=2 * worst.reserved, **about)
     progress = stepped(capped)
     assert capped.state == "paused"
     assert "The budget is spent" in capped.reason
     assert 0 < progress.settled < ITEMS
     assert progress.cost is not None
-    assert progress.cost <= 5 * worst.reserved
+    assert progress.cost <= 2 * worst.reserved
     runs.rebudget(run=capped, budget=Decimal(5))
     runs.resume_run(run=capped)
     assert stepped(capped).finished
