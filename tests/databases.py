@@ -54,7 +54,7 @@ def _locked(name: str) -> Iterator[bool]:
     """Only one process of the run is in here at a time; whether nobody was before."""
     with (Path(os.environ[FOLDER]) / name).open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        is_first = lock.tell() == 0
+        is_first = lock.seek(0, os.SEEK_END) == 0  # who opened it before it was written stands at its beginning
         yield is_first
         lock.write("x")
 
