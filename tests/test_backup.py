@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from tests.releases import archives
-from tests.releases.databases import release_database
+from tests.releases.databases import copy_migrated, migrated_instance, once_in_a_run, release_database
 from tests.releases.running import environment
 from tests.releases.test_migrating import HERE, MEANT
 
@@ -33,23 +33,28 @@ def panelbench(*arguments: str, variables: dict[str, str]) -> subprocess.Complet
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def filled() -> dict[str, str]:
     """An instance of today's version that is filled, with work under way; its variables."""
-    folder = tmp_path_factory.mktemp("filled")
-    with tarfile.open(HERE / f"{RELEASE}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    variables = environment(folder, providers="")
-    migrated = panelbench("migrate", variables=variables)
-    assert migrated.returncode == 0, migrated.stderr
-    return variables
+
+    def fill(folder: Path) -> None:
+        with tarfile.open(HERE / f"{RELEASE}.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+        migrated = panelbench("migrate", variables=environment(folder, providers=""))
+        assert migrated.returncode == 0, migrated.stderr
+
+    return environment(once_in_a_run("filled", fill), providers="")
 
 
 @pytest.fixture(scope="module")
-def kept(filled: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept(filled: dict[str, str]) -> Path:
     """Its backup."""
-    path = tmp_path_factory.mktemp("kept") / "kept.zip"
-    made = panelbench("backup", str(path), variables=filled)
-    assert made.returncode == 0, made.stderr
+
+    def keep(folder: Path) -> None:
+        folder.mkdir()
+        made = panelbench("backup", str(folder / "kept.zip"), variables=filled)
+        assert made.returncode == 0, made.stderr
+
+    path = once_in_a_run("kept", keep) / "kept.zip"
     assert path.stat().st_mode & 0o777 == 0o600
     return path
 
@@ -62,8 +67,27 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, 
         yield environment(tmp_path / "restored", providers="", **address)
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def migrated(request: pytest.FixtureRequest, django_db_setup: None, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The variables of an instance that holds nothing yet, on each kind of database."""
+    with migrated_instance(request.param, tmp_path / "migrated") as variables:
+        yield variables
+
+
 def test_what_is_restored_is_the_same_row_by_row(kept: Path, empty: dict[str, str], tmp_path: Path) -> None:
     restored = panelbench("restore", str(kept), variables=empty)
+    require_same(kept, restored, empty, tmp_path)
+
+
+def test_what_is_restored_into_an_instance_that_holds_nothing_is_the_same(
+    kept: Path, migrated: dict[str, str], tmp_path: Path
+) -> None:
+    """Its tables are those of the backup, and stay."""
+    restored = panelbench("restore", str(kept), variables=migrated)
+    require_same(kept, restored, migrated, tmp_path)
+
+
+def require_same(kept: Path, restored: subprocess.CompletedProcess[str], empty: dict[str, str], tmp_path: Path) -> None:
     assert restored.returncode == 0, restored.stderr
     again = tmp_path / "again.zip"
     assert panelbench("backup", str(again), variables=empty).returncode == 0
@@ -95,30 +119,24 @@ def new_project(variables: dict[str, str]) -> int:
 
 
 def test_a_filled_instance_is_refused_unless_told_and_stays_as_it_is(
-    kept: Path, empty: dict[str, str], tmp_path: Path
+    kept: Path, migrated: dict[str, str], tmp_path: Path
 ) -> None:
-    created = panelbench("create_user", "somebody@panelbench.test", variables=migrated(empty))
+    created = panelbench("create_user", "somebody@panelbench.test", variables=migrated)
     assert created.returncode == 0, created.stderr
     before, after = tmp_path / "before.zip", tmp_path / "after.zip"
-    assert panelbench("backup", str(before), variables=empty).returncode == 0
-    refused = panelbench("restore", str(kept), variables=empty)
+    assert panelbench("backup", str(before), variables=migrated).returncode == 0
+    refused = panelbench("restore", str(kept), variables=migrated)
     assert refused.returncode == 1
     assert "this instance is not empty: accounts_user has rows" in refused.stderr
-    assert panelbench("backup", str(after), variables=empty).returncode == 0
+    assert panelbench("backup", str(after), variables=migrated).returncode == 0
     assert archives.differences(before, after) == []
 
-    told = panelbench("restore", str(kept), "--replace", variables=empty)
+    told = panelbench("restore", str(kept), "--replace", variables=migrated)
     assert told.returncode == 0, told.stderr
     again = tmp_path / "again.zip"
-    assert panelbench("backup", str(again), variables=empty).returncode == 0
+    assert panelbench("backup", str(again), variables=migrated).returncode == 0
     assert archives.differences(kept, again) == []
     assert "somebody@panelbench.test" not in json.dumps(archives.tables(again)["accounts_user"])
-
-
-def migrated(variables: dict[str, str]) -> dict[str, str]:
-    done = panelbench("migrate", variables=variables)
-    assert done.returncode == 0, done.stderr
-    return variables
 
 
 def rewritten(path: Path, to: Path, **members: bytes) -> Path:
@@ -159,8 +177,9 @@ REFUSED = {
 
 
 def test_what_cannot_be_trusted_is_refused_before_anything_is_touched(kept: Path, tmp_path: Path) -> None:
+    copy_migrated(tmp_path / "untouched")
     variables = environment(tmp_path / "untouched", providers="")
-    assert panelbench("create_user", "somebody@panelbench.test", variables=migrated(variables)).returncode == 0
+    assert panelbench("create_user", "somebody@panelbench.test", variables=variables).returncode == 0
     before, after = tmp_path / "before.zip", tmp_path / "after.zip"
     assert panelbench("backup", str(before), variables=variables).returncode == 0
     for spoil, sentence in REFUSED.items():
@@ -186,9 +205,10 @@ def test_the_signing_key_goes_with_it_unless_it_is_kept_apart(tmp_path: Path) ->
     del own["SECRET_KEY"]
     other = own | {"PANELBENCH_DATA_DIR": str(tmp_path / "other")}
     third = own | {"PANELBENCH_DATA_DIR": str(tmp_path / "third")}
-    migrated(own)
-    key = (tmp_path / "own" / "secret_key").read_text()
+    for name in ("own", "other", "third"):
+        copy_migrated(tmp_path / name)
     assert panelbench("backup", str(tmp_path / "with.zip"), variables=own).returncode == 0
+    key = (tmp_path / "own" / "secret_key").read_text()
     assert panelbench("restore", str(tmp_path / "with.zip"), variables=other).returncode == 0
     assert (tmp_path / "other" / "secret_key").read_text() == key
 
@@ -199,6 +219,7 @@ def test_the_signing_key_goes_with_it_unless_it_is_kept_apart(tmp_path: Path) ->
 
 
 def test_a_backup_by_way_of_pipes(kept: Path, filled: dict[str, str], tmp_path: Path) -> None:
+    copy_migrated(tmp_path / "restored")
     variables = environment(tmp_path / "restored", providers="")
     run = [sys.executable, "-m", "panelbench.cli"]
     made = subprocess.run([*run, "backup", "-"], env=filled, capture_output=True, check=True)
@@ -220,19 +241,18 @@ def write_pairs(variables: dict[str, str], ended: threading.Event) -> None:
     path = Path(variables["PANELBENCH_DATA_DIR"]) / "panelbench.sqlite3"
     connection: Any = psycopg.connect(url) if url else sqlite3.connect(path, timeout=30)
     with contextlib.closing(connection):
-        while not ended.is_set():
+        while not ended.wait(0.001):  # else it would take the time of the backup that it is to disturb
             for statement in PAIR:
                 connection.execute(statement.format(key=uuid4().hex))
             connection.commit()
 
 
-def test_a_backup_is_of_one_moment_while_others_write(empty: dict[str, str], tmp_path: Path) -> None:
-    migrated(empty)
+def test_a_backup_is_of_one_moment_while_others_write(migrated: dict[str, str], tmp_path: Path) -> None:
     ended = threading.Event()
-    writer = threading.Thread(target=write_pairs, args=(empty, ended))
+    writer = threading.Thread(target=write_pairs, args=(migrated, ended))
     writer.start()
     try:
-        made = panelbench("backup", str(tmp_path / "moment.zip"), variables=empty)
+        made = panelbench("backup", str(tmp_path / "moment.zip"), variables=migrated)
     finally:
         ended.set()
         writer.join()

@@ -275,7 +275,7 @@ def restore_backup(source: IO[bytes], *, replace: bool = False) -> Summary:
             with _alone():
                 if not replace:
                     _require_empty()
-                return _restored(archive, manifest, targets)
+                return _restored(archive, manifest, targets, keeps_tables=not replace and _has_tables_of(manifest))
     except (BadZipFile, zlib.error, EOFError) as error:
         raise CannotRestore(f"this is not a backup, or it is damaged: {error}") from None
 
@@ -359,11 +359,20 @@ def _require_empty() -> None:
         raise CannotRestore(f"{settings.MEDIA_ROOT} is not empty. Move it away, or add --replace to delete it.")
 
 
-def _restored(archive: ZipFile, manifest: dict[str, Any], targets: list[tuple[str, str]]) -> Summary:
-    """Create the tables of the backup's version, fill them, and migrate them to this version."""
+def _has_tables_of(manifest: dict[str, Any]) -> bool:
+    """Whether exactly the migrations of the backup were applied here, so that its tables are there already."""
+    applied = {(str(app), str(name)) for app, name in manifest["migrations"]}
+    return set(MigrationRecorder(connection).applied_migrations()) == applied
+
+
+def _restored(
+    archive: ZipFile, manifest: dict[str, Any], targets: list[tuple[str, str]], *, keeps_tables: bool
+) -> Summary:
+    """Create the tables of the backup's version, unless they are there and empty; fill and migrate them."""
     try:
-        _drop_tables()
-        MigrationExecutor(connection).migrate(targets)
+        if not keeps_tables:
+            _drop_tables()
+            MigrationExecutor(connection).migrate(targets)
         _fill(archive, manifest, _models(_registry(targets)))
         _restore_files(archive, manifest)
         has_key = _restore_key(archive)

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,14 +16,15 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from tests.databases import TEMPLATE
 from tests.releases.running import environment
-from tests.services import FOLDER
+from tests.services import FOLDER, OWN_CLUSTER
 
 SQLITE = "panelbench.sqlite3"
 
 
 @contextmanager
-def release_database(kind: str) -> Iterator[str]:
+def release_database(kind: str, *, template: str = "template0") -> Iterator[str]:
     """The address of an empty database of the test's PostgreSQL server; empty for SQLite, which needs none."""
     if kind == "sqlite":
         yield ""
@@ -33,7 +34,7 @@ def release_database(kind: str) -> Iterator[str]:
         pytest.skip("this run has no PostgreSQL")
     name = f"release_{uuid4().hex}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     try:
         yield urlsplit(server)._replace(path=f"/{name}").geturl()
     finally:
@@ -41,13 +42,43 @@ def release_database(kind: str) -> Iterator[str]:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@contextmanager
+def migrated_instance(kind: str, folder: Path) -> Iterator[dict[str, str]]:
+    """The variables of an empty instance of today's version, which is a copy: of the database that `django_db_setup`
+    needed before, or of one that is migrated once in a run of tests.
+    """
+    if kind == "sqlite":
+        copy_migrated(folder)
+        yield environment(folder, providers="")
+        return
+    if not os.environ.get(OWN_CLUSTER):  # nothing may be left on a server of somebody else
+        with release_database(kind) as url:
+            _migrate(folder, url)
+            yield environment(folder, providers="", DATABASE_URL=url)
+        return
+
+    with release_database(kind, template=TEMPLATE) as url:
+        yield environment(folder, providers="", DATABASE_URL=url)
+
+
 def copy_migrated(folder: Path) -> None:
-    """Put an empty SQLite database of today's version into a data directory; it is migrated once in a run of tests."""
-    source = Path(os.environ[FOLDER]) / "migrated"
-    with source.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of the other processes of the run
-        if not source.exists():
-            command, variables = [sys.executable, "-m", "panelbench.cli", "migrate"], environment(source, providers="")
-            subprocess.run(command, env=variables, capture_output=True, check=True)
+    """Put an empty SQLite database of today's version into a data directory."""
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source / SQLITE, folder / SQLITE)
+    shutil.copyfile(once_in_a_run("migrated", _migrate) / SQLITE, folder / SQLITE)
+
+
+def once_in_a_run(name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first process of the run to need it fills with ``make``, and that none changes afterwards."""
+    folder = Path(os.environ[FOLDER]) / name
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of the other processes of the run
+        if not (done := folder.with_suffix(".done")).exists():
+            make(folder)
+            done.touch()
+    return folder
+
+
+def _migrate(folder: Path, url: str = "") -> None:
+    variables = environment(folder, providers="", **({"DATABASE_URL": url} if url else {}))
+    command = [sys.executable, "-m", "panelbench.cli", "migrate"]
+    subprocess.run(command, env=variables, capture_output=True, check=True)
