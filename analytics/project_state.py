@@ -32,7 +32,7 @@ SOME_COLUMNS: dict[str, tuple[str, ...]] = {
 COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "accounts.AuditEntry": (("project",), ()),
     "annotation.Assignment": (("duty", "state", "revision"), ()),
-    "annotation.Skip": (("duty",), ()),
+    "annotation.Skip": (("duty",), ("resolved_at",)),
     "annotation.Selection": (("duty",), ()),
     "annotation.Annotation": (("campaign",), ("superseded_at",)),
     "annotation.Adjudication": (("campaign",), ()),

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from accounts import access
-from accounts.models import Project, User
-from analytics import page_cache
-from annotation.models import Annotation, Assignment, Campaign, Dataset, Item, Panel, PanelSeat, RubricVersion
-from judging.models import Call, Judge, JudgeRun
+from accounts.models import Job, Project, Role, User
+from analytics import decisions, page_cache
+from analytics.models import GateDecision
+from analytics.thresholds import current_thresholds
+from annotation.models import (
+    Annotation,
+    Assignment,
+    Campaign,
+    ControlPause,
+    Dataset,
+    Import,
+    Item,
+    Panel,
+    PanelSeat,
+    RubricVersion,
+    Skip,
+)
+from judging.models import Attempt, Call, Judge, JudgeRun
 
 RUNS_SHOWN = 5
 
@@ -115,11 +136,103 @@ def judge_runs(*, project: Project, user: User) -> QuerySet[JudgeRun, Any]:
     )
 
 
+# --- what needs somebody ---------------------------------------------------------------------------------------------
+RECENT = timedelta(days=7)
+"""How long a job that failed is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Something that waits for a person, and the page on which it is dealt with."""
+
+    sentence: str
+    address: str
+
+
+def needs_attention(project: Project, user: User) -> list[Attention]:
+    """Stale decisions, what failed or is paused, skipped items with notes, and annotators whose work is paused."""
+    paused_runs = JudgeRun.objects.filter(project=project, state=JudgeRun.State.PAUSED).count()
+    paused = Campaign.objects.filter(project=project, state=Campaign.State.PAUSED).count()
+    stopped = ControlPause.objects.filter(duty__campaign__project=project, reinstated_at=None).count()
+    imports = Import.objects.filter(project=project, state=Import.State.FAILED).count()
+    recent = timezone.now() - RECENT
+    jobs = Job.objects.filter(project=project, state=Job.State.FAILED, ended_at__gt=recent).count()
+    sentences = (
+        (paused_runs, "judges", ngettext("%d judge run is paused.", "%d judge runs are paused.", paused_runs)),
+        (paused, "campaigns", ngettext("%d campaign is paused.", "%d campaigns are paused.", paused)),
+        (stopped, "campaigns", ngettext("Controls paused %d annotator.", "Controls paused %d annotators.", stopped)),
+        (imports, "imports", ngettext("%d import has problems.", "%d imports have problems.", imports)),
+        (jobs, "jobs", ngettext("%d job failed in the last week.", "%d jobs failed in the last week.", jobs)),
+    )
+    counted = [Attention(text % count, reverse(page, args=[project.slug])) for count, page, text in sentences if count]
+    return [*_undecided(project, user), *counted, *_skipped(project)]
+
+
+def _undecided(project: Project, user: User) -> Iterator[Attention]:
+    """Stale decisions by campaign; for leads, thresholds that are not declared although judges were run."""
+    stale = Counter(row.campaign_id for row in latest_uses(project) if row.decision == GateDecision.Use.STALE)
+    for campaign, count in stale.items():
+        sentence = ngettext("%d decision about a judge is stale.", "%d decisions about judges are stale.", count)
+        yield Attention(sentence % count, reverse("judge_decisions", args=[project.slug, campaign]))
+    is_lead = access.holds(user=user, project=project, roles=(Role.LEAD,))
+    if is_lead and JudgeRun.objects.filter(project=project).exists() and current_thresholds(project) is None:
+        sentence = _("Judges were run, but no thresholds for their use are declared.")
+        yield Attention(sentence, reverse("thresholds", args=[project.slug]))
+
+
+def _skipped(project: Project) -> Iterator[Attention]:
+    """Items that annotators skipped with a note, not resolved yet, by campaign."""
+    open_ones = Skip.objects.filter(duty__campaign__project=project, resolved_at=None).exclude(note="").order_by()
+    for campaign, count in open_ones.values_list("duty__campaign").annotate(Count("item", distinct=True)):
+        sentence = ngettext("%d item was skipped with a note.", "%d items were skipped with a note.", count)
+        yield Attention(sentence % count, reverse("campaign", args=[project.slug, campaign]))
+
+
+def latest_uses(project: Project) -> list[GateDecision]:
+    """The newest decision of every campaign, judge, criterion and language."""
+    kept = GateDecision.objects.filter(campaign__project=project).order_by("pk")
+    newest = {(row.campaign_id, row.judge_id, row.criterion, row.language): row for row in kept}
+    return list(newest.values())
+
+
+def decided_uses(project: Project) -> list[tuple[str, int]]:
+    """How many cells have each decision, from the widest use."""
+    counted = Counter(row.decision for row in latest_uses(project))
+    return [(str(use.label), counted[use]) for use in decisions.ORDER if counted[use]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a project has taken: hours that people worked on items, how many of their annotations have a time, and USD
+    paid to providers for so many requests; requests without a known price are counted apart.
+    """
+
+    hours: float
+    timed: int
+    cost: Decimal
+    requests: int
+    unpriced: int
+
+
+def effort_of(project: Project) -> Effort:
+    """Hours and money, of all campaigns and runs."""
+    times = Annotation.objects.filter(campaign__project=project, seconds__isnull=False)
+    worked = times.aggregate(seconds=Sum("seconds"), n=Count("pk"))
+    sent = Attempt.objects.filter(call__run__project=project).exclude(outcome=Attempt.Outcome.REUSED)
+    paid = sent.aggregate(usd=Sum("cost"), n=Count("pk"), unpriced=Count("pk", filter=Q(cost=None)))
+    return Effort((worked["seconds"] or 0) / 3600, worked["n"], paid["usd"] or Decimal(0), paid["n"], paid["unpriced"])
+
+
+def running_now(project: Project) -> list[Job]:
+    """The jobs that wait or run, oldest first."""
+    return list(Job.objects.filter(project=project, state__in=Job.OPEN).order_by("pk")[:RUNS_SHOWN])
+
+
 @require_safe
 @login_required
 @page_cache.cached_page
 def project_page(request: HttpRequest, project: str) -> HttpResponse:
-    """What there is, how far each campaign and judge run is, and what to do next."""
+    """What needs somebody, what runs, what is decided, what there is, what it took, and what to do next."""
     current_project = access.require(user=request.user, slug=project)
     held = holdings(project=current_project, user=request.user)
     to_do = steps(held)
@@ -132,5 +245,9 @@ def project_page(request: HttpRequest, project: str) -> HttpResponse:
         "next_step": next((step for step in to_do if not step.is_done), None),
         "campaigns": campaigns(project=current_project, user=request.user),
         "runs": judge_runs(project=current_project, user=request.user),
+        "attention": needs_attention(current_project, request.user),
+        "running": running_now(current_project),
+        "decided": decided_uses(current_project),
+        "effort": effort_of(current_project),
     }
     return render(request, "analytics/project.html", context)

@@ -1,0 +1,93 @@
+"""The first page of a project for leads: what needs somebody, what runs, what is decided, hours and money."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from django.utils import timezone
+
+from accounts import jobs
+from accounts.models import Job
+from analytics import thresholds
+from analytics.models import GateDecision
+from analytics.views import projects
+from annotation import campaigns
+from annotation.desk import leasing, service
+from annotation.models import Annotation, Campaign, Import, Skip
+from judging.models import Attempt, Call, JudgeRun
+from tests.analytics import scene
+from tests.annotation import scene as desks
+from tests.cast import Cast
+
+
+def listed(cast: Cast) -> dict[str, str]:
+    """What the page says needs somebody, and where it leads."""
+    page = cast.client("aino").get("/p/kassa/").content.decode()
+    part = page.partition('id="attention-title"')[2].partition("</section>")[0]
+    return {text: address for address, text in re.findall(r'<li><a href="([^"]+)">([^<]+)</a>', part)}
+
+
+def test_what_needs_somebody_is_named_and_leads_to_its_page(cast: Cast) -> None:
+    duty = desks.duty(cast)
+    campaign = duty.campaign
+    assert listed(cast) == {}
+    taken = desks.taken(cast, duty)
+    Skip.objects.create(duty=duty, item=taken.item, annotator=desks.annotator(cast, cast.maarika), note="cut off")
+    Import.objects.create(project=cast.kassa, kind=Import.Kind.DATASET, state=Import.State.FAILED)
+    run = scene.with_verdicts(campaign, {"fluency": [1, 2, 3]})
+    JudgeRun.objects.filter(pk=run.pk).update(state=JudgeRun.State.PAUSED)
+    campaigns.move(campaign=campaign, to=Campaign.State.PAUSED)
+    assert listed(cast) == {
+        "1 campaign is paused.": "/p/kassa/campaigns/",
+        "1 import has problems.": "/p/kassa/imports/",
+        "1 item was skipped with a note.": f"/p/kassa/campaigns/{campaign.pk}/",
+        "1 judge run is paused.": "/p/kassa/judges/",
+        "Judges were run, but no thresholds for their use are declared.": "/p/kassa/settings/thresholds/",
+    }
+    Skip.objects.update(resolved_at=timezone.now())
+    assert "1 item was skipped with a note." not in listed(cast)
+
+
+def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast) -> None:
+    campaign = scene.rated_campaign(cast)
+    run = scene.with_verdicts(campaign)
+    declared = thresholds.declare_thresholds(project=cast.kassa, preset="skilled", actor=cast.aino)
+    about = {"campaign": campaign, "judge": run.judge, "thresholds": declared, "language": "et"}
+    for criterion, decision in (("fluency", "judge_alone"), ("coherence", "humans_only"), ("fluency", "stale")):
+        GateDecision.objects.create(**about, criterion=criterion, decision=decision)
+    assert listed(cast) == {"1 decision about a judge is stale.": f"/p/kassa/numbers/{campaign.pk}/judges/"}
+    assert projects.decided_uses(cast.kassa) == [("Humans only", 1), ("Stale", 1)]
+
+
+def test_failed_jobs_are_shown_for_a_week_and_open_ones_as_running(cast: Cast) -> None:
+    campaign = scene.rated_campaign(cast)
+    scene.compute(campaign)
+    done = Job.objects.filter(project=cast.kassa).latest("pk")
+    Job.objects.filter(pk=done.pk).update(state=Job.State.FAILED, ended_at=timezone.now())
+    assert "1 job failed in the last week." in listed(cast)
+    Job.objects.filter(pk=done.pk).update(ended_at=timezone.now() - projects.RECENT * 2)
+    assert listed(cast) == {}
+    Job.objects.filter(pk=done.pk).update(state=Job.State.WAITING, ended_at=None)
+    assert [job.pk for job in projects.running_now(cast.kassa)] == [done.pk]
+    assert jobs.KINDS
+
+
+def test_hours_and_money_are_summed(cast: Cast) -> None:
+    duty = desks.duty(cast)
+    for seconds in (1800, 5400):
+        taken = leasing.take(duty=duty, annotator=desks.annotator(cast, cast.maarika))
+        assert taken is not None
+        service.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=seconds)
+    run = scene.with_verdicts(duty.campaign, {"fluency": [1, 2, 3]})
+    call = Call.objects.create(run=run, item=duty.campaign.dataset.items.first(), repeat=1)
+    for number, (outcome, cost) in enumerate(
+        ((Attempt.Outcome.REPLIED, "0.25"), (Attempt.Outcome.REPLIED, None), (Attempt.Outcome.REUSED, "9")), start=1
+    ):
+        Attempt.objects.create(call=call, number=number, outcome=outcome, cost=cost and Decimal(cost))
+    found = projects.effort_of(cast.kassa)
+    assert (found.hours, found.timed) == (2.0, Annotation.objects.count())
+    assert (found.cost, found.requests, found.unpriced) == (Decimal("0.25"), 2, 1)
+    page = cast.client("aino").get("/p/kassa/").content.decode()
+    assert "2.0 hours of annotators on 2 timed annotations" in page
+    assert "USD 0.25 for 2 requests to models; 1 without a known price" in page
