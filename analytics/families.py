@@ -80,7 +80,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         *("kappa", "kappa_difference", "kappa_effect", "kappa_interaction"),
         *("common_items", "left_out"),
     ),
-    "plan": ("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable"),
+    "plan": (
+        *("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable"),
+        "sequence_mean",
+    ),
     "measures": ("pearson", "spearman", "kendall_tau_b"),
 }
 """By family, what may be asked for: of the scores themselves; of the reference label; means; of one judge; between two
@@ -92,6 +95,8 @@ OF_JUDGE = (
 NEED_JUDGE = (*OF_JUDGE, "beside", "judges", "languages", "comparison")
 NEED_TWO_JUDGES = ("judges",)
 STATISTICS = tuple(f"{family}.{name}" for family, names in FAMILIES.items() for name in names)
+RATED_PLACE = "rated_place"
+"""The place of an item in the order in which items were rated, a column of `with_times`."""
 MOST_COMPARED = 12
 """Criteria up to which each pair of them is compared."""
 
@@ -118,7 +123,7 @@ def family_reports(
     for prefix, report, options in _calls(question, judges, rules, how):
         arguments = report.keywords if isinstance(report, partial) else {}
         about = {"report": _named(report), **arguments, **options, "judges": judges}
-        more = {"recovery.": read, "comparison.": (LEVELS,)}.get(prefix, READ.get(prefix, ()))
+        more = {"recovery.": read, "comparison.": (LEVELS,), "plan.": (RATED_PLACE,)}.get(prefix, READ.get(prefix, ()))
         columns = (*question.measures, *more)
         judge = None if prefix == "audit." else arguments.get("judge")  # self-preference reads all judges
         yield FamilyReport(prefix, partial(report, **options), about, judge, columns)
@@ -498,7 +503,7 @@ def with_additions(found: Table, campaign: Campaign, question: NumbersQuestion, 
     asked = {f"{name.partition('.')[0]}." for name in question.statistics}
     if columns := [column for family, own in READ.items() if family in asked for column in own]:
         found = with_audited(found, campaign, runs, columns)
-    if {"week", "hundred"} & set(question.dimensions):
+    if {"week", "hundred"} & set(question.dimensions) or "plan.sequence_mean" in question.statistics:
         found = with_times(found, campaign)
     if question.is_adjudicated:
         found = with_adjudications(found, campaign)
@@ -551,16 +556,19 @@ def with_adjudications(found: Table, campaign: Campaign) -> Table:
 
 
 def with_times(found: Table, campaign: Campaign) -> Table:
-    """The table with the columns `week` and `hundred` of each item, by its last annotation; nothing where it has none.
+    """The table with the columns `week`, `hundred` and `rated_place` of each item, by its last annotation.
+
+    They are empty where it has none.
 
     Ratings of one item so stay together. Items with the same time are in the order of the dataset.
     """
     here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
     last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
-    times = {item: (iso_week(moment), str(place // 100 * 100 + 1)) for place, (item, moment) in enumerate(last)}
+    times = {item: (iso_week(moment), str(place // 100 * 100 + 1), place) for place, (item, moment) in enumerate(last)}
     item_at = found.names.index("item")
-    rows = ((*row, *times.get(row[item_at], (None, None))) for row in found.rows)
-    return replace(found, columns=(*found.columns, *(Column(name, "text") for name in ("week", "hundred"))), rows=rows)
+    rows = ((*row, *times.get(row[item_at], (None, None, None))) for row in found.rows)
+    columns = (Column("week"), Column("hundred"), Column(RATED_PLACE, "integer"))
+    return replace(found, columns=(*found.columns, *columns), rows=rows)
 
 
 def iso_week(moment: datetime) -> str:
@@ -572,7 +580,8 @@ def iso_week(moment: datetime) -> str:
 def columns_of_families(found: Table, question: NumbersQuestion) -> tuple[str, ...]:
     """The columns that figures of these families depend on beside those that every figure needs."""
     read = ("score_label", *found.names[len(ratings.COLUMNS) :]) if wanted_of(question, "recovery") else ()
-    more = (LEVELS,) if wanted_of(question, "comparison") else ()
+    more: tuple[str, ...] = (LEVELS,) if wanted_of(question, "comparison") else ()
+    more += (RATED_PLACE,) if RATED_PLACE in found.names else ()
     return (*question.measures, *read, *more, *(name for name in (LENGTH, FAMILY, CHANGED) if name in found.names))
 
 

@@ -150,6 +150,7 @@ STATISTIC_NAMES = {
     "plan.items_needed": gettext_lazy("Items for an α of that width"),
     "plan.raters_needed": gettext_lazy("Raters per item for that reliability"),
     "plan.alt_test_power": gettext_lazy("Power of the alternative annotator test, with that ε"),
+    "plan.sequence_mean": gettext_lazy("Mean with an interval that stays valid at every look"),
     "plan.labels_affordable": gettext_lazy("Labels that the budget pays for"),
     "measures.pearson": gettext_lazy("Pearson’s r of a measure"),
     "measures.spearman": gettext_lazy("Spearman’s ρ of a measure"),

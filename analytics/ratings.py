@@ -86,7 +86,19 @@ COLUMNS = tuple(Column(name, cast("Any", KINDS.get(name, "text"))) for name in R
 """The columns of every ratings table; those of the items' attributes follow."""
 TAKEN = frozenset(
     column.name for column in (*COLUMNS, *rated.SHARED, *rated.OWN, *judged.OWN, rated.NAME, Column("judge"))
-) | {"row", "item_key", "raw", "code", "missing", "out_of_range", "first_repeat", "week", "hundred", "levels"}
+) | {
+    "row",
+    "item_key",
+    "raw",
+    "code",
+    "missing",
+    "out_of_range",
+    "first_repeat",
+    "week",
+    "hundred",
+    "rated_place",
+    "levels",
+}
 """Names that no attribute's column may have: `attribute_score` holds the attribute `score`."""
 ATTRIBUTE = "attribute_"
 MOST_VALUES = 200

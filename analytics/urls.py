@@ -24,7 +24,7 @@ from analytics.views import (
 )
 from analytics.views.agreement import AGREEMENT
 from analytics.views.calibration import CALIBRATION
-from analytics.views.planner import PLANNER
+from analytics.views.planner import PLANNER, draw_next_items_view
 from analytics.views.results import RESULTS
 from analytics.views.stability import STABILITY
 from analytics.views.workload import ANNOTATORS
@@ -50,6 +50,7 @@ pages = [
         name="numbers_cells_json",
     ),
     path("p/<slug:project>/numbers/<int:campaign>/comparison/", comparison.comparison_page, name="numbers_comparison"),
+    path("p/<slug:project>/numbers/<int:campaign>/planner/draw/", draw_next_items_view, name="numbers_draw"),
     *(route for page in (AGREEMENT, ANNOTATORS, CALIBRATION, STABILITY, RESULTS, PLANNER) for route in page.routes),
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
     path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),
@@ -166,6 +167,11 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/meeting-decisions/",
         adjudication_routes.MeetingDecisions.as_view(),
         name="api_meeting_decisions",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/duties/<int:duty>/next-items/",
+        routes.DrawNextItems.as_view(),
+        name="api_next_items",
     ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/decisions/",

@@ -148,6 +148,8 @@ class SelectedAs(NamedTuple):
     origin: str
 
 
+GIVEN_FORMER = "active"
+"""The origin of a wave that was drawn from the items that were left, by what former waves had shown."""
 EVERYTHING = SelectedAs(1.0, "", 1, "all")
 IMPORTED = SelectedAs(1.0, "", 1, "imported")
 
@@ -161,10 +163,25 @@ class SelectionsByDuty:
         kinds: dict[int, list[SelectedAs]] = {}
         for duty, *drawn in ways.values_list("duty", *_WAY).distinct():
             kinds.setdefault(duty, []).append(SelectedAs(*drawn))
+        self._last_given_former = {
+            duty: max(drawn.wave for drawn in kind if drawn.origin == GIVEN_FORMER)
+            for duty, kind in kinds.items()
+            if any(drawn.origin == GIVEN_FORMER for drawn in kind)
+        }
+        kinds = {duty: list(dict.fromkeys(self._given(duty, each) for each in kind)) for duty, kind in kinds.items()}
         self._alike = {duty: drawn_ways[0] for duty, drawn_ways in kinds.items() if len(drawn_ways) == 1}
         mixed = ways.filter(duty__in=kinds.keys() - self._alike.keys()).values_list("duty", "item", *_WAY)
         known = {drawn: drawn for kind in kinds.values() for drawn in kind}
-        self._by_item = {(duty, item): known[SelectedAs(*drawn)] for duty, item, *drawn in mixed.iterator(BATCH)}
+        self._by_item = {
+            (duty, item): known[self._given(duty, SelectedAs(*drawn))] for duty, item, *drawn in mixed.iterator(BATCH)
+        }
+
+    def _given(self, duty: int, drawn: SelectedAs) -> SelectedAs:
+        """The probability given the waves before: once a wave was drawn from what former ones showed, their items are
+        certain.
+        """
+        is_former = drawn.wave < self._last_given_former.get(duty, 0)
+        return drawn._replace(probability=1.0) if is_former else drawn
 
     def of(self, duty: int | None, item: int) -> SelectedAs:
         """The selection of an item; ``IMPORTED`` for an imported rating, which has no duty."""

@@ -23,7 +23,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Project, Role, User
-from analytics import agreement, answer_pages, cells, compared_judges, questions, shares, snapshots, tasks
+from analytics import agreement, answer_pages, cells, compared_judges, questions, sampling, shares, snapshots, tasks
 from analytics.compared_judges import JudgeDisagreement
 from analytics.models import Share, Snapshot
 from analytics.numbers import RULE_NAMES
@@ -32,7 +32,7 @@ from analytics.views.exports import download
 from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters
 from annotation.api.campaigns import LARGEST_ID
 from annotation.exports import consistent
-from annotation.models import Campaign
+from annotation.models import Campaign, Duty
 from annotation.writers import tables
 
 RATERS = OpenApiParameter(
@@ -467,3 +467,32 @@ class ShareDetail(APIView):
         found = get_object_or_404(found_in(request.user, project)[1], pk=link)
         shares.revoke_share(share=found, actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+# --- the next items --------------------------------------------------------------------------------------------------
+class DrawSerializer(serializers.Serializer[dict[str, Any]]):
+    """From which judge's errors, on which criterion, how many items on average."""
+
+    judge = serializers.CharField(help_text="by name; it must have scored all items of the duty's language")
+    criterion = serializers.CharField()
+    wanted = serializers.IntegerField(min_value=1, help_text="the expected number of items; the draw itself varies")
+    seed = serializers.IntegerField(required=False, min_value=0, max_value=2**53 - 1)
+
+
+class DrawnSerializer(serializers.Serializer[dict[str, Any]]):
+    """How many items were drawn into the duty."""
+
+    items = serializers.IntegerField()
+
+
+class DrawNextItems(APIView):
+    @extend_schema(request=DrawSerializer, responses={201: DrawnSerializer})
+    def post(self, request: Request, project: str, campaign: int, duty: int) -> Response:
+        """Draw the next items into a duty, more often where the judge may be wrong; their probabilities are stored."""
+        current_project = access.require(user=request.user, slug=project)
+        mine = Campaign.objects.visible_to(request.user).filter(project=current_project)
+        current_duty = get_object_or_404(Duty.objects.filter(campaign__in=mine, campaign=campaign), pk=duty)
+        serializer = DrawSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        drawn = sampling.draw_next_items(duty=current_duty, actor=request.user, **serializer.validated_data)
+        return Response({"items": drawn}, status=status.HTTP_201_CREATED)

@@ -243,6 +243,7 @@ PLANNER_PARTS = {
     part.name: part
     for part in (
         AgreementPart("labels", ("plan.labels_needed",), columns="language"),
+        AgreementPart("stop", ("plan.sequence_mean",), columns="language"),
         AgreementPart("budget", ("plan.labels_affordable",), columns="language"),
         AgreementPart("items", ("plan.items_needed",), columns="language"),
         AgreementPart("raters", ("plan.raters_needed",), columns="language"),

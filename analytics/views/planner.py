@@ -7,24 +7,32 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.http import QueryDict
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST
 
-from analytics import planning
+from accounts.inputs import whole_number
+from accounts.refusals import Refused
+from analytics import planning, sampling
 from analytics.agreement import AgreementPart
-from analytics.answer_pages import AnswerPage, plain_value
+from analytics.answer_pages import AnswerPage, criterion_names, plain_value
 from analytics.figures import SMALL, Figure
 from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views import parts
-from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow
+from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow, figure_cell
 from analytics.views.calibration import nothing_about
+from analytics.views.items import shown_campaign
 from analytics.views.parts import PLANNER_PARTS, PartsPage, parameter_pairs
 from annotation.models import Campaign
 
 TITLES = {
     "labels": gettext_lazy("Labels for a mean"),
+    "stop": gettext_lazy("May labelling stop?"),
     "budget": gettext_lazy("What the budget pays for"),
     "items": gettext_lazy("Items for agreement"),
     "raters": gettext_lazy("Raters per item"),
@@ -35,6 +43,10 @@ NOTES = {
         "Labelled items with which the mean of the panel is known to the half width at 95%; below it the same with the "
         "judge’s scores of all items beside the labels (PPI++)."
     ),
+    "stop": gettext_lazy(
+        "The mean of the labels so far with an interval of a confidence sequence. It stays valid however often you "
+        "look. You may stop as soon as it is as narrow as the half width above."
+    ),
     "budget": gettext_lazy("Labels in each language, by its most varied criterion and its price; at least 30 each."),
     "items": gettext_lazy("Items with which Krippendorff’s α is known to the half width at 95%."),
     "raters": gettext_lazy("The number of annotators per item that gives their mean this reliability."),
@@ -42,6 +54,7 @@ NOTES = {
 }
 EMPTY = {
     "labels": gettext_lazy("A plan needs labelled items with scores in order that vary."),
+    "stop": gettext_lazy("This needs labels with scores in order, and the order in which items were rated."),
     "budget": gettext_lazy("Give a budget above. A plan needs labelled items with scores in order that vary."),
     "items": gettext_lazy("A plan for α needs items with two ratings or more."),
     "raters": gettext_lazy("A plan for raters needs items with two ratings or more, in order."),
@@ -107,6 +120,23 @@ def _with_judge(row: Mapping[str, Any] | None) -> str:
     return _("with the judge: %s") % _count(row["value"])
 
 
+def _stop(shown: AgreementSection) -> None:
+    goal = float(dict(shown.question.goals).get("half_width", planning.USUAL["half_width"]))
+
+    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
+        row = found["plan.sequence_mean"]
+        if row["value"] is None:
+            return figure_cell(shown.page, row, inked=False)
+        half = (row["high"] - row["low"]) / 2
+        words = _("you may stop: ± %(half).2f") if half <= goal else _("continue: ± %(half).2f so far")
+        return replace(figure_cell(shown.page, row, words % {"half": half}, inked=False), few="")
+
+    shown.cells_of(build)
+    if shown.grids:
+        note = _("Items must have been rated in random order, as duties give them. One value counts for each cluster.")
+        shown.notes += [note, _("It is wider than an interval that you look at only once.")]
+
+
 def _budget(shown: AgreementSection) -> None:
     rows = [row for row in shown.rows if row["asked"] == "plan.labels_affordable"]
     there = {row["language"]: row for row in rows if row["value"] is not None}
@@ -142,6 +172,7 @@ def _power(row: Mapping[str, Any] | None) -> GridCell:
 
 _BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
     "labels": _labels,
+    "stop": _stop,
     "budget": _budget,
     "items": partial(_plain, "plan.items_needed"),
     "raters": partial(_plain, "plan.raters_needed"),
@@ -178,12 +209,42 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
     goals = {name: found.get(name, planning.USUAL.get(name, "")) for name in (*planning.NUMBERS, "split")}
     example = ", ".join(f"{tag} {price}" for tag, price in zip(choices.languages, ("1.5", "2"), strict=False))
     return {
+        "next_items": next_items_offered(campaign, choices),
         "judges": choices.judges,
         "judge": parts.chosen_judge(question, choices),
         "goals": {**goals, "prices": planning.prices_text(question.goals)},
         "goals_example": example,
         "form_note": _("The ratings of this campaign are the pilot. All figures are for items and raters like these."),
     }
+
+
+def next_items_offered(campaign: Campaign, choices: QuestionChoices) -> dict[str, Any] | None:
+    """What the form for the next items has to choose from; None where nothing can be drawn."""
+    duties = sampling.drawable_duties(campaign) if choices.judges and campaign.state != Campaign.State.CLOSED else []
+    if not duties:
+        return None
+    names, keys = criterion_names(campaign), sampling.ordered_criteria(campaign)
+    return {"duties": duties, "criteria": [(key, names[key]) for key in keys], "wanted": 50}
+
+
+@require_POST
+@login_required
+def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """Draw the next items into a duty."""
+    current = shown_campaign(request.user, project, campaign)
+    duty = current.duties.filter(pk=whole_number(request.POST.get("duty", "")) or 0).first()
+    wanted = whole_number(request.POST.get("wanted", "")) or 0
+    about = {name: request.POST.get(name, "") for name in ("judge", "criterion")}
+    try:
+        if duty is None:
+            raise Refused(_("Choose a duty of this campaign."), fields={"duty": _("Choose a duty of this campaign.")})
+        drawn = sampling.draw_next_items(duty=duty, wanted=wanted, actor=request.user, **about)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return redirect("numbers_planner", current.project.slug, current.pk)
+    sentence = ngettext("%(n)d item was drawn into “%(duty)s”.", "%(n)d items were drawn into “%(duty)s”.", drawn)
+    messages.success(request, sentence % {"n": drawn, "duty": duty.name})
+    return redirect("campaign", current.project.slug, current.pk)
 
 
 PLANNER = PartsPage(

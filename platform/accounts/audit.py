@@ -126,6 +126,7 @@ ACTIONS = {
     "discard import": gettext_lazy("discarded an import"),
     "draft rubric": gettext_lazy("drafted a rubric"),
     "edit draft": gettext_lazy("changed the draft of a rubric"),
+    "draw next items": gettext_lazy("drew the next items of a duty"),
     "extend campaign": gettext_lazy("moved a campaign to a newer version of its dataset"),
     "found project": gettext_lazy("created the project"),
     "hand out items": gettext_lazy("assigned new items to a panel"),

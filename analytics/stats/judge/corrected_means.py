@@ -199,6 +199,16 @@ class ScoredItems:
         return ~(np.isnan(self.y) | np.isnan(self.f))
 
     @property
+    def is_weighted(self) -> bool:
+        """Whether labels were drawn with probabilities that differ."""
+        return ppi.is_unequally_drawn(self.y, self.probability)
+
+    @property
+    def drawn(self) -> Floats:
+        """(N,) the probabilities, 1 where none is stated."""
+        return np.ones(len(self.y)) if self.probability is None else np.nan_to_num(self.probability, nan=1.0)
+
+    @property
     def n_unjudged(self) -> int:
         """Labelled items the judge gave no usable score."""
         return int((self.is_labelled & np.isnan(self.f)).sum())

@@ -17,9 +17,17 @@ from analytics.stats.core.estimates import FEW_UNITS, CellEstimate, Estimate, In
 from analytics.stats.core.resampling import effective_number, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import RatingsTable, cells
+from analytics.stats.judge.calibrators import folds_by_cluster
 from analytics.stats.judge.corrected_means import NOMINAL, ScoredItems, cut_mean, own_means
 from analytics.stats.judge.panel import Meeting, cell_key, meet
-from analytics.stats.judge.ppi import FEWEST_LABELS, WARN_BELOW, classical_mean, crossfit_mean
+from analytics.stats.judge.ppi import (
+    FEWEST_LABELS,
+    WARN_BELOW,
+    active_mean,
+    classical_mean,
+    crossfit_mean,
+    weighted_values,
+)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -42,11 +50,12 @@ def leaderboard_report(
     """Every generator of every cell, by the panel, by the judge and corrected; then every difference of two.
 
     Rows with ``generator``: ``panel_mean`` of its labelled items, ``judge_mean`` of all that the judge scored,
-    ``corrected_mean`` (cross-fitted PPI++, METHODS 3) and ``effective_labels``, its labels times the gain. Rows of
-    ``corrected_difference``: ``generator`` less ``variant``, by scenarios that both answered, or of two independent
-    means where they share none. Bonferroni: with G generators the means have intervals at 1 - (1 - confidence) / G, the
-    differences at 1 - (1 - confidence) / (G (G - 1) / 2); ``effective_labels`` stays at 95%, alone. Columns of ``by``
-    are those of the table; "generator" among them is left out.
+    ``corrected_mean`` (cross-fitted PPI++, METHODS 3; where labels have unequal probabilities, ``active_mean``) and
+    ``effective_labels``, its labels times the gain. Rows of ``corrected_difference``: ``generator`` less ``variant``,
+    by scenarios that both answered, or of two independent means where they share none. Bonferroni: with G generators
+    the means have intervals at 1 - (1 - confidence) / G, the differences at 1 - (1 - confidence) / (G (G - 1) / 2);
+    ``effective_labels`` stays at 95%, alone. Columns of ``by`` are those of the table; "generator" among them is left
+    out.
     """
     report: list[CellEstimate] = []
     for cell in cells(table, by=[column for column in by if column != "generator"], pool=pool):
@@ -97,7 +106,7 @@ class _Board:
             judge=meeting.judge[own],
             humans=meeting.humans[own],
             cluster=meeting.cluster[own],
-            probability=None,
+            probability=None if meeting.probability is None else meeting.probability[own],
         )
         names = (meeting.rows[name][own].fillna("").astype(str) for name in ("cluster", "language", "criterion"))
         return cls(ScoredItems.of(part), tuple(zip(*names, strict=True)), ~np.isnan(part.humans))
@@ -105,6 +114,8 @@ class _Board:
     def estimates(self, *, confidence: float, seed: int) -> Iterator[Estimate]:
         items = self.items
         of_panel, of_judge = own_means(items, confidence)
+        if items.is_weighted:
+            of_panel = weighted_mean(items, np.zeros(len(items.y)), confidence)
         yield of_panel.with_(statistic="panel_mean", **_counts(self.rated[items.is_labelled]))
         yield of_judge.with_(n_raters=1, n_ratings=of_judge.n_items, n_missing=items.n_unjudged)
         yield from self._corrected(confidence, seed)
@@ -114,6 +125,9 @@ class _Board:
         sample = self.items.sample
         counts: dict[str, Any] = {"n_items": len(sample.y), "n_clusters": number_of(sample.cluster)}
         counts |= _counts(self.rated[self.items.has_both]) | {"n_missing": self.items.n_unjudged}
+        if len(sample.f_rest) >= 2 and self.items.is_weighted:
+            yield from self._weighted(counts, confidence)
+            return
         if len(sample.f_rest) < 2:
             for name in ("corrected_mean", "effective_labels"):
                 yield Estimate(statistic=name, value=None, reason=ALL_LABELLED, **counts)
@@ -131,6 +145,47 @@ class _Board:
             ends = Interval(low=n * fit.gain_low, high=n * fit.gain_high, confidence=0.95, method=method)
         labels = Estimate(statistic="effective_labels", value=n * fit.gain, seed=seed, **counts)
         yield labels.with_(**ends.as_changes())
+
+    def _weighted(self, counts: dict[str, Any], confidence: float) -> Iterator[Estimate]:
+        """The corrected mean from labels that were drawn with unequal probabilities, and what they are worth."""
+        found = weighted_mean(self.items, self.items.f, confidence)
+        yield found.with_(statistic="corrected_mean", variant=None, **counts)
+        alone = weighted_mean(self.items, np.zeros(len(self.items.y)), confidence)
+        if not found.se or not alone.se:
+            reason = found.reason or found.interval_reason or "the labels do not vary"
+            yield Estimate(statistic="effective_labels", value=None, reason=reason, **counts)
+            return
+        worth = counts["n_items"] * (alone.se / found.se) ** 2
+        why = "labels drawn with unequal probabilities have no interval here"
+        yield Estimate(statistic="effective_labels", value=worth, interval_reason=why, **counts)
+
+
+def weighted_mean(items: ScoredItems, f: Floats, confidence: float, *, seed: int = 0) -> Estimate:
+    """The mean of all items with a finite f (N,), from labels with unequal probabilities (``ppi.active_mean``).
+
+    Labels are predicted by a line in f that is fitted, with weights 1 / pi, to the labels of other clusters (5 folds):
+    the draw of an item has no part in its own prediction. f of one value gives the weighted mean of the labels.
+    """
+    here = ~np.isnan(f)
+    y, f, drawn, cluster = items.y[here], f[here], items.drawn[here], items.cluster[here]
+    predicted = _predicted(y, f, drawn, cluster, np.random.default_rng(seed))
+    return active_mean(y, predicted, drawn, cluster, confidence=confidence)
+
+
+def _predicted(y: Floats, f: Floats, drawn: Floats, cluster: Codes, rng: np.random.Generator) -> Floats:
+    """(N,) each item's label by the weighted line through the labels of the other folds' clusters."""
+    fold, predicted = folds_by_cluster(cluster, folds=5, rng=rng), np.zeros(len(f))
+    has_label = ~np.isnan(y)
+    for one in np.unique(fold):
+        held, used = fold == one, has_label & (fold != one)
+        weight = 1 / drawn[used]
+        if not used.any():
+            continue
+        mean_f, mean_y = np.average(f[used], weights=weight), np.average(y[used], weights=weight)
+        spread = float((weight * (f[used] - mean_f) ** 2).sum())
+        together = float((weight * (f[used] - mean_f) * (y[used] - mean_y)).sum())
+        predicted[held] = mean_y + (together / spread if spread > 0 else 0.0) * (f[held] - mean_f)
+    return predicted
 
 
 def _counts(*rated: NDArray[np.bool_]) -> dict[str, int]:
@@ -158,6 +213,8 @@ def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -
     labelled, both, sample = pairs.is_labelled, pairs.has_both, pairs.sample
     if labelled.sum() < 2:
         return base.with_(n_items=int(labelled.sum()))
+    if one.is_weighted or other.is_weighted:
+        return _weighted_difference(first, second, base, (a, b), confidence, seed)
     if len(sample.y) >= FEWEST_LABELS and len(sample.f_rest) >= 2:
         found = crossfit_mean(sample, rng=np.random.default_rng(seed), confidence=confidence).estimate
         if found.is_defined:
@@ -167,6 +224,30 @@ def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -
     found = classical_mean(pairs.y[labelled], pairs.cluster[labelled], confidence=confidence)
     counts = _counts(first.rated[a][labelled], second.rated[b][labelled])
     return found.with_(statistic="corrected_difference", method=_with_pairs(found.method), **counts)
+
+
+def _weighted_difference(
+    first: _Board, second: _Board, base: Estimate, places: tuple[Codes, Codes], confidence: float, seed: int
+) -> Estimate:
+    """The mean of z_1i - z_2i over shared scenarios (``ppi.weighted_values``): valid for unequal probabilities."""
+    values, rated = [], []
+    for board, at in zip((first, second), places, strict=True):
+        y, f, drawn = board.items.y[at], board.items.f[at], board.items.drawn[at]
+        has_value = ~np.isnan(f)
+        z = np.full(len(at), np.nan)
+        cluster = first.items.cluster[places[0]][has_value]
+        predicted = _predicted(y[has_value], f[has_value], drawn[has_value], cluster, np.random.default_rng(seed))
+        z[has_value] = weighted_values(y[has_value], predicted, drawn[has_value])
+        values.append(z)
+        rated.append(board.rated[at][board.items.has_both[at]])
+    difference_of = values[0] - values[1]
+    has_value = ~np.isnan(difference_of)
+    found = classical_mean(difference_of[has_value], first.items.cluster[places[0]][has_value], confidence=confidence)
+    n = min(int(board.items.has_both[at].sum()) for board, at in zip((first, second), places, strict=True))
+    if n < 2 or not found.is_defined:
+        return base.with_(n_items=n)
+    method = _with_pairs("Horvitz-Thompson t") if found.low is not None else None
+    return found.with_(statistic="corrected_difference", n_items=n, method=method, **_counts(*rated))
 
 
 def _with_pairs(method: str | None) -> str | None:

@@ -198,13 +198,28 @@ def active_mean(
     if (1 / pi).sum() - len(y) > 3 * np.sqrt(((1 - pi) / pi**2).sum()):
         reason = "more items are labelled than their probabilities allow: judge and people were not drawn apart"
         return Estimate(value=None, reason=reason, **base)
-    z = lam * f
-    z[drawn] += (y[drawn] - lam * f[drawn]) / probability[drawn]
+    z = weighted_values(y, f, probability, lam=lam)
     theta = float(z.mean())
     se, df = error_of_mean(z, cluster)
     df, size = min(df, float(drawn.sum()) - 1), float(np.nanmax(np.abs(y)))
     interval = t_interval(theta, se, df, method="Horvitz-Thompson t", confidence=confidence, unit=size)
     return Estimate(value=theta, **base).with_(**interval.as_changes())
+
+
+def weighted_values(y: Floats, f: Floats, probability: Floats, *, lam: float = 1.0) -> Floats:
+    """(M,) lam f_i + [i drawn] (y_i - lam f_i) / pi_i: their mean is that of y over all items, whatever was drawn."""
+    drawn = ~np.isnan(y)
+    z = lam * f
+    z[drawn] += (y[drawn] - lam * f[drawn]) / probability[drawn]
+    return z
+
+
+def is_unequally_drawn(y: Floats, probability: Floats | None) -> bool:
+    """Whether labels y (M,), NaN where missing, have probabilities (M,) that differ: weights are then needed."""
+    if probability is None:
+        return False
+    stated = probability[~np.isnan(y)]
+    return len(stated) > 0 and not np.isnan(stated).any() and bool(np.ptp(stated) > 0)
 
 
 def paired_difference(

@@ -19,6 +19,8 @@ from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import alt_test, association
 from analytics.stats.judge.panel import Meeting, cell_key, meet
+from analytics.stats.judge.ppi import is_unequally_drawn
+from analytics.stats.planning.sampling import interval_sequence
 
 # --- how many labels -------------------------------------------------------------------------------------------------
 Floats = NDArray[np.float64]
@@ -131,6 +133,8 @@ def _z(confidence: float) -> float:
 
 # --- from a pilot ----------------------------------------------------------------------------------------------------
 STATISTICS = ("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable")
+PLACE = "rated_place"
+"""The column with the place of each item in the order of rating."""
 NO_SPREAD = "no item has a human score, or they do not vary"
 
 
@@ -175,6 +179,7 @@ def pilot_report(
         estimates += [_raters(meeting, goals)] if "raters_needed" in wanted else []
         if judge and "alt_test_power" in wanted:
             estimates += _power(meeting, goals, seed, slots=positional or not cell.has_persons)
+        estimates += [running_mean(meeting, goals)] if "sequence_mean" in wanted else []
         estimates = [_counted(estimate, meeting) for estimate in estimates]
         report += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in estimates]
         if sd is not None and (language := cell.key.get("language")):
@@ -221,6 +226,41 @@ def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None)
             reason=None if known else "the judge or the labels do not vary",
             note=f"correlation with the labels {rho:.3f}" if known else None,
         )  # fmt: skip
+
+
+def running_mean(meeting: Meeting, goals: Goals, *, confidence: float = 0.95) -> Estimate:
+    """``sequence_mean``: the mean of the labels with the last interval of ``sampling.interval_sequence``.
+
+    One value per cluster, the mean of its labelled items, in the order in which clusters were rated (``PLACE``). The
+    note says whether the interval is as narrow as the goal. Undefined where labels have unequal probabilities, where no
+    scale is declared, and for labels without an order.
+    """
+    import pandas as pd
+
+    rated = meeting.n_human > 0
+    base = Estimate(statistic="sequence_mean", value=None, reason="-", n_items=int(rated.sum()))
+    if not (meeting.scale.has_order and meeting.scale.declared and meeting.scale.q and rated.any()):
+        return base.with_(reason="it needs labels on a declared scale with an order")
+    place = pd.to_numeric(meeting.rows[PLACE], errors="coerce") if PLACE in meeting.rows else None
+    if place is None or place.to_numpy()[rated].size == 0 or np.isnan(place.to_numpy(dtype=np.float64)[rated]).any():
+        return base.with_(reason="the order in which items were rated is not known")
+    label = np.full(len(rated), np.nan)
+    label[rated] = np.nanmean(meeting.humans[rated], axis=1)
+    if is_unequally_drawn(label, meeting.probability):
+        return base.with_(reason="labels drawn with unequal probabilities are in no random order")
+    _names, index = np.unique(meeting.cluster[rated], return_inverse=True)
+    sizes = np.bincount(index)
+    last = np.zeros(len(sizes))
+    np.maximum.at(last, index, place.to_numpy(dtype=np.float64)[rated])
+    x = (np.bincount(index, weights=label[rated]) / sizes)[np.argsort(last, kind="stable")]
+    lower, upper = interval_sequence(x, *map(float, meeting.scale.values[[0, -1]]), confidence=confidence)
+    half = float(upper[-1] - lower[-1]) / 2
+    enough = "as narrow as" if half <= goals.half_width else "wider than"
+    return base.with_(
+        value=float(x.mean()), reason=None, low=float(lower[-1]), high=float(upper[-1]), confidence=confidence,
+        method="confidence sequence (empirical Bernstein)", n_clusters=len(x),
+        note=f"half width {half:.3f}, {enough} the goal of {goals.half_width:g}",
+    )  # fmt: skip
 
 
 def _items(cell: Cell, goals: Goals, raters: Sequence[str] | None, bootstrap: int, seed: int) -> Estimate:

@@ -229,6 +229,16 @@ class AdjudicationMethods(ServerConnection):
 
 # --- thresholds and decisions ----------------------------------------------------------------------------------------
 class DecisionMethods(ServerConnection):
+    @operation("POST", "/projects/{project}/campaigns/{campaign}/duties/{duty}/next-items/")
+    def draw_next_items(
+        self, campaign: int, duty: int, *, judge: str, criterion: str, wanted: int, seed: int | None = None
+    ) -> types.Drawn:
+        """Draw about ``wanted`` more items into a duty, more often where the ``judge`` may be wrong."""
+        fields = {"judge": judge, "criterion": criterion, "wanted": wanted}
+        fields |= {} if seed is None else {"seed": seed}
+        there = self.at("campaigns/{}/duties/{}/next-items/", campaign, duty)
+        return cast(types.Drawn, self.json("POST", there, json=fields))
+
     @operation("GET", "/projects/{project}/campaigns/{campaign}/decisions/")
     def decisions(
         self,

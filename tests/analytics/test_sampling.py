@@ -1,0 +1,204 @@
+"""The next items of a duty: drawn more often where the judge may be wrong, with probabilities that estimates use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accounts.models import AuditEntry
+from accounts.refusals import Refused
+from analytics import ratings, sampling
+from analytics.answer_pages import answer_now
+from analytics.questions import NumbersQuestion
+from analytics.stats.judge.corrected_means import ScoredItems
+from analytics.stats.judge.leaderboard import weighted_mean
+from analytics.stats.planning.sampling import (
+    expected_error,
+    inclusion_probabilities,
+    independent_draws,
+    interval_sequence,
+    stopping_time,
+)
+from annotation import allocation
+from annotation.desk import leasing, service
+from annotation.desk.service import Answer
+from annotation.models import Campaign, Duty, Selection
+from tests import make
+from tests.analytics import scene
+from tests.annotation import scene as desks
+from tests.cast import Cast
+
+
+# --- kernels ---------------------------------------------------------------------------------------------------------
+def test_errors_are_drawn_towards_the_mean_by_twenty_labels() -> None:
+    f = np.array([0.0] * 20 + [1.0] * 20 + [1.0])
+    y = np.array([0.0] * 20 + [0.0, 2.0] * 10 + [np.nan])
+    # The mean error is 0; the squared errors are 0 at score 0 and 1 at score 1, .5 overall.
+    low, high = np.sqrt((0 + 20 * 0.5) / 40), np.sqrt((20 + 20 * 0.5) / 40)
+    assert expected_error(y, f) == pytest.approx([low] * 20 + [high] * 21)
+    assert (expected_error(np.where(np.arange(41) < 19, y, np.nan), f) == 1).all()  # 19 labels say nothing yet
+
+
+def test_probabilities_add_up_and_stay_within_one() -> None:
+    error = np.array([0.1, 0.1, 0.1, 10.0])
+    found = inclusion_probabilities(error, 2.0)
+    assert found.sum() == pytest.approx(2)
+    assert found[3] == 1
+    assert found[:3] == pytest.approx([1 / 3] * 3)
+    even = inclusion_probabilities(np.array([1.0, 3.0]), 1.0, uniform=0.0)
+    assert even == pytest.approx([0.25, 0.75])
+    for wrong in (0.0, 2.5):
+        with pytest.raises(ValueError, match="expected number"):
+            inclusion_probabilities(np.ones(2), wrong)
+
+
+def test_items_are_drawn_as_often_as_their_probabilities_say() -> None:
+    rng, chances = np.random.default_rng(1), np.array([0.1, 0.5, 1.0])
+    shares = np.mean([independent_draws(chances, rng=rng) for _ in range(4000)], axis=0)
+    assert shares == pytest.approx(chances, abs=4 * np.sqrt(0.25 / 4000))
+
+
+def test_the_sequence_is_the_published_one_computed_step_by_step() -> None:
+    x, low, high = np.array([3.0, 0.0, 2.0, 3.0, 1.0]), 0.0, 4.0
+    lower, upper = interval_sequence(x, low, high)
+    before, spread, bets, centre, costs = 0.5, 0.25, 0.0, 0.0, 0.0
+    seen: list[float] = []
+    best = (0.0, 1.0)
+    for t, value in enumerate(x / 4, start=1):
+        bet = min(0.5, np.sqrt(2 * np.log(2 / 0.05) / (spread * t * np.log(1 + t))))
+        bets, centre = bets + bet, centre + bet * value
+        costs += 4 * (value - before) ** 2 * (-np.log(1 - bet) - bet) / 4
+        seen.append(value)
+        before = (0.5 + sum(seen)) / (t + 1)
+        means = [(0.5 + sum(seen[: i + 1])) / (i + 2) for i in range(t)]
+        spread = (0.25 + sum((one - mean) ** 2 for one, mean in zip(seen, means, strict=True))) / (t + 1)
+        half = (np.log(2 / 0.05) + costs) / bets
+        best = max(best[0], centre / bets - half), min(best[1], centre / bets + half)
+        assert (lower[t - 1], upper[t - 1]) == pytest.approx((4 * best[0], 4 * best[1]))
+
+
+def test_repeated_looks_seldom_exclude_the_truth() -> None:
+    rng, errors = np.random.default_rng(2), 0
+    for _study in range(200):
+        lower, upper = interval_sequence(rng.binomial(4, 0.6, 300).astype(float), 0, 4)
+        errors += bool(((lower > 2.4) | (upper < 2.4)).any())
+    assert errors <= 10
+    assert stopping_time(np.array([0.0, 1.0, 1.4]), np.array([4.0, 2.0, 1.8]), 0.5) == 2
+    assert stopping_time(np.array([0.0]), np.array([4.0]), 0.5) is None
+
+
+def test_the_weighted_mean_is_unbiased_and_the_mean_of_the_drawn_labels_is_not() -> None:
+    rng = np.random.default_rng(3)
+    f = rng.integers(0, 5, 400).astype(float)
+    y = np.where(f == 2, f - 1.5 + rng.normal(0, 0.5, 400), f + rng.normal(0, 0.2, 400))
+    chances = np.where(f == 2, 0.6, 0.1)
+    weighted, plain, holds = [], [], 0
+    for seed in range(300):
+        drawn = independent_draws(chances, rng=rng)
+        items = ScoredItems.of_scores(np.where(drawn, y, np.nan), f, np.arange(400), chances)
+        assert items.is_weighted
+        found = weighted_mean(items, f, 0.95, seed=seed)
+        assert found.value is not None
+        assert found.low is not None
+        assert found.high is not None
+        weighted.append(found.value)
+        plain.append(float(y[drawn].mean()))
+        holds += found.low <= y.mean() <= found.high
+    assert np.mean(weighted) == pytest.approx(y.mean(), abs=4 * np.std(weighted) / 300**0.5)
+    assert abs(np.mean(plain) - y.mean()) > 0.3
+    assert holds >= 0.93 * 300
+
+
+# --- a campaign ------------------------------------------------------------------------------------------------------
+N = 60
+JUDGED = [place % 4 for place in range(N)]
+
+
+@pytest.fixture
+def piloted(cast: Cast) -> tuple[Campaign, Duty]:
+    """Sixty Estonian items, of which half were drawn for a pilot and rated; a judge that errs on middle scores."""
+    rows = [make.item_row(place, "et", scenario=f"s{place}", external_id=f"et-{place}") for place in range(N)]
+    duty = desks.duty(cast, items=rows, overlap=1, criteria=[make.criterion("fluency")])
+    campaign = duty.campaign
+    scene.with_verdicts(campaign, {"fluency": JUDGED})
+    Selection.objects.filter(duty=duty).delete()
+    duty.assignments.all().delete()
+    items = list(campaign.dataset.items.order_by("ordinal"))[: N // 2]
+    allocation.draw(duty=duty, items=items, probabilities=[0.5] * len(items), origin="random")
+    rate_all(cast, duty)
+    return campaign, duty
+
+
+def rate_all(cast: Cast, duty: Duty) -> None:
+    """Maarika rates what is open: as the judge did at the ends of the scale, one or two points off between them."""
+    while (taken := leasing.take(duty=duty, annotator=desks.annotator(cast, cast.maarika))) is not None:
+        place = int(taken.item.external_id.removeprefix("et-"))
+        score = JUDGED[place]
+        off = score if score in (0, 3) else (score + 1 + place // 4 % 2) % 4
+        service.submit(assignment=taken, key=taken.key, answers={"fluency": Answer(score=off)}, seconds=5)
+
+
+def test_one_click_draws_items_with_their_probabilities_into_the_duty(
+    cast: Cast, piloted: tuple[Campaign, Duty]
+) -> None:
+    campaign, duty = piloted
+    browser = cast.client("aino")
+    body = {"duty": str(duty.pk), "criterion": "fluency", "judge": "Kohtunik", "wanted": "12"}
+    answer = browser.post(f"/p/kassa/numbers/{campaign.pk}/planner/draw/", body)
+    assert (answer.status_code, answer["Location"]) == (302, f"/p/kassa/campaigns/{campaign.pk}/")
+    drawn = Selection.objects.filter(duty=duty, wave=2).select_related("item")
+    assert 3 <= len(drawn) <= 25
+    assert {row.origin for row in drawn} == {"active"}
+    assert duty.assignments.filter(item__in=[row.item_id for row in drawn]).count() == len(drawn) * duty.overlap
+    assert AuditEntry.objects.filter(verb="draw next items").count() == 1
+    places = {int(row.item.external_id.removeprefix("et-")): row.probability for row in drawn}
+    middle = [chance for place, chance in places.items() if JUDGED[place] in (1, 2)]
+    ends = [chance for place, chance in places.items() if JUDGED[place] in (0, 3)]
+    assert min(middle, default=1) > max(ends, default=0)
+
+
+def test_what_was_drawn_before_is_certain_and_new_items_have_their_probability(
+    cast: Cast, piloted: tuple[Campaign, Duty]
+) -> None:
+    campaign, duty = piloted
+    before = {row.inclusion_prob for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"}
+    assert before == {0.5}
+    sampling.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12, seed=1)
+    stored = dict(Selection.objects.filter(duty=duty, wave=2).values_list("item__external_id", "probability"))
+    rate_all(cast, duty)
+    rows = [row for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"]
+    assert {row.item: row.inclusion_prob for row in rows if row.item in stored} == stored
+    assert {row.inclusion_prob for row in rows if row.item not in stored} == {1.0}
+    assert set(Selection.objects.filter(duty=duty, wave=1).values_list("probability", flat=True)) == {0.5}
+
+
+def refused(duty: Duty, **changes: Any) -> str:
+    with pytest.raises(Refused) as found:
+        sampling.draw_next_items(**{"duty": duty, "judge": "Kohtunik", "criterion": "fluency", "wanted": 12, **changes})
+    return found.value.sentence
+
+
+def test_what_can_t_be_drawn_is_refused_with_what_to_do(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:
+    _campaign, duty = piloted
+    assert "There is no judge “Nobody”" in refused(duty, judge="Nobody")
+    assert "“pace” is not rated in this duty" in refused(duty, criterion="pace")
+    assert refused(duty, wanted=31) == "Draw from 1 to 30 items: so many are left."
+    sampling.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12)
+    assert "drawn items are not rated yet" in refused(duty)
+    assert Selection.objects.filter(duty=duty).order_by("-wave").first().wave == 2  # type: ignore[union-attr]
+
+
+def test_the_page_says_whether_labelling_may_stop(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:
+    campaign, _duty = piloted
+    question = NumbersQuestion(statistics=("plan.sequence_mean",), goals=(("half_width", "2"),), columns="")
+    (row,) = answer_now(campaign, question).content["estimates"]
+    labels = {row.item: row.score for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"}
+    assert row["value"] == pytest.approx(float(np.mean(list(labels.values()))))
+    assert row["method"] == "confidence sequence (empirical Bernstein)"
+    assert row["low"] < row["value"] < row["high"]
+    assert "as narrow as the goal of 2" in row["note"]
+    address = f"/p/kassa/numbers/{campaign.pk}/planner/stop/?half_width=2"
+    page = scene.answered(cast.client("aino"), campaign, address).content.decode()
+    assert "you may stop: ±" in page
