@@ -20,6 +20,10 @@ RUN uv pip install --python /opt/panelbench/bin/python --no-deps --no-build-isol
  && chmod -R a+rX /opt/static
 
 FROM ${PYTHON_IMAGE}
+# Pango and fonts: PDF of reports (docs/decisions/0032). Names in Chinese, Japanese or Korean need fonts-noto-cjk, too.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-noto-core \
+ && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --create-home panelbench \
  && install --directory --owner panelbench --group panelbench --mode 0750 /data
 COPY --from=build /opt/panelbench /opt/panelbench

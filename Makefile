@@ -67,8 +67,8 @@ locale: $(VENV)/base.stamp
 	@DEBUG=on $(BIN)/python manage.py catalogues
 
 lock: $(VENV)/dev.stamp
-	$(LOCK) -c requirements/constraints.txt pyproject.toml --extra parquet --group build -o requirements/base.txt
-	$(LOCK) -c requirements/base.txt pyproject.toml --extra parquet --group build --group dev -o requirements/dev.txt
+	$(LOCK) -c requirements/constraints.txt pyproject.toml --extra parquet --extra pdf --group build -o requirements/base.txt
+	$(LOCK) -c requirements/base.txt pyproject.toml --extra parquet --extra pdf --group build --group dev -o requirements/dev.txt
 
 bench: $(VENV)/dev.stamp
 	@test -n "$(NAME)" || { echo "make bench NAME=submit, or another of:"; grep -l __main__ bench/*.py; exit 1; }

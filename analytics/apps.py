@@ -7,9 +7,11 @@ class AnalyticsConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import jobs
-        from analytics import computing, transfers
+        from analytics import computing, exports, reports, transfers
 
         jobs.KINDS.update(transfers.KINDS)
         jobs.KINDS.update(computing.KINDS)
+        exports.BY_WORKER["report"] = reports.report_pieces
+        exports.BY_WORKER["recomputation"] = reports.recomputation_pieces
         if transfers.clear not in jobs.cleanings:
             jobs.cleanings.append(transfers.clear)

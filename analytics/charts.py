@@ -10,7 +10,7 @@ from typing import Any
 import vl_convert
 
 from accounts import languages
-from analytics.figures import AXIS, LIGHT, MINUS, Figures, Labelled, stands_for
+from analytics.figures import AXIS, LIGHT, MINUS, Figure, Figures, Labelled, stands_for
 
 Spec = dict[str, Any]
 
@@ -194,3 +194,40 @@ def _config() -> Spec:
         "ticks": False,
     }
     return {"axis": axis, "view": {"stroke": None}, "aria": False}
+
+
+# --- any figures with intervals --------------------------------------------------------------------------------------
+def interval_chart(shown: Sequence[Figure], *, longest_name: int) -> Spec:
+    """Figures with their intervals below each other, in their order; names and axis are placeholders.
+
+    The name of each is `stands_for` its place. Figures on few items are hollow, approximate intervals are dashed.
+    """
+    values = [
+        _mark(Labelled(stands_for(str(place)), figure)) | {"is_clear": False} for place, figure in enumerate(shown)
+    ]
+    label_width = 26 + round(7.7 * longest_name)
+    low, high = min(value["low"] for value in values), max(value["high"] for value in values)
+    air = 0.04 * (high - low) or 0.1
+    x: Spec = {
+        "field": "value",
+        "type": "quantitative",
+        "title": stands_for("axis", len(AXIS)),
+        "scale": {"domain": [low - air, high + air], "nice": False, "zero": False},
+        "axis": {"tickCount": TICKS["wide"], "grid": True, "labelFlush": False},
+    }
+    y = _names([value["name"] for value in values], label_width)
+    colour: Spec = {"value": COLOURS["accent"]}
+    whiskers = _whiskers(x, y, colour)
+    dashed: Spec = {"condition": {"test": "datum.is_approximate", "value": [4, 4]}, "value": [1, 0]}
+    whiskers["encoding"] |= {"strokeDash": dashed}
+    crosses = [_zero()] if low < 0 < high else []
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "width": 740 - label_width,
+        "height": len(values) * 18,
+        "padding": {"left": 6, "right": 16, "top": 4, "bottom": 2},
+        "background": "transparent",
+        "data": {"values": values},
+        "layer": [*crosses, whiskers, _points(x, y, colour)],
+        "config": _config(),
+    }

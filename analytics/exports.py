@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
 from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import orjson
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, Q, QuerySet, prefetch_related_objects
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
@@ -18,7 +20,7 @@ from accounts import access, audit
 from accounts.inputs import whole_number
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from analytics import bundles, hugging_face, ratings, training_sets
+from analytics import bundles, hugging_face, questions, ratings, training_sets
 from annotation import adjudication
 from annotation import exports as rated
 from annotation.exports import consistent
@@ -90,6 +92,8 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "campaign": ("json",),
     "label-studio": ("json", "xml"),
     "hugging-face": ("zip",),
+    "report": ("html", "pdf", "zip"),
+    "recomputation": ("zip",),
     "bundle": ("zip",),
 }
 """What there is, and the formats of each, the usual one first."""
@@ -100,18 +104,25 @@ SUBJECTS = {
     "rubric": "rubric",
     **dict.fromkeys(("ratings", "verdicts", "scores", "adjudications"), "campaign"),
     **dict.fromkeys(("training-set", "campaign"), "campaign"),
-    **dict.fromkeys(("label-studio", "hugging-face"), "campaign"),
+    **dict.fromkeys(("label-studio", "hugging-face", "report", "recomputation"), "campaign"),
     "bundle": "project",
 }
 """Which of the project's things each is about."""
 MADE_APART = ("hugging-face", "bundle")
 """What sees to it by itself that it is of one moment: numbers may have to be computed and stored before."""
+BY_WORKER: dict[str, Callable[[Export, Callable[[int, int], None]], Iterator[bytes]]] = {}
+"""What only workers and commands write, because it computes: how, given an export and what hears the progress. Apps
+register it here, under a name of `FORMATS`."""
+LAYOUTS = ("S0", "S1", "S2", "S3", "S4")
+"""The studies as which a report can be laid out."""
 NAMED = ("ratings", "scores")
 """What has a column for the names behind the pseudonyms, for those who may ask."""
 _DOCUMENTS = {
     "yaml": ("yaml", "application/yaml; charset=utf-8"),
     "json": ("json", "application/json; charset=utf-8"),
     "xml": ("xml", "application/xml; charset=utf-8"),
+    "html": ("html", "text/html; charset=utf-8"),
+    "pdf": ("pdf", "application/pdf"),
     "zip": ("zip", "application/zip"),
 }
 
@@ -130,7 +141,8 @@ class Options:
 
     ``every_run``: all runs of the judges, not only the newest of each. ``revisions``: superseded ratings too.
     ``names``: the names of those behind the pseudonyms, which `permit` grants to few. ``split_seed`` and ``test_share``
-    are those of a training set: the share of its scenarios that are for testing.
+    are those of a training set: the share of its scenarios that are for testing. ``question`` is the query string of
+    the question whose settings a report has, ``layout`` one of `LAYOUTS`.
     """
 
     renumbered: int | None = None
@@ -141,6 +153,8 @@ class Options:
     names: bool = False
     split_seed: int = 1
     test_share: float = 0.2
+    question: str = ""
+    layout: str = ""
 
     @property
     def not_default(self) -> list[str]:
@@ -195,7 +209,10 @@ def checked_export(
         sentence = sentence % {"what": what.capitalize(), "kind": kind, "all": ", ".join(FORMATS[what])}
         raise Refused(sentence, code="unknown_format", fields={"format": sentence})
     if kind not in offered_exports(what):
-        sentence = _("This server can't write Parquet. The operator can install it: pip install 'panelbench[parquet]'.")
+        sentence = _(
+            "This server can't write %(name)s. The operator can install it: pip install 'panelbench[%(kind)s]'."
+        )
+        sentence %= {"name": kind.capitalize() if kind == PARQUET else kind.upper(), "kind": kind}
         raise Refused(sentence, code="unwritable", fields={"format": sentence})
     if subject is None:
         name = SUBJECTS[what]
@@ -204,6 +221,13 @@ def checked_export(
     if not 0 <= options.test_share < 1:
         sentence = _("The share for the test split must be a number from 0 to less than 1.")
         raise Refused(sentence, code="test_share", fields={"test_share": sentence})
+    if options.layout and options.layout not in LAYOUTS:
+        sentence = _("There is no layout “%(name)s”. Available: %(all)s.")
+        sentence %= {"name": options.layout, "all": ", ".join(LAYOUTS)}
+        raise Refused(sentence, code="unknown_choice", fields={"layout": sentence})
+    if what in BY_WORKER:
+        prefetch_related_objects([subject], "rubric_version__criteria")
+        questions.asked_question(subject, parse_qsl(options.question.lstrip("?"), keep_blank_values=True))
     if options.names and what not in NAMED:
         sentence = _("Only these exports can contain names: %(all)s. Leave the names out of this one.") % {
             "all": ", ".join(NAMED)
@@ -213,8 +237,9 @@ def checked_export(
 
 
 def offered_exports(what: str) -> tuple[str, ...]:
-    """The formats of an export that this server can write; Parquet needs pyarrow."""
-    return tuple(kind for kind in FORMATS[what] if kind != PARQUET or parquet_is_installed())
+    """The formats of an export that this server can write; Parquet needs pyarrow, PDF WeasyPrint."""
+    missing = {PARQUET: not parquet_is_installed(), "pdf": find_spec("weasyprint") is None}
+    return tuple(kind for kind in FORMATS[what] if not missing.get(kind))
 
 
 def permit(export: Export, *, user: User, token: Token | None = None) -> None:
@@ -245,6 +270,10 @@ def export_pieces(export: Export, tell: Callable[[int], None] | None = None) -> 
     Of a table, ``tell`` hears every so often how many rows are read.
     """
     try:
+        if export.what in BY_WORKER:
+            count, hear = row_count(export), tell or (lambda _rows: None)
+            yield from BY_WORKER[export.what](export, lambda done, total: hear(count * done // max(total, 1)))
+            return
         if export.what in MADE_APART:
             yield from _DOCUMENT_MAKERS[export.what](export)
             return
@@ -457,6 +486,8 @@ class Extent(NamedTuple):
 
 def is_large_export(export: Export) -> bool:
     """Whether a worker should write it while its reader does something else."""
+    if export.what in BY_WORKER:
+        return True
     return row_count(export) > (WHOLE_AT_ONCE if export.is_whole else AT_ONCE)
 
 

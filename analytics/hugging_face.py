@@ -125,7 +125,7 @@ def _card(study: Study, kept: Sequence[File], snapshot: Snapshot) -> Card:
         design=rated.design(campaign),
         judges=[_judge(run) for run in study.runs],
         figures=figures,
-        limitations=[*card_limits(figures, spoken), *_limits(study)],
+        limitations=[*card_limits(figures, spoken), *study_limits(study.campaign, study.runs)],
     )
 
 
@@ -156,12 +156,12 @@ def _judge(run: JudgeRun) -> dict[str, Any]:
     return {"judge": run.judge.name, "model": run.judge.model, "prompt_variant": variant, **parameters}
 
 
-def _limits(study: Study) -> Iterator[str]:
-    campaign = study.campaign
+def study_limits(campaign: Campaign, runs: Sequence[JudgeRun]) -> Iterator[str]:
+    """What a reader of the campaign's ratings and verdicts must know before leaning on them."""
     yield "Raters have pseudonyms. Rationales are free text in which people may say who they are."
     if campaign.dataset.simulated:
         yield "The items were generated for this study; they are not real conversations."
-    if any(run.judge.simulated for run in study.runs):
+    if any(run.judge.simulated for run in runs):
         yield "At least one judge is simulated: its verdicts are invented and only for tests."
     if ratings.not_blind(campaign):
         yield "Some ratings are by people who could see verdicts and other ratings: `blind` is false in their rows."

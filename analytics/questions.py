@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from accounts.inputs import storable, without_nul
 from accounts.refusals import Refused
 from analytics import exclusions, families, planning, ratings
-from annotation.models import Campaign, Duty, Item
+from annotation.models import Campaign, Criterion, Duty, Item
 from annotation.writers import tables
 from judging.models import JudgeRun
 from judging.runs import whole_run
@@ -453,6 +453,7 @@ class QuestionChoices:
 def question_choices(campaign: Campaign) -> QuestionChoices:
     """What there is to choose from in a campaign."""
     items = Item.objects.of(campaign.dataset).order_by()
+    criteria = Criterion.objects.filter(rubric_version=campaign.rubric_version_id)
     languages, generators = (
         tuple(sorted(set(items.values_list(name, flat=True).distinct()) - {""})) for name in ("language", "generator")
     )
@@ -460,7 +461,7 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
     names = ratings.judge_names(campaign, runs)
     attributes = ratings.attribute_choices(campaign.dataset)
     return QuestionChoices(
-        criteria=tuple(campaign.rubric_version.criteria.order_by("position").values_list("key", flat=True)),
+        criteria=tuple(criteria.order_by("position").values_list("key", flat=True)),
         attributes=attributes.values,
         languages=languages,
         generators=generators,

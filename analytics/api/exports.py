@@ -51,6 +51,12 @@ class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
         default=1, min_value=0, max_value=2**31 - 1, help_text="of a training set: which scenarios are for testing"
     )
     test_share = serializers.FloatField(default=0.2, help_text="of a training set: the share of its scenarios")
+    question = serializers.CharField(
+        required=False, help_text="of a report: the query string of the question whose settings hold for all tables"
+    )
+    layout = serializers.ChoiceField(
+        choices=exports.LAYOUTS, required=False, help_text="of a report: the study as which its tables are laid out"
+    )
     names = serializers.BooleanField(
         default=False, help_text="the names behind the pseudonyms: for leads, by a token that may write"
     )

@@ -45,6 +45,9 @@ from annotation.views.campaigns import show_refusal
 # --- downloads -------------------------------------------------------------------------------------------------------
 def recorded_download(export: Export, *, actor: User) -> FileResponse:
     """The export as a download, with its entry in the audit trail. Raises `Refused` for what can't be written."""
+    if export.what in exports.BY_WORKER:
+        told = gettext("A worker writes this. Have it created in the background, then fetch the file.")
+        raise Refused(told, code="in_background")
     response = unrecorded_download(export)
     with ExitStack() as on_error:
         on_error.callback(response.close)
@@ -85,7 +88,7 @@ def _attachment(response: FileResponse) -> FileResponse:
 SWITCHES = ("replies", "revisions", "every_run", "names")
 KEPT = (
     *("what", "format", *set(SUBJECTS.values()), "renumbered", "without_rationales", *SWITCHES),
-    *("split_seed", "test_share"),
+    *("split_seed", "test_share", "question", "layout"),
 )
 MOST_SEED = 2**31
 
@@ -106,6 +109,15 @@ class ExportCard:
     @property
     def formats(self) -> tuple[str, ...]:
         return exports.offered_exports(self.whats[0][0])
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        return exports.LAYOUTS
+
+    @property
+    def is_by_worker(self) -> bool:
+        """Whether only a worker writes it."""
+        return self.whats[0][0] in exports.BY_WORKER
 
     def chosen(self, parameters: QueryDict) -> dict[str, Any]:
         """What the address says was chosen in this form; nothing where it is about another one."""
@@ -154,6 +166,18 @@ CARDS = (
         _("A folder for the Hub: tables, rubric, and a card with languages, panels, agreement and licence."),
         (("hugging-face", _("Folder")),),
         ("rationales", "renumbered", "replies", "revisions", "every_run"),
+    ),
+    ExportCard(
+        _("Report"),
+        _("Methods, tables, figures, exclusions, thresholds and data statement; the ZIP has LaTeX, CSV and SVG, too."),
+        (("report", _("Report")),),
+        ("layout",),
+    ),
+    ExportCard(
+        _("Recomputation"),
+        _("The tables, questions, seeds and figures of a report, to be computed again on any machine by one command."),
+        (("recomputation", _("Recomputation")),),
+        ("layout",),
     ),
     ExportCard(
         _("The whole project"),
@@ -250,8 +274,8 @@ def _options(parameters: QueryDict) -> Options:
         sentence = str(_("The seed for other pseudonyms must be a whole number."))
         raise Refused(sentence, fields={"renumbered": sentence})
     switched = {name: name in parameters for name in SWITCHES}
-    split = _split(parameters)
-    return Options(renumbered=number, rationales="without_rationales" not in parameters, **switched, **split)
+    given = {name: parameters.get(name, "") for name in ("question", "layout")} | _split(parameters)
+    return Options(renumbered=number, rationales="without_rationales" not in parameters, **switched, **given)
 
 
 def _split(parameters: QueryDict) -> dict[str, Any]:

@@ -302,6 +302,22 @@ class ExportMethods(ImportMethods):
         named = {name: str(value) if name in SUBJECTS else value for name, value in filled.items()}
         return cast(types.Transfer, self.json("POST", self.at("transfers/"), json={"what": what, **named}))
 
+    def save_report(
+        self,
+        to: str | os.PathLike[str],
+        *,
+        format: str = "html",  # noqa: A002  # as the API calls it
+        campaign: str | int | None = None,
+        question: str | None = None,
+        layout: str | None = None,
+        timeout: float = 3600.0,
+    ) -> Path:
+        """Have a report (html, pdf or zip) written, wait for it, and save it. ``layout``: S0 to S4."""
+        options = {name: text for name, text in (("question", question), ("layout", layout)) if text}
+        key = self.prepare_export("report", format=format, campaign=campaign, **options)["key"]
+        self.wait_for_transfer(key, timeout=timeout)
+        return self.save_transfer(key, to)
+
     @operation("GET", "/projects/{project}/transfers/")
     def transfers(self) -> Iterator[types.Transfer]:
         """The user's own transfers, newest first."""

@@ -42,7 +42,18 @@ EventsEnum: TypeAlias = Literal[
     "import.finished",
     "decision.changed",
 ]
-FormatEnum: TypeAlias = Literal["csv", "json", "jsonl", "parquet", "xlsx", "xml", "yaml", "zip"]
+FormatEnum: TypeAlias = Literal[
+    "csv",
+    "html",
+    "json",
+    "jsonl",
+    "parquet",
+    "pdf",
+    "xlsx",
+    "xml",
+    "yaml",
+    "zip",
+]
 GeneratorNamesEnum: TypeAlias = Literal["mask", "keep"]
 GroupingEnum: TypeAlias = Literal["single", "compound"]
 ImportKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
@@ -63,6 +74,7 @@ JobKindEnum: TypeAlias = Literal[
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 JuryEnum: TypeAlias = Literal["majority", "median", "mean", "minimum"]
+LayoutEnum: TypeAlias = Literal["S0", "S1", "S2", "S3", "S4"]
 MatchingEnum: TypeAlias = Literal["exact", "tolerance"]
 MeasureEnum: TypeAlias = Literal["accuracy", "closeness"]
 MethodEnum: TypeAlias = Literal["random", "greedy"]
@@ -130,6 +142,8 @@ WhatEnum: TypeAlias = Literal[
     "campaign",
     "label-studio",
     "hugging-face",
+    "report",
+    "recomputation",
     "bundle",
 ]
 
@@ -682,6 +696,21 @@ class DisputedCriterion(TypedDict):
     adjudications: list[ItemAdjudication]
 
 
+class Draw(TypedDict):
+    """From which judge's errors, on which criterion, how many items on average."""
+
+    judge: str
+    criterion: str
+    wanted: int
+    seed: NotRequired[int]
+
+
+class Drawn(TypedDict):
+    """How many items were drawn into the duty."""
+
+    items: int
+
+
 class Duty(TypedDict):
     """A panel's share. Without `criteria` the panel rates on the whole rubric; with none of `languages`, its own."""
 
@@ -1160,6 +1189,8 @@ class Prepare(TypedDict):
     every_run: NotRequired[bool]
     split_seed: NotRequired[int]
     test_share: NotRequired[float]
+    question: NotRequired[str]
+    layout: NotRequired[LayoutEnum]
     names: NotRequired[bool]
     what: WhatEnum
 

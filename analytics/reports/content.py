@@ -1,0 +1,261 @@
+"""What a report of a campaign holds: the answers to its questions, and all that a reader must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from accounts import languages
+from accounts.models import Project
+from accounts.refusals import Refused
+from analytics import answer_pages, decisions, hugging_face
+from analytics.answer_pages import AnswerPage, Matrix
+from analytics.exports import Export
+from analytics.figures import Figure, shortened
+from analytics.models import GateThresholds, Snapshot
+from analytics.question_names import STATISTIC_NAMES, question_in_words, study_questions
+from analytics.questions import (
+    COEFFICIENTS,
+    NumbersQuestion,
+    QuestionChoices,
+    chosen_runs,
+    question_choices,
+    question_of,
+)
+from analytics.reports import methods
+from analytics.thresholds import LIMITS
+from annotation.models import Campaign
+
+LEADERBOARD = tuple(
+    f"leaderboard.{name}" for name in ("panel_mean", "judge_mean", "corrected_mean", "effective_labels")
+)
+Progress = Callable[[int, int], None]
+CARRIED = (
+    *("where", "judges", "runs", "panels", "raters", "juries", "jury_rule", "against", "cluster", "reference", "ties"),
+    *("pool", "exclude", "min_seconds", "level", "blind_only", "designs", "confidence", "bootstrap", "seed"),
+)
+"""The settings of the question asked that every table of a report has; its rows, columns and statistics it has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLayout:
+    """The question whose settings hold for the whole report, and the study (S0 ... S4) as which it is laid out."""
+
+    question: NumbersQuestion
+    study: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPart:
+    """One question of a report; `name`: of its files; `about`: how its tables are read."""
+
+    name: str
+    title: str
+    about: str
+    question: NumbersQuestion
+
+
+class AnsweredPart:
+    """A part with its answer."""
+
+    def __init__(self, part: ReportPart, page: AnswerPage, snapshot: Snapshot) -> None:
+        self.part, self.page, self.snapshot = part, page, snapshot
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Items, clusters, raters, scores, N/A, judges and verdicts that its figures rest on."""
+        found: dict[str, int] = self.page.content["counts"]
+        return found
+
+    @cached_property
+    def tables(self) -> list[Matrix]:
+        """The tables that have a value somewhere."""
+        return [table for table in self.page.shown if any(cell.exact for cell in table.cells)]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why there is no value in any cell."""
+        return sorted({cell.figure.reason for table in self.page.shown for cell in table.cells if cell.figure})[:3]
+
+    @property
+    def question_words(self) -> list[tuple[str, str]]:
+        """The question in words."""
+        return question_in_words(self.part.question)
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdsVersion:
+    """One version of a project's thresholds: what it set or changed, and whether figures could be read before."""
+
+    declared: GateThresholds
+    changes: tuple[tuple[str, str], ...]
+
+    @property
+    def is_late(self) -> bool:
+        """Whether figures of a judge beside the panel could be read before they were declared."""
+        return self.declared.figures_since is not None
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignReport:
+    """A report: its parts with their answers, and what stands around them."""
+
+    campaign: Campaign
+    layout: ReportLayout
+    parts: tuple[AnsweredPart, ...]
+    decided: decisions.CampaignDecisions | None
+    thresholds: tuple[ThresholdsVersion, ...]
+    methods: tuple[str, ...]
+    references: tuple[str, ...]
+    statement: tuple[str, ...]
+    limits: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.campaign.project.name}: {self.campaign.name}"
+
+    @property
+    def newest(self) -> Snapshot:
+        """The answer that was computed last."""
+        return max((part.snapshot for part in self.parts), key=lambda each: each.created_at)
+
+    @property
+    def decision_rows(self) -> list[tuple[str, str, str, str, str, list[str]]]:
+        """Judge, criterion, language, decision, counts and reasons of every decision."""
+        names = self.parts[0].page.criteria
+        return [
+            (
+                cell.row["judge"],
+                names.get(cell.row["criterion"], cell.row["criterion"]),
+                languages.english_name(cell.row["language"]) if cell.row["language"] else _("all"),
+                str(cell.use.label),
+                cell.basis,
+                cell.reasons,
+            )
+            for cell in (self.decided.cells if self.decided else ())
+        ]
+
+
+# --- its questions ---------------------------------------------------------------------------------------------------
+def asked_layout(export: Export) -> ReportLayout:
+    """The layout of an export's options."""
+    return ReportLayout(question_of(export.options.question), export.options.layout)
+
+
+def report_parts(campaign: Campaign, layout: ReportLayout) -> list[ReportPart]:
+    """The questions of a report: those of the study that it is laid out as, or the usual ones. At least one."""
+    choices = question_choices(campaign)
+    if layout.study:
+        parts = list(_parts_of_study(layout, choices))
+        if not parts:
+            sentence = _("%s asks about judges, and no judge has been run on these items. Choose another layout.")
+            raise Refused(sentence % layout.study, code="unknown_choice", fields={"layout": sentence % layout.study})
+        return parts
+    return [*_own(layout.question), *_usual(layout.question, choices)]
+
+
+def _parts_of_study(layout: ReportLayout, choices: QuestionChoices) -> Iterator[ReportPart]:
+    usual = NumbersQuestion()
+    for number, (study, about, question) in enumerate(study_questions(choices), start=1):
+        if study == layout.study:
+            settings = {name: getattr(layout.question, name) for name in CARRIED}
+            own = {name: value for name in CARRIED if (value := getattr(question, name)) != getattr(usual, name)}
+            asked = replace(question, **{**settings, **own})
+            yield ReportPart(f"{study.lower()}-{number}", f"{about} ({study})", _how(asked), asked)
+
+
+def _own(question: NumbersQuestion) -> Iterator[ReportPart]:
+    """The question itself, where it asks for something of its own."""
+    usual = NumbersQuestion()
+    if any(getattr(question, name) != getattr(usual, name) for name in ("rows", "columns", "statistics", "variants")):
+        yield ReportPart("question", _("The question asked"), _how(question), question)
+
+
+def _usual(question: NumbersQuestion, choices: QuestionChoices) -> Iterator[ReportPart]:
+    """Agreement, judges beside the panel, human ceiling, rankings and corrected results, as far as there are any."""
+
+    def part(name: str, title: str, rows: str, columns: str, *statistics: str) -> ReportPart:
+        asked = replace(question, rows=rows, columns=columns, statistics=statistics, variants=(), measures=(), goals=())
+        return ReportPart(name, title, _how(asked), asked)
+
+    coefficient = next((name for name in question.statistics if name in COEFFICIENTS), COEFFICIENTS[0])
+    beside = [name for name in ("gwet_ac", "percent_agreement") if name != coefficient]
+    if choices.raters or not choices.judges:
+        yield part("agreement", _("Agreement among annotators"), "criterion", "language", coefficient, *beside)
+    if choices.judges and choices.raters:
+        closeness = ("cohen_kappa", "mae", "spearman")
+        yield part("judges", _("Judges beside the panel"), "judge", "criterion", *closeness)
+        yield part("bias", _("Bias of judges: judge minus panel"), "criterion", "language", "bias")
+        tests = ("ceiling_accuracy", "alt_test.alt_test_omega", "alt_test.alt_test_rho")
+        yield part("ceiling", _("Judges beside the human ceiling"), "judge", "criterion", *tests)
+    if len(choices.generators) > 1 and len(choices.languages) > 1:
+        rankings = ("stability.kendall_tau_b", "stability.confirmed_inversions")
+        yield part("rankings", _("Rankings of generators across languages"), "criterion", "languages", *rankings)
+    if len(choices.generators) > 1 and choices.judges and choices.raters:
+        yield part("results", _("Generators, corrected by a judge"), "generator", "criterion", *LEADERBOARD)
+
+
+def _how(question: NumbersQuestion) -> str:
+    names = ", ".join(str(STATISTIC_NAMES[name]) for name in question.statistics)
+    return _("%(names)s. Each cell: the value, its interval, and its counts.") % {"names": names}
+
+
+# --- its content -----------------------------------------------------------------------------------------------------
+def composed_report(campaign: Campaign, layout: ReportLayout, tell: Progress) -> CampaignReport:
+    """The report as things stand, in English; what is not stored is computed now."""
+    with translation.override("en"):
+        answered = tuple(answered_parts(campaign, report_parts(campaign, layout), tell))
+        decided = decisions.decide_now(campaign) if decisions.current_decisions(campaign) else None
+        runs = chosen_runs(campaign, layout.question)
+        paragraphs, references = methods.methods_paragraphs(campaign, answered, runs)
+        return CampaignReport(
+            campaign, layout, answered, decided, tuple(thresholds_versions(campaign.project)),
+            methods=tuple(paragraphs), references=tuple(references), statement=tuple(_statement(campaign)),
+            limits=tuple(hugging_face.study_limits(campaign, runs)),
+        )  # fmt: skip
+
+
+def answered_parts(campaign: Campaign, parts: Sequence[ReportPart], tell: Progress) -> Iterator[AnsweredPart]:
+    """Every part with its answer, stored or computed now."""
+    for done, part in enumerate(parts):
+        tell(done, len(parts))
+        snapshot = answer_pages.answer_now(campaign, part.question)
+        yield AnsweredPart(part, AnswerPage(campaign, snapshot, part.question), snapshot)
+    tell(len(parts), len(parts))
+
+
+def _statement(campaign: Campaign) -> Iterator[str]:
+    """Who rated, as far as they agreed to be described; and the licence of the items."""
+    for panel in hugging_face.described_panels(campaign):
+        named = replace(panel, panel=panel.panel or hugging_face.IMPORTED)
+        yield f"{hugging_face.statement(named)} Ratings of items: {panel.annotations:,}."
+    yield f"Licence of the items: {campaign.dataset.licence or 'not stated'}."
+
+
+def thresholds_versions(project: Project) -> Iterator[ThresholdsVersion]:
+    """Every version that a project declared, the first one first, with what each set or changed."""
+    former: GateThresholds | None = None
+    for declared in GateThresholds.objects.filter(project=project).order_by("number"):
+        names = ["preset", *LIMITS, "audits"]
+        changed = [name for name in names if former is None or getattr(former, name) != getattr(declared, name)]
+        yield ThresholdsVersion(declared, tuple((name, _spelt_threshold(declared, name)) for name in changed))
+        former = declared
+
+
+def _spelt_threshold(declared: GateThresholds, name: str) -> str:
+    value: Any = getattr(declared, name)
+    return ", ".join(value) or "none" if isinstance(value, list) else f"{value:g}" if name in LIMITS else str(value)
+
+
+def figures_of(table: Matrix) -> list[tuple[str, Figure]]:
+    """The figures of a table that have a value, each under the names of its row and column."""
+    return [
+        (" · ".join(shortened(name) for name in (cell.row, cell.column) if name and name != _("all")), cell.figure)
+        for cell in table.cells
+        if cell.figure is not None and cell.figure.is_defined
+    ]

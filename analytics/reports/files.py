@@ -1,0 +1,221 @@
+"""A report as files: self-contained HTML, PDF, tables in LaTeX and CSV, figures in SVG, and all of them in a zip."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from accounts.refusals import Refused
+from analytics import charts, figures
+from analytics.answer_pages import Matrix, ShownCell
+from analytics.reports.content import CampaignReport, figures_of
+from annotation.writers import tables
+from annotation.writers.tables import dateless
+
+STYLE = Path(__file__).with_name("report.css")
+FEWEST_DRAWN, MOST_DRAWN = 2, 36
+"""Figures of a table from and up to which it has a chart, too."""
+MANY_COLUMNS = 5
+"""Columns from which a table stands on a wide page of a PDF."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedTable:
+    """A table with its number in the report, its file's name, and its chart without words; "" for none."""
+
+    number: int
+    name: str
+    table: Matrix
+    svg: str
+    words: Mapping[str, str]
+
+    @property
+    def is_wide(self) -> bool:
+        return len(self.table.columns) > MANY_COLUMNS
+
+    @property
+    def chart(self) -> SafeString:
+        """The chart as part of a page, in whose colours it is shown."""
+        return figures.inline(self.svg, self.words)
+
+    @property
+    def caption(self) -> str:
+        """What the table and its chart show."""
+        return f"{self.table.statistic}. {self.table.about}" if self.table.about else self.table.statistic
+
+    @property
+    def made(self) -> list[str]:
+        """How its intervals were made, or why cells have none; each way once."""
+        shown = [cell.figure for cell in self.table.cells if cell.figure is not None]
+        return sorted({each.method if each.has_interval else each.no_interval for each in shown} - {""})
+
+
+def written_report(report: CampaignReport, kind: str) -> Iterator[bytes]:
+    """The report as ``html``, ``pdf`` or ``zip``; refused where this server can't write PDF."""
+    with translation.override("en"):
+        numbered = numbered_tables(report)
+        if kind == "zip":
+            yield from tables.spooled(lambda out: _write_archive(report, numbered, out))
+            return
+        page = report_page(report, numbered, is_print=kind == "pdf")
+        yield as_pdf(page) if kind == "pdf" else page.encode()
+
+
+def numbered_tables(report: CampaignReport) -> dict[str, list[NumberedTable]]:
+    """By part its tables, numbered through the report, each with its chart."""
+    found: dict[str, list[NumberedTable]] = {}
+    number = 0
+    for part in report.parts:
+        here = found.setdefault(part.part.name, [])
+        for table in part.tables:
+            number += 1
+            here.append(NumberedTable(number, f"{number:02}-{part.part.name}", table, *_drawn(table)))
+    return found
+
+
+def _drawn(table: Matrix) -> tuple[str, dict[str, str]]:
+    """The chart of a table whose figures have intervals, and its words."""
+    shown = [(name, figure) for name, figure in figures_of(table) if figure.has_interval]
+    if not FEWEST_DRAWN <= len(shown) <= MOST_DRAWN:
+        return "", {}
+    words = {str(place): name for place, (name, _figure) in enumerate(shown)}
+    longest = max(map(len, words.values()))
+    spec = charts.interval_chart([figure for _name, figure in shown], longest_name=longest)
+    return charts.svg(spec), {**words, "axis": table.statistic}
+
+
+# --- HTML and PDF ----------------------------------------------------------------------------------------------------
+def report_page(report: CampaignReport, numbered: Mapping[str, list[NumberedTable]], *, is_print: bool = False) -> str:
+    """The report as one page without any address that a browser would fetch; in plain light colours for print."""
+    style = STYLE.read_text("utf-8")
+    parts = [(part, numbered[part.part.name]) for part in report.parts]
+    context = {"report": report, "parts": parts, "style": mark_safe(style)}  # noqa: S308 (our own file)
+    page = render_to_string("analytics/report.html", context)
+    return re.sub(r"var\(--([a-z-]+)\)", lambda found: figures.LIGHT[found[1]], page) if is_print else page
+
+
+def pdf_is_installed() -> bool:
+    """Whether the library that writes PDF is there; without Pango it is refused when it writes."""
+    return find_spec("weasyprint") is not None
+
+
+def as_pdf(page: str) -> bytes:
+    """A page as PDF; refused where WeasyPrint or Pango is missing. Nothing is fetched from anywhere."""
+    try:
+        library = import_module("weasyprint")
+    except (ImportError, OSError):
+        sentence = _(
+            "This server can't write PDF. The operator can install it: pip install 'panelbench[pdf]', and Pango. "
+            "HTML can be printed to PDF by a browser."
+        )
+        raise Refused(sentence, code="unwritable", fields={"format": sentence}) from None
+    for name in ("weasyprint", "weasyprint.progress", "fontTools"):
+        logging.getLogger(name).setLevel(logging.ERROR)  # they tell every step
+    written: bytes = library.HTML(string=page, url_fetcher=_fetch_nothing).write_pdf()
+    return written
+
+
+def _fetch_nothing(address: str, *_more: Any, **_options: Any) -> Any:
+    raise ValueError(f"A report refers to nothing outside: {address}")
+
+
+# --- LaTeX -----------------------------------------------------------------------------------------------------------
+_LATEX = {
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "α": r"$\alpha$",
+    "κ": r"$\kappa$",
+    "τ": r"$\tau$",
+    "ρ": r"$\rho$",
+    "ω": r"$\omega$",
+    "−": "$-$",
+    "×": r"$\times$",
+    "→": r"$\rightarrow$",
+    "–": "--",
+    "“": "``",
+    "”": "''",
+    "’": "'",
+}
+LATEX_HEAD = "% Needs booktabs, and XeLaTeX or LuaLaTeX where names are not in Latin letters.\n"
+
+
+def latex_text(text: str) -> str:
+    """Text in which LaTeX reads nothing but text."""
+    return "".join(_LATEX.get(char, char) for char in text)
+
+
+def latex_table(numbered: NumberedTable) -> str:
+    """A table with its caption, label, intervals and counts."""
+    table = numbered.table
+    head = " & ".join(["", *(latex_text(column or "value") for column in table.columns)])
+    rows = [" & ".join([latex_text(name), *map(_latex_cell, cells)]) for name, cells in table.rows]
+    body = " \\\\\n".join([head, *rows])
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{latex_text(numbered.caption)}}}",
+        rf"\label{{tab:{numbered.name}}}",
+        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        r"\toprule",
+        body.replace(" \\\\\n", " \\\\\n\\midrule\n", 1) + r" \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return LATEX_HEAD + "\n".join(lines) + "\n"
+
+
+def _latex_cell(cell: ShownCell) -> str:
+    figure = cell.figure
+    if figure is None:
+        return ""
+    if not figure.is_defined:
+        return r"\scriptsize undefined"
+    below = [figure.interval or figure.no_interval, _("approximate") if figure.is_approximate else "", cell.counts]
+    small = [rf"\scriptsize {latex_text(text)}" for text in (*below, cell.few) if text]
+    lines = r"\\".join([latex_text(figure.number), *small])
+    return rf"\shortstack[r]{{{lines}}}" if small else lines
+
+
+# --- all of it -------------------------------------------------------------------------------------------------------
+def _write_archive(report: CampaignReport, numbered: Mapping[str, list[NumberedTable]], out: BinaryIO) -> None:
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+        for name, content in _members(report, numbered):
+            archive.writestr(dateless(name), content)
+
+
+def _members(report: CampaignReport, numbered: Mapping[str, list[NumberedTable]]) -> Iterator[tuple[str, bytes | str]]:
+    yield "report.html", report_page(report, numbered)
+    if pdf_is_installed():
+        yield "report.pdf", as_pdf(report_page(report, numbered, is_print=True))
+    yield "methods.txt", "\n\n".join([*report.methods, *_listed_references(report)]) + "\n"
+    for part in report.parts:
+        yield f"tables/{part.part.name}.csv", estimates_csv(part.snapshot.content["estimates"])
+        for each in numbered[part.part.name]:
+            yield f"tables/{each.name}.tex", latex_table(each)
+            if each.svg:
+                yield f"figures/{each.name}.svg", figures.alone(each.svg, each.words, title=each.caption, theme="light")
+
+
+def estimates_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Figures with all digits; columns stand in one order, whatever order a database gives the keys of a row in."""
+    from analytics.stats.cli.files import rendered_rows
+
+    return rendered_rows([dict(sorted(row.items())) for row in rows], "csv")
+
+
+def _listed_references(report: CampaignReport) -> list[str]:
+    return [f"[{place}] {text}" for place, text in enumerate(report.references, start=1)]
