@@ -38,7 +38,7 @@ from annotation.models import (
 )
 from annotation.qualification import controls, exams, gate
 from annotation.qualification.gate import Stage
-from annotation.qualification.references import UNSEEN, as_seen
+from annotation.qualification.references import UNSEEN, as_seen, lease_hidden
 
 LEASE = timedelta(hours=2)
 TRIES = 5
@@ -281,11 +281,14 @@ def take_training_item(*, duty: Duty, annotator: Annotator, again: bool) -> Assi
 def _unseen_item(duty: Duty, annotator: Annotator, stage: Stage, now: datetime) -> Assignment | None:
     """A control or a repeat, if the draw asks for one now, there is one, and an ordinary item is free as well."""
     rule = stage.rule
-    purpose = controls.due_purpose(duty=duty, annotator=annotator, rule=rule) if rule else None
-    if rule is None or purpose is None or not _free(duty, annotator, None, now).exists():
+    if rule is None or not (rule.control_rate or rule.repeat_rate):
         return None
-    until = now + LEASE
-    return controls.take_unseen(duty=duty, annotator=annotator, purpose=purpose, rule=rule, now=now, until=until)
+    is_free = _free(duty, annotator, None, now).exists()
+    chosen = controls.next_unseen(duty=duty, annotator=annotator, rule=rule)
+    if chosen is None or not is_free:
+        return None
+    hidden, item = chosen
+    return lease_hidden(duty=hidden, item=item, annotator=annotator, now=now, until=now + LEASE)
 
 
 def _lock_seat(duty: Duty, annotator: Annotator) -> bool:

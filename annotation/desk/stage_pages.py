@@ -43,7 +43,6 @@ def before_work_view(request: HttpRequest, *, duty: int) -> HttpResponse:
     if rule is not None:
         context["training"] = exams.training_progress(duty=own_duty, annotator=annotator) if rule.training else None
         context |= _exam_context(own_duty, annotator)
-    if stage.name == "paused":
         compared = controls.revealed_comparisons(duty=own_duty, annotator=annotator)
         context["mismatches"] = _compared(own_duty, [one for one in compared if not one.agrees])
     return render(request, "annotation/before_work.html", context)

@@ -24,7 +24,7 @@ from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from annotation.desk import leasing, presentation, service
 from annotation.desk.service import Answer
-from annotation.models import Assignment, Campaign, Duty, Skip
+from annotation.models import Assignment, Campaign, ControlPause, Duty, Skip
 from annotation.qualification import exams, gate
 from annotation.qualification.gate import NotQualified
 
@@ -238,6 +238,7 @@ def scored_view(request: HttpRequest, *, duty: int) -> HttpResponse:
     own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
     page = Paginator(service.scored(duty=own_duty, annotator=annotator), SCORED).get_page(request.GET.get("page"))
     context = {"title": _("Your scored items"), "duty": own_duty, "page": page, "is_open": is_open(own_duty)}
+    context["was_paused"] = ControlPause.objects.filter(duty=own_duty, annotator=annotator).exists()
     return render(request, "annotation/scored.html", context)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -30,10 +29,10 @@ from annotation.models import (
 )
 from annotation.qualification.matching import ReferenceComparison, compare
 from annotation.qualification.references import (
+    UNSEEN,
     as_seen,
     drawn_number,
     hidden_duty,
-    lease_hidden,
     reference_items,
     rule_of,
 )
@@ -73,19 +72,23 @@ def due_purpose(*, duty: Duty, annotator: Annotator, rule: QualificationRule) ->
     return Duty.Purpose.REPEAT if number < rule.control_rate + rule.repeat_rate else None
 
 
-def take_unseen(
-    *, duty: Duty, annotator: Annotator, purpose: Duty.Purpose, rule: QualificationRule, now: datetime, until: datetime
-) -> Assignment | None:
-    """Lease a control, or a repeat of an item that the annotator has rated; None if there is none for them."""
-    hidden = hidden_duty(duty=duty, purpose=purpose)
-    had = Assignment.objects.filter(duty=hidden, annotator=annotator).values_list("item", flat=True)
-    skipped = Skip.objects.filter(duty=hidden, annotator=annotator).values_list("item", flat=True)
-    items = _controls(duty) if purpose == Duty.Purpose.CONTROL else _repeatable(duty, annotator)
-    free = set(items) - set(had) - set(skipped)
-    for item in sorted(free, key=lambda item: drawn_number(rule.seed, purpose, annotator.pk, item)):
-        if leased := lease_hidden(duty=hidden, item=item, annotator=annotator, now=now, until=until):
-            return leased
-    return None
+def next_unseen(*, duty: Duty, annotator: Annotator, rule: QualificationRule) -> tuple[Duty, int] | None:
+    """The hidden duty and the item of the control or the repeat that comes next; None: an ordinary item comes next.
+
+    It reads the same for every item, whatever comes of it, so that the time it takes shows nothing.
+    """
+    due = due_purpose(duty=duty, annotator=annotator, rule=rule)
+    chosen = None
+    for purpose in UNSEEN:
+        hidden = hidden_duty(duty=duty, purpose=purpose)
+        had = Assignment.objects.filter(duty=hidden, annotator=annotator).values_list("item", flat=True)
+        skipped = Skip.objects.filter(duty=hidden, annotator=annotator).values_list("item", flat=True)
+        items = _controls(duty) if purpose == Duty.Purpose.CONTROL else _repeatable(duty, annotator)
+        free = set(items) - set(had) - set(skipped)
+        item = min(free, key=lambda item: drawn_number(rule.seed, purpose, annotator.pk, item), default=None)
+        if purpose == due and item is not None:
+            chosen = hidden, item
+    return chosen
 
 
 def _controls(duty: Duty) -> list[int]:
@@ -101,15 +104,20 @@ def _repeatable(duty: Duty, annotator: Annotator) -> list[int]:
 # --- comparing --------------------------------------------------------------------------------------------------------
 def control_assignments(*, duty: Duty, annotator: Annotator) -> QuerySet[Assignment]:
     """The annotator's submitted controls of a duty since they were last reinstated, in the order in which they came."""
+    own = _submitted_controls(duty, annotator)
+    pauses = ControlPause.objects.filter(duty=duty, annotator=annotator, reinstated_at__isnull=False)
+    since = pauses.aggregate(last=Max("paused_at"))["last"]
+    return own.filter(leased_at__gt=since) if since else own
+
+
+def _submitted_controls(duty: Duty, annotator: Annotator) -> QuerySet[Assignment]:
     own = Assignment.objects.filter(
         duty__stands_for=duty,
         duty__purpose=Duty.Purpose.CONTROL,
         annotator=annotator,
         state=Assignment.State.SUBMITTED,
     )
-    pauses = ControlPause.objects.filter(duty=duty, annotator=annotator, reinstated_at__isnull=False)
-    since = pauses.aggregate(last=Max("paused_at"))["last"]
-    return (own.filter(leased_at__gt=since) if since else own).select_related("item").order_by("leased_at", "pk")
+    return own.select_related("item").order_by("leased_at", "pk")
 
 
 def control_comparisons(*, duty: Duty, annotator: Annotator, rule: QualificationRule) -> list[ReferenceComparison]:
@@ -118,11 +126,13 @@ def control_comparisons(*, duty: Duty, annotator: Annotator, rule: Qualification
 
 
 def revealed_comparisons(*, duty: Duty, annotator: Annotator) -> list[ReferenceComparison]:
-    """The controls that the annotator may be shown while their work is paused: those that they had before."""
-    rule, pause = rule_of(duty.campaign_id), open_pause(duty=duty, annotator=annotator)
-    if rule is None or pause is None:
+    """The controls that the annotator may be shown: those that they got before their work was last paused."""
+    rule = rule_of(duty.campaign_id)
+    pauses = ControlPause.objects.filter(duty=duty, annotator=annotator)
+    last = pauses.aggregate(last=Max("paused_at"))["last"]
+    if rule is None or last is None:
         return []
-    before = control_assignments(duty=duty, annotator=annotator).filter(leased_at__lte=pause.paused_at)
+    before = _submitted_controls(duty, annotator).filter(leased_at__lte=last)
     return compare(before, campaign=duty.campaign_id, rule=rule)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,8 @@ import time_machine
 from django.core import mail
 from django.utils import timezone
 
-from accounts.models import AuditEntry
+from accounts import removal
+from accounts.models import AuditEntry, Project
 from accounts.refusals import Refused
 from annotation import campaigns
 from annotation.models import (
@@ -177,24 +179,34 @@ def test_controls_come_at_the_rate_that_was_set_and_count_nowhere(cast: Cast) ->
     assert history.count('class="btn" href="/desk/at/') == 40
 
 
+def _shape(page: str, assignment: Assignment) -> str:
+    """A scoring page without its own text, its key, its counts and its tokens."""
+    for text in (str(assignment.key), assignment.item.title, *(turn["text"] for turn in assignment.item.turns)):
+        page = page.replace(text, "")
+    page = re.sub(r'(csrfmiddlewaretoken" value|csrf[^"]*" content)="[^"]*"', "", page)
+    page = re.sub(r"/desk/at/[0-9a-f-]+/undo/", "", page)
+    return re.sub(r"\d+", "", page)
+
+
 def test_a_control_looks_like_an_item(cast: Cast) -> None:
-    work = qualified.qualified_duty(cast, items=60, control=range(1, 31), **CONTROLS)
-    maarika, pages = cast.client("maarika"), {}
-    for _item in range(12):
+    work = qualified.qualified_duty(cast, items=60, control=range(1, 31), **CONTROLS, repeat_rate=0.2)
+    maarika = cast.client("maarika")
+    pages: dict[str, set[str]] = {}
+    told: dict[str, set[str]] = {}
+    for number in range(40):
         page = scene.next_page(maarika, work)
         assignment = Assignment.objects.select_related("duty", "item").get(key=scene.key_at(page))
-        shown = maarika.get(page).content.decode()
-        own = (str(assignment.key), assignment.item.title, *(turn["text"] for turn in assignment.item.turns))
-        for text in own:
-            shown = shown.replace(text, "")
-        told = qualified.submit_scores(maarika, page)
-        api = {"told": told, "length": None}
-        pages.setdefault(assignment.duty.purpose, []).append(
-            (shown.split('name="csrfmiddlewaretoken"')[0], api["told"])
-        )
-    assert pages.keys() == {"rating", "control"}
-    heads = {purpose: {told["next"] for _shown, told in rows} for purpose, rows in pages.items()}
-    assert heads["rating"] == heads["control"] == {f"/desk/{work.pk}/"}
+        shown = _shape(maarika.get(page).content.decode(), assignment)
+        said = str(qualified.submit_scores(maarika, page))
+        if number > 5:  # the first page has no "Undo last"
+            pages.setdefault(assignment.duty.purpose, set()).add(shown)
+            told.setdefault(assignment.duty.purpose, set()).add(said)
+    assert pages.keys() == {"rating", "control", "repeat"}
+    assert pages["control"] <= pages["rating"]
+    assert pages["repeat"] <= pages["rating"]
+    assert told["rating"] == told["control"] == told["repeat"]
+    history = maarika.get(f"/desk/{work.pk}/scored/").content.decode()
+    assert not re.search("control|repeat|reference", history, re.IGNORECASE)
 
 
 def test_a_falling_match_pauses_and_can_be_contested_and_ended(cast: Cast) -> None:
@@ -224,6 +236,19 @@ def test_a_falling_match_pauses_and_can_be_contested_and_ended(cast: Cast) -> No
     controls.reinstate(pause=pause, note="A hard one", actor=cast.aino)
     assert scene.next_page(maarika, work).startswith("/desk/at/")
     assert AuditEntry.objects.filter(verb="reinstate annotator", actor=cast.aino).exists()
+
+
+def test_a_project_with_everything_but_answers_can_be_removed(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, training=[1], exam=[2], control=[3], exam_items=1)
+    guideline = guidelines.publish_guideline(campaign=work.campaign, language="et", text="Loe.")
+    maarika = cast.client("maarika")
+    maarika.post(f"/desk/{work.pk}/guidelines/", {"version": guideline.pk})
+    maarika.post(f"/desk/{work.pk}/training/")
+    assert qualified.purposes(work.campaign) == ["training"]
+    Project.objects.filter(pk=cast.kassa.pk).update(archived_at=timezone.now())
+    removal.remove_project(project=Project.objects.get(pk=cast.kassa.pk), name="Kassa", actor=cast.aino)
+    assert not Duty.with_hidden.exists()
+    assert not ReferenceItem.objects.exists()
 
 
 def test_contesting_needs_a_control_that_was_shown(cast: Cast) -> None:

@@ -96,4 +96,4 @@ def test_from_the_guidelines_to_a_pause_and_back(visit_as: VisitAs, cast: Cast) 
     purposes = set(
         Annotation.objects.filter(campaign=work.campaign).values_list("assignment__duty__purpose", flat=True)
     )
-    assert purposes == {"rating"}, "only ratings are annotations of the campaign"
+    assert purposes <= {"rating"}, "only ratings are annotations of the campaign"
