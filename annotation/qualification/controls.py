@@ -32,7 +32,7 @@ from annotation.qualification.references import (
     UNSEEN,
     as_seen,
     drawn_number,
-    hidden_duty,
+    hidden_duties,
     reference_items,
     rule_of,
 )
@@ -78,17 +78,15 @@ def next_unseen(*, duty: Duty, annotator: Annotator, rule: QualificationRule) ->
     It reads the same for every item, whatever comes of it, so that the time it takes shows nothing.
     """
     due = due_purpose(duty=duty, annotator=annotator, rule=rule)
-    chosen = None
-    for purpose in UNSEEN:
-        hidden = hidden_duty(duty=duty, purpose=purpose)
-        had = Assignment.objects.filter(duty=hidden, annotator=annotator).values_list("item", flat=True)
-        skipped = Skip.objects.filter(duty=hidden, annotator=annotator).values_list("item", flat=True)
-        items = _controls(duty) if purpose == Duty.Purpose.CONTROL else _repeatable(duty, annotator)
-        free = set(items) - set(had) - set(skipped)
-        item = min(free, key=lambda item: drawn_number(rule.seed, purpose, annotator.pk, item), default=None)
-        if purpose == due and item is not None:
-            chosen = hidden, item
-    return chosen
+    hidden = hidden_duties(duty)
+    unseen = {"duty__stands_for": duty, "duty__purpose__in": UNSEEN, "annotator": annotator}
+    had = set(Assignment.objects.filter(**unseen).values_list("duty__purpose", "item"))
+    had |= set(Skip.objects.filter(**unseen).values_list("duty__purpose", "item"))
+    pools = {Duty.Purpose.CONTROL: _controls(duty), Duty.Purpose.REPEAT: _repeatable(duty, annotator)}
+    free = {purpose: [item for item in items if (purpose.value, item) not in had] for purpose, items in pools.items()}
+    if due is None or not free[due]:
+        return None
+    return hidden[due], min(free[due], key=lambda item: drawn_number(rule.seed, due, annotator.pk, item))
 
 
 def _controls(duty: Duty) -> list[int]:

@@ -27,7 +27,7 @@ from annotation.models import (
     ReferenceItem,
 )
 from annotation.qualification.matching import MatchedShare, ReferenceComparison, compare, shares
-from annotation.qualification.references import drawn_number, hidden_duty, lease_hidden, reference_items, rule_of
+from annotation.qualification.references import drawn_number, hidden_duties, lease_hidden, reference_items, rule_of
 
 _SUBMITTED = Assignment.State.SUBMITTED
 ExamState = Literal["passed", "under_way", "ready", "waiting", "used_up", "no_items"]
@@ -134,7 +134,7 @@ def take_exam_item(*, duty: Duty, annotator: Annotator, now: datetime, until: da
     attempt = ExamAttempt.objects.filter(duty=duty, annotator=annotator, finished_at=None).first()
     if attempt is None:
         return None
-    hidden = hidden_duty(duty=duty, purpose=Duty.Purpose.EXAM)
+    hidden = hidden_duties(duty)[Duty.Purpose.EXAM]
     held = Assignment.objects.filter(duty=hidden, annotator=annotator, state=Assignment.State.LEASED).first()
     if held:
         return held
@@ -228,7 +228,7 @@ def take_training(
 ) -> Assignment | None:
     """The next training item: the one in work, else one that the round still lacks; None after the last one, unless
     ``again`` begins another round. The answers of an earlier round are not shown."""
-    hidden = hidden_duty(duty=duty, purpose=Duty.Purpose.TRAINING)
+    hidden = hidden_duties(duty)[Duty.Purpose.TRAINING]
     own = Assignment.objects.filter(duty=hidden, annotator=annotator)
     if held := own.filter(state=Assignment.State.LEASED).first():
         return held

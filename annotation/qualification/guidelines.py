@@ -113,5 +113,13 @@ def _markdown() -> Any:
 
 
 def rendered(text: str) -> str:
-    """Markdown as HTML that is safe on a page: written tags are escaped, and images are left out."""
-    return str(_markdown().render(text))
+    """Markdown as HTML that is safe on a page: written tags are escaped, and images are left out.
+
+    Headings are one level lower than written, below the page's own.
+    """
+    markdown = _markdown()
+    tokens = markdown.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
+    return str(markdown.renderer.render(tokens, markdown.options, {}))

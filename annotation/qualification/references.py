@@ -81,16 +81,28 @@ def mark(*, campaign: Campaign, rows: Sequence[ReferenceRow], actor: User | None
         Campaign.objects.select_for_update(of=("self",)).get(pk=campaign.pk)
         items = _free_items(campaign, checked)
         _take_out_of_duties(campaign, items)
-        for item, (purpose, scores) in checked.items():
-            reference, _is_new = ReferenceItem.objects.update_or_create(
-                campaign=campaign, item=item, defaults={"purpose": purpose}, create_defaults={
-                    "purpose": purpose, "created_by": actor,
-                },
-            )  # fmt: skip
-            reference.scores.all().delete()
-            ReferenceScore.objects.bulk_create([ReferenceScore(reference=reference, **score) for score in scores])
+        _store(campaign, checked, actor)
         audit.record(actor=actor, project=campaign.project, verb="mark reference items", subject=campaign)
     return len(checked)
+
+
+def _store(campaign: Campaign, checked: Mapping[Item, tuple[str, list[dict[str, Any]]]], actor: User | None) -> None:
+    marked = [
+        ReferenceItem(campaign=campaign, item=item, purpose=purpose, created_by=actor)
+        for item, (purpose, _scores) in checked.items()
+    ]
+    ReferenceItem.objects.bulk_create(
+        marked, update_conflicts=True, unique_fields=["campaign", "item"], update_fields=["purpose"]
+    )
+    stored = dict(ReferenceItem.objects.filter(campaign=campaign, item__in=list(checked)).values_list("item", "pk"))
+    ReferenceScore.objects.filter(reference__in=stored.values()).delete()
+    ReferenceScore.objects.bulk_create(
+        [
+            ReferenceScore(reference_id=stored[item.pk], **score)
+            for item, (_purpose, scores) in checked.items()
+            for score in scores
+        ]
+    )
 
 
 def _checked(campaign: Campaign, rows: Iterable[ReferenceRow]) -> dict[Item, tuple[str, list[dict[str, Any]]]]:
@@ -259,26 +271,30 @@ def set_rule(*, campaign: Campaign, actor: User | None = None, **fields: Any) ->
 
 # --- the hidden duties that hold training, exams, controls and repeats of a duty, in a hidden campaign ---------------
 TRIES = 5
+BESIDE_RATING = tuple(purpose for purpose in Duty.Purpose if purpose != Duty.Purpose.RATING)
 UNSEEN = (Duty.Purpose.CONTROL, Duty.Purpose.REPEAT)
 """The purposes that annotators can't tell from ratings."""
 
 
-def hidden_duty(*, duty: Duty, purpose: Duty.Purpose) -> Duty:
-    """The hidden duty with this purpose; created when it is first needed."""
-    found = Duty.with_hidden.filter(stands_for=duty, purpose=purpose).select_related("campaign").first()
-    if found is not None:
+def hidden_duties(duty: Duty) -> dict[str, Duty]:
+    """The hidden duties of a duty by purpose; they are created together when one is first needed."""
+    found = {hidden.purpose: hidden for hidden in _stored_hidden(duty)}
+    if len(found) == len(BESIDE_RATING):
         return found
+    visible = duty.campaign
+    same = {name: getattr(visible, name) for name in ("project_id", "name", "dataset_id", "rubric_version_id")}
+    own = {"panel_id": duty.panel_id, "name": duty.name, "overlap": duty.overlap, "seed": duty.seed}
     with transaction.atomic():
-        visible = duty.campaign
-        same = {name: getattr(visible, name) for name in ("project_id", "name", "dataset_id", "rubric_version_id")}
         campaign, _is_new = Campaign.with_hidden.get_or_create(
             qualification_of=visible, defaults={**same, "state": visible.state}
         )
-        own = {"panel_id": duty.panel_id, "name": duty.name, "overlap": duty.overlap, "seed": duty.seed}
-        made, _is_new = Duty.with_hidden.get_or_create(
-            stands_for=duty, purpose=purpose, defaults={"campaign": campaign, **own}
-        )
-    return made
+        made = [Duty(campaign=campaign, stands_for=duty, purpose=purpose, **own) for purpose in BESIDE_RATING]
+        Duty.with_hidden.bulk_create(made, ignore_conflicts=True)
+    return {hidden.purpose: hidden for hidden in _stored_hidden(duty)}
+
+
+def _stored_hidden(duty: Duty) -> list[Duty]:
+    return list(Duty.with_hidden.filter(stands_for=duty).select_related("campaign"))
 
 
 def as_seen(duty: int) -> Q:

@@ -113,7 +113,7 @@ def test_a_lead_sets_everything_up_on_the_pages(cast: Cast) -> None:
 
 @pytest.mark.django_db
 def test_only_a_lead_decides_about_an_annotator(cast: Cast) -> None:
-    work = qualified.qualified_duty(cast, exam=[1], training=False, exam_items=1)
+    work = qualified.qualified_duty(cast, exam=[1], exam_items=1)
     maarika = cast.client("maarika")
     qualified.submit_scores(maarika, maarika.post(f"/desk/{work.pk}/exam/")["Location"], qualified.WRONG)
     attempt = ExamAttempt.objects.get()
@@ -136,7 +136,7 @@ def test_only_a_lead_decides_about_an_annotator(cast: Cast) -> None:
     )
     attempt.refresh_from_db()
     assert attempt.passed is True
-    assert lead.post(f"{api}reinstate/").status_code == 404
+    assert lead.post(f"{api}reinstate/", {}, "application/json").status_code == 404
 
 
 @pytest.mark.django_db
@@ -204,9 +204,7 @@ def test_answers_that_are_no_ratings_show_nowhere(cast: Cast) -> None:
 
 @pytest.mark.django_db
 def test_a_question_leaves_out_ratings_by_failed_controls(cast: Cast) -> None:
-    work = qualified.qualified_duty(
-        cast, items=40, control=range(1, 20), training=False, control_rate=0.5, fewest_controls=3
-    )
+    work = qualified.qualified_duty(cast, items=40, control=range(1, 20), control_rate=0.5, fewest_controls=3)
     maarika, rated = cast.client("maarika"), 0
     for _item in range(30):
         page = maarika.post(f"/desk/{work.pk}/")["Location"]
