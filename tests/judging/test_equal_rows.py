@@ -387,26 +387,33 @@ def require_counts(name: str, outcomes: list[dict[str, Any]], *, rubrics_are_new
         assert report["read"] == report["stored"] + report["collapsed"] + report["missing"]
 
 
+def shared_by_command(_client: Client, name: str) -> Import:
+    command = Told("kassa", FOLDER / name, "--json")
+    assert command.status == 0, command.err
+    file_import = Import.objects.filter(part_of=None).latest("pk")
+    assert command.outcomes == file_import.report["parts"]
+    return file_import
+
+
+# The two largest folders are stored once; made studies of their mappings go every way above.
+WAYS = {"hanna": (shared_by_api,), "mlqe-pe": (shared_by_page,)}
+
+
 @pytest.mark.study_data
 @pytest.mark.parametrize("name", COUNTS)
-def test_page_api_and_command_store_equal_rows_of_a_shared_folder_with_the_counts_of_its_source(
-    cast: Cast, name: str
-) -> None:
+def test_a_shared_folder_comes_in_by_each_way_with_the_counts_of_its_source(cast: Cast, name: str) -> None:
     boris, rows = cast.client("boris"), []
-    for way in (shared_by_page, shared_by_api):
+    *former, last = WAYS.get(name, (shared_by_page, shared_by_api, shared_by_command))
+    for way in (*former, last):
         file_import = way(boris, name)
         assert file_import.state == "stored", file_import.report
         require_counts(name, file_import.report["parts"], rubrics_are_new=not rows)
         rows.append(digest_of_rows(file_import))
-        undo(file_import)
+        if way is not last:
+            undo(file_import)
+    assert all(digest == rows[0] for digest in rows)
 
-    command = Told("kassa", FOLDER / name, "--json")
-    assert command.status == 0, command.err
-    require_counts(name, command.outcomes, rubrics_are_new=False)
-    rows.append(digest_of_rows(Import.objects.filter(part_of=None).latest("pk")))
-    assert rows[0] == rows[1] == rows[2]
-
-    ratings = sum(part["report"]["stored"] for part in command.outcomes if part["kind"] == "ratings")
+    ratings = sum(part["report"]["stored"] for part in file_import.report["parts"] if part["kind"] == "ratings")
     assert Rating.objects.count() == ratings
     persons = set(Annotator.objects.values_list("identified", flat=True))
     assert persons == {name in {"multipico-dev", "xls-estonian"}}, "raters by position are slots, not persons"
