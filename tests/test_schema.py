@@ -62,7 +62,7 @@ def test_the_api_keeps_to_its_schema(api: Any, sends_rubbish: bool) -> None:
         operation = result.ok()
         strategy = operation.as_strategy(generation_mode=mode)
 
-        @settings(max_examples=6, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=4, deadline=None, database=None, suppress_health_check=list(HealthCheck))
         @given(case=strategy)
         def put(case: Any) -> None:
             if not sends_rubbish:
