@@ -60,7 +60,8 @@ def create_design(
     ``factors``: by name of a prompt factor or parameter, the levels. Refuses what could not be started.
     """
     access.refuse_archived(project)
-    name, factors = name.strip(), {factor: list(levels) for factor, levels in (factors or {}).items()}
+    name, given = name.strip(), factors or {}
+    factors = {factor: [judges.as_whole(level) for level in levels] for factor, levels in given.items()}
     combinations = _combinations(judges_asked, factors)
     about: dict[str, Any] = {"dataset": dataset, "rubric_version": rubric_version, "selection": selection}
     about |= {"repeats": repeats, "budget": budget}
@@ -150,11 +151,10 @@ def judges_named(project: Project, names: Sequence[str]) -> list[Judge]:
 
 def level_in_words(factor: str, level: Any) -> str:
     """A level as part of a name: `temperature 0.7`, `no explanation`, `reasons`."""
+    words = factor.replace("_", " ")
     if isinstance(level, bool):
-        return factor.replace("_", " ") if level else f"no {factor.replace('_', ' ')}"
-    if factor in PARAMETERS or not isinstance(level, str):
-        return f"{factor.replace('_', ' ')} {level}"
-    return level
+        return words if level else f"no {words}"
+    return f"{words} {level}" if factor in PARAMETERS or not isinstance(level, str) else level
 
 
 def _refusal(field: str, sentence: str) -> Refused:

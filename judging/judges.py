@@ -88,8 +88,11 @@ def declare(
     if provider not in settings.PROVIDERS:
         raise Refused(_undeclared(provider), code="unknown_provider", fields={"provider": _undeclared(provider)})
     spending.allowance(project, provider)
-    digest = digests.judge_digest(endpoint=provider, model=model, variant=prompt, parameters=sent)
-    if same := Judge.objects.filter(project=project, digest=digest).first():
+    digest, as_given = (
+        digests.judge_digest(endpoint=provider, model=model, variant=prompt, parameters=numbers)
+        for numbers in (sent, parameters or {})
+    )
+    if same := Judge.objects.filter(project=project, digest__in=[digest, as_given]).order_by("pk").first():
         return _paced_anew(same, paced, actor)
     try:
         with transaction.atomic():
@@ -407,7 +410,12 @@ def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
         sentence = _("The parameters contain a number or a character that JSON does not allow.")
     if sentence:
         raise Refused(sentence, code="parameters", fields={"parameters": sentence})
-    return dict(parameters)
+    return {name: as_whole(value) for name, value in parameters.items()}
+
+
+def as_whole(value: Any) -> Any:
+    """0 of 0.0: the same number is the same parameter, however a form, a command or a program writes it."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def _is_json(value: Any) -> bool:

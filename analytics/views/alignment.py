@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -296,9 +296,7 @@ def candidate_page(request: HttpRequest, project: str, alignment_pk: int, judge:
         "count": count,
         "run": run,
         "proposal_form": ProposalForm(project=current.project, initial={"name": suggested}),
-        "filters": list(_filters(current)),
-        "language": language,
-        "criterion": criterion,
+        "filters": list(_filters(current, {"language": language, "criterion": criterion})),
         "simulated": parent.simulated,
     }
     return render(request, "analytics/alignment_version.html", context)
@@ -316,18 +314,19 @@ def _briefs(current: Alignment, judge: Judge) -> list[CriterionBrief]:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A choice among the confusions: its parameter, and the values there are."""
+    """A choice among the confusions: its parameter, the values there are, and the one that is chosen."""
 
     name: str
     label: str
     values: list[str]
+    chosen: str
 
 
-def _filters(current: Alignment) -> Iterator[Filter]:
+def _filters(current: Alignment, chosen: Mapping[str, str]) -> Iterator[Filter]:
     languages = [row.language for row in alignment.split_by_language(current) if row.tuning_items]
-    yield Filter("language", _("Language"), languages)
+    yield Filter("language", _("Language"), languages, chosen["language"])
     keys = [criterion.key for criterion in current.campaign.rubric_version.criteria.all()]
-    yield Filter("criterion", _("Criterion"), keys)
+    yield Filter("criterion", _("Criterion"), keys, chosen["criterion"])
 
 
 def _add(request: HttpRequest, candidate: AlignmentCandidate, form: VersionForm) -> None:

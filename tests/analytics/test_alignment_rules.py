@@ -275,6 +275,8 @@ def test_the_page_of_a_version_shows_ten_differences_at_a_time(cast: Cast, price
     assert len(names) > 10
     shown = [[name for name in names if f">{name}<" in answered(client, f"{page}?page={number}")] for number in (1, 2)]
     assert shown == [names[:10], names[10:20]]
+    assert " selected" not in answered(client, page).partition("<select")[2].partition("</form>")[0]
+    assert '<option value="et" selected>' in answered(client, f"{page}?language=et")
 
 
 def answered(client: Client, address: str) -> str:

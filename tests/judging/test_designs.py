@@ -55,6 +55,15 @@ def worked(judge_runs: list[JudgeRun]) -> None:
             return
 
 
+def test_a_temperature_is_the_same_however_it_is_written(cast: Cast, priced: RunningProvider) -> None:
+    """A form gives 0.0, a command 0: it is one judge, and the second design pays nothing."""
+    first = made(cast, name="A", factors={"temperature": [0.0, 0.7]})
+    second = made(cast, **longer(first, "B", factors={"temperature": [0, 0.7]}))
+    judges_of = [set(design.cells.values_list("judge", flat=True)) for design in (first, second)]
+    assert judges_of[0] == judges_of[1]
+    assert first.factors["temperature"] == [0, 0.7]
+
+
 class TestMaking:
     def test_every_combination_of_levels_is_a_judge(self, cast: Cast, priced: RunningProvider) -> None:
         design = made(cast)
