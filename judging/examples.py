@@ -227,6 +227,9 @@ def open_tests(judge: Judge) -> QuerySet[Alignment]:
 
     Of a judge that was made from several versions in turn the nearest counts; from the judge as it was, none does.
     """
+    still_open = with_looks_left(Alignment.objects.filter(project=judge.project_id))
+    if not still_open.exists():
+        return still_open
     lineage = [judge.pk, *(ancestor.pk for ancestor in judge.ancestry())]
     nearest: dict[int, AlignmentCandidate] = {}
     versions = AlignmentCandidate.objects.filter(judge__in=lineage).select_related("look")
@@ -237,7 +240,7 @@ def open_tests(judge: Judge) -> QuerySet[Alignment]:
         for alignment, version in nearest.items()
         if version.origin != AlignmentCandidate.Origin.BASE and not hasattr(version, "look")
     ]
-    return with_looks_left(Alignment.objects.filter(pk__in=untested))
+    return still_open.filter(pk__in=untested)
 
 
 def without_open_tests(items: QuerySet[Item], judge: Judge) -> QuerySet[Item]:

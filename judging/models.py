@@ -87,8 +87,10 @@ class Judge(models.Model):
     def ancestry(self) -> list[Judge]:
         """The judges that this one was made from, the nearest first; a query for each."""
         found: list[Judge] = []
-        while (made_from := (found[-1] if found else self).parent) is not None:
-            found.append(made_from)
+        made_from = self.parent_id
+        while made_from is not None:
+            found.append(Judge.objects.get(pk=made_from))
+            made_from = found[-1].parent_id
         return found
 
 
