@@ -53,7 +53,7 @@ OWNER = {"boris"}
 # Routes that are not simply "below a project, for its leads and researchers".
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("healthz", "join", "set_language", "schema", "api_docs"), EVERYONE),
-    **dict.fromkeys(("home", "me", "erase_me", "profile", "tokens", "desk", "desk_leave"), PEOPLE),
+    **dict.fromkeys(("home", "me", "erase_me", "profile", "tokens", "desk", "desk_work", "desk_leave"), PEOPLE),
     **dict.fromkeys(("api_me", "api_projects"), PEOPLE),
     "project_new": {"aino"},  # the first account of an instance
     "all_jobs": set(),  # staff only

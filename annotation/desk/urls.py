@@ -7,6 +7,7 @@ from annotation.desk import stage_pages, views
 
 pages = [
     path("desk/", views.duties_view, name="desk"),
+    path("desk/work/", views.work_view, name="desk_work"),
     path("desk/leave/", views.leave, name="desk_leave"),
     path("desk/<int:duty>/", views.next_item, name="desk_duty"),
     path("desk/<int:duty>/scored/", views.scored_view, name="desk_scored"),

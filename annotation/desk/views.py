@@ -22,6 +22,7 @@ from uuid_utils.compat import uuid7
 from accounts import languages
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
+from annotation import pay
 from annotation.desk import leasing, presentation, service
 from annotation.desk.service import Answer
 from annotation.models import Assignment, Campaign, ControlPause, Duty, Skip
@@ -91,6 +92,14 @@ def assignment_with_key(request: HttpRequest, key: UUID) -> Assignment:
 def duties_view(request: HttpRequest) -> HttpResponse:
     """The user's duties."""
     return render(request, "annotation/home.html", {"title": _("Your duties"), "duties": leasing.duties(request.user)})
+
+
+@require_safe
+@login_required
+@never_cache
+def work_view(request: HttpRequest) -> HttpResponse:
+    """What the user has submitted, in how many hours, and what it is paid; nothing of anybody else."""
+    return render(request, "annotation/work.html", {"title": _("Your work"), "rows": pay.own_work(request.user)})
 
 
 @pages_and_forms
