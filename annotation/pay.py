@@ -1,6 +1,6 @@
 """What annotators have done, in items and active seconds, and what it is paid at the rate of the duty.
 
-Seconds are those that the desk counted: somebody was at the page and moved, typed or scrolled in the last minute.
+Seconds are those that the desk counted: of a pause without moving, typing or scrolling, one minute at most.
 Training, exams, controls and repeats are not among them.
 """
 
@@ -45,6 +45,11 @@ class Work:
     def earned(self) -> Decimal | None:
         """In USD, rounded to the cent; None without a rate."""
         return amount(self.rate, items=self.items, seconds=self.seconds)
+
+    @property
+    def earned_text(self) -> str:
+        """The same with its currency: 12.50 USD."""
+        return "" if self.earned is None else f"{self.earned} USD"
 
 
 def amount(rate: PayRate | None, *, items: int, seconds: float) -> Decimal | None:
