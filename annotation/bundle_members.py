@@ -5,8 +5,10 @@ from __future__ import annotations
 from django.db.models import QuerySet
 
 from accounts.models import Project
+from annotation.adjudication import digest_of
 from annotation.bundle import Incoming, Member, Outgoing, Row
 from annotation.models import (
+    Adjudication,
     Annotation,
     Annotator,
     Assignment,
@@ -76,6 +78,21 @@ def _keyed(row: Row, incoming: Incoming) -> None:
 def _submitted(row: Row, incoming: Incoming) -> None:
     if row["assignment"] is not None:
         row["key"] = incoming.lease_key(row["assignment"], row["revision"])
+
+
+def _anonymous(row: Row, outgoing: Outgoing) -> None:
+    """The ratings that an adjudicator saw, under the pseudonyms of the bundle, with their digest."""
+    names = outgoing.pseudonyms
+    row["seen"] = [{**each, "rater": names.get(each["rater"], each["rater"])} for each in row["seen"]]
+    row["digest"] = digest_of(row["seen"])
+
+
+def _sent(row: Row, incoming: Incoming) -> None:
+    row["key"] = incoming.lease_key(row["id"], 0)
+    if not all(
+        isinstance(each, dict) and {"rater", "revision", "status", "score"} == each.keys() for each in row["seen"]
+    ):
+        raise ValueError("the ratings that were seen, each with rater, revision, status and score")
 
 
 def _pseudonym(row: Row, outgoing: Outgoing) -> None:
@@ -222,5 +239,20 @@ MEMBERS = (
         rows=lambda project: Rating.objects.filter(annotation__campaign__in=_campaigns(project)),
         refers={"annotation": "annotations", "criterion": "criteria"},
         since={"rule_kept": 3},
+    ),
+    Member(
+        name="adjudications",
+        model=Adjudication,
+        rows=lambda project: Adjudication.objects.filter(campaign__project=project),
+        refers={
+            "campaign": "campaigns",
+            "item": "items",
+            "criterion": "criteria",
+            "rubric_version": "rubric_versions",
+        },
+        leaves=("adjudicator", "key"),
+        first=4,
+        on_write=_anonymous,
+        on_read=_sent,
     ),
 )

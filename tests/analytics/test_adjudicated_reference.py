@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from django.core.management import call_command
 
-from analytics import cells, questions, ratings, snapshots
+from analytics import bundles, cells, questions, ratings, snapshots
 from analytics.questions import question_of
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.reference import reference_labels
@@ -149,6 +149,18 @@ def test_adjudications_enter_no_figure_of_the_panel(campaign: Campaign) -> None:
         )
         found.append(content["estimates"])
     assert found[0] == found[1] and len(found[0]) > 20
+
+
+def test_a_bundle_keeps_decisions_under_other_pseudonyms(cast: Cast, campaign: Campaign) -> None:
+    make.rated(campaign, {"fluency": {"late": [2.0, *[None] * (N - 1)]}})  # the decision on d1 is stale
+    content = b"".join(bundles.bundle_pieces(cast.kassa, renumbered=7))
+    bundles.load_bundle(project=cast.teine, name="study.zip", content=io.BytesIO(content))
+    copy = Campaign.objects.get(project=cast.teine)
+    newest = adjudication.current(copy)
+    scores = {Item.objects.get(pk=item).ordinal: row.score for (item, _criterion), row in newest.items()}
+    assert scores == DECIDED
+    assert [Item.objects.get(pk=item).external_id for item, _criterion in adjudication.stale(copy, newest)] == ["d1"]
+    assert not {each["rater"] for row in newest.values() for each in row.seen} & {*RATERS, "late"}
 
 
 def test_the_export_of_decisions_counts_the_newest(cast: Cast, campaign: Campaign) -> None:
