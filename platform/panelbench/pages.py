@@ -57,7 +57,7 @@ _SILENT = {
 
 
 def shell(request: HttpRequest) -> dict[str, object]:
-    """The template context of the frame: `shell` (project, role, nav, silent, notices, version), and
+    """The template context of the frame: `shell` (project, role, is_lead, nav, silent, notices, version), and
     `unreviewed_languages`."""
     placeholder = getattr(request, "csrf_placeholder", "")  # of a page that is kept (analytics.page_cache)
     return {
@@ -84,6 +84,7 @@ def _shell(request: HttpRequest) -> dict[str, object]:
     return {
         "project": held.project if held else None,
         "role": held.get_role_display() if held else "",
+        "is_lead": held is not None and held.role == Role.LEAD,
         "nav": _links(request, held),
         "silent": silent,
         "notices": [_SILENT[kind] for kind in silent],
