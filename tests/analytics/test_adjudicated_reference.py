@@ -86,7 +86,9 @@ def figures(estimates: list[dict[str, object]]) -> dict[str, tuple[float, int]]:
 
 
 @pytest.mark.parametrize("rule", questions.ADJUDICATED)
-def test_page_api_and_command_give_what_pandas_gives(cast: Cast, campaign: Campaign, rule: str) -> None:
+def test_page_api_and_command_give_what_pandas_gives(
+    cast: Cast, campaign: Campaign, rule: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     mae, bias, n = by_hand(rule)
     wanted = {"mae": (pytest.approx(mae), n), "bias": (pytest.approx(bias), n)}
     client = cast.client("boris")
@@ -100,12 +102,12 @@ def test_page_api_and_command_give_what_pandas_gives(cast: Cast, campaign: Campa
     assert document["adjudicated"]["adjudicated"] == 7
     api = client.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/?{asked(rule)}").json()["answer"]
     assert figures(api["estimates"]) == wanted and api["adjudicated"]["pairs"] == N
-    out = io.StringIO()
+    capsys.readouterr()
     call_command(
         "numbers", "--project=kassa", f"--reference={rule}", "--statistic=mae", "--statistic=bias",
-        "--bootstrap=0", "--format=json", stdout=out,
+        "--bootstrap=0", "--format=json",
     )  # fmt: skip
-    assert figures(json.loads(out.getvalue())["estimates"]) == wanted
+    assert figures(json.loads(capsys.readouterr().out)["estimates"]) == wanted
 
 
 def test_the_table_of_the_question_gives_the_same_labels_to_the_command_line(campaign: Campaign) -> None:

@@ -75,8 +75,8 @@ def test_pace_progress_and_flags_have_their_counts(cast: Cast, duty: Duty) -> No
 
 def test_a_severe_annotator_is_flagged_with_interval_and_items(cast: Cast) -> None:
     campaign = make.campaign(cast.kassa, items=30)
-    scores = np.random.default_rng(5).integers(1, 4, 30).astype(float)
-    raters = {"mari": list(scores), "jaan": list(scores), "stern": [max(score - 1, 0) for score in scores]}
+    scores = [float(score) for score in np.random.default_rng(5).integers(1, 4, 30)]
+    raters = {"mari": scores, "jaan": scores, "stern": [score - 1 for score in scores]}
     make.rated(campaign, {"fluency": raters})
     here = f"/p/kassa/numbers/{campaign.pk}/annotators/"
     page = html.unescape(scene.answered(cast.client("aino"), campaign, here).content.decode())
