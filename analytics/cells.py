@@ -6,21 +6,16 @@ submission only the cells that it touches are computed again. pandas and scipy a
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
-
-from django.db import OperationalError, transaction
 
 from analytics import ratings
 from analytics.exclusions import filtered, of_panels, slow_enough, without_excluded
 from analytics.families import (
-    JURY,
     FamilyReport,
     asked_judges,
     columns_of_families,
@@ -28,7 +23,6 @@ from analytics.families import (
     measure_notes,
     with_additions,
 )
-from analytics.models import StoredCell
 from analytics.questions import (
     AGREEMENT,
     CALIBRATION,
@@ -43,20 +37,15 @@ from analytics.questions import (
     Settings,
     chosen_runs,
 )
+from analytics.stored_cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CodedTable, CutTable
 from annotation.models import Campaign
 from annotation.writers.tables import Table
 from judging.models import JudgeRun
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    from numpy.typing import NDArray
-
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import RatingsTable
-
-logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 VARIANTS = {
@@ -84,231 +73,6 @@ def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence
     return filtered(with_additions(found, campaign, question, runs), question)
 
 
-# --- cells that are computed once ------------------------------------------------------------------------------------
-Rows = list[dict[str, Any]]
-NEEDED = (
-    *("item", "item_key", "rater", "rater_kind", "rater_identified", "panel", "criterion", "cluster", "language"),
-    *("generator", "score", "code", "applicable", "missing", "out_of_range", "missing_reason", "repeat"),
-    *("first_repeat", "inclusion_prob"),
-)
-"""The columns of a validated ratings table that figures depend on, beside those that cut it into cells."""
-
-
-class CellStore:
-    """The cells that were computed under some settings of a campaign, by digest; nothing is kept without a campaign."""
-
-    def __init__(self, campaign: Campaign | None, settings_digest: str, version: str) -> None:
-        self.campaign, self.settings_digest, self.version = campaign, settings_digest, version
-        self.used: set[str] = set()
-        self.computed = 0
-
-    def digest(self, *parts: bytes) -> str:
-        """The digest of these inputs, of the version of the code, and of nothing else."""
-        return hashlib.sha256(b"\0".join([self.version.encode(), *parts])).hexdigest()
-
-    def contents(self, digests: Sequence[str], compute: Callable[[int], Any]) -> list[Any]:
-        """The content of each digest: what is stored, or else what ``compute(place)`` gives, which is stored now."""
-        known = self._stored(digests)
-        missing = {digest: place for place, digest in enumerate(digests) if digest not in known}
-        new = {digest: compute(place) for digest, place in missing.items()}
-        self._keep(new)
-        self.used |= set(digests)
-        self.computed += len(new)
-        return [known[digest] if digest in known else new[digest] for digest in digests]
-
-    def forget_others(self) -> None:
-        """Delete the cells of these settings that were not asked for since: their inputs have changed."""
-        if self.campaign is not None:
-            here = StoredCell.objects.filter(campaign=self.campaign, settings_digest=self.settings_digest)
-            old = [pk for pk, digest in here.values_list("pk", "digest") if digest not in self.used]
-            try:
-                with transaction.atomic():
-                    for place in range(0, len(old), AT_ONCE):
-                        StoredCell.objects.filter(pk__in=old[place : place + AT_ONCE]).delete()
-            except OperationalError:
-                logger.warning("the database is busy: old cells of campaign %s stay for now", self.campaign.pk)
-
-    def _stored(self, digests: Sequence[str]) -> dict[str, Any]:
-        if self.campaign is None:
-            return {}
-        here = StoredCell.objects.filter(campaign=self.campaign, settings_digest=self.settings_digest)
-        parts = (digests[place : place + AT_ONCE] for place in range(0, len(digests), AT_ONCE))
-        rows = (row for part in parts for row in here.filter(digest__in=part).values_list("digest", "content"))
-        return {digest: json.loads(text) for digest, text in rows}
-
-    def _keep(self, new: Mapping[str, Any]) -> None:
-        """What another worker stored meanwhile is the same. A busy database only costs the next computation time."""
-        if self.campaign is None or not new:
-            return
-        about = {"campaign": self.campaign, "settings_digest": self.settings_digest}
-        # As a text, because PostgreSQL gives the keys of JSON objects in an order of its own.
-        rows = [StoredCell(**about, digest=digest, content=json.dumps(content)) for digest, content in new.items()]
-        try:
-            with transaction.atomic():
-                StoredCell.objects.bulk_create(rows, batch_size=AT_ONCE, ignore_conflicts=True)
-        except OperationalError:
-            logger.warning("the database is busy: %s cells of campaign %s are not kept", len(rows), self.campaign.pk)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellReport:
-    """A report that computes every cell from that cell's rows alone.
-
-    ``by``: the columns that cut the table; ``is_whole``: it is computed as one cell all the same. ``judge``: whose
-    verdicts it reads beside the panel's ratings: None for no judge, ``ALL_JUDGES`` for all. ``criteria`` and ``panel``:
-    the only ones it is about. ``options``: what the rows depend on beside the table. ``in_file_order``: the order of
-    the rows counts. ``more``: columns that figures depend on beside ``NEEDED``.
-    """
-
-    name: str
-    compute: Callable[[RatingsTable], Iterable[CellEstimate]]
-    options: Mapping[str, Any]
-    by: tuple[str, ...]
-    pool: bool = False
-    judge: str | None = None
-    criteria: Sequence[str] | None = None
-    panel: str | None = None
-    in_file_order: bool = False
-    is_whole: bool = False
-    more: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that cut the table, as `stats.core.tables.cells` does."""
-        if self.is_whole:
-            return ()
-        columns = [column for column in self.by if not (self.pool and column == "criterion")]
-        return (*columns,) if self.pool or "criterion" in columns else (*columns, "criterion")
-
-
-ALL_JUDGES = "*"
-AT_ONCE = 500
-"""Stored cells in one statement."""
-
-
-class CutTable:
-    """A validated ratings table that reports are computed from cell by cell; what is stored is not computed again."""
-
-    def __init__(self, table: RatingsTable, store: CellStore) -> None:
-        import numpy as np
-        import pandas as pd
-
-        self.table, self.store = table, store
-        self.raters = table.frame["rater"].to_numpy()
-        self.hashes: dict[str, NDArray[np.uint64]] = {}
-        self.frames: dict[tuple[str, ...], pd.DataFrame] = {}
-        self.cuts: dict[tuple[str, ...], NDArray[np.intp]] = {}
-        codes, self.criterion_names = pd.factorize(table.frame["criterion"])
-        self.criterion = np.asarray(codes, dtype=np.intp)
-        self.is_judge = _is_judge(table).to_numpy()
-        self._needed = [name for name in NEEDED if name in table.frame]
-        self.places = table.frame["row"].to_numpy()
-
-    def rows(self, report: CellReport, plain: Callable[[CellEstimate], dict[str, Any] | None]) -> Rows:
-        """The rows of every cell in the order of the cells; those that ``plain`` gives None for are left out."""
-        cut = self._cells(report)
-        about = json.dumps([report.name, report.options, report.by, report.judge, report.panel, report.pool])
-        digests = [self._digest(report, about, places) for places in cut]
-
-        def compute(number: int) -> Rows:
-            part = self._part(report, cut[number])
-            return [row for estimate in report.compute(part) if (row := plain(estimate)) is not None]
-
-        return [row for rows in self.store.contents(digests, compute) for row in rows]
-
-    def _cells(self, report: CellReport) -> list[NDArray[np.intp]]:
-        """The places of the rows of each cell, cells in the order of their keys."""
-        import numpy as np
-
-        keep = ~self.is_judge
-        if report.panel is not None:
-            keep &= (self.table.frame["panel"] == report.panel).to_numpy()
-        if report.judge is not None:
-            keep |= self.is_judge if report.judge == ALL_JUDGES else self.is_judge & (self.raters == report.judge)
-        if report.criteria is not None:
-            keep &= self.table.frame["criterion"].isin(list(report.criteria)).to_numpy()
-        places = np.flatnonzero(keep)
-        if not report.columns:
-            return [places] if len(places) else []
-        numbers = self._numbers(report.columns)[places]
-        order = np.argsort(numbers, kind="stable")
-        ends = np.flatnonzero(np.diff(numbers[order])) + 1
-        return [part for part in np.split(places[order], ends) if len(part)]
-
-    def _numbers(self, columns: tuple[str, ...]) -> NDArray[np.intp]:
-        """(M,) the number of each row's cell."""
-        import numpy as np
-
-        if columns not in self.cuts:
-            cut = self.table.frame.groupby(list(columns), sort=True, observed=True, dropna=False)
-            self.cuts[columns] = np.asarray(cut.ngroup(), dtype=np.intp)
-        return self.cuts[columns]
-
-    def _digest(self, report: CellReport, about: str, places: NDArray[np.intp]) -> str:
-        import numpy as np
-
-        criteria = [self.criterion_names[code] for code in np.unique(self.criterion[places])]
-        scales = repr([(name, self.table.scales.get(name)) for name in criteria])
-        more = [self._hashed(name)[places].tobytes() for name in self._beside(report)]
-        order = self.places[places].argsort().tobytes() if report.in_file_order else b""
-        return self.store.digest(about.encode(), scales.encode(), self._row_hashes[places].tobytes(), *more, order)
-
-    @cached_property
-    def _row_hashes(self) -> NDArray[np.uint64]:
-        """(M, 2) 128 bits for the needed columns of every row."""
-        import numpy as np
-
-        hashes = []
-        for factor in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F):
-            row_hash = np.full(len(self.table.frame), factor, dtype=np.uint64)
-            for name in self._needed:
-                row_hash = (row_hash ^ self._hashed(name)) * np.uint64(factor)
-                row_hash ^= row_hash >> np.uint64(29)
-            hashes.append(row_hash)
-        return np.stack(hashes, axis=1)
-
-    def _columns(self, report: CellReport) -> pd.DataFrame:
-        """All rows with the columns that a report reads."""
-        names = (*self._needed, *self._beside(report))
-        if names not in self.frames:
-            self.frames[names] = self.table.frame[list(names)]
-        return self.frames[names]
-
-    def _beside(self, report: CellReport) -> list[str]:
-        """The columns that a report reads beside the needed ones."""
-        columns = dict.fromkeys((*report.by, *report.more))
-        return [name for name in columns if name not in NEEDED and name in self.table.frame]
-
-    def _hashed(self, name: str) -> NDArray[np.uint64]:
-        """(M,) a number of 64 bits for every value of a column. Items are known by their names, not by their number."""
-        import numpy as np
-        import pandas as pd
-        from pandas.util import hash_array
-
-        if name not in self.hashes:
-            column = self.table.frame[name]
-            if name == "item_key":
-                self.hashes[name] = np.zeros(len(column), dtype=np.uint64)
-            elif column.dtype.kind == "f":
-                self.hashes[name] = column.to_numpy(dtype=np.float64).view(np.uint64)
-            elif column.dtype.kind in "biu":
-                self.hashes[name] = column.to_numpy().astype(np.uint64)
-            else:
-                codes, values = pd.factorize(column)
-                texts = np.array([*(f"{type(value).__name__} {value}" for value in values), ""], dtype=object)
-                self.hashes[name] = hash_array(texts)[codes]
-        return self.hashes[name]
-
-    def _part(self, report: CellReport, places: NDArray[np.intp]) -> RatingsTable:
-        """The rows of a cell as a table of their own: nothing in it depends on other cells."""
-        import numpy as np
-
-        frame = self._columns(report).iloc[places].reset_index(drop=True)
-        order = self.places[places].argsort().argsort() if report.in_file_order else np.arange(len(places))
-        items = np.unique(frame["item_key"].to_numpy(), return_inverse=True)[1]
-        return replace(self.table, frame=frame.assign(row=order, item_key=items))
-
-
 # --- estimates -------------------------------------------------------------------------------------------------------
 def measured_cells(
     found: Table, question: NumbersQuestion, *, scales: Mapping[str, Scale], store: CellStore, progress: Progress
@@ -317,19 +81,37 @@ def measured_cells(
 
     `asked` of a row is its statistic with the family's name before it, as in `questions.STATISTICS`.
     """
-    from analytics.stats.core.validation import ratings_table
-
     columns = {*NEEDED, *question.dimensions, "rationale_length", *columns_of_families(found, question)}
-    table = ratings_table(ratings.frame(found, columns), scales=_levelled(scales, question.level))
+    table = CodedTable(found, _levelled(scales, question.level), columns)
     cut, reports = CutTable(table, store), list(_reports(table, question))
+    cut.prepare([_OFF_POINTS, *(report for _family, report in reports)])
     rows: dict[str, dict[str, Any]] = {}  # what does not depend on the judge is in the report of each
     for done, (family, report) in enumerate(reports):
         progress(done, len(reports))
         for row in cut.rows(report, partial(_plain, question, family, report.panel)):
             rows[json.dumps(row)] = row
     progress(len(reports), len(reports))
-    spoken = sorted(table.frame["language"].dropna().unique())
-    return {"estimates": list(rows.values()), "notes": [*table.notes, *measure_notes(spoken, question.measures)]}
+    notes = [*_notes(cut.rows(_OFF_POINTS, dict)), *measure_notes(table.values("language"), question.measures)]
+    return {"estimates": list(rows.values()), "notes": notes}
+
+
+def _off_points(table: RatingsTable) -> Iterator[dict[str, int]]:
+    """How many scores of judges lie beyond the ends of the scale, and how many between its points."""
+    from analytics.stats.core.validation import scores_off_points
+
+    beyond, between = scores_off_points(table)
+    yield {"beyond": beyond, "between": between}
+
+
+_OFF_POINTS = CellReport(name="off points", compute=_off_points, options={}, by=("criterion",), judge=ALL_JUDGES)
+
+
+def _notes(counts: Iterable[Mapping[str, int]]) -> list[str]:
+    """What a reader should know of scores that are no points of the scale."""
+    from analytics.stats.core.validation import notes_off_points
+
+    every = list(counts)
+    return list(notes_off_points(*(sum(each[name] for each in every) for name in ("beyond", "between"))))
 
 
 def _plain(question: NumbersQuestion, family: str, panel: str | None, row: CellEstimate) -> dict[str, Any] | None:
@@ -360,12 +142,12 @@ def is_usual(statistic: str, variant: str | None, level: str) -> bool:
     return usual is None or variant is None or variant == usual.get(level)
 
 
-def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[str, CellReport]]:
+def _reports(table: CodedTable, question: NumbersQuestion) -> Iterator[tuple[str, CellReport]]:
     """A report for every family of statistics, judge and panel that is asked for, after the family's prefix."""
     judges = asked_judges(table, question)
     by = tuple(name for name in question.dimensions if name not in NO_CUT)
     rules = list(_rules(table, question))
-    panels = sorted(table.frame["panel"].dropna().unique()) if "panel" in question.dimensions else [None]
+    panels: list[str] | list[None] = table.values("panel") if "panel" in question.dimensions else [None]
     for panel in panels:
         if wanted := question.wanted(AGREEMENT):
             yield "", replace(agreement_cells(question, by, wanted), panel=panel)
@@ -410,12 +192,8 @@ def agreement_cells(settings: Settings, by: tuple[str, ...], statistics: Sequenc
     )  # fmt: skip
 
 
-def _is_judge(table: RatingsTable) -> Any:
-    return table.frame["rater_kind"].isin(["judge", JURY])
-
-
 def _within_panel(
-    table: RatingsTable, question: NumbersQuestion, by: tuple[str, ...]
+    table: CodedTable, question: NumbersQuestion, by: tuple[str, ...]
 ) -> Iterator[tuple[str, CellReport]]:
     """The family's prefix and a report, on who and what makes a panel agree."""
     from analytics.stats.agreement import within_panel
@@ -443,20 +221,20 @@ def _within_panel(
 
 
 def _of_means(
-    table: RatingsTable, question: NumbersQuestion, asked: set[str], by: tuple[str, ...]
+    table: CodedTable, question: NumbersQuestion, asked: set[str], by: tuple[str, ...]
 ) -> Iterator[CellReport]:
     """Two criteria, or two panels, on the same items; means of criteria that have them."""
     from analytics.stats.agreement import within_panel
     from analytics.stats.judge import differences
 
     drawn = {"resamples": question.bootstrap, "seed": question.seed}
-    ordered = [key for key in sorted(table.frame["criterion"].unique()) if _has_means(table.scales[key])]
+    ordered = [key for key in table.criteria if _has_means(table.scale(key))]
     if "criteria_spearman" in asked:
         across = tuple(name for name in by if name != "criterion")
         yield replace(_report(question, across, differences.between_criteria, drawn), criteria=ordered, is_whole=True)
-    panels = sorted(table.annotators().frame["panel"].dropna().unique()) if "panel" in table.frame else []
+    panels = table.values("panel", table.where("rater_kind", ("annotator",)))
     for first, second in combinations(panels, 2):
-        both = {"first": str(first), "second": str(second)}
+        both = {"first": first, "second": second}
         if asked & {"panel_difference", "panel_spearman"}:
             report = _report(question, by, differences.between_panels, {**both, **drawn})
             yield replace(report, criteria=ordered)
@@ -484,7 +262,7 @@ def _has_means(scale: Scale) -> bool:
 
 
 def _of_judge(
-    table: RatingsTable, question: NumbersQuestion, judge: str, by: tuple[str, ...]
+    table: CodedTable, question: NumbersQuestion, judge: str, by: tuple[str, ...]
 ) -> Iterator[tuple[str, CellReport]]:
     """The family's prefix and a report, on one judge beside the panel, and on its languages as raters."""
     from analytics.stats.judge import calibration, consistency
@@ -519,15 +297,15 @@ def calibration_cells(
     return CellReport(name="calibration", compute=compute, options=options, by=by, pool=pool, judge=judge)
 
 
-def _rules(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[list[str], str | None, str]]:
+def _rules(table: CodedTable, question: NumbersQuestion) -> Iterator[tuple[list[str], str | None, str]]:
     """Criteria with their rule of reference and what it does with a tie.
 
     Nominal criteria have no order: the mode stands for a rule that needs one, and ties are left out. Criteria that are
     pooled have one rule.
     """
     rule, ties = question.rule
-    criteria = sorted(table.frame["criterion"].unique())
-    nominal = [key for key in criteria if table.scales[key].level == "nominal"]
+    criteria = table.criteria
+    nominal = [key for key in criteria if table.scale(key).level == "nominal"]
     if question.pool and nominal:
         nominal = criteria
     if nominal:

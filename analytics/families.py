@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from analytics.questions import NumbersQuestion
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable
+    from analytics.stored_cells import CodedTable
     from judging.models import JudgeRun
 
 Options = dict[str, Any]
@@ -107,7 +108,7 @@ def wanted_of(question: NumbersQuestion, family: str) -> tuple[str, ...]:
 
 
 def family_reports(
-    table: RatingsTable,
+    table: CodedTable,
     question: NumbersQuestion,
     *,
     judges: Sequence[str],
@@ -119,7 +120,7 @@ def family_reports(
     """
     how: Options = {"bootstrap": question.bootstrap, "confidence": question.confidence, "seed": question.seed}
     how |= {"by": tuple(by), "pool": question.pool}
-    read = ("score_label", *(name for key in table.scales for name in (key, f"attribute_{key}")))
+    read = ("score_label", *(name for key in table.criteria for name in (key, f"attribute_{key}")))
     for prefix, report, options in _calls(question, judges, rules, how):
         arguments = report.keywords if isinstance(report, partial) else {}
         about = {"report": _named(report), **arguments, **options, "judges": judges}
@@ -585,10 +586,9 @@ def columns_of_families(found: Table, question: NumbersQuestion) -> tuple[str, .
     return (*question.measures, *read, *more, *(name for name in (LENGTH, FAMILY, CHANGED) if name in found.names))
 
 
-def asked_judges(table: RatingsTable, question: NumbersQuestion) -> list[str]:
+def asked_judges(table: CodedTable, question: NumbersQuestion) -> list[str]:
     """The judges and juries that figures are asked of: not those that only sit on a jury."""
-    frame = table.frame
-    names = set(frame.loc[frame["rater_kind"].isin(["judge", JURY]), "rater"])
+    names = set(table.values("rater", table.is_judge))
     if question.judges and question.juries:
         seated = {name for members in question.jury_members for name in members}
         names -= seated - set(question.judges)

@@ -160,7 +160,7 @@ def frame(found: Table, only: Collection[str] | None = None) -> pd.DataFrame:
 
     chosen = {name: place for place, name in enumerate(found.names) if only is None or name in only}
     if isinstance(found.rows, CodedRows):
-        columns = {name: _series(found.rows.columns[place], name) for name, place in chosen.items()}
+        columns = {name: series(found.rows.columns[place], name) for name, place in chosen.items()}
     else:
         rows = list(found.rows)
         columns = {name: [row[place] for row in rows] for name, place in chosen.items()}
@@ -171,7 +171,7 @@ def frame(found: Table, only: Collection[str] | None = None) -> pd.DataFrame:
     return pd.DataFrame(columns).astype({name: kind for name, kind in kinds.items() if name in columns})
 
 
-def _series(column: CodedColumn, name: str) -> Any:
+def series(column: CodedColumn, name: str) -> Any:
     """A column of a DataFrame: each value is converted once."""
     import pandas as pd
 

@@ -18,20 +18,22 @@ from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, Que
 from django.db.models.functions import Cast, Coalesce, Concat
 
 from analytics import cells, exclusions, ratings, thresholds
-from analytics.cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CutTable
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions import CALIBRATION as OF_JUDGES
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
+from analytics.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
 from analytics.thresholds import GateSettings
 from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, RubricVersion
 from annotation.writers import tables
+from annotation.writers.tables import Table
 from judging import runs
 from judging.models import Call, JudgeRun, Verdict
 from judging.runs import whole_run
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import numpy as np
+    from numpy.typing import NDArray
 
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.scales import Scale
@@ -238,9 +240,7 @@ def _computed(
     found = ratings.table(campaign=campaign, runs=chosen, raters=settings.raters, blind_only=settings.blind_only)
     table = found.settled()
     store = CellStore(campaign, settings.digest, code_version())
-    content = measured_content(
-        ratings.frame(table, NEEDED), settings, scales=ratings.scales(campaign), store=store, progress=progress
-    )
+    content = measured_content(table, settings, scales=ratings.scales(campaign), store=store, progress=progress)
     content |= {"settings": asdict(settings), **_described(campaign, chosen, settings)}
     drawn = charts.bias(content, drawn=partial(_drawn, store))
     store.forget_others()
@@ -377,7 +377,7 @@ EACH_GENERATOR = ("generator", "language", "criterion")
 
 
 def measured_content(
-    frame: pd.DataFrame,
+    found: Table,
     settings: Settings,
     *,
     scales: Mapping[str, Scale],
@@ -389,28 +389,31 @@ def measured_content(
     Criteria are never pooled. An estimate is its row without what is None. Cells that are in the `store` are not
     computed.
     """
-    from analytics.stats.core.validation import ratings_table
-
-    table = ratings_table(frame, scales=scales)
-    languages = sorted(table.frame["language"].dropna().unique())
+    table = CodedTable(found, scales, READ)
     cut, reports = CutTable(table, store or CellStore(None, "", code_version())), []
-    for by in _groupings(languages):
+    groupings = _groupings(table.values("language"))
+    for by in groupings:
         reports += list(_reports(table, settings, by))
     reports.append(_means(settings))
-    if flags := [key for key in sorted(table.frame["criterion"].unique()) if is_flag(table.scales[key])]:
+    if flags := [key for key in table.criteria if is_flag(table.scale(key))]:
         by = EACH_GENERATOR
         reports.append(
             CellReport(name="prevalence", compute=_prevalence, options={}, by=by, judge=ALL_JUDGES, criteria=flags)
         )
+    counts = [
+        CellReport(name="counts", compute=partial(counts_of, by=by), options={}, by=by, judge=ALL_JUDGES)
+        for by in groupings
+    ]
+    cut.prepare([*reports, *counts])
     rows: list[dict[str, Any]] = []
     for done, report in enumerate(reports):
         progress(done, len(reports))
         rows += cut.rows(report, _plain)
     progress(len(reports), len(reports))
     return {
-        "languages": languages,
+        "languages": table.values("language"),
         "rated": rated_counts(table),
-        "counts": [row for by in _groupings(languages) for row in counts_of(table, by)],
+        "counts": [row for report in counts for row in cut.rows(report, dict)],
         "estimates": rows,
     }
 
@@ -420,18 +423,26 @@ def is_flag(scale: Scale) -> bool:
     return scale.level == "nominal" and scale.q == 2
 
 
-def rated_counts(table: RatingsTable) -> dict[str, int]:
+def rated_counts(table: CodedTable) -> dict[str, int]:
     """How many items the panels scored, by how many people, how often."""
-    frame = table.annotators().frame
-    scored = frame[frame["applicable"] & ~frame["missing"]]
+    import numpy as np
+
+    def rows(name: str, is_one: Callable[[Any], bool]) -> NDArray[np.bool_]:
+        column = table.columns[name]
+        return np.array([is_one(value) for value in column.values], dtype=bool)[column.codes]
+
+    people, judges = (table.where("rater_kind", (kind,)) for kind in ("annotator", "judge"))
+    is_scored = rows("score", lambda score: score is not None and score == score)  # NaN is no score
+    applicable = rows("applicable", bool)
+    scored = people & applicable & is_scored
     return {
-        "items": int(scored["item_key"].nunique()),
-        "raters": int(scored["rater"].nunique()),
-        "ratings": len(scored),
-        "not_applicable": int((~frame["applicable"]).sum()),
-        "stopped": int((frame["missing_reason"] == "stopped").sum()),
-        "verdicts": int((table.frame["rater_kind"] == "judge").sum()),
-        "judged_items": int(table.frame.loc[table.frame["rater_kind"] == "judge", "item_key"].nunique()),
+        "items": len(np.unique(table.item_keys[scored])),
+        "raters": len(np.unique(table.columns["rater"].codes[scored])),
+        "ratings": int(scored.sum()),
+        "not_applicable": int((people & ~applicable).sum()),
+        "stopped": int((people & rows("missing_reason", lambda reason: reason == "stopped")).sum()),
+        "verdicts": int(judges.sum()),
+        "judged_items": len(np.unique(table.item_keys[judges])),
     }
 
 
@@ -440,15 +451,14 @@ def _groupings(languages: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return (EACH_LANGUAGE, ALL_LANGUAGES) if len(languages) > 1 else (EACH_LANGUAGE,)
 
 
-def _reports(table: RatingsTable, settings: Settings, by: tuple[str, ...]) -> Iterator[CellReport]:
+def _reports(table: CodedTable, settings: Settings, by: tuple[str, ...]) -> Iterator[CellReport]:
     """What is computed of every cell: agreement, each judge beside the panel, and what needs no comparison."""
     from analytics.stats.judge import calibration, panel, soundness
 
-    frame = table.frame
-    judges = sorted(frame.loc[frame["rater_kind"] == "judge", "rater"].unique())
+    judges = table.judges
     yield cells.agreement_cells(settings, by, AGREEMENT)
-    nominal = [key for key in sorted(frame["criterion"].unique()) if table.scales[key].level == "nominal"]
-    ordered = [key for key in sorted(frame["criterion"].unique()) if key not in nominal]
+    nominal = [key for key in table.criteria if table.scale(key).level == "nominal"]
+    ordered = [key for key in table.criteria if key not in nominal]
     for judge in judges:
         for criteria, statistics in ((nominal, LABELS), (ordered, CALIBRATION)):
             rule = RULES["mode" if statistics is LABELS and settings.reference in NEEDS_ORDER else settings.reference]
@@ -458,7 +468,7 @@ def _reports(table: RatingsTable, settings: Settings, by: tuple[str, ...]) -> It
     yield CellReport(name="score_share", compute=shares, options={}, by=by, judge=ALL_JUDGES)
     yield CellReport(name="class_share", compute=partial(_class_shares, by=by), options={}, by=by, judge=ALL_JUDGES)
     for judge in judges:
-        if (frame["repeat"] != frame["first_repeat"])[(frame["rater"] == judge).to_numpy()].any():
+        if table.has_repeats(judge):
             audits = partial(_repeats, soundness.audit_report, by=by, judge=judge)
             yield CellReport(name="repeats", compute=audits, options={}, by=by, judge=judge)
 

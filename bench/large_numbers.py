@@ -210,6 +210,7 @@ def _hanna() -> Iterator[str]:
     from analytics import snapshots
     from analytics.questions import Settings
     from analytics.stats.core.scales import scale_of
+    from annotation.writers.tables import CodedColumn, CodedRows, Column, Table
     from bench.long_form import hanna_stories
 
     frame = hanna_stories(Path(shared) / "data/hanna/hanna_metric_scores_llm.csv")
@@ -222,10 +223,20 @@ def _hanna() -> Iterator[str]:
     wide = pd.concat(parts, ignore_index=True)
     wide = wide.assign(language=wide.get("language", "en"), missing_reason=None)
     scales = {"*": scale_of(range(1, 6))}
-    content, *taken = _measured(lambda: snapshots.measured_content(wide, Settings(), scales=scales))
+    rows = CodedRows([CodedColumn(*_factorized(wide[name])) for name in wide])
+    table = Table("HANNA", tuple(map(Column, wide.columns)), rows)
+    content, *taken = _measured(lambda: snapshots.measured_content(table, Settings(), scales=scales))
     yield _row(
         "HANNA with 20 judge columns", taken, "8 s", f"{len(wide):,} rows, {len(content['estimates']):,} estimates"
     )
+
+
+def _factorized(column: Any) -> tuple[Any, list[Any]]:
+    """The codes and the values of a column; nothing is None."""
+    import pandas as pd
+
+    codes, values = pd.factorize(column)
+    return codes % (len(values) + 1), [*values.tolist(), None]
 
 
 def _measured(job: Callable[[], Any]) -> tuple[Any, float, float, float]:

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from analytics import answer_pages, cells, ratings, snapshots
+from analytics import answer_pages, cells, ratings, snapshots, stored_cells
 from analytics.models import Snapshot, StoredCell
 from analytics.questions import Settings, question_of
-from annotation.models import Annotation, Campaign, Criterion, Item
-from judging.models import Verdict
+from annotation.models import Annotation, Campaign, Criterion, Import, Item, Rating
+from judging.models import JudgeRun, Verdict
 from tests import make
 from tests.analytics import scene
 from tests.cast import Cast
@@ -80,6 +80,38 @@ def repeated(_campaign: Campaign, rng: random.Random) -> None:
     Verdict.objects.get_or_create(**again, defaults={"status": "ok", "score": 1})
 
 
+def corrected(_campaign: Campaign, rng: random.Random) -> None:
+    """Somebody submits again: the former annotation is superseded."""
+    row = rng.choice(list(Annotation.objects.filter(superseded_at=None)))
+    old = list(Rating.objects.filter(annotation=row))
+    Annotation.objects.filter(pk=row.pk).update(superseded_at=row.submitted_at)
+    opened = Import.objects.create(project=row.campaign.project, kind=Import.Kind.RATINGS)
+    again = {"campaign": row.campaign, "item": row.item, "annotator": row.annotator, "file_import": opened}
+    new = Annotation.objects.create(**again, revision=row.revision + 1, seconds=row.seconds)
+    Rating.objects.bulk_create(
+        Rating(annotation=new, criterion=rating.criterion, status="scored", score=float(rng.randrange(4)))
+        for rating in old
+    )
+
+
+def erased(campaign: Campaign, rng: random.Random) -> None:
+    """Everything of one person is removed, or they get another name."""
+    person = rng.choice(list(ratings.annotators(campaign)))
+    if rng.random() < 0.5:
+        type(person).objects.filter(pk=person.pk).update(pseudonym=f"r{rng.random()}", identified=False)
+        return
+    Rating.objects.filter(annotation__annotator=person).delete()
+    Annotation.objects.filter(annotator=person).delete()
+
+
+def undone(campaign: Campaign, rng: random.Random) -> None:
+    """A judge's run is removed with its verdicts, and a verdict of another run becomes unreadable."""
+    run = JudgeRun.objects.filter(project=campaign.project).order_by("pk").last()
+    Verdict.objects.filter(run=run).delete()
+    row = rng.choice(list(Verdict.objects.all()))
+    Verdict.objects.filter(pk=row.pk).update(status="unparsed", score=None)
+
+
 def sorted_anew(_campaign: Campaign, rng: random.Random) -> None:
     Item.objects.filter(ordinal=rng.randrange(1, 13)).update(attributes={"task": rng.choice(("qa", "sum"))})
 
@@ -95,7 +127,7 @@ def on_scale(campaign: Campaign, points: int) -> None:
 
 
 CHANGES: tuple[Callable[[Campaign, random.Random], None], ...] = (
-    rated_anew, superseded, timed, judged_anew, repeated, sorted_anew, rescaled
+    rated_anew, superseded, timed, judged_anew, repeated, sorted_anew, rescaled, corrected, erased, undone
 )  # fmt: skip
 
 
@@ -148,8 +180,10 @@ def test_cells_one_by_one_are_the_cells_of_a_report_on_the_whole_table(campaign:
     from analytics.stats.core.validation import ratings_table
     from analytics.stats.judge import calibration
 
-    table = ratings_table(ratings.load(campaign=campaign), scales=ratings.scales(campaign))
-    cut = cells.CutTable(table, cells.CellStore(None, "", ""))
+    scales = ratings.scales(campaign)
+    table = ratings_table(ratings.load(campaign=campaign), scales=scales)
+    coded = stored_cells.CodedTable(ratings.table(campaign=campaign), scales, stored_cells.READ)
+    cut = stored_cells.CutTable(coded, stored_cells.CellStore(None, "", ""))
     settings, by = Settings(bootstrap=200), ("language", "criterion")
     how = {"by": by, "bootstrap": 200, "seed": settings.seed}
 

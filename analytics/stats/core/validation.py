@@ -88,7 +88,8 @@ def ratings_table(
         raise TableError(sorted(problems, key=lambda problem: -1 if problem.row is None else problem.row))
     same = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"]
     rows["first_repeat"] = rows["repeat"] if rows["repeat"].nunique() < 2 else same.transform("min")
-    return RatingsTable(_in_order(rows), scored, (*read, *notes, *repeated, *_about_judges(rows, scored)))
+    table = RatingsTable(_in_order(rows), scored)
+    return replace(table, notes=(*read, *notes, *repeated, *notes_off_points(*scores_off_points(table))))
 
 
 def _about_scales(scales: Mapping[str, Scale], levels: Mapping[str, Level]) -> list[str]:
@@ -113,16 +114,20 @@ def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.iloc[order].reset_index(drop=True)
 
 
-def _about_judges(rows: pd.DataFrame, scales: Mapping[str, Scale]) -> Iterator[str]:
-    """What a reader should know of scores that are no points of the scale."""
-    beyond = int(rows["out_of_range"].sum())
-    if beyond:
-        yield f"scores of judges beyond the ends of the scale: {beyond}; they enter no figure"
-    between = 0
+def scores_off_points(table: RatingsTable) -> tuple[int, int]:
+    """How many scores of judges lie beyond the ends of the scale, and how many between its points."""
+    rows, between = table.frame, 0
     for criterion, scores in rows.loc[(rows["code"] >= 0).to_numpy()].groupby("criterion", sort=False)["score"]:
-        scale = scales[str(criterion)]
+        scale = table.scales[str(criterion)]
         if scale.is_numeric:
             between += int((~scores.isin(scale.points)).sum())
+    return int(rows["out_of_range"].sum()), between
+
+
+def notes_off_points(beyond: int, between: int) -> Iterator[str]:
+    """What a reader should know of so many scores (`scores_off_points`)."""
+    if beyond:
+        yield f"scores of judges beyond the ends of the scale: {beyond}; they enter no figure"
     if between:
         yield f"scores of judges between the points of the scale: {between}; rounded half up where labels are compared"
 

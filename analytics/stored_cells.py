@@ -1,0 +1,459 @@
+"""Cells of a ratings table, each computed once and stored by the digest of all that it depends on.
+
+The digests are made of the table's coded columns, before anything is checked or becomes a DataFrame. After a submission
+only the rows of the criteria with new cells are checked and computed (docs/decisions/0027, 0033). pandas and scipy are
+loaded by workers and commands alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from django.db import OperationalError, transaction
+
+from analytics import ratings
+from analytics.models import StoredCell
+from annotation.models import Campaign
+from annotation.writers.tables import CodedColumn, CodedRows, Table, combined_codes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from analytics.stats.core.scales import Scale
+    from analytics.stats.core.tables import RatingsTable
+
+logger = logging.getLogger(__name__)
+
+Rows = list[dict[str, Any]]
+NEEDED = (
+    *("item", "item_key", "rater", "rater_kind", "rater_identified", "panel", "criterion", "cluster", "language"),
+    *("generator", "score", "code", "applicable", "missing", "out_of_range", "missing_reason", "repeat"),
+    *("first_repeat", "inclusion_prob"),
+)
+"""The columns of a validated ratings table that figures depend on, beside those that cut it into cells."""
+READ = tuple(name for name in NEEDED if name in ratings.Row._fields)
+"""Those of them that a ratings table has before it is checked: the others follow from these and the scales."""
+NAMES = ("item", "rater", "rater_kind", "criterion", "cluster", "language", "generator")
+"""Columns of names, which are compared as `stats.core.validation` spells them."""
+JUDGE_KINDS = ("judge", "jury")
+ALL_JUDGES = "*"
+AT_ONCE = 500
+"""Stored cells in one statement."""
+
+
+# --- what is stored --------------------------------------------------------------------------------------------------
+class CellStore:
+    """The cells that were computed under some settings of a campaign, by digest; nothing is kept without a campaign."""
+
+    def __init__(self, campaign: Campaign | None, settings_digest: str, version: str) -> None:
+        self.campaign, self.settings_digest, self.version = campaign, settings_digest, version
+        self.used: set[str] = set()
+        self.computed = 0
+
+    def digest(self, *parts: bytes) -> str:
+        """The digest of these inputs, of the version of the code, and of nothing else."""
+        return hashlib.sha256(b"\0".join([self.version.encode(), *parts])).hexdigest()
+
+    @cached_property
+    def stored(self) -> dict[str, str]:
+        """By digest the content, as text, of every cell that was stored when it was first asked for, or since."""
+        if self.campaign is None:
+            return {}
+        here = StoredCell.objects.filter(campaign=self.campaign, settings_digest=self.settings_digest)
+        return dict(here.values_list("digest", "content"))
+
+    def contents(self, digests: Sequence[str], compute: Callable[[int], Any]) -> list[Any]:
+        """The content of each digest: what is stored, or else what ``compute(place)`` gives, which is stored now."""
+        missing = {digest: place for place, digest in enumerate(digests) if digest not in self.stored}
+        new = {digest: compute(place) for digest, place in missing.items()}
+        # As a text, because PostgreSQL gives the keys of JSON objects in an order of its own.
+        written = {digest: json.dumps(content) for digest, content in new.items()}
+        self._keep(written)
+        self.used |= set(digests)
+        self.computed += len(new)
+        return [new[digest] if digest in new else json.loads(self.stored[digest]) for digest in digests]
+
+    def forget_others(self) -> None:
+        """Delete the cells of these settings that were not asked for since: their inputs have changed."""
+        if self.campaign is not None:
+            here = StoredCell.objects.filter(campaign=self.campaign, settings_digest=self.settings_digest)
+            old = [pk for pk, digest in here.values_list("pk", "digest") if digest not in self.used]
+            try:
+                with transaction.atomic():
+                    for place in range(0, len(old), AT_ONCE):
+                        StoredCell.objects.filter(pk__in=old[place : place + AT_ONCE]).delete()
+            except OperationalError:
+                logger.warning("the database is busy: old cells of campaign %s stay for now", self.campaign.pk)
+
+    def _keep(self, new: Mapping[str, str]) -> None:
+        """What another worker stored meanwhile is the same. A busy database only costs the next computation time."""
+        self.stored.update(new)
+        if self.campaign is None or not new:
+            return
+        about = {"campaign": self.campaign, "settings_digest": self.settings_digest}
+        rows = [StoredCell(**about, digest=digest, content=content) for digest, content in new.items()]
+        try:
+            with transaction.atomic():
+                StoredCell.objects.bulk_create(rows, batch_size=AT_ONCE, ignore_conflicts=True)
+        except OperationalError:
+            logger.warning("the database is busy: %s cells of campaign %s are not kept", len(rows), self.campaign.pk)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellReport:
+    """A report that computes every cell from that cell's rows alone.
+
+    ``by``: the columns that cut the table; ``is_whole``: it is computed as one cell all the same. ``judge``: whose
+    verdicts it reads beside the panel's ratings: None for no judge, ``ALL_JUDGES`` for all. ``criteria`` and ``panel``:
+    the only ones it is about. ``options``: what the rows depend on beside the table. ``in_file_order``: the order of
+    the rows counts. ``more``: columns that figures depend on beside ``NEEDED``.
+    """
+
+    name: str
+    compute: Callable[[RatingsTable], Iterable[Any]]
+    options: Mapping[str, Any]
+    by: tuple[str, ...]
+    pool: bool = False
+    judge: str | None = None
+    criteria: Sequence[str] | None = None
+    panel: str | None = None
+    in_file_order: bool = False
+    is_whole: bool = False
+    more: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that cut the table, as `stats.core.tables.cells` does."""
+        if self.is_whole:
+            return ()
+        columns = [column for column in self.by if not (self.pool and column == "criterion")]
+        return (*columns,) if self.pool or "criterion" in columns else (*columns, "criterion")
+
+
+# --- a table as coded columns ----------------------------------------------------------------------------------------
+class CodedTable:
+    """A ratings table before it is checked, as coded columns: who and what is in it, and a hash of every row.
+
+    ``scales``: the declared one of each criterion, "*" for all others.
+    """
+
+    def __init__(self, found: Table, scales: Mapping[str, Scale], names: Collection[str]) -> None:
+        self.scales = scales
+        self.described = tuple(column for column in found.columns if column.name in names)
+        self.raw = {column.name: coded for column, coded in zip(self.described, _coded(found, names), strict=True)}
+        self.columns = {name: _spelt(column) if name in NAMES else column for name, column in self.raw.items()}
+        self._hashes: dict[str, NDArray[np.uint64]] = {}
+        self._cuts: dict[tuple[str, ...], NDArray[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self.columns["item"].codes)
+
+    def values(self, name: str, keep: NDArray[np.bool_] | None = None) -> list[str]:
+        """The names that occur in a column, sorted; in the rows (M,) that are True where they are given."""
+        import numpy as np
+
+        if name not in self.columns:
+            return []
+        column = self.columns[name]
+        occurs = np.bincount(column.codes if keep is None else column.codes[keep], minlength=len(column.values)) > 0
+        return sorted(value for value, there in zip(column.values, occurs.tolist(), strict=True) if there and value)
+
+    def where(self, name: str, wanted: Collection[str]) -> NDArray[np.bool_]:
+        """(M,) whether the row has one of these names in a column."""
+        import numpy as np
+
+        if name not in self.columns:
+            return np.zeros(len(self), dtype=bool)
+        column = self.columns[name]
+        return np.array([value in wanted for value in column.values], dtype=bool)[column.codes]
+
+    @cached_property
+    def is_judge(self) -> NDArray[np.bool_]:
+        """(M,) whether the row is a verdict, of a judge or a jury."""
+        return self.where("rater_kind", JUDGE_KINDS)
+
+    @cached_property
+    def judges(self) -> list[str]:
+        """The judges that have verdicts, without juries."""
+        return self.values("rater", self.where("rater_kind", ("judge",)))
+
+    @cached_property
+    def criteria(self) -> list[str]:
+        return self.values("criterion")
+
+    def scale(self, criterion: str) -> Scale:
+        """The declared scale of a criterion, whose points may become more by scores between them."""
+        return self.scales.get(criterion) or self.scales["*"]
+
+    def has_repeats(self, judge: str) -> bool:
+        """Whether a judge was asked about an item again."""
+        return bool((self.repeat != self.first_repeat)[self.where("rater", (judge,))].any())
+
+    @cached_property
+    def repeat(self) -> NDArray[np.int64]:
+        """(M,) as in the checked table: 0 where there is no such column."""
+        import numpy as np
+
+        if "repeat" not in self.columns:
+            return np.zeros(len(self), dtype=np.int64)
+        column = self.columns["repeat"]
+        return np.array(column.values, dtype=np.int64)[column.codes]
+
+    @cached_property
+    def first_repeat(self) -> NDArray[np.int64]:
+        """(M,) the lowest repeat of the same rater, item and criterion."""
+        import numpy as np
+
+        if len(np.unique(self.repeat)) < 2:
+            return self.repeat
+        group = self.item_keys
+        for name in ("criterion", "rater"):
+            group = group * len(self.columns[name].values) + self.columns[name].codes
+        group = np.unique(group, return_inverse=True)[1]
+        lowest = np.full(int(group.max()) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(lowest, group, self.repeat)
+        return lowest[group]
+
+    @cached_property
+    def item_keys(self) -> NDArray[np.intp]:
+        """(M,) a number for each item, which its name, language and generator make."""
+        import numpy as np
+
+        number = self.columns["item"].codes
+        for name in ("language", "generator"):
+            if name in self.columns:
+                number = number * len(self.columns[name].values) + self.columns[name].codes
+        return np.unique(number, return_inverse=True)[1]
+
+    def kept(self, criteria: Collection[str]) -> tuple[Table, NDArray[np.intp]]:
+        """The rows of these criteria as a table of their own, and (K,) their places in this one."""
+        import numpy as np
+
+        keep = self.where("criterion", criteria)
+        rows = CodedRows(list(self.raw.values())).kept(keep)
+        return Table("ratings", self.described, rows), np.flatnonzero(keep)
+
+    def cut(self, columns: tuple[str, ...]) -> NDArray[Any]:
+        """(M,) the number of each row's cell, in the order of the cells' keys."""
+        import numpy as np
+        import pandas as pd
+
+        if columns not in self._cuts:
+            codes, places = self.columns[columns[0]].codes, [np.arange(len(self.columns[columns[0]].values))]
+            for name in columns[1:]:
+                column = self.columns[name]
+                codes, pairs = combined_codes(codes, column.codes, len(column.values))
+                first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+                places = [*(each[first] for each in places), second]
+            keys = {name: self._keys(name, codes) for name, codes in zip(columns, places, strict=True)}
+            cells = pd.DataFrame(keys).groupby(list(columns), sort=True, observed=True, dropna=False).ngroup()
+            smallest = np.uint16 if len(cells) < 1 << 16 else np.int64  # which are sorted in a tenth of the time
+            self._cuts[columns] = cells.to_numpy().astype(smallest)[codes]
+        return self._cuts[columns]
+
+    def _keys(self, name: str, codes: NDArray[np.intp]) -> Any:
+        values = self.columns[name].values
+        named = [value or None for value in values] if name in NAMES else values
+        return ratings.series(CodedColumn(codes, named), name)
+
+    # --- hashes -------------------------------------------------------------------------------------------------------
+    @cached_property
+    def row_hashes(self) -> NDArray[np.uint64]:
+        """(M, 2) 128 bits for the columns of every row that all figures depend on."""
+        import numpy as np
+
+        needed = [self.hashed(name) for name in READ if name in self.columns]
+        needed.append(self.first_repeat.astype(np.uint64))
+        hashes = []
+        for factor in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F):
+            row_hash = np.full(len(self), factor, dtype=np.uint64)
+            for column in needed:
+                row_hash = (row_hash ^ column) * np.uint64(factor)
+                row_hash ^= row_hash >> np.uint64(29)
+            hashes.append(row_hash)
+        return np.stack(hashes, axis=1)
+
+    def hashed(self, name: str) -> NDArray[np.uint64]:
+        """(M,) a number of 64 bits for every value of a column."""
+        import numpy as np
+        from pandas.util import hash_array
+
+        if name not in self._hashes:
+            column = self.columns[name]
+            if set(map(type, column.values)) <= {float, type(None)}:
+                of_values = np.array(column.values, dtype=np.float64).view(np.uint64)
+            else:
+                texts = np.array([f"{type(value).__name__} {value}" for value in column.values], dtype=object)
+                of_values = hash_array(texts) if len(texts) else np.zeros(0, dtype=np.uint64)
+            self._hashes[name] = of_values[column.codes]
+        return self._hashes[name]
+
+    @cached_property
+    def scale_texts(self) -> list[str]:
+        """By code of a criterion, all that its scale depends on: the declared one and, where scores between its points
+        become points, the scores that occur.
+        """
+        import numpy as np
+
+        criterion, score, kind = (self.columns[name] for name in ("criterion", "score", "rater_kind"))
+        declared = [self.scale(str(key)) if key else None for key in criterion.values]
+        texts = [repr((key, scale)) for key, scale in zip(criterion.values, declared, strict=True)]
+        for place, scale in enumerate(declared):
+            if scale is not None and (scale.any_number or scale.level in ("interval", "ratio")):
+                here = criterion.codes == place
+                codes = np.unique(score.codes[here] * len(kind.values) + kind.codes[here]).tolist()
+                pairs = (divmod(code, len(kind.values)) for code in codes)
+                occurring = sorted((repr(score.values[number]), kind.values[of_kind]) for number, of_kind in pairs)
+                texts[place] += hashlib.sha256(repr(occurring).encode()).hexdigest()
+        return texts
+
+
+def _coded(found: Table, names: Collection[str]) -> Iterator[CodedColumn]:
+    """The columns of these names with each value once."""
+    import numpy as np
+
+    places = [place for place, name in enumerate(found.names) if name in names]
+    if isinstance(found.rows, CodedRows):
+        yield from (found.rows.columns[place].distinct() for place in places)
+        return
+    rows = list(found.rows)
+    every = np.arange(len(rows))
+    yield from (CodedColumn(every, [row[place] for row in rows]).distinct() for place in places)
+
+
+def _spelt(column: CodedColumn) -> CodedColumn:
+    """Names without spaces around them, as the checked table has them; nothing is an empty text."""
+    spelt = ["" if value is None or value != value else str(value).strip() for value in column.values]
+    return CodedColumn(column.codes, spelt).distinct()
+
+
+# --- cells by report -------------------------------------------------------------------------------------------------
+class CutTable:
+    """A ratings table that reports are computed from cell by cell; what is stored is not computed again."""
+
+    def __init__(self, table: CodedTable, store: CellStore) -> None:
+        self.table, self.store = table, store
+        self._cuts: dict[Any, tuple[list[NDArray[np.intp]], list[bytes]]] = {}
+        self._digests: dict[int, tuple[CellReport, list[str]]] = {}
+        self._wanted: set[str] = set()
+
+    def prepare(self, reports: Iterable[CellReport]) -> None:
+        """Find out which cells of these reports are not stored: the rows of their criteria are checked, once."""
+        wanted = {
+            criterion
+            for report in reports
+            for places, digest in zip(self._cells(report)[0], self._known(report), strict=True)
+            if digest not in self.store.stored
+            for criterion in self._criteria(places)
+        }
+        if not wanted <= self._wanted:
+            self._wanted |= wanted
+            self.__dict__.pop("_new", None)
+
+    def rows(self, report: CellReport, plain: Callable[[Any], dict[str, Any] | None]) -> Rows:
+        """The rows of every cell in the order of the cells; those that ``plain`` gives None for are left out."""
+        self.prepare([report])
+        cut, _hashes = self._cells(report)
+
+        def compute(number: int) -> Rows:
+            part = self._part(report, cut[number])
+            return [row for estimate in report.compute(part) if (row := plain(estimate)) is not None]
+
+        return [row for rows in self.store.contents(self._known(report), compute) for row in rows]
+
+    def checked(self, criteria: Collection[str]) -> tuple[RatingsTable, NDArray[np.intp]]:
+        """The rows of these criteria as a validated table, and (M,) where each row of the whole stands in it, or -1."""
+        import numpy as np
+
+        from analytics.stats.core.validation import ratings_table
+
+        found, places = self.table.kept(criteria)
+        table = ratings_table(ratings.frame(found), scales=self.table.scales)
+        at = np.full(len(self.table), -1, dtype=np.intp)
+        at[places[table.frame["row"].to_numpy()]] = np.arange(len(table.frame))
+        return table, at
+
+    @cached_property
+    def _new(self) -> tuple[RatingsTable, NDArray[np.intp]]:
+        return self.checked(self._wanted)
+
+    def _known(self, report: CellReport) -> list[str]:
+        """The digest of each cell of a report."""
+        if id(report) not in self._digests:
+            about = json.dumps([report.name, report.options, report.by, report.judge, report.panel, report.pool])
+            cells = zip(*self._cells(report), strict=True)
+            digests = [self._digest(report, about, places, of_rows) for places, of_rows in cells]
+            self._digests[id(report)] = report, digests  # with the report, whose id is nobody else's so long
+        return self._digests[id(report)][1]
+
+    def _digest(self, report: CellReport, about: str, places: NDArray[np.intp], of_rows: bytes) -> str:
+        more = [self.table.hashed(name)[places].tobytes() for name in self._beside(report)]
+        order = b"in the order of the file" if report.in_file_order else b""
+        return self.store.digest(about.encode(), of_rows, *more, order)
+
+    def _cells(self, report: CellReport) -> tuple[list[NDArray[np.intp]], list[bytes]]:
+        """The places of the rows of each cell, cells in the order of their keys, and a digest of these rows."""
+        import numpy as np
+
+        criteria = None if report.criteria is None else tuple(report.criteria)
+        key = (report.columns, report.panel, report.judge, criteria)
+        if key in self._cuts:
+            return self._cuts[key]
+        table, keep = self.table, ~self.table.is_judge
+        if report.panel is not None:
+            keep = keep & table.where("panel", (report.panel,))
+        if report.judge == ALL_JUDGES:
+            keep = keep | table.is_judge
+        elif report.judge is not None:
+            keep = keep | (table.is_judge & table.where("rater", (report.judge,)))
+        if criteria is not None:
+            keep &= table.where("criterion", criteria)
+        places = np.flatnonzero(keep)
+        if report.columns and len(places):
+            numbers = table.cut(report.columns)[places]
+            order = np.argsort(numbers, kind="stable")
+            cut = np.split(places[order], np.flatnonzero(np.diff(numbers[order])) + 1)
+        else:
+            cut = [places] if len(places) else []
+        self._cuts[key] = cut, [self._digest_of_rows(part) for part in cut]
+        return self._cuts[key]
+
+    def _digest_of_rows(self, places: NDArray[np.intp]) -> bytes:
+        """Of rows and scales of a cell. Rows stand in the order of the table, so that each order has its own digest."""
+        import numpy as np
+
+        found = hashlib.sha256(self.table.row_hashes[places].tobytes())
+        for code in np.unique(self.table.columns["criterion"].codes[places]).tolist():
+            found.update(self.table.scale_texts[code].encode())
+        return found.digest()
+
+    def _criteria(self, places: NDArray[np.intp]) -> Iterator[str]:
+        import numpy as np
+
+        column = self.table.columns["criterion"]
+        return (str(column.values[code]) for code in np.unique(column.codes[places]).tolist())
+
+    def _beside(self, report: CellReport) -> list[str]:
+        """The columns that a report reads beside the needed ones."""
+        columns = dict.fromkeys((*report.by, *report.more))
+        return [name for name in columns if name not in NEEDED and name in self.table.columns]
+
+    def _part(self, report: CellReport, places: NDArray[np.intp]) -> RatingsTable:
+        """The rows of a cell as a table of their own: nothing in it depends on other cells."""
+        import numpy as np
+
+        table, at = self._new
+        here = np.sort(at[places])
+        names = [name for name in (*NEEDED, *self._beside(report)) if name in table.frame]
+        frame = table.frame[names].iloc[here[here >= 0]].reset_index(drop=True)
+        file_order = table.frame["row"].to_numpy()[here[here >= 0]]
+        order = file_order.argsort().argsort() if report.in_file_order else np.arange(len(frame))
+        items = np.unique(frame["item_key"].to_numpy(), return_inverse=True)[1]
+        return replace(table, frame=frame.assign(row=order, item_key=items))
