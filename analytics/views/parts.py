@@ -103,8 +103,10 @@ class PartsPage:
             raise Http404("This page has no such section.")
         current = shown_campaign(request.user, project, campaign)
         choices = questions.question_choices(current)
-        template = "analytics/_agreement_part.html" if "HX-Request" in request.headers else "analytics/agreement.html"
-        context = self._context(current) | {"title": self.titles[part], "is_alone": True}
+        is_inserted = "HX-Request" in request.headers
+        template = "analytics/_agreement_part.html" if is_inserted else "analytics/agreement.html"
+        about = {"title": self.titles[part], "is_alone": True, "folds": is_inserted and part != self.first}
+        context = self._context(current) | about
         try:
             question = self._question(request, choices)
             context |= {"question": question, **self._part(current, question, self.parts[part], choices)}

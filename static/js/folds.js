@@ -1,16 +1,36 @@
 // Long sections, details[data-fold-narrow], begin closed on a narrow screen and open on a wide one.
 const narrow = matchMedia("(max-width: 640px)");
+const known = new WeakSet();
+const opened = new Set(); // identifiers of the sections that the reader has opened: they may be fetched again
 
-function fold() {
-  for (const section of document.querySelectorAll("details[data-fold-narrow]")) section.open = !narrow.matches;
+const nameOf = (section) => section.closest("section[id]")?.id ?? "";
+
+function fold(sections) {
+  for (const section of sections) {
+    const name = nameOf(section);
+    const isWanted = name !== "" && (opened.has(name) || location.hash === `#${name}`);
+    section.open = !narrow.matches || isWanted;
+    known.add(section);
+  }
 }
 
-fold();
-narrow.addEventListener("change", fold);
+const everySection = () => [...document.querySelectorAll("details[data-fold-narrow]")];
 
-// A link to a table inside a closed section opens it.
+fold(everySection());
+narrow.addEventListener("change", () => fold(everySection()));
+document.addEventListener("htmx:afterSettle", () => fold(everySection().filter((section) => !known.has(section))));
+
+document.addEventListener("click", (event) => {
+  const section = event.target.closest?.("details[data-fold-narrow] > summary")?.parentElement;
+  if (section) opened[section.open ? "delete" : "add"](nameOf(section)); // before it opens or closes
+});
+
+// A link to a closed section, or to a table inside it, opens it.
 function openTarget() {
-  document.querySelector(":target")?.closest("details[data-fold-narrow]")?.setAttribute("open", "");
+  const target = document.querySelector(":target");
+  const inside = target?.matches("section") ? target.querySelector("details[data-fold-narrow]") : null;
+  const section = target?.closest("details[data-fold-narrow]") ?? inside;
+  section?.setAttribute("open", "");
 }
 
 openTarget();

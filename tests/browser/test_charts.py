@@ -62,7 +62,14 @@ def test_calibration_and_stability_are_walked(cast: Cast, visit_as: VisitAs) -> 
         expect(page.locator(".tabs-row [aria-current=page]")).to_have_text(name)
         expect(page.locator(f"#part-{first} table").first).to_be_visible()
         page.locator(f"#part-{later}").scroll_into_view_if_needed()
+        fold = page.locator(f"#part-{later} details[data-fold-narrow]")
+        expect(fold).not_to_have_attribute("open", "")  # sections below the first one are closed on a phone
+        fold.locator("summary").first.click()
         expect(page.locator(f"#part-{later} table").first).to_be_visible()
+        page.set_viewport_size({"width": 1280, "height": 844})
+        expect(page.locator("details[data-fold-narrow]:not([open])")).to_have_count(0)
+        page.set_viewport_size({"width": 390, "height": 844})
+        expect(fold).to_have_attribute("open", "")
         wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wider <= 0, f"{name} scrolls sideways on a phone"
         audit = Axe().run(page)
