@@ -25,6 +25,7 @@ SOME_COLUMNS: dict[str, tuple[str, ...]] = {
     "accounts.Membership": ("user", "role", "user__name"),
     "accounts.Job": ("kind", "state", "done", "total", "sentence"),
     "annotation.Import": ("kind", "state", "state_since"),
+    "annotation.Skip": ("duty", "at", "resolved_at"),  # whoever skips an item again changes the row
     "annotation.RubricVersion": ("number", "state", "digest", "published_at"),
     "judging.Judge": ("name", "provider", "model", "simulated", "parent", "digest"),  # of its variant and parameters
 }
@@ -32,7 +33,6 @@ SOME_COLUMNS: dict[str, tuple[str, ...]] = {
 COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "accounts.AuditEntry": (("project",), ()),
     "annotation.Assignment": (("duty", "state", "revision"), ()),
-    "annotation.Skip": (("duty",), ("resolved_at",)),
     "annotation.Selection": (("duty",), ()),
     "annotation.Annotation": (("campaign",), ("superseded_at",)),
     "annotation.Adjudication": (("campaign",), ()),

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts import languages
-from analytics import answer_pages, computing, tasks
+from analytics import answer_pages, computing, page_cache, tasks
 from analytics.figures import Figure
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion
@@ -334,6 +334,7 @@ def language_name(tag: str) -> str:
 
 @require_safe
 @login_required
+@page_cache.cached_page
 def judge_audits(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """The audits of a judge. The page asks for itself while they are computed."""
     found = shown_campaign(request.user, project, campaign)

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answer_pages, compared_judges, computing, questions, ratings, tasks
+from analytics import answer_pages, compared_judges, computing, page_cache, questions, ratings, tasks
 from analytics.answer_pages import criterion_names
 from analytics.compared_judges import JudgeCost, cost_chart
 from analytics.families import jury_name
@@ -499,6 +499,7 @@ def _turned(row: Mapping[str, Any]) -> Figure:
 # --- the view ---------------------------------------------------------------------------------------------------------
 @require_safe
 @login_required
+@page_cache.cached_page
 def comparison_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """The form and the answer. While a worker computes, the page asks for itself."""
     current = shown_campaign(request.user, project, campaign)

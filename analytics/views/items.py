@@ -308,6 +308,7 @@ def items_file(request: HttpRequest, project: str, campaign: int) -> HttpRespons
 
 @require_safe
 @login_required
+@page_cache.cached_page
 def item_scores_page(request: HttpRequest, project: str, campaign: int, item: int) -> HttpResponse:
     """One item as the desk shows it, and beside it every rating and every verdict, by criterion."""
     current = shown_campaign(request.user, project, campaign)

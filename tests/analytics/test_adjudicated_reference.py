@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from django.core.management import call_command
 
-from analytics import bundles, cells, questions, ratings, snapshots
+from analytics import bundles, cells, questions, ratings, snapshots, stored_cells
 from analytics.questions import question_of
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.reference import reference_labels
@@ -145,7 +145,7 @@ def test_adjudications_enter_no_figure_of_the_panel(campaign: Campaign) -> None:
         query = urlencode([("reference", rule), *(("statistic", name) for name in names), ("bootstrap", 0)])
         question = question_of(query)
         table = cells.question_table(campaign, question).settled()
-        store = cells.CellStore(None, "", "")
+        store = stored_cells.CellStore(None, "", "")
         content = cells.measured_cells(
             table, question, scales=ratings.scales(campaign), store=store, progress=lambda done, total: None
         )

@@ -13,11 +13,11 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.middleware import CHANGED
-from accounts.models import Membership, Role
+from accounts.models import Job, Membership, Role
 from analytics import page_cache, project_state, snapshots, thresholds
 from analytics.models import Computation
-from annotation.models import Annotation, Annotator, Campaign, PrivateNote
-from judging.models import Judge
+from annotation.models import Annotation, Annotator, Campaign, Duty, Panel, PrivateNote, Skip
+from judging.models import Call, Judge, JudgeRun
 from tests import make
 from tests.analytics import scene
 from tests.cast import Cast, make_cast, person
@@ -27,9 +27,12 @@ PAGES = (
     "",
     "numbers/{0}/",
     "numbers/{0}/items/",
+    "numbers/{0}/items/{1}/",
     "numbers/{0}/judges/",
     "numbers/{0}/explore/",
     "numbers/{0}/agreement/",
+    "numbers/{0}/comparison/",
+    "numbers/{0}/audits/",
 )
 
 NEWCOMER = [2, 0, 1, 0, 3, 3, 0, 1, 2, 3, 0, 1]
@@ -76,7 +79,7 @@ def campaign(copied: tuple[Cast, Campaign]) -> Campaign:
 
 
 def address(page: str, campaign: Campaign) -> str:
-    return f"/p/kassa/{page.format(campaign.pk)}"
+    return f"/p/kassa/{page.format(campaign.pk, campaign.dataset.items.earliest('ordinal').pk)}"
 
 
 def content(client: Client, path: str) -> bytes:
@@ -91,12 +94,12 @@ class TestKeeping:
     def test_a_page_is_rendered_once(
         self, cast: Cast, campaign: Campaign, page: str, django_assert_max_num_queries: Any
     ) -> None:
-        client = cast.client("aino")
-        first = content(client, address(page, campaign))
+        client, path = cast.client("aino"), address(page, campaign)
+        first = content(client, path)
         with django_assert_max_num_queries(5):  # session, person, membership, state, heartbeats
-            assert content(client, address(page, campaign)) == first
+            assert content(client, path) == first
         page_cache.PAGES.clear()
-        assert content(client, address(page, campaign)) == first
+        assert content(client, path) == first
 
     def test_it_is_compressed_once_and_its_token_is_new_in_each_answer(self, cast: Cast, campaign: Campaign) -> None:
         client, path = cast.client("aino"), address("numbers/{0}/", campaign)
@@ -132,6 +135,21 @@ class TestKeeping:
         token = TOKEN.findall(refused.content)[0].decode()
         sent = {"language": "et", "next": "/", "csrfmiddlewaretoken": token}
         assert client.post("/language/", sent).status_code == 302
+
+    @pytest.mark.parametrize("page", PAGES)
+    def test_pages_of_a_closed_campaign_ask_for_themselves_only_while_figures_are_computed(
+        self, cast: Cast, campaign: Campaign, page: str
+    ) -> None:
+        client, path = cast.client("aino"), address(page, campaign)
+        Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.CLOSED)
+        assert b'hx-trigger="every' not in content(client, path)
+        scene.with_verdicts(campaign, name="Teine")
+        is_asking = b'hx-trigger="every' in content(client, path)
+        computation = Computation.objects.first()
+        assert is_asking == (computation is not None)
+        if computation is not None:  # nobody can compute them: the page that says so does not ask for ever
+            Job.objects.update(state=Job.State.FAILED, lease=None, lease_until=None)
+            assert b'hx-trigger="every' not in content(client, path)
 
     def test_a_page_that_asks_for_figures_is_not_kept(self, cast: Cast, campaign: Campaign) -> None:
         client, path = cast.client("aino"), address("numbers/{0}/", campaign)
@@ -239,6 +257,26 @@ class TestChanges:
         states.append(project_state.project_state(cast.kassa, first).digest)
         assert len(set(states)) == len(states)
         assert project_state.project_state(cast.kassa).digest == states[-1]
+
+    def test_an_item_that_is_skipped_again_for_another_reason_is_shown_so(self, cast: Cast, campaign: Campaign) -> None:
+        """The row of a skip is changed when the same person skips the item again."""
+        item = campaign.dataset.items.earliest("ordinal")
+        seat = Annotator.objects.filter(project=cast.kassa).earliest("pk")
+        panel = Panel.objects.create(project=cast.kassa, name="Panel")
+        duty = Duty.objects.create(campaign=campaign, panel=panel, name="Duty", overlap=1, seed=1)
+        skip = Skip.objects.create(duty=duty, item=item, annotator=seat, reason="damaged", note="No end.")
+        client, path = cast.client("aino"), address("numbers/{0}/items/{1}/", campaign)
+        assert b"No end." in content(client, path)
+        Skip.objects.filter(pk=skip.pk).update(note="In Finnish.", at=timezone.now())
+        assert b"In Finnish." in content(client, path)
+
+    def test_what_judges_cost_is_added_up_again_after_a_call(self, cast: Cast, campaign: Campaign) -> None:
+        before = project_state.project_state(cast.kassa).digest
+        run = JudgeRun.objects.filter(project=cast.kassa).earliest("pk")
+        Call.objects.create(run=run, item=campaign.dataset.items.earliest("ordinal"))
+        waiting = project_state.project_state(cast.kassa).digest
+        Call.objects.filter(run=run).update(state=Call.State.FAILED)
+        assert len({before, waiting, project_state.project_state(cast.kassa).digest}) == 3
 
     def test_state_does_not_follow_what_no_page_of_figures_shows(self, cast: Cast, campaign: Campaign) -> None:
         """A private note, which the desk saves while it is written, and all of a judge that its digest stands for."""
