@@ -131,6 +131,11 @@ class DutyWork:
     annotators: tuple[AnnotatorWork, ...]
     cost: Any
 
+    @property
+    def rate(self) -> str:
+        """What an hour or an item is paid, as a field of a form has it."""
+        return pay.rate_text(getattr(self.duty, "pay_rate", None))
+
 
 @dataclass(frozen=True, slots=True)
 class LanguageWork:

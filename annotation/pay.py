@@ -47,9 +47,19 @@ class Work:
         return amount(self.rate, items=self.items, seconds=self.seconds)
 
     @property
+    def rate_text(self) -> str:
+        """What an hour or an item is paid."""
+        return rate_text(self.rate)
+
+    @property
     def earned_text(self) -> str:
         """The same with its currency: 12.50 USD."""
         return "" if self.earned is None else f"{self.earned} USD"
+
+
+def rate_text(rate: PayRate | None) -> str:
+    """The amount of a rate without zeros that say nothing: 18.5; nothing without a rate."""
+    return f"{rate.amount.normalize():f}" if rate else ""
 
 
 def amount(rate: PayRate | None, *, items: int, seconds: float) -> Decimal | None:
@@ -137,6 +147,6 @@ def pay_rows(campaign: Campaign) -> Iterator[tuple[Any, ...]]:
         rate, earned = one.rate, one.earned
         yield (
             one.duty.name, one.duty.panel.name, one.pseudonym, one.items, one.timed, f"{one.hours:.4f}",
-            rate.unit if rate else None, str(rate.amount.normalize()) if rate else None,
+            rate.unit if rate else None, rate_text(rate) or None,
             str(earned) if earned is not None else None,
         )  # fmt: skip
