@@ -181,7 +181,7 @@ ADDED = {
     4: {"judges": ["parent"]},
 }
 """By version and member, the fields that it brought."""
-NEW_MEMBERS = {3: ["item_selections", "selected_items"]}
+NEW_MEMBERS = {3: ["item_selections", "selected_items"], 4: ["adjudications"]}
 
 
 def as_version_1(members: dict[str, bytes]) -> None:
