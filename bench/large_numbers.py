@@ -5,7 +5,8 @@ PostgreSQL; 11,500 answers of 7 generators to 35 kinds of tasks, 68 criteria of 
 busy; memory is what the process held at most. Then the pages of this campaign, their figures stored, through the web
 server as `panelbench up` starts it: one client on a kept connection, then eight without a pause. With
 ``PANELBENCH_SHARED`` also HANNA's stories with 20 judge columns. ``--at FOLDER`` keeps the database there for the next
-run, which then only measures pages; ``--parts`` measures what one request of each page costs, in this process.
+run, which then only measures one submission and pages; ``--parts`` measures what one request of each page costs, in
+this process.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def measure_large_numbers() -> None:
 
         known = Campaign.objects.select_related("project", "dataset", "rubric_version").first()
         campaign = known or _campaign()
-        rows = [] if known else [_shown(row) for part in (_hanna(), _figures(campaign)) for row in part]
+        measured = (_after_submission(campaign),) if known else (_hanna(), _figures(campaign))
+        rows = [_shown(row) for part in measured for row in part]
         pages = [_shown(row) for row in (_parts(campaign) if options.parts else _pages(campaign))]
     if options.keep:
         parts = ["# Numbers of a large campaign", "", HEAD, *rows, "", "## Pages", "", PAGE_HEAD, *pages, ""]
@@ -152,7 +154,7 @@ def _rate(campaign: Any) -> None:
 # --- figures ---------------------------------------------------------------------------------------------------------
 def _figures(campaign: Any) -> Iterator[str]:
     from analytics import ratings, snapshots
-    from annotation.models import Annotation, Criterion, Rating
+    from annotation.models import Rating
 
     counted = f"{Rating.objects.count():,} ratings"
     _, *raw = _measured(lambda: _copied(campaign))
@@ -161,6 +163,15 @@ def _figures(campaign: Any) -> Iterator[str]:
     yield _row("the ratings table as a DataFrame", loaded, f"{1.5 * raw[0]:.1f} s", f"{loaded[0] / raw[0]:.1f} x raw")
     content, *cold = _measured(lambda: snapshots.snapshot(campaign=campaign).content)
     yield _row("default cells, cold", cold, "20 s, 1,500 MB", f"{len(content['estimates']):,} estimates")
+    yield from _after_submission(campaign)
+
+
+def _after_submission(campaign: Any) -> Iterator[str]:
+    """Figures of the whole campaign again, when one person more has rated one item."""
+    from analytics import snapshots
+    from annotation.models import Annotation, Criterion, Rating
+
+    snapshots.snapshot(campaign=campaign)
     first = Annotation.objects.order_by("pk").first()
     assert first is not None
     about = {"campaign": campaign, "item": first.item, "file_import": first.file_import}
@@ -271,6 +282,8 @@ PAGES = (
     "numbers/{0}/agreement/",
     "numbers/{0}/items/",
     "numbers/{0}/judges/",
+    "numbers/{0}/comparison/",
+    "numbers/{0}/audits/",
 )
 CLIENTS, EACH, MOST_SECONDS = 8, 40, 30.0
 
