@@ -24,6 +24,7 @@ from annotation.writers.tables import CodedColumn, CodedRows, Table, combined_co
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from numpy.typing import NDArray
 
     from analytics.stats.core.scales import Scale
@@ -343,6 +344,7 @@ class CutTable:
         self._cuts: dict[Any, tuple[list[NDArray[np.intp]], list[bytes]]] = {}
         self._digests: dict[int, tuple[CellReport, list[str]]] = {}
         self._wanted: set[str] = set()
+        self._frames: dict[tuple[str, ...], pd.DataFrame] = {}
 
     def prepare(self, reports: Iterable[CellReport]) -> None:
         """Find out which cells of these reports are not stored: the rows of their criteria are checked, once."""
@@ -355,6 +357,7 @@ class CutTable:
         }
         if not wanted <= self._wanted:
             self._wanted |= wanted
+            self._frames.clear()
             self.__dict__.pop("_new", None)
 
     def rows(self, report: CellReport, plain: Callable[[Any], dict[str, Any] | None]) -> Rows:
@@ -445,14 +448,21 @@ class CutTable:
         columns = dict.fromkeys((*report.by, *report.more))
         return [name for name in columns if name not in NEEDED and name in self.table.columns]
 
+    def _read_columns(self, report: CellReport) -> pd.DataFrame:
+        """All checked rows with the columns that a report reads."""
+        table, _at = self._new
+        names = tuple(name for name in (*NEEDED, *self._beside(report)) if name in table.frame)
+        if names not in self._frames:
+            self._frames[names] = table.frame[list(names)]
+        return self._frames[names]
+
     def _part(self, report: CellReport, places: NDArray[np.intp]) -> RatingsTable:
         """The rows of a cell as a table of their own: nothing in it depends on other cells."""
         import numpy as np
 
         table, at = self._new
         here = np.sort(at[places])
-        names = [name for name in (*NEEDED, *self._beside(report)) if name in table.frame]
-        frame = table.frame[names].iloc[here[here >= 0]].reset_index(drop=True)
+        frame = self._read_columns(report).iloc[here[here >= 0]].reset_index(drop=True)
         file_order = table.frame["row"].to_numpy()[here[here >= 0]]
         order = file_order.argsort().argsort() if report.in_file_order else np.arange(len(frame))
         items = np.unique(frame["item_key"].to_numpy(), return_inverse=True)[1]
