@@ -52,8 +52,9 @@ _LARGE: Final = 2**16  # bytes from which a body is read in a thread of its own,
 _KEPT: Final = 2**18  # bytes of a body that are stored as they came; of a larger one, the texts are shortened
 KEPT_TEXT: Final = 20_000  # characters
 LONGEST_TEXT: Final = 200_000  # characters of a reply's text that are kept and read
-_SAID: Final = ("content", "refusal", "reasoning_content", "reasoning")
+_TEXT_FIELDS: Final = ("content", "refusal", "reasoning_content", "reasoning")
 LONGEST_RETRY_AFTER: Final = 7 * 86_400.0
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _GAVE_UP: Final = frozenset({408, 504, 524})  # the time was up: what was under way by then may have been paid for
 
 
@@ -305,6 +306,7 @@ async def exchange(
     import openai
 
     options: Any = {"timeout": seconds}
+    too_late = f"No reply within {seconds:g} seconds."
     # The plain exchange: the typed methods walk every message twice, at several times the cost.
     try:
         async with asyncio.timeout(seconds):
@@ -312,22 +314,19 @@ async def exchange(
                 return await connection.client.get(path, cast_to=httpx2.Response, options=options)
             if file is not None:
                 options["headers"] = {"Content-Type": "multipart/form-data"}
-                files = [("file", file)]
-                return await connection.client.post(
-                    path, cast_to=httpx2.Response, body=body, files=files, options=options
-                )
-            return await connection.client.post(path, cast_to=httpx2.Response, body=body, options=options)
+            files = None if file is None else [("file", file)]
+            return await connection.client.post(path, cast_to=httpx2.Response, body=body, files=files, options=options)
     except openai.APIStatusError as error:
         _sort(connection, error, body or {})
     except _TooLarge as too_large:
         raise _overflown(connection, too_large) from None
     except TimeoutError:
-        raise ProviderUnavailable(_too_late(seconds), maybe_paid=True) from None
+        raise ProviderUnavailable(too_late, maybe_paid=True) from None
     except (openai.APIConnectionError, httpx2.RequestError) as error:
         cause = error.__cause__ or error
         # The SDK's aiohttp transport calls every lost or refused connection a ConnectTimeout.
         late = isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout)
-        reason = _too_late(seconds) if late else _scrubbed(connection, f"No connection: {cause!r}")
+        reason = too_late if late else _scrubbed(connection, f"No connection: {cause!r}")
         raise ProviderUnavailable(reason, maybe_paid=not _never_connected(error)) from None
     except UnicodeEncodeError:
         raise ProviderRefused("The prompt contains half a surrogate pair, which cannot be sent.") from None
@@ -391,10 +390,6 @@ def _never_connected(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
-
-
-def _too_late(seconds: float) -> str:
-    return f"No reply within {seconds:g} seconds."
 
 
 def _sort(connection: Connection, error: APIStatusError, body: dict[str, Any]) -> NoReturn:
@@ -494,9 +489,6 @@ def _seconds(text: str) -> float | None:
     return _bounded_wait(sum(float(number) * _UNITS[unit] for number, unit in parts))
 
 
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-
-
 def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
     """The JSON of a 200. A gateway's page, or an error wrapped in a 200, is a failure like any other."""
     try:
@@ -535,7 +527,7 @@ def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
     choices = reply.get("choices")
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message = _object(choice.get("message"))
-    message_parts = {name: plain_text(message.get(name))[:LONGEST_TEXT] for name in _SAID if message.get(name)}
+    message_parts = {name: plain_text(message.get(name))[:LONGEST_TEXT] for name in _TEXT_FIELDS if message.get(name)}
     if answer := answer_text(message):
         message_parts["content"] = answer[:LONGEST_TEXT]
     ended = plain_text(choice.get("finish_reason"))[:80] or None
