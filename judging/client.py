@@ -446,10 +446,7 @@ def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | Non
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from retry-after-ms or retry-after (seconds or an HTTP date); ``None`` if not said.
-
-    A week at most: no endpoint means more.
-    """
+    """Seconds to wait, a week at most, from retry-after-ms or retry-after (seconds or an HTTP date); else ``None``."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return _bounded_wait(float(milliseconds) / 1000)
