@@ -43,7 +43,7 @@ Place = tuple[str, str, str, str | None]
 
 def available_exclusions(campaign: Campaign) -> tuple[str, ...]:
     """The exclusions that may leave something out: there are times, rules on rationales, critical criteria."""
-    criteria = campaign.rubric_version.criteria.all()
+    criteria = list(Criterion.objects.filter(rubric_version=campaign.rubric_version_id))
     timed = Annotation.objects.filter(campaign=campaign, superseded_at=None).exclude(seconds=None)
     there = {
         "controls": ReferenceItem.objects.filter(campaign=campaign, purpose=ReferenceItem.Purpose.CONTROL).exists(),

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import orjson
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Model, Q, QuerySet, prefetch_related_objects
+from django.db.models import Model, Q, QuerySet
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
@@ -226,7 +226,6 @@ def checked_export(
         sentence %= {"name": options.layout, "all": ", ".join(LAYOUTS)}
         raise Refused(sentence, code="unknown_choice", fields={"layout": sentence})
     if what in BY_WORKER:
-        prefetch_related_objects([subject], "rubric_version__criteria")
         questions.asked_question(subject, parse_qsl(options.question.lstrip("?"), keep_blank_values=True))
     if options.names and what not in NAMED:
         sentence = _("Only these exports can contain names: %(all)s. Leave the names out of this one.") % {
