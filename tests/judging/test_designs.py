@@ -331,7 +331,7 @@ class TestPages:
         assert "12 of 12 calls" in page
         assert "Styles" in client.get(reverse("designs", args=["kassa"])).content.decode()
         like = client.get(reverse("design_new", args=["kassa"]) + f"?like={design.pk}").content.decode()
-        assert "0.0, 0.7" in like
+        assert "0, 0.7" in like
 
     def test_the_api_makes_starts_and_shows_a_design(self, cast: Cast, priced: RunningProvider, client: Client) -> None:
         client.force_login(cast.boris)
