@@ -22,6 +22,7 @@ SECTIONS = {
     "numbers_stability_part": {"part": "ranks"},
     "numbers_results_part": {"part": "board"},
     "numbers_planner_part": {"part": "labels"},
+    "numbers_annotators_part": {"part": "severity"},
 }
 ROUTES = access.routes()
 ANNOTATORS = ("layla", "maarika")
