@@ -31,7 +31,6 @@ from analytics.stats.planning.sampling import (
     inclusion_probabilities,
     independent_draws,
     interval_sequence,
-    stopping_time,
 )
 
 Floats = NDArray[np.float64]
@@ -144,6 +143,12 @@ def stopping_lines(studies: int) -> Iterator[str]:
             found = np.array(rows, dtype=np.float64)
             ever, wrong = 100 * found[:, 0].mean(), 100 * found[:, 1].mean()
             yield f"| {name} | {rule} | {ever:.1f} % | {wrong:.1f} % | {np.median(found[:, 2]):.0f} |"
+
+
+def stopping_time(lower: Floats, upper: Floats, half_width: float) -> int | None:
+    """After how many values the interval is first no wider than twice the half width; None where it never is."""
+    narrow = np.flatnonzero(upper - lower <= 2 * half_width)
+    return int(narrow[0]) + 1 if len(narrow) else None
 
 
 def naive_bounds(x: Floats) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -149,8 +149,8 @@ class Attention:
     address: str
 
 
-def needs_attention(project: Project, user: User) -> list[Attention]:
-    """Stale decisions, what failed or is paused, skipped items with notes, and annotators whose work is paused."""
+def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) -> list[Attention]:
+    """Stale decisions among the newest, what failed or is paused, skipped items with notes, and annotators on pause."""
     paused_runs = JudgeRun.objects.filter(project=project, state=JudgeRun.State.PAUSED).count()
     paused = Campaign.objects.filter(project=project, state=Campaign.State.PAUSED).count()
     stopped = ControlPause.objects.filter(duty__campaign__project=project, reinstated_at=None).count()
@@ -165,12 +165,12 @@ def needs_attention(project: Project, user: User) -> list[Attention]:
         (jobs, "jobs", ngettext("%d job failed in the last week.", "%d jobs failed in the last week.", jobs)),
     )
     counted = [Attention(text % count, reverse(page, args=[project.slug])) for count, page, text in sentences if count]
-    return [*_undecided(project, user), *counted, *_skipped(project)]
+    return [*_undecided(project, user, uses), *counted, *_skipped(project)]
 
 
-def _undecided(project: Project, user: User) -> Iterator[Attention]:
+def _undecided(project: Project, user: User, uses: Sequence[GateDecision]) -> Iterator[Attention]:
     """Stale decisions by campaign; for leads, thresholds that are not declared although judges were run."""
-    stale = Counter(row.campaign_id for row in latest_uses(project) if row.decision == GateDecision.Use.STALE)
+    stale = Counter(row.campaign_id for row in uses if row.decision == GateDecision.Use.STALE)
     for campaign, count in stale.items():
         sentence = ngettext("%d decision about a judge is stale.", "%d decisions about judges are stale.", count)
         yield Attention(sentence % count, reverse("judge_decisions", args=[project.slug, campaign]))
@@ -195,9 +195,9 @@ def latest_uses(project: Project) -> list[GateDecision]:
     return list(newest.values())
 
 
-def decided_uses(project: Project) -> list[tuple[str, int]]:
+def decided_uses(uses: Sequence[GateDecision]) -> list[tuple[str, int]]:
     """How many cells have each decision, from the widest use."""
-    counted = Counter(row.decision for row in latest_uses(project))
+    counted = Counter(row.decision for row in uses)
     return [(str(use.label), counted[use]) for use in decisions.ORDER if counted[use]]
 
 
@@ -235,7 +235,7 @@ def project_page(request: HttpRequest, project: str) -> HttpResponse:
     """What needs somebody, what runs, what is decided, what there is, what it took, and what to do next."""
     current_project = access.require(user=request.user, slug=project)
     held = holdings(project=current_project, user=request.user)
-    to_do = steps(held)
+    to_do, uses = steps(held), latest_uses(current_project)
     context = {
         "title": current_project.name,
         "subtitle": current_project.description,
@@ -245,9 +245,9 @@ def project_page(request: HttpRequest, project: str) -> HttpResponse:
         "next_step": next((step for step in to_do if not step.is_done), None),
         "campaigns": campaigns(project=current_project, user=request.user),
         "runs": judge_runs(project=current_project, user=request.user),
-        "attention": needs_attention(current_project, request.user),
+        "attention": needs_attention(current_project, request.user, uses),
         "running": running_now(current_project),
-        "decided": decided_uses(current_project),
+        "decided": decided_uses(uses),
         "effort": effort_of(current_project),
     }
     return render(request, "analytics/project.html", context)

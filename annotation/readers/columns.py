@@ -21,6 +21,7 @@ from annotation.readers.rows import (
     RowBlock,
     as_written,
     blocks_of,
+    hole_names,
     is_blank,
     key_path,
     matches_any,
@@ -204,12 +205,15 @@ class ColumnUsage:
     kept: dict[str, None] = field(default_factory=dict)
     partly: dict[str, bool] = field(default_factory=dict)  # beside mapped paths of an object: whether it is kept
     inside: list[ColumnPlan] = field(default_factory=list)
+    made_from: set[str] = field(default_factory=set)  # by steps of the shape, or out of the names of files
 
     def see(self, mapping: Mapping, fields: dict[str, Any], plan: ColumnPlan) -> None:
         """Look at the first of the rows that have the same columns, and at what the mapping makes of them."""
         if len(self.kept) + len(self.ignored) > MOST_NOTED:
             return
         self.wanted |= mapping.columns
+        self.made_from.update(name for step in mapping.shape for name in step.made_from)
+        self.made_from.update(name for pattern in mapping.files for name in hole_names(pattern))
         plain = [source for source in plan.sources if source.inner is None]
         self.given.update(mapping.constants, (source.field for source in plain))
         self.taken.update(source.column for source in plain)
@@ -231,7 +235,11 @@ class ColumnUsage:
 
     def left_out(self, *, keeps: bool) -> list[str]:
         """The columns that are not used; ``keeps`` says that those the mapping doesn't name are kept."""
-        unused = [name for name in self.unused if not (keeps and name.partition(".")[0] in self.kept)]
+        unused = [
+            name
+            for name in self.unused
+            if name not in self.made_from and not (keeps and name.partition(".")[0] in self.kept)
+        ]
         return [
             *unused,
             *(leaf for leaf, is_kept in self.partly.items() if not (keeps and is_kept) and leaf not in unused),

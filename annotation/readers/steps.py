@@ -25,6 +25,7 @@ from annotation.readers.rows import (
     FileRow,
     as_written,
     fill_template,
+    hole_names,
     is_blank,
     match_pattern,
     matches_any,
@@ -125,6 +126,11 @@ class ShapeStep:
     def reshaper(self) -> Callable[[Fields], Iterable[Fields]]:
         """`reshape` for the records of one file; a step that makes use of the record before has its own."""
         return self.reshape
+
+    @property
+    def made_from(self) -> tuple[str, ...]:
+        """The columns from which the step makes others, so that they are used even where the mapping ignores them."""
+        return ()
 
     @property
     def reason(self) -> str:
@@ -472,6 +478,10 @@ class Compose(ShapeStep):
             record = {**record, column: fill_template(template, record)}
         yield record
 
+    @property
+    def made_from(self) -> tuple[str, ...]:
+        return tuple(name for template in self.compose.values() for name in hole_names(template))
+
 
 @dataclass(frozen=True)
 class Digest(ShapeStep):
@@ -486,6 +496,10 @@ class Digest(ShapeStep):
         if not any(value is not None for value in values):
             raise InvalidValue("nothing", f"a value in {' or '.join(self.of)}", "no_value", self.of[0])
         yield {**record, self.digest: hashlib.sha256(orjson.dumps(values)).hexdigest()[:16]}
+
+    @property
+    def made_from(self) -> tuple[str, ...]:
+        return self.of
 
 
 @dataclass(frozen=True)

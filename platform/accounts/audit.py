@@ -101,6 +101,7 @@ ACTIONS = {
     "reinstate annotator": gettext_lazy("let a paused annotator work again"),
     "publish guidelines": gettext_lazy("published guidelines"),
     "set qualification rule": gettext_lazy("changed what a campaign asks of its annotators"),
+    "export pay-sheet": gettext_lazy("exported a pay sheet"),
     "accept invitation": gettext_lazy("joined by an invitation"),
     "add version": gettext_lazy("added a version of a judge to an alignment"),
     "add webhook": gettext_lazy("added a webhook"),

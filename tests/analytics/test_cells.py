@@ -234,9 +234,9 @@ def test_attributes_are_read_once(cast: Cast, campaign: Campaign, django_assert_
 def test_files_of_answers_are_written_without_pandas() -> None:
     look = (
         "import django, sys; django.setup(); import panelbench.urls\n"
-        "from analytics import answers\n"
+        "from analytics import answer_pages\n"
         "from analytics.models import Snapshot\n"
-        "list(answers.answer_csv(Snapshot(content={'estimates': [{'statistic': 'mae', 'value': 1.0}]})))\n"
+        "list(answer_pages.answer_csv(Snapshot(content={'estimates': [{'statistic': 'mae', 'value': 1.0}]})))\n"
         "print({'pandas', 'scipy'} & set(sys.modules))"
     )
     found = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)

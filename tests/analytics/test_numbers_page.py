@@ -429,7 +429,7 @@ class TestOverview:
     ) -> None:
         panel_scene.panels.seat(panel=panel_scene.panels.create(project=cast.kassa, name="P"), user=cast.maarika)
         client = cast.client("aino")
-        with django_assert_num_queries(15):
+        with django_assert_num_queries(28):
             page = client.get("/p/kassa/").content.decode()
         assert "What to do next" not in page
         assert "24 imported annotations" in page
@@ -439,7 +439,8 @@ class TestOverview:
 
 PAGES = {
     "Numbers": "numbers/{}/", "Agreement": "numbers/{}/agreement/", "Explore": "numbers/{}/explore/",
-    "Items": "numbers/{}/items/", "Calibration": "numbers/{}/calibration/", "Stability": "numbers/{}/stability/",
+    "Items": "numbers/{}/items/", "Annotators": "numbers/{}/annotators/", "Adjudication": "numbers/{}/adjudication/",
+    "Calibration": "numbers/{}/calibration/", "Stability": "numbers/{}/stability/",
     "Results": "numbers/{}/results/", "Planner": "numbers/{}/planner/",
     "Comparison": "numbers/{}/comparison/", "Judges": "judges/?campaign={}", "Audits": "numbers/{}/audits/",
     "Decisions": "numbers/{}/judges/",

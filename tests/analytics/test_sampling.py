@@ -19,7 +19,6 @@ from analytics.stats.planning.sampling import (
     inclusion_probabilities,
     independent_draws,
     interval_sequence,
-    stopping_time,
 )
 from annotation import allocation
 from annotation.desk import leasing, service
@@ -85,8 +84,6 @@ def test_repeated_looks_seldom_exclude_the_truth() -> None:
         lower, upper = interval_sequence(rng.binomial(4, 0.6, 300).astype(float), 0, 4)
         errors += bool(((lower > 2.4) | (upper < 2.4)).any())
     assert errors <= 10
-    assert stopping_time(np.array([0.0, 1.0, 1.4]), np.array([4.0, 2.0, 1.8]), 0.5) == 2
-    assert stopping_time(np.array([0.0]), np.array([4.0]), 0.5) is None
 
 
 def test_the_weighted_mean_is_unbiased_and_the_mean_of_the_drawn_labels_is_not() -> None:

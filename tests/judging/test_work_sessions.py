@@ -114,7 +114,7 @@ class TestReplies:
         scoreless = replace(
             reply(asked[1], lease), readings=[Reading(criterion=key, status="ok") for key in ("fluency", "coherence")]
         )
-        work_sessions._store([reply(asked[0], lease), scoreless, reply(asked[2], lease)])
+        work_sessions.store_outcomes([reply(asked[0], lease), scoreless, reply(asked[2], lease)])
         assert runs.run_progress(run).verdicts == {"ok": 4, "error": 2}
         assert "could not be stored" in asked[1].call.attempts.get().reason
 

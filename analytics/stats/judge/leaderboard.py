@@ -164,7 +164,8 @@ def weighted_mean(items: ScoredItems, f: Floats, confidence: float, *, seed: int
     """The mean of all items with a finite f (N,), from labels with unequal probabilities (``ppi.active_mean``).
 
     Labels are predicted by a line in f that is fitted, with weights 1 / pi, to the labels of other clusters (5 folds):
-    the draw of an item has no part in its own prediction. f of one value gives the weighted mean of the labels.
+    the draw of an item has no part in its own prediction. f of one value gives the weighted mean of the labels. Source:
+    Zrnic & Candes 2024, arXiv:2403.03208; cross-fitting: arXiv:2309.16598.
     """
     here = ~np.isnan(f)
     y, f, drawn, cluster = items.y[here], f[here], items.drawn[here], items.cluster[here]

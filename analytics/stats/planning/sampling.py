@@ -92,9 +92,3 @@ def interval_sequence(x: Floats, low: float, high: float, *, confidence: float =
     lower = np.maximum.accumulate(np.maximum(centre - half, 0.0))
     upper = np.minimum.accumulate(np.minimum(centre + half, 1.0))
     return low + (high - low) * lower, low + (high - low) * upper
-
-
-def stopping_time(lower: Floats, upper: Floats, half_width: float) -> int | None:
-    """After how many values the interval is first no wider than twice the half width; None where it never is."""
-    narrow = np.flatnonzero(upper - lower <= 2 * half_width)
-    return int(narrow[0]) + 1 if len(narrow) else None
