@@ -2,22 +2,24 @@
 
 The calls of a batch are leased under its own lease until it has ended, and their worst cases reserved; what an earlier
 run was answered is used again first. A job takes the steps: write the file, upload it, begin the batch, ask how far it
-is, fetch and store the results. Each step is stored before the next. After a kill, what was not begun is written
-anew; whether a batch was begun is asked of the provider, which has our lease in the batch's metadata. So nothing is
-paid twice. Results are matched by the number of the attempt (`custom_id`), in whatever order they are.
+is, fetch and store the results, delete the files there. Each step is stored before the next. After a kill, what was not
+begun is written anew; whether a batch was begun is asked of the provider, which has our lease in the batch's metadata.
+So nothing is paid twice. Results are matched by the number of the attempt (`custom_id`), in whatever order they are.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from io import BytesIO
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import uuid4
 
 import orjson
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
@@ -28,15 +30,19 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job
 from accounts.refusals import Refused
-from judging import calls, client, judges, runs, work_sessions
+from judging import calls, client, judges, runs, spending, work_sessions
 from judging.calls import CallOutcome
 from judging.client import Connection, ProviderRefused, ProviderUnavailable
 from judging.models import Attempt, Call, CallBatch, Judge, JudgeRun
 from judging.requests import CallRequest, CallRequestWriter
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 MOST_CALLS = 5_000
 MOST_BYTES = 90 * 2**20  # of a file; OpenAI takes 200 MB
+BYTES_PER_REPLY, BYTES_PER_TOKEN, BYTES_PER_PROBABILITY = 2_000, 8, 120  # of the results, at most
+UNLIMITED_TOKENS = 4_000  # of a reply for which the judge sets no limit
 CHUNK = 250  # calls that are leased, or stored, in one transaction
 KEPT = timedelta(days=31)  # a lease longer than any batch, and than the provider keeps its results
 POLL, POLL_SIMULATED, POLL_TROUBLE = timedelta(minutes=1), timedelta(seconds=5), timedelta(minutes=5)
@@ -65,44 +71,54 @@ def begin_batch(*, run_pk: int) -> CallBatch | None:
 def carry_out_batch(*, batch_pk: int) -> int | None:
     """Take the next steps of a batch, unless somebody else does; returns the run to go on with when it has ended."""
     related = ("run__judge__project", "run__rubric_version", "run__project")
-    batch = CallBatch.objects.select_related(*related).filter(pk=batch_pk, ended_at=None).first()
+    batch = CallBatch.objects.select_related(*related).filter(pk=batch_pk).first()
     if batch is None or (job := jobs.take_job(batch, Job.Kind.CALLS)) is None:
         return None
     with JobHeartbeat(job):
-        later = _stepped(batch)
+        later = None if batch.ended_at else _stepped(batch)
+        if batch.ended_at:
+            later = _without_files(batch)
     if later is None:
         jobs.finish_job(job, done=batch.answered, total=batch.calls)
-        return batch.run_id
-    jobs.release(job, due_at=later, done=batch.answered, total=batch.calls)
-    return None
+    else:
+        jobs.release(job, due_at=later, done=batch.answered, total=batch.calls)
+    return batch.run_id if batch.ended_at else None
 
 
 def _stepped(batch: CallBatch) -> datetime | None:
-    """When to look again; None when the batch has ended."""
-    now = timezone.now()
+    """When to look again; None when the batch has ended. One that may have begun goes on at the provider, whatever is
+    wrong here: its replies are paid, so it is not given up."""
+    now, status = timezone.now(), None
     try:
         if _step(batch):
             return None
+        return now + (POLL_SIMULATED if batch.run.judge.simulated else POLL)
     except ProviderUnavailable as unavailable:
         CallBatch.objects.filter(pk=batch.pk).update(reason=unavailable.reason)
-        return now + max(POLL_SIMULATED, timedelta(seconds=unavailable.retry_after or 0))
+        pause = POLL_SIMULATED if batch.run.judge.simulated else POLL
+        return now + max(pause, timedelta(seconds=unavailable.retry_after or 0))
     except ProviderRefused as no:
-        runs.pause_run(run=batch.run, reason=no.reason)
-        if batch.provider_batch and no.status != 404:  # it goes on there: the key, say, is to be mended here
-            return now + POLL_TROUBLE
-        _end(batch, no.reason)
-        return None
+        reason, status = no.reason, no.status
     except Refused as no:
-        runs.pause_run(run=batch.run, reason=no.sentence)
-        _end(batch, no.sentence)
-        return None
-    return now + (POLL_SIMULATED if batch.run.judge.simulated else POLL)
+        reason = no.sentence
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as fault:
+        logger.exception("Judge run %s: batch %s", batch.run_id, batch.pk)
+        reason = _("Stopped by an error in Panelbench: %r") % fault
+    runs.pause_run(run=batch.run, reason=reason)
+    sent = Attempt.objects.filter(call__lease=batch.lease, outcome=Attempt.Outcome.SENT)
+    if (batch.provider_batch or sent.exists()) and status != 404:
+        CallBatch.objects.filter(pk=batch.pk).update(reason=reason)
+        return now + POLL_TROUBLE
+    _end(batch, reason)
+    return None
 
 
 def _step(batch: CallBatch) -> bool:
     """From wherever it stands to where it has to wait; True when it has ended."""
     if not batch.input_file and not _upload(batch):
-        return True
+        return batch.ended_at is not None
     if not batch.provider_batch and not _create(batch):
         return True
     batch.run.refresh_from_db(fields=["state"])
@@ -156,16 +172,17 @@ async def _json(line: Connection, path: str, body: dict[str, Any] | None = None,
 
 
 def _upload(batch: CallBatch) -> bool:
-    """Lease the calls, write them as one file, and upload it; False when there is nothing to ask, or no money left.
+    """Lease the calls, write them as one file, and upload it; False when there is nothing to ask, or no money left: the
+    batch has ended then, or waits while the requests of others fill a cap.
 
     An interrupted try has sent nothing: what it had leased is given back first.
     """
     calls.release_calls(lease=batch.lease)
     refused, spent = judges.refused_by_model(batch.run.judge), ""
-    writer, size = CallRequestWriter(batch.run), 0
+    writer, size, most = CallRequestWriter(batch.run), 0, _most_calls(batch.run.judge)
     lines: list[bytes] = []
-    while len(lines) < MOST_CALLS and size < MOST_BYTES:
-        limit = min(CHUNK, MOST_CALLS - len(lines))
+    while len(lines) < most and size < MOST_BYTES:
+        limit = min(CHUNK, most - len(lines))
         taken = calls.take_calls(run=batch.run, limit=limit, lease=batch.lease, writer=writer)
         Call.objects.filter(lease=batch.lease, state=Call.State.LEASED).update(leased_until=timezone.now() + KEPT)
         for call_request in taken.call_requests:
@@ -175,6 +192,8 @@ def _upload(batch: CallBatch) -> bool:
             spent = taken.spent
             break
     if not lines:
+        if taken.held_up and not spent:
+            return False
         if spent:
             runs.pause_run(run=batch.run, reason=spent)
         _end(batch, spent)
@@ -184,6 +203,16 @@ def _upload(batch: CallBatch) -> bool:
     batch.input_file, batch.calls, batch.leaves_out = _name(uploaded), len(lines), refused
     _store(batch, "input_file", "calls", "leaves_out")
     return True
+
+
+def _most_calls(judge: Judge) -> int:
+    """Of a batch: so many that their results fit into a file that is read, also with the probabilities of tokens."""
+    parameters = judge.parameters
+    listed = parameters.get("top_logprobs")
+    listed = 1 + (listed if isinstance(listed, int) else 0) if parameters.get("logprobs") else 0
+    tokens = spending.token_limit(parameters) or UNLIMITED_TOKENS
+    of_reply = BYTES_PER_REPLY + tokens * (BYTES_PER_TOKEN + listed * BYTES_PER_PROBABILITY)
+    return max(1, min(MOST_CALLS, client.LARGEST_FILE // of_reply))
 
 
 def _name(reply: Mapping[str, Any]) -> str:
@@ -281,6 +310,7 @@ def _collect(batch: CallBatch, remote: Mapping[str, Any]) -> None:
         if file := remote.get(name):
             content = _talk(batch, lambda line, file=file: _content(line, str(file)))  # type: ignore[misc]
             entries = _entries(content)
+            del content
             while lines := list(islice(entries, CHUNK)):
                 _settle(batch, lines, refused)
     judges.learn(batch.run.judge, refused)
@@ -298,10 +328,10 @@ async def _content(line: Connection, file: str) -> bytes:
 
 def _entries(content: bytes) -> Iterator[dict[str, Any]]:
     """The lines that are objects; of a damaged one nobody can say which request it answers."""
-    for line in content.splitlines():
+    for line in BytesIO(content):  # shares the bytes: they are many
         try:
-            entry = orjson.loads(line)
-        except ValueError:
+            entry = client.loaded(line)
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict):
             yield entry
@@ -316,15 +346,16 @@ def _complaint(remote: Mapping[str, Any]) -> str:
 
 def _settle(batch: CallBatch, lines: Iterable[Mapping[str, Any]], refused: list[str]) -> None:
     """Store the results in these lines; a second line for a request changes nothing."""
-    by_attempt = {str(entry.get("custom_id")): entry for entry in lines}
-    numbers = [int(name) for name in by_attempt if name.isdecimal() and len(name) < 19]
+    by_attempt: dict[int, Mapping[str, Any]] = {}
+    for entry in lines:
+        name = str(entry.get("custom_id"))
+        if name.isascii() and name.isdecimal() and len(name) < 19:
+            by_attempt.setdefault(int(name), entry)
     related = ("call__item__dataset", "call__repairs", "call__run__judge")
-    rows = Attempt.objects.filter(pk__in=numbers, call__run=batch.run_id).select_related(*related)
+    rows = Attempt.objects.filter(pk__in=[*by_attempt], call__run=batch.run_id).select_related(*related)
     waited_for = rows.filter(outcome__in=[Attempt.Outcome.SENT, Attempt.Outcome.LOST])
     writer = CallRequestWriter(batch.run)
-    work_sessions.store_outcomes(
-        [_outcome(batch, writer, each, by_attempt[str(each.pk)], refused) for each in waited_for]
-    )
+    work_sessions.store_outcomes([_outcome(batch, writer, each, by_attempt[each.pk], refused) for each in waited_for])
 
 
 def _outcome(
@@ -369,6 +400,33 @@ def _settle_unanswered(batch: CallBatch, reason: str) -> None:
             call_request.attempt.pk, call_request.attempt.number = attempt.pk, attempt.number
             outcomes.append(calls.unavailable_outcome(call_request, ProviderUnavailable(reason), lease=batch.lease))
         work_sessions.store_outcomes(outcomes)
+
+
+def _without_files(batch: CallBatch) -> datetime | None:
+    """Delete at the provider what was uploaded, and the results; when to try again where it is not available."""
+    if not batch.input_file:
+        return None
+
+    async def delete(line: Connection) -> None:
+        remote = await _json(line, f"/batches/{batch.provider_batch}") if batch.provider_batch else {}
+        for name in (remote.get("output_file_id"), remote.get("error_file_id"), batch.input_file):
+            if name:
+                try:
+                    await client.exchange(line, f"/files/{name}", seconds=SECONDS, remove=True)
+                except ProviderRefused as no:
+                    if no.status != 404:
+                        raise
+
+    try:
+        _talk(batch, delete)
+    except ProviderUnavailable:
+        return timezone.now() + POLL_TROUBLE
+    except (ProviderRefused, Refused) as no:
+        why = no.reason if isinstance(no, ProviderRefused) else no.sentence
+        kept = _("The provider still has the files of this batch: %s") % why
+        batch.reason = "; ".join(filter(None, (batch.reason, kept)))
+        _store(batch, "reason")
+    return None
 
 
 def _given_up(batch: CallBatch, sentence: str) -> bool:

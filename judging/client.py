@@ -296,9 +296,10 @@ async def exchange(
     *,
     body: dict[str, Any] | None = None,
     file: tuple[str, bytes] | None = None,
+    remove: bool = False,
     seconds: float,
 ) -> httpx2.Response:
-    """The HTTP exchange alone (GET without a body), with every failure sorted. The deadline holds for the whole of it.
+    """The HTTP exchange alone (GET or, to `remove`, DELETE without a body), with every failure sorted, in a deadline.
 
     Raises ``Unavailable``, ``Refused``, and ``Unsupported`` for what a model refuses by name.
     """
@@ -311,10 +312,10 @@ async def exchange(
     try:
         async with asyncio.timeout(seconds):
             if body is None:
-                return await connection.client.get(path, cast_to=httpx2.Response, options=options)
-            if file is not None:
-                options["headers"] = {"Content-Type": "multipart/form-data"}
+                send = connection.client.delete if remove else connection.client.get
+                return await send(path, cast_to=httpx2.Response, options=options)
             files = None if file is None else [("file", file)]
+            options |= {"headers": {"Content-Type": "multipart/form-data"}} if files else {}
             return await connection.client.post(path, cast_to=httpx2.Response, body=body, files=files, options=options)
     except openai.APIStatusError as error:
         _sort(connection, error, body or {})
@@ -489,7 +490,7 @@ def _seconds(text: str) -> float | None:
 def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
     """The JSON of a 200. A gateway's page, or an error wrapped in a 200, is a failure like any other."""
     try:
-        reply = _loaded(response.content)
+        reply = loaded(response.content)
     except (ValueError, RecursionError):
         reply = None
     if not isinstance(reply, dict):
@@ -575,7 +576,7 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _loaded(body: bytes) -> Any:
+def loaded(body: bytes) -> Any:
     """The JSON of a body, fit for a JSON column. The strict and fast reader first: most bodies need no mending.
 
     A body with very many brackets is walked in any case, so that nesting too deep to be stored is found out here.

@@ -281,8 +281,10 @@ def cancel(*, job: Job, actor: User) -> None:
 
 
 def cancel_all(*, project: Project, sentence: str) -> None:
-    """Stop the open jobs of a project that is archived, but for deliveries: what has happened is still announced."""
-    cancel_open(Job.objects.filter(project=project).exclude(kind=Job.Kind.DELIVERIES), sentence=sentence)
+    """Stop the open jobs of a project that is archived, but for deliveries and batches of calls: what has happened is
+    still announced, and what was asked is paid."""
+    going_on = (Job.Kind.DELIVERIES, Job.Kind.CALLS)
+    cancel_open(Job.objects.filter(project=project).exclude(kind__in=going_on), sentence=sentence)
 
 
 def cancel_open(listed: models.QuerySet[Job], *, sentence: str) -> None:

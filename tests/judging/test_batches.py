@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections import Counter
 from decimal import Decimal
 from typing import Any
@@ -14,10 +16,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts import jobs
+from accounts import jobs, people
 from accounts.models import Job
 from accounts.refusals import Refused
-from judging import batches, judges, runs
+from judging import batches, judges, runs, spending
 from judging.models import Attempt, Call, CallBatch, Judge, JudgeRun, ModelCapability
 from panelbench import environment
 from tests import make
@@ -200,6 +202,84 @@ def test_a_cancelled_run_cancels_its_batch_and_keeps_what_was_answered(cast: Cas
     assert offered.control()["batches"] == 1
 
 
+def test_what_is_wrong_here_gives_up_no_batch_that_may_have_begun(
+    cast: Cast, offered: RunningProvider, settings: Any
+) -> None:
+    """A key that is refused while nobody knows whether the batch was begun, then a provider that is not declared."""
+    offered.control(batch_seconds=3600, next_batches=["unanswered"])
+    run = begun(cast)
+    step(run)
+    assert run.batches.get().provider_batch == ""
+    offered.control(required_key="another")
+    step(run)
+    run.refresh_from_db()
+    assert (run.state, "401" in run.reason, run.batches.get().ended_at) == ("paused", True, None)
+    offered.control(required_key=None)
+    step(run)
+    declared_now, settings.PROVIDERS = settings.PROVIDERS, {}
+    runs.resume_run(run=run)
+    step(run)
+    run.refresh_from_db()
+    assert (run.state, run.batches.get().ended_at) == ("paused", None)
+    settings.PROVIDERS = declared_now
+    offered.control(batch_seconds=0)
+    progress = stepped(run)
+    assert (progress.settled, progress.lost, offered.control()["batches"]) == (ITEMS, 0, 1)
+    assert progress.cost == billed(offered)
+
+
+def test_an_archived_project_still_takes_the_replies_of_its_batch(cast: Cast, offered: RunningProvider) -> None:
+    offered.control(batch_seconds=3600)
+    run = begun(cast)
+    step(run)
+    people.archive(project=cast.kassa, actor=cast.aino)
+    offered.control(batch_seconds=0)
+    progress = stepped(run)
+    assert (run.state, progress.settled, progress.lost) == ("paused", ITEMS, 0)
+
+
+def test_results_are_matched_by_the_number_alone(cast: Cast, offered: RunningProvider) -> None:
+    offered.control(batch_seconds=3600)
+    run = begun(cast)
+    batch = step(run)
+    assert batch is not None
+    pk = Attempt.objects.filter(call__run=run).values_list("pk", flat=True)[0]
+    names = [f"{pk:09d}", "".join(chr(0xFF10 + int(digit)) for digit in str(pk)), "9" * 30, None, "nobody's"]
+    lines = [{"custom_id": name, "error": {"code": "server_error", "message": "?"}} for name in names]
+    batches._settle(batch, lines, [])
+    assert run.calls.filter(state=Call.State.WAITING).count() == 1
+
+
+def test_the_files_of_a_batch_are_deleted_at_the_provider(cast: Cast, offered: RunningProvider) -> None:
+    offered.control(next=["rate_limit", *["none"] * (ITEMS - 1)], batch_seconds=3600)
+    run = begun(cast)
+    step(run)
+    assert is_there(offered, 1)
+    offered.control(batch_seconds=0)
+    step(run)
+    assert [is_there(offered, number) for number in (1, 2, 3)] == [False] * 3  # what was uploaded, results, errors
+    assert Job.objects.get().state == "finished"
+
+
+def is_there(provider: RunningProvider, number: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"{provider.base_url}/files/file-simulated-{number}/content", timeout=60):
+            return True
+    except urllib.error.HTTPError as missing:
+        return missing.code != 404
+
+
+def test_a_batch_has_no_more_calls_than_results_are_read_of(
+    cast: Cast, offered: RunningProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.client.LARGEST_FILE", 50_000)
+    run = begun(cast)
+    assert stepped(run).settled == ITEMS
+    assert sorted(run.batches.values_list("calls", flat=True)) == [9, 11]
+    listed = declared(cast, parameters={"max_tokens": 300, "logprobs": True, "top_logprobs": 20})
+    assert batches._most_calls(listed) == 1
+
+
 # --- money ------------------------------------------------------------------------------------------------------------
 def test_caps_are_reserved_before_a_batch_is_sent(cast: Cast, offered: RunningProvider) -> None:
     judge = declared(cast)
@@ -223,6 +303,30 @@ def test_caps_are_reserved_before_a_batch_is_sent(cast: Cast, offered: RunningPr
     runs.rebudget(run=capped, budget=Decimal(5))
     runs.resume_run(run=capped)
     assert stepped(capped).finished
+
+
+def test_a_batch_waits_while_another_run_fills_the_limit_of_the_project(
+    cast: Cast, offered: RunningProvider, settings: Any
+) -> None:
+    entry = {"name": "simulated", "batches": True, "base_url": offered.base_url, **PRICES}
+    settings.PROVIDERS = environment.declared_providers({"PANELBENCH_PROVIDERS": json.dumps([entry])})
+    spending.allow(project=cast.kassa, provider="simulated")
+    offered.control(batch_seconds=3600)
+    first = begun(cast)
+    step(first)
+    reserved = runs.run_progress(first).reserved
+    assert reserved
+    spending.allow(project=cast.kassa, provider="simulated", cap_total=reserved)
+    about: dict[str, Any] = {"dataset": first.dataset, "rubric_version": first.rubric_version, "by_batch": True}
+    second = runs.start_judge_run(judge=declared(cast, parameters={"max_tokens": 299}), **about)
+    for _time in range(3):
+        step(second)
+    second.refresh_from_db()
+    assert (second.state, second.batches.count(), second.batches.get().ended_at) == ("running", 1, None)
+    offered.control(batch_seconds=0)
+    stepped(first)
+    step(second)
+    assert runs.run_progress(second).settled > 0
 
 
 def test_replies_of_earlier_runs_are_used_and_nothing_is_sent(cast: Cast, offered: RunningProvider) -> None:
@@ -269,6 +373,16 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_is_paid_twice(
     assert (progress.finished, progress.settled, progress.lost) == (True, ITEMS, 0)
     assert offered.control()["batches"] == 1
     assert asked_once(offered)
+
+
+def test_the_job_of_a_batch_that_has_ended_ends(cast: Cast, offered: RunningProvider) -> None:
+    """A worker was killed after the batch had ended, before its job had."""
+    run = begun(cast)
+    batch = batches.begin_batch(run_pk=run.pk)
+    assert batch is not None
+    CallBatch.objects.filter(pk=batch.pk).update(ended_at=timezone.now())
+    assert batches.carry_out_batch(batch_pk=batch.pk) == run.pk
+    assert Job.objects.get().state == "finished"
 
 
 def test_who_cancels_the_job_gives_the_batch_up(cast: Cast, offered: RunningProvider) -> None:

@@ -43,7 +43,7 @@ class SimulatedBatches:
         self.answer, self.clock, self.luck = answer, clock, Random(seed)
         self.seconds = 0.0
         self.kinds: deque[str] = deque()
-        self.files: dict[str, bytes] = {}
+        self.stored, self.files = 0, dict[str, bytes]()
         self.batches: dict[str, _Batch] = {}
 
     def store_file(self, content_type: str, body: bytes) -> dict[str, Any]:
@@ -55,7 +55,8 @@ class SimulatedBatches:
         return self._file(content, "batch")
 
     def _file(self, content: bytes, purpose: str) -> dict[str, Any]:
-        name = f"file-simulated-{len(self.files) + 1}"
+        self.stored += 1
+        name = f"file-simulated-{self.stored}"
         self.files[name] = content
         return {"id": name, "object": "file", "bytes": len(content), "purpose": purpose, "status": "processed"}
 
@@ -64,6 +65,12 @@ class SimulatedBatches:
         if name not in self.files:
             raise UnknownName(name)
         return self.files[name]
+
+    def delete(self, name: str) -> dict[str, Any]:
+        """Delete a file."""
+        if self.files.pop(name, None) is None:
+            raise UnknownName(name)
+        return {"id": name, "object": "file", "deleted": True}
 
     def create(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """A batch of an uploaded file, and how it misbehaves."""

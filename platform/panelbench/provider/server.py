@@ -309,6 +309,8 @@ class SimulatedProvider:
         match request.method, what, rest:
             case "POST", "files", []:
                 return Response(self.batches.store_file(request.headers["content-type"], request.body))
+            case "DELETE", "files", [name]:
+                return Response(self.batches.delete(name))
             case "GET", "files", [name, "content"]:
                 return Response(self.batches.content(name))
             case "POST", "batches", []:
