@@ -1,7 +1,8 @@
 """What annotators have done, in items and active seconds, and what it is paid at the rate of the duty.
 
 Seconds are those that the desk counted: of a pause without moving, typing or scrolling, one minute at most.
-Training, exams, controls and repeats are not among them.
+Controls and repeats are work like any other item, and annotators can't tell them from items: they count and are paid
+alike. Training and exams do not.
 """
 
 from __future__ import annotations
@@ -12,22 +13,29 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, Sum
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import access, audit
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.models import Annotation, Assignment, Campaign, Duty, PayRate
+from annotation.desk import leasing
+from annotation.models import Annotation, Campaign, Duty, PayRate
+from annotation.qualification.references import UNSEEN
 
 CENT = Decimal("0.01")
 LARGEST = Decimal(10_000)
+COUNTED = (Duty.Purpose.RATING, *UNSEEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one annotator has submitted in one duty. `seconds`: of the `timed` items whose time is known."""
+    """What one annotator has submitted in one duty, its controls and repeats among the items.
+
+    `seconds`: of the `timed` items whose time is known.
+    """
 
     duty: Duty
     annotator: int
@@ -89,32 +97,33 @@ def set_pay_rate(*, duty: Duty, unit: str, amount: Decimal | None, actor: User) 
 def work_done(condition: Q) -> list[Work]:
     """The work of annotators by duty, in two statements. `condition` is on annotations."""
     rows: Any = (
-        Annotation.objects.filter(condition, superseded_at=None, assignment__isnull=False)
-        .values("assignment__duty", "annotator", "annotator__pseudonym")
+        Annotation.objects.filter(condition, superseded_at=None, assignment__duty__purpose__in=COUNTED)
+        .annotate(known_duty=Coalesce("assignment__duty__stands_for", "assignment__duty"))
+        .values("known_duty", "annotator", "annotator__pseudonym")
         .annotate(items=Count("pk"), timed=Count("seconds"), spent=Sum("seconds"))
-        .order_by("assignment__duty", "annotator__pseudonym")
+        .order_by("known_duty", "annotator__pseudonym")
     )
     found = list(rows)
     duties = Duty.objects.select_related("campaign__project", "panel", "pay_rate")
-    by_key = duties.in_bulk({row["assignment__duty"] for row in found})
+    by_key = duties.in_bulk({row["known_duty"] for row in found})
     return [
         Work(
-            duty=by_key[row["assignment__duty"]],
+            duty=by_key[row["known_duty"]],
             annotator=row["annotator"],
             pseudonym=row["annotator__pseudonym"],
             items=row["items"],
             timed=row["timed"],
             seconds=row["spent"] or 0.0,
-            rate=getattr(by_key[row["assignment__duty"]], "pay_rate", None),
+            rate=getattr(by_key[row["known_duty"]], "pay_rate", None),
         )
         for row in found
-        if row["assignment__duty"] in by_key
+        if row["known_duty"] in by_key
     ]
 
 
 def work_in(campaign: Campaign) -> list[Work]:
     """Of everybody in a campaign."""
-    return work_done(Q(campaign=campaign))
+    return work_done(Q(campaign=campaign) | Q(campaign__qualification_of=campaign))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +137,8 @@ class OwnWork:
 def own_work(user: User) -> list[OwnWork]:
     """What somebody has done themselves, in the projects that they are a member of; nothing of others."""
     here = access.member_of(user, project="campaign__project") & Q(annotator__user=user)
-    found = work_done(here)
-    taken = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
-    waiting = Assignment.objects.filter(duty__in=[one.duty.pk for one in found], state=Assignment.State.OPEN)
-    counted: Any = waiting.exclude(Exists(taken)).values_list("duty").annotate(left=Count("item", distinct=True))
-    left = dict(counted.order_by())
-    return [OwnWork(one, left.get(one.duty.pk, 0)) for one in found]
+    left = {duty.pk: duty.left for duty in leasing.duties(user)}
+    return [OwnWork(one, left.get(one.duty.pk, 0)) for one in work_done(here)]
 
 
 SHEET = (

@@ -94,7 +94,11 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class DeskDuty(Progress):
     """A duty as its annotator sees it; ``has_open_item``: they have leased an item in it; ``left``: the items that they
-    may still be offered, those that others hold now among them; ``has_stages``: it has a training or an exam."""
+    may still be offered, those that others hold now among them; ``has_stages``: it has a training or an exam.
+
+    With controls or repeats ``left`` is the rest of the share, at least 1 while there is an item: the number of items
+    themselves would not fall with a control, and so show it.
+    """
 
     pk: int
     name: str
@@ -144,6 +148,8 @@ def _count(rows: QuerySet[Any], column: str, counting: Count = Count("pk")) -> C
 
 
 def _desk_duty(duty: Any) -> DeskDuty:
+    unseen, left = duty.control_rate + duty.repeat_rate, duty.left + duty.has_open_item
+    total = _even_share(items=duty.items, overlap=duty.overlap, seats=duty.seats, unseen=unseen)
     return DeskDuty(
         pk=duty.pk,
         name=duty.name,
@@ -154,16 +160,11 @@ def _desk_duty(duty: Any) -> DeskDuty:
         language_name=languages.endonym(duty.panel.language) if duty.panel.language else "",
         paused=duty.campaign.state == Campaign.State.PAUSED,
         has_open_item=duty.has_open_item,
-        left=duty.left + duty.has_open_item,
+        left=max(1, total - duty.done) if unseen and left else left,
         has_guidelines=duty.has_guidelines,
         has_stages=duty.has_stages,
         done=duty.done,
-        total=_even_share(
-            items=duty.items,
-            overlap=duty.overlap,
-            seats=duty.seats,
-            unseen=duty.control_rate + duty.repeat_rate,
-        ),
+        total=total,
     )
 
 
