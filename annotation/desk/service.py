@@ -17,7 +17,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -441,8 +441,13 @@ def _ratings(annotation: Annotation, criteria: Sequence[Criterion], answered: Ma
 
 def private_note(assignment: Assignment) -> str:
     """What the annotator has noted for themselves about the item; nobody else sees it."""
-    own = PrivateNote.objects.filter(annotator=assignment.annotator_id, item=assignment.item_id)
+    own = PrivateNote.objects.filter(**_owner_of_note(assignment))
     return own.values_list("text", flat=True).first() or ""
+
+
+def _owner_of_note(assignment: Assignment) -> dict[str, Any]:
+    is_repeat = assignment.duty.purpose == Duty.Purpose.REPEAT
+    return {"annotator_id": assignment.annotator_id, "item_id": assignment.item_id, "of_repeat": is_repeat}
 
 
 def keep_note(*, user: User, assignment: Assignment, text: str) -> None:
@@ -454,7 +459,7 @@ def keep_note(*, user: User, assignment: Assignment, text: str) -> None:
     is_own = holder is not None and Annotator.objects.filter(pk=holder, user=user).exists()
     if not is_own or assignment.duty.campaign.state == Campaign.State.CLOSED:
         return
-    own: dict[str, Any] = {"annotator_id": holder, "item_id": assignment.item_id}
+    own = _owner_of_note(assignment)
     if kept := text.strip()[:LONGEST_NOTE]:
         PrivateNote.objects.update_or_create(**own, defaults={"text": kept})
     else:
@@ -542,10 +547,13 @@ def _reopen(assignment: Assignment) -> Assignment:
 
 def scored(*, duty: Duty, annotator: Annotator) -> QuerySet[Annotation]:
     """The annotator's own submissions in a duty, newest first, each as it is now, with their private ``note``."""
-    noted = PrivateNote.objects.filter(annotator=OuterRef("annotator"), item=OuterRef("item")).values("text")
+    noted = PrivateNote.objects.filter(
+        annotator=OuterRef("annotator"), item=OuterRef("item"), of_repeat=OuterRef("is_repeat")
+    )
+    is_repeat = Exists(Assignment.objects.filter(pk=OuterRef("assignment"), duty__purpose=Duty.Purpose.REPEAT))
     unseen = Q(assignment__duty__stands_for=duty, assignment__duty__purpose__in=UNSEEN)
     own = Annotation.objects.filter(Q(assignment__duty=duty) | unseen, annotator=annotator, superseded_at=None)
-    own = own.annotate(note=Subquery(noted))
+    own = own.annotate(is_repeat=is_repeat).annotate(note=Subquery(noted.values("text")))
     return own.select_related("item", "assignment").order_by("-submitted_at", "-pk")
 
 

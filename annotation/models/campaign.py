@@ -356,14 +356,20 @@ class Draft(models.Model):
 
 
 class PrivateNote(models.Model):
-    """What an annotator wrote about an item for nobody else. It is in no export, and deleted when they are erased."""
+    """What an annotator wrote about an item for nobody else. It is in no export, and deleted when they are erased.
+
+    A repeat has a note of its own (`of_repeat`): the note of the first time would show that the item comes again.
+    """
 
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+", db_index=False)
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    of_repeat = models.BooleanField(default=False)
     text = models.CharField(max_length=2000)
 
     class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(fields=["annotator", "item"], name="private_note_once")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["annotator", "item", "of_repeat"], name="private_note_once")
+        ]
 
 
 class Skip(models.Model):
