@@ -16,6 +16,9 @@ from annotation.models import (
     ReferenceScore,
 )
 
+ROUNDING = 1e-6
+"""Steps: .4 - .3 is more than .1 in binary numbers, and still one step of .1."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReferenceComparison:
@@ -68,7 +71,7 @@ def agrees(*, criterion: Criterion, given: Rating, reference: ReferenceScore, ru
         return True
     if rule.matching != QualificationRule.Matching.TOLERANCE or not is_ordered:
         return False
-    return _steps(criterion, given.score, reference.score) <= rule.tolerance
+    return _steps(criterion, given.score, reference.score) <= rule.tolerance + ROUNDING
 
 
 def _steps(criterion: Criterion, first: float, second: float) -> float:
