@@ -155,8 +155,12 @@ def progress(campaign: Campaign) -> list[DutyProgress]:
 
 
 def skips(campaign: Campaign) -> QuerySet[Skip]:
-    """The items that annotators skipped, with their reasons and notes: unresolved ones first, then the newest."""
-    rows = Skip.objects.filter(duty__campaign=campaign).select_related("duty", "item", "annotator")
+    """The items that annotators skipped, with their reasons and notes: unresolved ones first, then the newest.
+
+    Controls and repeats among them: their notes are for the lead like any other.
+    """
+    here = Q(duty__campaign=campaign) | Q(duty__campaign__qualification_of=campaign)
+    rows = Skip.objects.filter(here).select_related("duty", "item", "annotator")
     return rows.order_by(F("resolved_at").desc(nulls_first=True), "-at", "-pk")
 
 

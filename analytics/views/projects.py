@@ -183,7 +183,9 @@ def _undecided(project: Project, user: User, uses: Sequence[GateDecision]) -> It
 def _skipped(project: Project) -> Iterator[Attention]:
     """Items that annotators skipped with a note, not resolved yet, by campaign."""
     open_ones = Skip.objects.filter(duty__campaign__project=project, resolved_at=None).exclude(note="").order_by()
-    for campaign, count in open_ones.values_list("duty__campaign").annotate(Count("item", distinct=True)):
+    # A control's or repeat's skip stands on the page of the campaign that annotators know.
+    known = open_ones.annotate(campaign=Coalesce("duty__campaign__qualification_of", "duty__campaign"))
+    for campaign, count in known.values_list("campaign").annotate(Count("item", distinct=True)):
         sentence = ngettext("%d item was skipped with a note.", "%d items were skipped with a note.", count)
         yield Attention(sentence % count, reverse("campaign", args=[project.slug, campaign]))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -29,7 +29,6 @@ from annotation.models import (
 )
 from annotation.qualification.matching import ReferenceComparison, compare
 from annotation.qualification.references import (
-    UNSEEN,
     as_seen,
     drawn_number,
     hidden_duties,
@@ -79,9 +78,11 @@ def next_unseen(*, duty: Duty, annotator: Annotator, rule: QualificationRule) ->
     """
     due = due_purpose(duty=duty, annotator=annotator, rule=rule)
     hidden = hidden_duties(duty)
-    unseen = {"duty__stands_for": duty, "duty__purpose__in": UNSEEN, "annotator": annotator}
-    had = set(Assignment.objects.filter(**unseen).values_list("duty__purpose", "item"))
-    had |= set(Skip.objects.filter(**unseen).values_list("duty__purpose", "item"))
+    # A control of another duty of the campaign counts as had, too: after a pause its references were shown.
+    here = Q(duty__campaign__qualification_of=duty.campaign_id, duty__purpose=Duty.Purpose.CONTROL)
+    unseen = here | Q(duty__stands_for=duty, duty__purpose=Duty.Purpose.REPEAT)
+    had = set(Assignment.objects.filter(unseen, annotator=annotator).values_list("duty__purpose", "item"))
+    had |= set(Skip.objects.filter(unseen, annotator=annotator).values_list("duty__purpose", "item"))
     pools = {Duty.Purpose.CONTROL: _controls(duty), Duty.Purpose.REPEAT: _repeatable(duty, annotator)}
     free = {purpose: [item for item in items if (purpose.value, item) not in had] for purpose, items in pools.items()}
     if due is None or not free[due]:

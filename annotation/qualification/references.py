@@ -79,6 +79,8 @@ def mark(*, campaign: Campaign, rows: Sequence[ReferenceRow], actor: User | None
     checked = _checked(campaign, rows)
     with transaction.atomic():
         Campaign.objects.select_for_update(of=("self",)).get(pk=campaign.pk)
+        slots = Assignment.objects.filter(duty__campaign=campaign, item__in=list(checked))
+        list(slots.select_for_update(of=("self",)))  # waits for who opens one just now, and nobody opens one after it
         items = _free_items(campaign, checked)
         _take_out_of_duties(campaign, items)
         _store(campaign, checked, actor)

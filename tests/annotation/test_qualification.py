@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
+from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import time_machine
 from django.core import mail
+from django.db import connection, transaction
+from django.test import Client
 from django.utils import timezone
 
 from accounts import removal
 from accounts.models import AuditEntry, Project
 from accounts.refusals import Refused
-from annotation import campaigns
+from annotation import allocation, campaigns, pay
 from annotation.models import (
     Annotation,
     Assignment,
@@ -214,6 +218,65 @@ def test_a_control_looks_like_an_item(cast: Cast) -> None:
     assert not re.search("control|repeat|reference", history, re.IGNORECASE)
 
 
+def _own_counts(client: Client) -> list[Decimal]:
+    """What an annotator may read about their own work: done and left, items submitted and open, hours, pay."""
+    (duty,) = client.get("/api/v1/projects/kassa/desk/").json()
+    page = client.get("/desk/work/").content.decode()
+    return [Decimal(one) for one in (duty["done"], duty["left"], *re.findall(r'<dd class="num">([\d.]+)', page))]
+
+
+def test_her_own_counts_move_alike_after_an_item_a_control_and_a_repeat(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=80, control=range(1, 41), control_rate=0.3, repeat_rate=0.3)
+    pay.set_pay_rate(duty=work, unit="item", amount=Decimal("0.5"), actor=cast.aino)
+    maarika = cast.client("maarika")
+    moved: dict[str, set[tuple[Decimal, ...]]] = {}
+    before: list[Decimal] = []
+    for _item in range(40):
+        page = scene.next_page(maarika, work)
+        opened = _own_counts(maarika)
+        qualified.submit_scores(maarika, page, {**RIGHT, "seconds": "36"})
+        after = _own_counts(maarika)
+        if before:  # the page of her work begins with the first submission
+            purpose = Assignment.objects.get(key=scene.key_at(page)).duty.purpose
+            steps = zip(before, opened, after, strict=True)
+            moved.setdefault(purpose, set()).add(tuple(step for a, b, c in steps for step in (b - a, c - b)))
+        before = after
+    assert moved.keys() == {"rating", "control", "repeat"}
+    assert moved["rating"] == moved["control"] == moved["repeat"]
+    assert moved["rating"] == {tuple(map(Decimal, ("0", "1", "0", "-1", "0", "1", "0", "-1", "0", ".01", "0", ".5")))}
+    (sheet,) = pay.pay_rows(work.campaign)
+    assert sheet[3] == 40, "she is paid for every item that she scored"
+
+
+def test_a_repeat_shows_no_note_of_the_first_time_and_has_its_own(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=60, repeat_rate=0.5)
+    maarika = cast.client("maarika")
+    for _item in range(60):
+        page = scene.next_page(maarika, work)
+        taken = Assignment.objects.select_related("duty").get(key=scene.key_at(page))
+        first, again = (f"{time} note {taken.item_id}." for time in ("First", "Second"))
+        shown = maarika.get(page).content.decode()
+        if taken.duty.purpose == Duty.Purpose.REPEAT:
+            break
+        qualified.submit_scores(maarika, page, {**RIGHT, "note": first})
+    assert first not in shown, "it would show that the item comes again"
+    maarika.post(f"{page}draft/", {**RIGHT, "note": ""}, headers=scene.JSON)
+    history = f"/desk/{work.pk}/scored/"
+    assert first in maarika.get(history).content.decode(), "an empty note of the repeat leaves the first one alone"
+    qualified.submit_scores(maarika, page, {**RIGHT, "note": again})
+    shown = maarika.get(history).content.decode()
+    assert (shown.count(first), shown.count(again)) == (1, 1)
+
+
+def test_nobody_gets_a_control_in_two_duties_of_a_campaign(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=60, control=range(1, 6), control_rate=0.5)
+    other = allocation.allocate(campaign=work.campaign, panel=work.panel, overlap=1, seed=4, name="Again", again=True)
+    _work(cast, work, RIGHT, 30)
+    _work(cast, other, RIGHT, 15)
+    had = Assignment.objects.filter(duty__purpose=Duty.Purpose.CONTROL).values_list("item", flat=True)
+    assert len(had) == len(set(had)) == 5
+
+
 @pytest.fixture
 def mailed_at_once() -> Iterator[None]:
     """Mails that a worker would send are sent by this process."""
@@ -288,3 +351,28 @@ def test_reference_items_are_for_one_purpose_and_leave_the_queue(cast: Cast) -> 
     opened = Assignment.objects.get(key=scene.key_at(page)).item.external_id
     with pytest.raises(Refused, match="worked on"):
         references.mark(campaign=work.campaign, rows=qualified.reference_rows("control", [int(opened[1:])]))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_item_that_is_opened_while_it_is_marked_stays_an_item(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=1)
+    held, refusals = Event(), []
+
+    def mark() -> None:
+        try:
+            held.wait(10)
+            references.mark(campaign=work.campaign, rows=qualified.reference_rows("control", [1]))
+        except Refused as refused:
+            refusals.append(refused.code)
+        finally:
+            connection.close()
+
+    marking = Thread(target=mark)
+    marking.start()
+    with transaction.atomic():
+        assert scene.taken(cast, work).item.external_id == "d1"
+        held.set()
+        marking.join(1)  # it reads that nobody has the item, and then waits for the lease that is not committed yet
+    marking.join(20)
+    assert refusals == ["item_in_work"]
+    assert not ReferenceItem.objects.exists()

@@ -21,6 +21,7 @@ from annotation.models import (
     Rating,
     ReferenceItem,
     ReferenceScore,
+    Skip,
 )
 from annotation.qualification import references, standings
 from annotation.qualification.matching import agrees
@@ -58,6 +59,14 @@ def test_an_answer_matches_by_the_rule() -> None:
     assert matches(ordinal, _rating(None, "na"), none, exact)
     assert not matches(ordinal, _rating(None, "stopped"), none, exact)
     assert not matches(ordinal, _rating(4), none, near)
+    for level in ("interval", "ordinal"):
+        tenths = Criterion(level=level, minimum=0, maximum=1, step=0.1)
+        for number in range(10):
+            reference = ReferenceScore(score=number / 10)
+            assert matches(tenths, _rating((number + 1) / 10), reference, near), (
+                "one step, also where it is .1 and a bit"
+            )
+            assert not matches(tenths, _rating((number + 2) / 10), reference, near)
     assert not matches(nominal, _rating(0), ReferenceScore(score=1), near), "nominal points have no steps"
 
 
@@ -112,6 +121,25 @@ def test_a_lead_sets_everything_up_on_the_pages(cast: Cast) -> None:
 
 
 @pytest.mark.django_db
+def test_the_note_of_a_skipped_control_reaches_the_lead(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=40, control=range(1, 11), control_rate=0.5)
+    maarika, aino = cast.client("maarika"), cast.client("aino")
+    for _item in range(30):
+        page = scene.next_page(maarika, work)
+        if Assignment.objects.get(key=scene.key_at(page)).duty.purpose == Duty.Purpose.CONTROL:
+            break
+        qualified.submit_scores(maarika, page)
+    maarika.post(f"{page}skip/", {"reason": "damaged", "note": "Cut off in turn 2"}, headers=scene.JSON)
+    skipped = Skip.objects.get()
+    assert skipped.duty.purpose == Duty.Purpose.CONTROL
+    here = f"/p/kassa/campaigns/{work.campaign_id}/"
+    assert f'<li><a href="{here}">1 item was skipped with a note.' in aino.get("/p/kassa/").content.decode()
+    assert "Cut off in turn 2" in aino.get(here).content.decode()
+    aino.post(f"{here}skips/{skipped.pk}/", {"resolved": "1"})
+    skipped.refresh_from_db()
+    assert skipped.resolved_at
+
+
 def test_only_a_lead_decides_about_an_annotator(cast: Cast) -> None:
     work = qualified.qualified_duty(cast, exam=[1], exam_items=1)
     maarika = cast.client("maarika")
