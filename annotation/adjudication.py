@@ -12,10 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import count
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -40,6 +41,8 @@ from annotation.writers.tables import BATCH, Column, Table, number
 LONGEST_RATIONALE, LONGEST_NOTE = 5000, 300
 LETTERS, DIGITS = "ABCDEFGHJKLMNPQRSTUVWXYZ", "23456789"
 """Of the codes that stand for raters: none that can be taken for another."""
+DRAWS = 20
+"""How often a rater draws a code of three characters."""
 
 
 # --- what an adjudicator sees ----------------------------------------------------------------------------------------
@@ -71,8 +74,13 @@ def seen_ratings(campaign: Campaign, items: Iterable[int]) -> dict[tuple[int, in
         "annotation__revision", "status", "score", "rationale",
     )  # fmt: skip
     found: dict[tuple[int, int], list[SeenRating]] = defaultdict(list)
-    for item, annotator, rater, criterion, revision, status, score, rationale in rows.iterator(BATCH):
-        code = rater_code(item, annotator)
+    read = list(rows.iterator(BATCH))
+    raters: dict[int, set[int]] = defaultdict(set)
+    for item, annotator, *_rest in read:
+        raters[item].add(annotator)
+    codes = {item: rater_codes(item, annotators) for item, annotators in raters.items()}
+    for item, annotator, rater, criterion, revision, status, score, rationale in read:
+        code = codes[item][annotator]
         seen = SeenRating(code, rater, annotator, criterion, revision, status, score, rationale)
         found[item, criterion].append(seen)
     return {place: sorted(ratings, key=_by_code) for place, ratings in found.items()}
@@ -82,15 +90,32 @@ def _by_code(seen: SeenRating) -> tuple[str, str, int]:
     return seen.code, seen.rater, seen.revision
 
 
-def rater_code(item: int, annotator: int) -> str:
-    """Three characters such as KT7 that stand for a rater on one item: another item gives the same rater another code.
+def rater_codes(item: int, annotators: Iterable[int]) -> dict[int, str]:
+    """By rater of an item, three characters such as KT7: another item gives the same rater another code.
 
-    They depend on the server's secret key, so that nobody can compute who it is.
+    They depend on the server's secret key, so that nobody can compute who it is. No two raters of an item have the same
+    code: among 4,608, two of ten would in one item of a hundred. Who draws one that is taken draws again; where nearly
+    all are taken, with more characters.
     """
-    value = int.from_bytes(salted_hmac("annotation.adjudication", f"{item}:{annotator}").digest()[:8])
+    codes: dict[int, str] = {}
+    taken: set[str] = set()
+    for annotator in sorted(set(annotators), key=lambda each: _drawn(item, each, 0)):
+        drawn = (_code(_drawn(item, annotator, time), time) for time in count())
+        codes[annotator] = next(code for code in drawn if code not in taken)
+        taken.add(codes[annotator])
+    return codes
+
+
+def _drawn(item: int, annotator: int, time: int) -> int:
+    about = f"{item}:{annotator}:{time}" if time else f"{item}:{annotator}"
+    return int.from_bytes(salted_hmac("annotation.adjudication", about).digest()[:8])
+
+
+def _code(value: int, time: int) -> str:
     value, digit = divmod(value, len(DIGITS))
     first, second = divmod(value, len(LETTERS))
-    return LETTERS[first % len(LETTERS)] + LETTERS[second] + DIGITS[digit]
+    short = LETTERS[first % len(LETTERS)] + LETTERS[second] + DIGITS[digit]
+    return f"{short}{time}" if time >= DRAWS else short
 
 
 def digest_of(seen: Iterable[Mapping[str, Any]]) -> str:
@@ -190,9 +215,10 @@ def adjudicate(
 ) -> list[Adjudication]:
     """Store one adjudication for each decision. The same `key` again returns what it stored.
 
-    Raises ``Refused`` with a sentence for each field: codes ``own_rating``, ``ratings_changed``, ``invalid``.
+    Raises ``Refused`` with a sentence for each field: codes ``own_rating``, ``ratings_changed``, ``key_used``,
+    ``invalid``.
     """
-    if earlier := list(history(campaign).filter(key=key, item=item, adjudicator=actor)):
+    if earlier := _stored(campaign, item, key, actor):
         return earlier
     if item.pk in rated_by(campaign, actor):
         raise Refused(_("You have rated this item, so somebody else has to adjudicate it."), code="own_rating")
@@ -205,29 +231,39 @@ def adjudicate(
         sentence = _("The ratings of this item have changed since you saw them. Read them again, then save once more.")
         fields = {f"score-{each.criterion.key}": sentence for each in changed}
         raise Refused(sentence, code="ratings_changed", fields=fields)
-    with transaction.atomic():
-        stored = [
-            Adjudication.objects.create(
-                campaign=campaign,
-                item=item,
-                criterion=each.criterion,
-                rubric_version=campaign.rubric_version,
-                status=Adjudication.Status.NOT_APPLICABLE if each.score is None else Adjudication.Status.SCORED,
-                score=each.score,
-                cause=each.cause,
-                cause_note=each.cause_note.strip(),
-                rationale=each.rationale.strip(),
-                seen=[one.stored for one in seen[each.criterion.pk]],
-                digest=each.seen,
-                order=order,
-                adjudicator=actor,
-                key=key,
-            )
-            for each in decisions
-        ]
-        decided = [each.criterion.key for each in decisions]
-        audit.record(actor=actor, project=campaign.project, verb="adjudicate", subject=item, fields=decided)
+    about = {"campaign": campaign, "item": item, "order": order, "adjudicator": actor, "key": key}
+    try:
+        with transaction.atomic():
+            stored = [_store(each, seen[each.criterion.pk], about) for each in decisions]
+            decided = [each.criterion.key for each in decisions]
+            audit.record(actor=actor, project=campaign.project, verb="adjudicate", subject=item, fields=decided)
+    except IntegrityError:  # sent twice at once, or with a key of something else
+        if earlier := _stored(campaign, item, key, actor):
+            return earlier
+        used = _("Another decision was stored with this key. Send this one with a new key.")
+        raise Refused(used, code="key_used", fields={"key": used}) from None
     return stored
+
+
+def _stored(campaign: Campaign, item: Item, key: UUID, actor: User) -> list[Adjudication]:
+    """What this person's decision with this key stored on the item."""
+    return list(history(campaign).filter(key=key, item=item, adjudicator=actor))
+
+
+def _store(decision: CriterionDecision, seen: Sequence[SeenRating], about: Mapping[str, Any]) -> Adjudication:
+    is_scored = decision.score is not None
+    return Adjudication.objects.create(
+        **about,
+        criterion=decision.criterion,
+        rubric_version=about["campaign"].rubric_version,
+        status=Adjudication.Status.SCORED if is_scored else Adjudication.Status.NOT_APPLICABLE,
+        score=decision.score,
+        cause=decision.cause,
+        cause_note=decision.cause_note.strip(),
+        rationale=decision.rationale.strip(),
+        seen=[one.stored for one in seen],
+        digest=decision.seen,
+    )
 
 
 def _problems(

@@ -82,6 +82,7 @@ class CriterionToDecide:
     posted: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
     verdict: Verdict | None = None
+    shows_measure: bool = True
 
     @property
     def key(self) -> str:
@@ -103,7 +104,7 @@ class CriterionToDecide:
 
     @property
     def measure(self) -> str:
-        return number_text(self.value)
+        return number_text(self.value) if self.shows_measure else ""
 
     @property
     def given(self) -> list[tuple[SeenRating, str, str]]:
@@ -207,6 +208,8 @@ def criteria_to_decide(
                     posted,
                     problems,
                     verdicts.get(criterion.pk) if is_settled else None,
+                    is_settled
+                    or choice.order != Adjudication.Order.JUDGE,  # with the panel's score it gives the verdict
                 )
             )
     return sorted(shown, key=lambda one: (one.value is None, not one.is_disputed, one.criterion.position))
@@ -231,7 +234,7 @@ def adjudication_page(request: HttpRequest, project: str, campaign: int) -> Http
     context = {
         "title": _("Adjudication"),
         "queue": found,
-        "rows": [(one, _value_text(one)) for one in page.object_list],
+        "rows": [(one, _value_text(one, choice)) for one in page.object_list],
         "page_obj": page,
         "refusal": refusal,
         "states": [(key, name, found.counts[key]) for key, name in STATE_NAMES.items()],
@@ -240,8 +243,9 @@ def adjudication_page(request: HttpRequest, project: str, campaign: int) -> Http
     return render(request, "analytics/adjudication.html", context, status=422 if refusal else 200)
 
 
-def _value_text(one: QueuedItem) -> str:
-    return number_text(one.value)
+def _value_text(one: QueuedItem, choice: QueueChoice) -> str:
+    """The item's value; a judge's distance gives its verdict away, so it is shown only after the decision."""
+    return "–" if choice.order == Adjudication.Order.JUDGE and one.state != "decided" else number_text(one.value)
 
 
 def _choice(options: QueueOptions, query: QueryDict) -> tuple[QueueChoice, str]:
@@ -386,12 +390,14 @@ def discussed_items(campaign: Campaign, listed: Sequence[QueuedItem], choice: Qu
     found = []
     for place, one in enumerate(listed, 1):
         differing = [
-            CriterionToDecide(criterion, seen[one.pk, pk], (), False, one.values[pk], {})
+            CriterionToDecide(
+                criterion, seen[one.pk, pk], (), False, one.values[pk], {}, shows_measure=choice.order != "judge"
+            )
             for pk, criterion in criteria.items()
             if pk in one.values and (one.pk, pk) in seen
         ]
         text = presentation.show_item(stored[one.pk], (), campaign.dataset.layout)
-        found.append(DiscussedItem(place, stored[one.pk], text, number_text(one.value), differing))
+        found.append(DiscussedItem(place, stored[one.pk], text, _value_text(one, choice), differing))
     return found
 
 

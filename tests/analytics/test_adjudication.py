@@ -156,8 +156,12 @@ def test_a_verdict_is_shown_only_in_a_queue_by_judge_and_after_the_decision(cast
     by_judge = address(campaign, "d1", order="judge")
     assert listed(read(client, address(campaign, order="judge")))[0] == "d1"
     assert "gave: 0" not in read(client, by_judge)
+    assert "value in this queue" not in read(client, by_judge), "with the panel's score it gives the verdict"
+    assert re.findall(r'</th><td class="num">([^<]+)<', read(client, address(campaign, order="judge")))[0] == "–"
+    meeting = f"/p/kassa/numbers/{campaign.pk}/meeting/?order=judge"
+    assert "value –" in read(client, meeting) and '<small class="quiet num"></small>' in read(client, meeting)
     assert client.post(by_judge, form(read(client, by_judge), **FLUENCY)).status_code == 302
-    assert "Hidden Judge gave: 0." in read(client, by_judge)
+    assert "Hidden Judge gave: 0." in read(client, by_judge) and "value in this queue" in read(client, by_judge)
     assert "Hidden Judge" not in read(client, address(campaign, "d1"))
     assert Adjudication.objects.get().order == "judge"
 
@@ -292,6 +296,29 @@ def test_the_api_gives_the_same_queue_and_decides(cast: Cast, campaign: Campaign
     assert boris.get(f"{base}/meeting-decisions/").json()[0]["item"] == "d1"
     for route in ("adjudication/", f"items/{first['id']}/adjudications/", "meeting-decisions/"):
         assert cast.client("maarika").get(f"{base}/{route}").status_code == 403
+
+
+def test_a_key_of_another_decision_is_refused_with_what_to_do(cast: Cast, campaign: Campaign) -> None:
+    boris, base = cast.client("boris"), f"/api/v1/projects/kassa/campaigns/{campaign.pk}/items"
+    key, answers = str(uuid4()), []
+    for name in ("d1", "d3"):
+        there = f"{base}/{Item.objects.get(dataset=campaign.dataset, external_id=name).pk}/adjudications/"
+        seen = boris.get(there).json()[0]["seen"]
+        decision = {"criterion": "fluency", "score": 2, "cause": "slip", "rationale": "Clear.", "seen": seen}
+        answers.append(boris.post(there, {"decisions": [decision], "key": key}, content_type="application/json"))
+    assert [answer.status_code for answer in answers] == [201, 422]
+    assert answers[1].json()["code"] == "key_used"
+    assert Adjudication.objects.count() == 1
+
+
+def test_no_two_raters_of_an_item_have_the_same_code() -> None:
+    raters = range(1, 301)
+    codes = {item: adjudication.rater_codes(item, raters) for item in (7, 8)}
+    for of_item in codes.values():
+        assert len(set(of_item.values())) == 300 and {len(code) for code in of_item.values()} == {3}
+    assert sum(codes[7][rater] == codes[8][rater] for rater in raters) < 10, "a code says nothing on another item"
+    assert adjudication.rater_codes(7, reversed(raters)) == codes[7]
+    assert len(set(adjudication.rater_codes(7, range(6000)).values())) == 6000, "there are 4,608 of three characters"
 
 
 # --- calibration meetings --------------------------------------------------------------------------------------------
