@@ -66,7 +66,7 @@ def _shown(duty: Duty, result: Sequence[MatchedShare]) -> list[dict[str, Any]]:
             "language": languages.endonym(share.language),
             "matched": share.matched,
             "compared": share.compared,
-            "percent": round(100 * share.share),
+            "percent": share.percent,
         }
         for share in result
     ]

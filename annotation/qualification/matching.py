@@ -51,6 +51,11 @@ class MatchedShare:
         """From 0 to 1; there is at least one answer."""
         return self.matched / self.compared
 
+    @property
+    def percent(self) -> int:
+        """The share in whole percent, rounded down: 16 of 23 do not reach 70 %."""
+        return 100 * self.matched // self.compared
+
 
 def agrees(*, criterion: Criterion, given: Rating, reference: ReferenceScore, rule: QualificationRule) -> bool:
     """Whether an answer matches its reference score.

@@ -24,7 +24,7 @@ from annotation.models import (
     Skip,
 )
 from annotation.qualification import references, standings
-from annotation.qualification.matching import agrees
+from annotation.qualification.matching import MatchedShare, agrees
 from tests import make
 from tests.annotation import qualified, scene
 from tests.cast import Cast
@@ -68,6 +68,14 @@ def test_an_answer_matches_by_the_rule() -> None:
             )
             assert not matches(tenths, _rating((number + 2) / 10), reference, near)
     assert not matches(nominal, _rating(0), ReferenceScore(score=1), near), "nominal points have no steps"
+
+
+def test_a_share_is_not_shown_as_reached_before_it_is() -> None:
+    criterion = Criterion(key="fluency")
+    assert MatchedShare(criterion, "et", 16, 23).percent == 69, "it is below .7, although it rounds to 70 %"
+    assert [MatchedShare(criterion, "et", n, 10 * k).percent for n, k in ((7, 1), (21, 3), (0, 1), (10, 1))] == [
+        *(70, 70, 0, 100)
+    ]
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.0, 3), (1.0, 5), (0.7, 10), (0.25, 40), (0.6, 1)])
