@@ -57,7 +57,7 @@ def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast
     for criterion, decision in (("fluency", "judge_alone"), ("coherence", "humans_only"), ("fluency", "stale")):
         GateDecision.objects.create(**about, criterion=criterion, decision=decision)
     assert listed(cast) == {"1 decision about a judge is stale.": f"/p/kassa/numbers/{campaign.pk}/judges/"}
-    assert projects.decided_uses(cast.kassa) == [("Humans only", 1), ("Stale", 1)]
+    assert projects.decided_uses(projects.latest_uses(cast.kassa)) == [("Humans only", 1), ("Stale", 1)]
 
 
 def test_failed_jobs_are_shown_for_a_week_and_open_ones_as_running(cast: Cast) -> None:
