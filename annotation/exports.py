@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
 from accounts.models import Project
-from annotation.models import Annotator, Campaign, Criterion, Dataset, Duty, Item, Rating, Selection
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Duty, Item, Rating, Selection
 from annotation.readers import NAMED_FIELDS
 from annotation.writers.tables import BATCH, Column, Table
 
@@ -163,11 +163,8 @@ class SelectionsByDuty:
         kinds: dict[int, list[SelectedAs]] = {}
         for duty, *drawn in ways.values_list("duty", *_WAY).distinct():
             kinds.setdefault(duty, []).append(SelectedAs(*drawn))
-        self._last_given_former = {
-            duty: max(drawn.wave for drawn in kind if drawn.origin == GIVEN_FORMER)
-            for duty, kind in kinds.items()
-            if any(drawn.origin == GIVEN_FORMER for drawn in kind)
-        }
+        given_former = [duty for duty, kind in kinds.items() if any(each.origin == GIVEN_FORMER for each in kind)]
+        self._last_given_former = _last_rated_wave(ways, given_former)
         kinds = {duty: list(dict.fromkeys(self._given(duty, each) for each in kind)) for duty, kind in kinds.items()}
         self._alike = {duty: drawn_ways[0] for duty, drawn_ways in kinds.items() if len(drawn_ways) == 1}
         mixed = ways.filter(duty__in=kinds.keys() - self._alike.keys()).values_list("duty", "item", *_WAY)
@@ -177,8 +174,8 @@ class SelectionsByDuty:
         }
 
     def _given(self, duty: int, drawn: SelectedAs) -> SelectedAs:
-        """The probability given the waves before: once a wave was drawn from what former ones showed, their items are
-        certain.
+        """The probability given the waves before: once a wave that was drawn from what former ones showed has a rated
+        item, their items are certain.
         """
         is_former = drawn.wave < self._last_given_former.get(duty, 0)
         return drawn._replace(probability=1.0) if is_former else drawn
@@ -191,6 +188,15 @@ class SelectionsByDuty:
 
 
 _WAY = ("probability", "stratum", "wave", "origin")
+
+
+def _last_rated_wave(ways: QuerySet[Selection], duties: Sequence[int]) -> dict[int, int]:
+    """By duty, the last wave given former ones of which some item is rated: until then it tells nothing."""
+    if not duties:
+        return {}
+    current = Annotation.objects.filter(assignment__duty=OuterRef("duty"), item=OuterRef("item"), superseded_at=None)
+    rated = ways.filter(Exists(current), duty__in=duties, origin=GIVEN_FORMER)
+    return dict(rated.values_list("duty").annotate(last=Max("wave")))
 
 
 def ratings(

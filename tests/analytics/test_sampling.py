@@ -108,6 +108,26 @@ def test_the_weighted_mean_is_unbiased_and_the_mean_of_the_drawn_labels_is_not()
     assert holds >= 0.93 * 300
 
 
+@pytest.mark.parametrize(("pilot", "wave", "answered"), [(60, 90, 0.3), (100, 5, 1.0)])
+def test_a_wave_half_rated_or_small_keeps_its_interval(pilot: int, wave: int, answered: float) -> None:
+    rng, holds, given = np.random.default_rng(4), 0, 0
+    for seed in range(300):
+        quality = 1 + 6 * rng.beta(2, 1.2, 600)
+        f = np.clip(np.rint(quality + 0.7 + rng.normal(0, 0.6, 600)), 1, 7)
+        y = np.clip(quality + np.where(f <= 3, 1.5, 0.4) * rng.normal(0, 1, 600), 1, 7)
+        certain = np.zeros(600, dtype=np.bool_)
+        certain[rng.permutation(600)[:pilot]] = True
+        chances = np.ones(600)
+        chances[~certain] = inclusion_probabilities(expected_error(np.where(certain, y, np.nan), f)[~certain], wave)
+        rated = certain | (independent_draws(chances, rng=rng) & (rng.random(600) < answered))
+        items = ScoredItems.of_scores(np.where(rated, y, np.nan), f, np.arange(600), chances)
+        found = weighted_mean(items, f, 0.95, seed=seed)
+        if found.low is not None and found.high is not None:
+            given, holds = given + 1, holds + (found.low <= y.mean() <= found.high)
+    assert given >= 250
+    assert holds >= 0.92 * given
+
+
 # --- a campaign ------------------------------------------------------------------------------------------------------
 N = 60
 JUDGED = [place % 4 for place in range(N)]
@@ -163,6 +183,8 @@ def test_what_was_drawn_before_is_certain_and_new_items_have_their_probability(
     before = {row.inclusion_prob for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"}
     assert before == {0.5}
     sampling.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12, seed=1)
+    unrated = {row.inclusion_prob for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"}
+    assert unrated == {0.5}  # a wave of which nothing is rated tells nothing
     stored = dict(Selection.objects.filter(duty=duty, wave=2).values_list("item__external_id", "probability"))
     rate_all(cast, duty)
     rows = [row for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"]

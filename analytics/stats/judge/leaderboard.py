@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import FEW_UNITS, CellEstimate, Estimate, Interval, approximate, t_interval
-from analytics.stats.core.resampling import effective_number, number_of
+from analytics.stats.core.resampling import effective_number, error_of_mean, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge.calibrators import folds_by_cluster
@@ -24,6 +24,7 @@ from analytics.stats.judge.ppi import (
     FEWEST_LABELS,
     WARN_BELOW,
     active_mean,
+    answered_probability,
     classical_mean,
     crossfit_mean,
     weighted_values,
@@ -231,24 +232,32 @@ def _weighted_difference(
     first: _Board, second: _Board, base: Estimate, places: tuple[Codes, Codes], confidence: float, seed: int
 ) -> Estimate:
     """The mean of z_1i - z_2i over shared scenarios (``ppi.weighted_values``): valid for unequal probabilities."""
-    values, rated = [], []
+    values, rated, units = [], [], []
     for board, at in zip((first, second), places, strict=True):
         y, f, drawn = board.items.y[at], board.items.f[at], board.items.drawn[at]
         has_value = ~np.isnan(f)
         z = np.full(len(at), np.nan)
         cluster = first.items.cluster[places[0]][has_value]
         predicted = _predicted(y[has_value], f[has_value], drawn[has_value], cluster, np.random.default_rng(seed))
-        z[has_value] = weighted_values(y[has_value], predicted, drawn[has_value])
+        answered = answered_probability(y[has_value], drawn[has_value])
+        z[has_value] = weighted_values(y[has_value], predicted, answered)
         values.append(z)
+        units.append(effective_number(1 / answered[~np.isnan(y[has_value])]))
         rated.append(board.rated[at][board.items.has_both[at]])
     difference_of = values[0] - values[1]
     has_value = ~np.isnan(difference_of)
-    found = classical_mean(difference_of[has_value], first.items.cluster[places[0]][has_value], confidence=confidence)
+    z, cluster = difference_of[has_value], first.items.cluster[places[0]][has_value]
     n = min(int(board.items.has_both[at].sum()) for board, at in zip((first, second), places, strict=True))
-    if n < 2 or not found.is_defined:
+    if n < 2 or not len(z):
         return base.with_(n_items=n)
-    method = _with_pairs("Horvitz-Thompson t") if found.low is not None else None
-    return found.with_(statistic="corrected_difference", n_items=n, method=method, **_counts(*rated))
+    se, df = error_of_mean(z, cluster)
+    method = "Horvitz-Thompson t, paired by scenario"
+    interval = t_interval(
+        float(z.mean()), se, min(df, *(unit - 1 for unit in units)), method=method, confidence=confidence,
+        unit=float(np.abs(z).max()),
+    )  # fmt: skip
+    counts = {"n_items": n, "n_clusters": number_of(cluster), **_counts(*rated)}
+    return base.with_(value=float(z.mean()), reason=None, **counts, **interval.as_changes())
 
 
 def _with_pairs(method: str | None) -> str | None:
@@ -278,7 +287,7 @@ def _independent(first: _Board, second: _Board, base: Estimate, confidence: floa
         )
         if one.se is None or other.se is None:
             return base.with_(interval_reason=one.interval_reason or other.interval_reason)
-        units = [_units(board.items.cluster[own]) for board, own in zip(boards, used, strict=True)]
+        units = [_units(board.items, own) for board, own in zip(boards, used, strict=True)]
         se, df = _welch((one.se, other.se), units)
         method = "Welch t of two corrected means" if name == "corrected_mean" else "Welch t of two panel means"
         if min(one.n_items, other.n_items) < WARN_BELOW or min(units) < FEW_UNITS:
@@ -289,9 +298,12 @@ def _independent(first: _Board, second: _Board, base: Estimate, confidence: floa
     return base
 
 
-def _units(cluster: Codes) -> float:
-    """How many equal clusters tell as much as these items' clusters."""
-    return effective_number(np.unique(cluster, return_counts=True)[1])
+def _units(items: ScoredItems, used: NDArray[np.bool_]) -> float:
+    """How many equal clusters tell as much as those of the items used (N,), and their weights where they have any."""
+    units = effective_number(np.unique(items.cluster[used], return_counts=True)[1])
+    if not items.is_weighted:
+        return units
+    return min(units, effective_number(1 / answered_probability(items.y, items.drawn)[used]))
 
 
 def _welch(errors: tuple[float, float], units: Sequence[float]) -> tuple[float, float]:

@@ -181,10 +181,11 @@ def active_mean(
 ) -> Estimate:
     """Mean from labels drawn with known probabilities: y (M,) NaN where not drawn, f (M,), probability (M,).
 
-    theta = mean of lam f_i + [i drawn] (y_i - lam f_i) / pi_i (Horvitz-Thompson). Source: Zrnic & Candes 2024,
-    arXiv:2403.03208. Where every item is labelled, pi_i is 1 whatever is stated: people and judge share a draw. Refused
-    where sum 1 / pi_i over the labels exceeds M by more than 3 of its standard errors, sqrt(sum (1 - pi_i) / pi_i^2):
-    the probabilities then belong to a larger set of items than the judge's.
+    theta = mean of lam f_i + [i drawn] (y_i - lam f_i) / pi_i (Horvitz-Thompson), pi_i as in ``answered_probability``;
+    t with the effective number of the weights 1 / pi_i, less 1. Source: Zrnic & Candes 2024, arXiv:2403.03208. Where
+    every item is labelled, pi_i is 1 whatever is stated: people and judge share a draw. Refused where sum 1 / pi_i over
+    the labels exceeds M by more than 3 of its standard errors, sqrt(sum (1 - pi_i) / pi_i^2): the probabilities then
+    belong to a larger set of items than the judge's.
     """
     drawn = ~np.isnan(y)
     if drawn.all():
@@ -198,12 +199,30 @@ def active_mean(
     if (1 / pi).sum() - len(y) > 3 * np.sqrt(((1 - pi) / pi**2).sum()):
         reason = "more items are labelled than their probabilities allow: judge and people were not drawn apart"
         return Estimate(value=None, reason=reason, **base)
+    probability = answered_probability(y, probability)
     z = weighted_values(y, f, probability, lam=lam)
     theta = float(z.mean())
     se, df = error_of_mean(z, cluster)
-    df, size = min(df, float(drawn.sum()) - 1), float(np.nanmax(np.abs(y)))
+    df, size = min(df, effective_number(1 / probability[drawn]) - 1), float(np.nanmax(np.abs(y)))
     interval = t_interval(theta, se, df, method="Horvitz-Thompson t", confidence=confidence, unit=size)
     return Estimate(value=theta, **base).with_(**interval.as_changes())
+
+
+def answered_probability(y: Floats, probability: Floats) -> Floats:
+    """(M,) probabilities of being drawn and labelled, from those of being drawn; y (M,) NaN where not labelled.
+
+    Those below 1 are multiplied by sum 1 / pi over their labels / number of items that are not certain: while a wave is
+    under way, or where drawn items got no score, the labels speak for all of it, as if those missing were missing by
+    chance. Source: Hajek 1971, the ratio estimator.
+    """
+    has_label = ~np.isnan(y)
+    uncertain = has_label & (probability < 1)
+    if not uncertain.any():
+        return probability
+    others = len(y) - int((has_label & ~uncertain).sum())
+    answered = probability.copy()
+    answered[uncertain] *= (1 / probability[uncertain]).sum() / others
+    return answered
 
 
 def weighted_values(y: Floats, f: Floats, probability: Floats, *, lam: float = 1.0) -> Floats:
