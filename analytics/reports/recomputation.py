@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from io import BytesIO
@@ -173,6 +174,8 @@ def recompute(path: Path, tell: Callable[[int, int], None] = lambda _done, _tota
     """
     files = _checked_files(path)
     questions = json.loads(files[QUESTIONS])
+    if missing := sorted({asked["table"] for asked in questions.values()} - files.keys()):
+        raise _unusable(_("Missing in the bundle: %s.") % ", ".join(missing))
     scales = {key: _scale(fields) for key, fields in json.loads(files[SCALES]).items()}
     figures: dict[str, list[dict[str, Any]]] = {}
     for done, (name, asked) in enumerate(questions.items()):
@@ -196,22 +199,24 @@ def _unheard(_done: int, _total: int) -> None:
 
 
 def _checked_files(path: Path) -> dict[str, bytes]:
-    """Every file of the manifest with its content, each with the digest that the manifest has for it."""
+    """The manifest and every file that it lists, each with the digest that it has for it; others are not read."""
     files = _read_files(path)
     try:
         manifest = json.loads(files[MANIFEST])
         digests, is_ours = dict(manifest["sha256"]), manifest["format"] == FORMAT
-    except (KeyError, ValueError, TypeError):
-        digests, is_ours = {}, False
+        is_newer = int(manifest["version"]) > VERSION or manifest["digits"] != DIGITS
+    except (KeyError, ValueError, TypeError, RecursionError):
+        digests, is_ours, is_newer = {}, False, False
     if not is_ours:
         raise _unusable(_("%s is no bundle for a recomputation: it has no manifest of one.") % path)
-    if manifest["version"] > VERSION or manifest["digits"] != DIGITS:
+    if is_newer:
         raise _unusable(_("A newer Panelbench wrote this bundle. Install the version in its requirements.txt."))
-    if missing := sorted(digests.keys() - files.keys()):
+    listed = {name: content for name, content in files.items() if name in digests}
+    if missing := sorted({*digests, ESTIMATES, QUESTIONS, SCALES} - listed.keys()):
         raise _unusable(_("Missing in the bundle: %s.") % ", ".join(missing))
     if changed := sorted(name for name, digest in digests.items() if _sha256(files[name]) != digest):
         raise _unusable(_("Changed since the bundle was written: %s.") % ", ".join(changed))
-    return files
+    return {MANIFEST: files[MANIFEST], **listed}
 
 
 def _read_files(path: Path) -> dict[str, bytes]:
@@ -221,7 +226,7 @@ def _read_files(path: Path) -> dict[str, bytes]:
     try:
         with ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
-    except (BadZipFile, OSError, EOFError, RuntimeError) as error:
+    except (BadZipFile, OSError, EOFError, RuntimeError, ValueError, zlib.error) as error:  # of changed bytes
         raise _unusable(_("%(path)s can't be read: %(error)s.") % {"path": path, "error": error}) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ import sys
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
@@ -92,6 +93,31 @@ def test_a_missing_file_and_another_zip_are_refused(cast: Cast, rated: Campaign,
     for path, told in ((other, "no bundle for a recomputation"), (tmp_path / "nothing.zip", "can't be read")):
         with pytest.raises(Refused, match=told):
             recomputation.recompute(path)
+
+
+def test_a_zip_with_any_changed_byte_is_refused_or_has_the_same_files(tmp_path: Path) -> None:
+    files = dict.fromkeys(("estimates.json", "questions.json", "scales.json"), b"[0.123456789, 2.5, 3.75]\n" * 9)
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    about = {"format": recomputation.FORMAT, "version": 1, "digits": recomputation.DIGITS, "sha256": digests}
+    files["manifest.json"] = json.dumps(about).encode()
+    path = tmp_path / "bundle.zip"
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    whole, refused = path.read_bytes(), 0
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
+        try:
+            assert recomputation._checked_files(path) == files
+        except Refused:
+            refused += 1
+    assert refused > len(whole) / 2
+    del about["sha256"]["scales.json"]  # type: ignore[attr-defined]
+    with ZipFile(path, "w") as archive:
+        for name, content in {**files, "manifest.json": json.dumps(about).encode()}.items():
+            archive.writestr(name, content)
+    with pytest.raises(Refused, match=r"Missing in the bundle: scales\.json"):
+        recomputation.recompute(path)
 
 
 def test_another_figure_is_named_even_where_all_digests_are_right(cast: Cast, rated: Campaign, tmp_path: Path) -> None:
