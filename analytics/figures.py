@@ -436,8 +436,8 @@ def inline(svg: str, words: Mapping[str, str]) -> SafeString:
 
 def alone(svg: str, words: Mapping[str, str], *, title: str, theme: str) -> str:
     """The picture as a file of its own, in plain colours."""
-    filled = str(inline(svg, words)).replace(">", f"><title>{_spelt(title)}</title>", 1)
-    return re.sub(r"var\(--([a-z-]+)\)", lambda found: THEMES[theme][found[1]], filled)
+    coloured = re.sub(r"var\(--([a-z-]+)\)", lambda found: THEMES[theme][found[1]], svg)
+    return str(inline(coloured, words)).replace(">", f"><title>{_spelt(title)}</title>", 1)
 
 
 def _spelt(word: str) -> str:

@@ -296,7 +296,7 @@ def question_in_words(question: NumbersQuestion) -> list[tuple[str, str]]:
         (_("Criteria"), _("pooled") if question.pool else ""),
         (
             _("Interval"),
-            f"{question.confidence:.0%}, {question.bootstrap} {_('resamples')}, {_('seed')} {question.seed}",
+            f"{100 * question.confidence:g}%, {question.bootstrap} {_('resamples')}, {_('seed')} {question.seed}",
         ),
     ]
     return [(name, text) for name, text in lines if text]

@@ -103,7 +103,12 @@ def report_page(report: CampaignReport, numbered: Mapping[str, list[NumberedTabl
     parts = [(part, numbered[part.part.name]) for part in report.parts]
     context = {"report": report, "parts": parts, "style": mark_safe(style)}  # noqa: S308 (our own file)
     page = render_to_string("analytics/report.html", context)
-    return re.sub(r"var\(--([a-z-]+)\)", lambda found: figures.LIGHT[found[1]], page) if is_print else page
+    return re.sub(r"var\(--([a-z-]+)\)", _in_light, page) if is_print else page
+
+
+def _in_light(found: re.Match[str]) -> str:
+    """A colour of our own; a name in the data may look like one, and stays."""
+    return figures.LIGHT.get(found[1], found[0])
 
 
 def pdf_is_installed() -> bool:
@@ -149,13 +154,15 @@ _LATEX = {
     "“": "``",
     "”": "''",
     "’": "'",
+    **dict.fromkeys("\n\r\t\x0b\x0c\x85\u2028\u2029", " "),
 }
 LATEX_HEAD = "% Needs booktabs, and XeLaTeX or LuaLaTeX where names are not in Latin letters.\n"
 
 
 def latex_text(text: str) -> str:
     """Text in which LaTeX reads nothing but text."""
-    return "".join(_LATEX.get(char, char) for char in text)
+    plain = "".join(_LATEX.get(char, char) for char in figures.UNPRINTABLE.sub("", text))
+    return f"{{}}{plain}" if plain.lstrip().startswith(("[", "*")) else plain  # else the end of the row before reads it
 
 
 def latex_table(numbered: NumberedTable) -> str:

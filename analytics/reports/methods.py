@@ -145,7 +145,7 @@ def _on_figures(parts: Sequence[AnsweredPart], numbers: Mapping[str, int]) -> It
     if question.bootstrap and intervals:
         cited = [_with_source(method, numbers) for method in _short(intervals)]
         drawn = f"bootstraps draw {question.bootstrap:,} resamples of clusters with seed {question.seed}"
-        yield f"Intervals are at {question.confidence:.0%} ({'; '.join(cited)}); {drawn}."
+        yield f"Intervals are at {100 * question.confidence:g}% ({'; '.join(cited)}); {drawn}."
     yield (
         "Clusters are items: items of one scenario are taken for independent."
         if question.cluster

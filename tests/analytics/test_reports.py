@@ -16,6 +16,8 @@ from django.core.management import call_command
 from analytics import answer_pages, thresholds
 from analytics.models import Snapshot, Transfer
 from analytics.questions import NumbersQuestion
+from analytics.reports import content
+from analytics.reports import files as report_files
 from annotation.models import Campaign, Criterion
 from tests.analytics import scene
 from tests.analytics.test_transfers import asked, carried, fetched
@@ -89,9 +91,17 @@ def test_names_in_the_data_are_text_in_page_and_latex(cast: Cast, rated: Campaig
     Criterion.objects.filter(rubric_version=rated.rubric_version, key="fluency").update(
         text={"name": {"en": "<script>alert(1)</script> 50% & #1_x"}}
     )
+    Criterion.objects.filter(rubric_version=rated.rubric_version).exclude(key="fluency").update(
+        text={"name": {"en": "[1cm] var(--none)\n=HYPERLINK(1)"}}
+    )
     with ZipFile(BytesIO(written(cast, format="zip"))) as archive:
         page = archive.read("report.html").decode()
         latex = archive.read("tables/01-agreement.tex").decode()
+    assert "\n{}[1cm] var(--none) =HYPERLINK(1) &" in latex  # after a row LaTeX would read it as a distance
+    report = content.composed_report(rated, content.ReportLayout(NumbersQuestion()), lambda _done, _total: None)
+    in_print = report_files.report_page(report, report_files.numbered_tables(report), is_print=True)
+    assert "var(--none)" in in_print
+    assert "var(--ink)" not in in_print
     assert "<script>" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt; 50% &amp; #1_x" in page
     assert r"<script>alert(1)</script> 50\% \& \#1\_x" in latex

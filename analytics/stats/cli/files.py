@@ -293,7 +293,7 @@ def _as_csv(rows: Sequence[dict[str, Any]]) -> str:
     ]
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
-    writer.writeheader()
+    writer.writerow({name: _field(name) for name in columns})
     writer.writerows({name: _field(value) for name, value in row.items()} for row in rows)
     return out.getvalue()
 
@@ -301,8 +301,8 @@ def _as_csv(rows: Sequence[dict[str, Any]]) -> str:
 def _field(value: Any) -> Any:
     """A CSV field: lists joined by commas; text that a spreadsheet would run as a formula gets a quote before it."""
     if isinstance(value, list):
-        return ",".join(map(str, value))
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        value = ",".join(map(str, value))
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"):
         return "'" + value
     return value
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.stats.cli.files import BrokenRowsError, RatingsFile
+from analytics.stats.cli.files import BrokenRowsError, RatingsFile, rendered_rows
 from analytics.stats.core.tables import TableError
 
 
@@ -79,3 +79,10 @@ def test_other_encodings_are_named_by_line(tmp_path: Path) -> None:
 def test_files_that_are_no_tables(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(TableError, match=message):
         source(tmp_path, name, text).frame()
+
+
+def test_names_of_columns_and_lists_of_names_are_no_formulas_in_csv() -> None:
+    header, row = rendered_rows([{"statistic": "bias", "raters": ["=a", "b"], "=cmd": "＝1"}], "csv").splitlines()
+    assert header.endswith(",'=cmd")
+    assert row.endswith(",'＝1")
+    assert '"\'=a,b"' in row
