@@ -211,7 +211,8 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     if isinstance(settings, GateSettings) or is_about_changes:
         revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
     if isinstance(settings, NumbersQuestion) and "controls" in settings.exclude:
-        revision += f" {sorted(exclusions.below_controls(campaign))}"
+        below = json.dumps(sorted(exclusions.below_controls(campaign)))  # a column has no room for all names
+        revision += f" {_digest([below.encode()])[:12]}"
     if isinstance(settings, GateSettings):  # a decision depends on what changed since the judge was run, too
         return f"{revision} {thresholds.changes_digest(campaign, list(ratings.newest_runs(campaign)))}"
     return revision

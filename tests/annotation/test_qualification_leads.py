@@ -6,7 +6,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts.models import AuditEntry
-from analytics import bundles, exclusions, questions, ratings
+from analytics import answer_pages, bundles, exclusions, questions, ratings
 from analytics.stats.core.estimates import wilson_interval
 from analytics.stats.core.shares import wilson_of_share
 from annotation.models import (
@@ -257,5 +257,8 @@ def test_a_question_leaves_out_ratings_by_failed_controls(cast: Cast) -> None:
     assert len(list(found.rows)) == 2 * rated
     assert list(exclusions.without_excluded(found, campaign, question).rows) == []
     assert exclusions.excluded_scores(campaign, question)["controls"] == 2 * rated
+    Duty.objects.filter(pk=work.pk).update(name="Hinnang " * 15)
+    answer = answer_pages.answer_now(campaign, question)  # stored under a revision, whatever the duty is called
+    assert (answer.content["left_out"]["controls"], len(answer.revision) <= 120) == (2 * rated, True)
     assert standings.standings(campaign)[0].pause is not None
     assert references.count_references(campaign)[0]["items"] == 19
