@@ -31,6 +31,7 @@ from annotation.models import (
     Campaign,
     ControlPause,
     Dataset,
+    Duty,
     Import,
     Item,
     Panel,
@@ -217,8 +218,12 @@ class Effort:
 
 
 def effort_of(project: Project) -> Effort:
-    """Hours and money, of all campaigns and runs."""
-    times = Annotation.objects.filter(campaign__project=project, seconds__isnull=False)
+    """Hours and money, of all campaigns and runs.
+
+    The seconds of a revision hold those of the ones before it; an item of training or of an exam begins anew each time.
+    """
+    counts = Q(superseded_at=None) | Q(assignment__duty__purpose__in=[Duty.Purpose.TRAINING, Duty.Purpose.EXAM])
+    times = Annotation.objects.filter(counts, campaign__project=project, seconds__isnull=False)
     worked = times.aggregate(seconds=Sum("seconds"), n=Count("pk"))
     sent = Attempt.objects.filter(call__run__project=project).exclude(outcome=Attempt.Outcome.REUSED)
     paid = sent.aggregate(usd=Sum("cost"), n=Count("pk"), unpriced=Count("pk", filter=Q(cost=None)))

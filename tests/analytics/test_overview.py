@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from typing import Any
+from uuid import uuid4
 
 from django.utils import timezone
 
@@ -78,7 +80,10 @@ def test_hours_and_money_are_summed(cast: Cast) -> None:
     for seconds in (1800, 5400):
         taken = leasing.take(duty=duty, annotator=desks.annotator(cast, cast.maarika))
         assert taken is not None
-        service.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=seconds)
+        service.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=seconds - 600)
+        taken.refresh_from_db()
+        anew: dict[str, Any] = {"shown": taken.key, "key": uuid4(), "seconds": seconds}  # with the seconds before
+        service.revise_scores(assignment=taken, answers=desks.ANSWERS, **anew)
     run = scene.with_verdicts(duty.campaign, {"fluency": [1, 2, 3]})
     call = Call.objects.create(run=run, item=duty.campaign.dataset.items.first(), repeat=1)
     for number, (outcome, cost) in enumerate(
@@ -86,7 +91,7 @@ def test_hours_and_money_are_summed(cast: Cast) -> None:
     ):
         Attempt.objects.create(call=call, number=number, outcome=outcome, cost=cost and Decimal(cost))
     found = projects.effort_of(cast.kassa)
-    assert (found.hours, found.timed) == (2.0, Annotation.objects.count())
+    assert (found.hours, found.timed) == (2.0, Annotation.objects.filter(superseded_at=None).count())
     assert (found.cost, found.requests, found.unpriced) == (Decimal("0.25"), 2, 1)
     page = cast.client("aino").get("/p/kassa/").content.decode()
     assert "2.0 hours of annotators on 2 timed annotations" in page
