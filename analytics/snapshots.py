@@ -24,7 +24,7 @@ from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQue
 from analytics.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
 from analytics.thresholds import GateSettings
 from annotation import adjudication, campaigns
-from annotation.models import Annotation, Campaign, Item, RubricVersion
+from annotation.models import Annotation, Campaign, Item, Rating, RubricVersion
 from annotation.writers import tables
 from annotation.writers.tables import Table
 from judging import runs
@@ -210,6 +210,9 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     is_about_changes = any(name.startswith("perturbation.") for name in getattr(settings, "statistics", ()))
     if isinstance(settings, GateSettings) or is_about_changes:
         revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
+    if asks and settings.wanted(("rationale_share", "rationale_length")):  # type: ignore[attr-defined]  # may be erased
+        here = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
+        revision += f" {here.exclude(rationale='').count()}"
     if isinstance(settings, NumbersQuestion) and "controls" in settings.exclude:
         below = json.dumps(sorted(exclusions.below_controls(campaign)))  # a column has no room for all names
         revision += f" {_digest([below.encode()])[:12]}"

@@ -162,6 +162,17 @@ def test_one_submission_computes_the_cells_it_touches(campaign: Campaign) -> Non
     assert changed == ["coherence"]
 
 
+def test_figures_of_rationales_are_stale_once_some_are_emptied(campaign: Campaign) -> None:
+    question = question_of(FEW + "statistic=rationale_length&columns=")
+    rows = Rating.objects.filter(annotation__campaign=campaign)
+    rows.update(rationale="Sujuv.")
+    before = snapshots.snapshot(campaign=campaign, settings=question)
+    rows.filter(annotation__annotator=Annotation.objects.earliest("pk").annotator).update(rationale="")  # as `redact`
+    assert snapshots.current_snapshot(campaign=campaign, settings=question) == (before, True)
+    after = snapshots.snapshot(campaign=campaign, settings=question)
+    assert before.content["estimates"] != after.content["estimates"]
+
+
 def test_half_of_the_cells_or_cells_of_older_code_change_nothing(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
