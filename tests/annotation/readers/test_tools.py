@@ -330,6 +330,16 @@ def test_chatbot_arena() -> None:
         ]
 
 
+def test_votes_after_each_turn_of_mt_bench_are_about_items_of_their_own() -> None:
+    ((name, content),) = only("chatbot-arena", "votes.jsonl")
+    first = content.splitlines()[0]
+    second = first.replace(b'"winner": "model_a"', b'"winner": "model_b"').replace(b'"turn": 1', b'"turn": 2')
+    found = taken("chatbot-arena", [(name, first + b"\n" + second)])
+    assert [item[3]["turn"] for item in found["dataset"]] == [1, 2]
+    assert [row[:2] for row in found["ratings"]] == [(item[0], "arena_user_1") for item in found["dataset"]]
+    assert [row[3] for row in found["ratings"]] == ["model_a", "model_b"]
+
+
 def test_wmt_errors_add_up_by_rater_and_translation() -> None:
     files = only("wmt-mqm", "mqm_newstest2020_ende.tsv")
     found = taken("wmt-mqm", files)
