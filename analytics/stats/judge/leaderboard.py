@@ -251,7 +251,7 @@ def _weighted_difference(
     if n < 2 or not len(z):
         return base.with_(n_items=n)
     se, df = error_of_mean(z, cluster)
-    method = "Horvitz-Thompson t, paired by scenario"
+    method = "Hajek t, paired by scenario"
     interval = t_interval(
         float(z.mean()), se, min(df, *(unit - 1 for unit in units)), method=method, confidence=confidence,
         unit=float(np.abs(z).max()),

@@ -181,7 +181,7 @@ def active_mean(
 ) -> Estimate:
     """Mean from labels drawn with known probabilities: y (M,) NaN where not drawn, f (M,), probability (M,).
 
-    theta = mean of lam f_i + [i drawn] (y_i - lam f_i) / pi_i (Horvitz-Thompson), pi_i as in ``answered_probability``;
+    theta = mean of lam f_i + [i drawn] (y_i - lam f_i) / pi_i, pi_i as in ``answered_probability`` (Hajek 1971);
     t with the effective number of the weights 1 / pi_i, less 1. Source: Zrnic & Candes 2024, arXiv:2403.03208. Where
     every item is labelled, pi_i is 1 whatever is stated: people and judge share a draw. Refused where sum 1 / pi_i over
     the labels exceeds M by more than 3 of its standard errors, sqrt(sum (1 - pi_i) / pi_i^2): the probabilities then
@@ -204,7 +204,7 @@ def active_mean(
     theta = float(z.mean())
     se, df = error_of_mean(z, cluster)
     df, size = min(df, effective_number(1 / probability[drawn]) - 1), float(np.nanmax(np.abs(y)))
-    interval = t_interval(theta, se, df, method="Horvitz-Thompson t", confidence=confidence, unit=size)
+    interval = t_interval(theta, se, df, method="Hajek t", confidence=confidence, unit=size)
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
 
