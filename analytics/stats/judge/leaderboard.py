@@ -171,7 +171,7 @@ def weighted_mean(items: ScoredItems, f: Floats, confidence: float, *, seed: int
     here = ~np.isnan(f)
     y, f, drawn, cluster = items.y[here], f[here], items.drawn[here], items.cluster[here]
     predicted = _predicted(y, f, drawn, cluster, np.random.default_rng(seed))
-    return active_mean(y, predicted, drawn, cluster, confidence=confidence)
+    return active_mean(y, predicted, drawn, cluster, confidence=confidence, is_ratio=True)
 
 
 def _predicted(y: Floats, f: Floats, drawn: Floats, cluster: Codes, rng: np.random.Generator) -> Floats:

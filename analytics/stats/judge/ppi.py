@@ -177,14 +177,22 @@ def stratified_mean(strata: list[LabelledSample], *, confidence: float = 0.95) -
 
 
 def active_mean(
-    y: Floats, f: Floats, probability: Floats, cluster: Codes, *, lam: float = 1.0, confidence: float = 0.95
+    y: Floats,
+    f: Floats,
+    probability: Floats,
+    cluster: Codes,
+    *,
+    lam: float = 1.0,
+    confidence: float = 0.95,
+    is_ratio: bool = False,
 ) -> Estimate:
     """Mean from labels drawn with known probabilities: y (M,) NaN where not drawn, f (M,), probability (M,).
 
-    theta = mean of lam f_i + [i drawn] (y_i - lam f_i) / pi_i, pi_i as in ``answered_probability`` (Hajek 1971);
-    t with the effective number of the weights 1 / pi_i, less 1. Source: Zrnic & Candes 2024, arXiv:2403.03208. Where
-    every item is labelled, pi_i is 1 whatever is stated: people and judge share a draw. Refused where sum 1 / pi_i over
-    the labels exceeds M by more than 3 of its standard errors, sqrt(sum (1 - pi_i) / pi_i^2): the probabilities then
+    theta = mean of lam f_i + [i drawn] (y_i - lam f_i) / pi_i (Horvitz-Thompson). Source: Zrnic & Candes 2024,
+    arXiv:2403.03208. As a ratio (Hajek 1971) with pi_i as in ``answered_probability``, for draws that are labelled in
+    part, and t with the effective number of the weights 1 / pi_i, less 1. Where every item is labelled, pi_i is 1
+    whatever is stated: people and judge share a draw. Refused where sum 1 / pi_i over the labels exceeds M by more than
+    3 of its standard errors, sqrt(sum (1 - pi_i) / pi_i^2): the probabilities then
     belong to a larger set of items than the judge's.
     """
     drawn = ~np.isnan(y)
@@ -199,12 +207,14 @@ def active_mean(
     if (1 / pi).sum() - len(y) > 3 * np.sqrt(((1 - pi) / pi**2).sum()):
         reason = "more items are labelled than their probabilities allow: judge and people were not drawn apart"
         return Estimate(value=None, reason=reason, **base)
-    probability = answered_probability(y, probability)
+    if is_ratio:
+        probability = answered_probability(y, probability)
     z = weighted_values(y, f, probability, lam=lam)
     theta = float(z.mean())
     se, df = error_of_mean(z, cluster)
-    df, size = min(df, effective_number(1 / probability[drawn]) - 1), float(np.nanmax(np.abs(y)))
-    interval = t_interval(theta, se, df, method="Hajek t", confidence=confidence, unit=size)
+    labels = effective_number(1 / probability[drawn]) if is_ratio else float(drawn.sum())
+    method, size = "Hajek t" if is_ratio else "Horvitz-Thompson t", float(np.nanmax(np.abs(y)))
+    interval = t_interval(theta, se, min(df, labels - 1), method=method, confidence=confidence, unit=size)
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
 

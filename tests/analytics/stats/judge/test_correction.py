@@ -129,12 +129,13 @@ def test_stratified_weights_strata_by_their_items() -> None:
 
 
 def test_active_mean_worked_by_hand() -> None:
-    # Four items, f = 1; items 1 and 3 drawn with probabilities .5 and .25, labels 2 and 1;
-    # the weights 2 and 4 speak for 6 items where there are 4, so that they count 4/3 and 8/3:
-    # (1 + 4/3 (2 - 1)) + 1 + (1 + 0) + 1 = 16/3, over 4.
+    # Four items, f = 1; items 1 and 3 drawn with probabilities .5 and .25, labels 2 and 1:
+    # (1 + (2 - 1)/.5) + 1 + (1 + 0) + 1 = 6, over 4. As a ratio the weights 2 and 4, which speak for 6 items where
+    # there are 4, count 4/3 and 8/3: (1 + 4/3 (2 - 1)) + 1 + (1 + 0) + 1 = 16/3, over 4.
     y = np.array([2.0, NAN, 1.0, NAN])
     probability = np.array([0.5, 0.5, 0.25, 0.25])
-    assert ppi.active_mean(y, np.ones(4), probability, np.arange(4)).value == pytest.approx(4 / 3)
+    assert ppi.active_mean(y, np.ones(4), probability, np.arange(4)).value == pytest.approx(1.5)
+    assert ppi.active_mean(y, np.ones(4), probability, np.arange(4), is_ratio=True).value == pytest.approx(4 / 3)
 
 
 def test_active_mean_is_unbiased_under_unequal_probabilities() -> None:
