@@ -77,7 +77,9 @@ class QueueOptions:
 
 @dataclass(slots=True)
 class QueuedItem:
-    """An item with a value above 0 on some criterion. `values`: by criterion; `value`: the largest that counts here."""
+    """An item with a value above 0 on some criterion. `values`: by criterion; `value`: the largest that counts here;
+    `n_decided`: on how many of these criteria a decision is stored.
+    """
 
     pk: int
     external_id: str
@@ -86,6 +88,7 @@ class QueuedItem:
     values: Mapping[int, float]
     value: float = 0.0
     state: str = "open"
+    n_decided: int = 0
     worst: list[str] = field(default_factory=list)
 
 
@@ -285,6 +288,7 @@ def queue(campaign: Campaign, choice: QueueChoice, reader: User | None = None) -
 def _settle(one: QueuedItem, decided: Iterable[tuple[int, int]], old: set[tuple[int, int]], keys: Any) -> None:
     waiting = {criterion for criterion in one.values if (one.pk, criterion) not in decided}
     again = {criterion for criterion in one.values if (one.pk, criterion) in old}
+    one.n_decided = len(one.values) - len(waiting)
     one.state = "open" if waiting else "stale" if again else "decided"
     counted = waiting or again or set(one.values)
     one.value = max(one.values[criterion] for criterion in counted)

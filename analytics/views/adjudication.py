@@ -19,7 +19,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
-from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import get_language, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -290,7 +290,9 @@ def adjudicate_item(request: HttpRequest, project: str, campaign: int, item: int
         except Refused as error:
             refused = error
         else:
-            messages.success(request, _("The decision is stored. The ratings are unchanged."))
+            messages.success(
+                request, f"{_('The decision is stored. The ratings are unchanged.')} {_left_text(current, stored)}"
+            )
             return redirect(here)
     posted = request.POST if refused else {}
     problems = refused.fields if refused else {}
@@ -307,6 +309,18 @@ def adjudicate_item(request: HttpRequest, project: str, campaign: int, item: int
         **_context(current, options, choice),
     }
     return render(request, "analytics/adjudicate_item.html", context, status=422 if refused else 200)
+
+
+def _left_text(campaign: Campaign, item: Item) -> str:
+    """How many criteria of the item on which raters differ have no decision yet."""
+    seen, decided = adjudication.seen_ratings(campaign, [item.pk]), adjudication.current(campaign, [item.pk])
+    left = sum(adjudication.is_disputed(given) and place not in decided for place, given in seen.items())
+    if not left:
+        return _("Every criterion of this item on which raters differ is decided.")
+    return (
+        ngettext("%d criterion of this item is left to decide.", "%d criteria of this item are left to decide.", left)
+        % left
+    )
 
 
 def _store(

@@ -2,237 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
-from decimal import Decimal
-from typing import Any
-
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
-from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from accounts import access
-from accounts.models import Job, Project, Role, User
-from analytics import decisions, page_cache
-from analytics.models import GateDecision
-from analytics.thresholds import current_thresholds
-from annotation.models import (
-    Annotation,
-    Assignment,
-    Campaign,
-    ControlPause,
-    Dataset,
-    Duty,
-    Import,
-    Item,
-    Panel,
-    PanelSeat,
-    RubricVersion,
-    Skip,
-)
-from judging.models import Attempt, Call, Judge, JudgeRun
-
-RUNS_SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One thing to do on the way to the numbers."""
-
-    title: str
-    why: str
-    url_name: str
-    verb: str
-    is_done: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Holdings:
-    """How much of everything the project has."""
-
-    datasets: int
-    items: int
-    rubrics: int
-    panels: int
-    annotators: int
-    campaigns: int
-    judges: int
-    annotations: int
-
-    @property
-    def any(self) -> bool:
-        """Whether there is something to count yet."""
-        return bool(self.datasets or self.rubrics or self.panels or self.judges)
-
-
-def holdings(*, project: Project, user: User) -> Holdings:
-    """Counted as this person may see them."""
-    datasets = Dataset.objects.visible_to(user).filter(project=project)
-    panels = Panel.objects.visible_to(user).filter(project=project)
-    campaigns = Campaign.objects.visible_to(user).filter(project=project)
-    published = RubricVersion.objects.visible_to(user).published().filter(rubric__project=project)
-    return Holdings(
-        datasets=datasets.count(),
-        items=Item.objects.filter(dataset__in=datasets).count(),
-        rubrics=published.count(),
-        panels=panels.count(),
-        annotators=PanelSeat.objects.filter(panel__in=panels).values("annotator").distinct().count(),
-        campaigns=campaigns.count(),
-        judges=Judge.objects.visible_to(user).filter(project=project).count(),
-        annotations=Annotation.objects.filter(campaign__in=campaigns, superseded_at=None).count(),
-    )
-
-
-def steps(held: Holdings) -> list[Step]:
-    """The way from an empty project to its numbers, in order."""
-    way = (
-        ("datasets", held.datasets, _("Upload"), _("Upload a dataset"), _("What people and judges will rate.")),
-        ("rubrics", held.rubrics, _("Publish"), _("Publish a rubric"), _("Criteria, and what each point means.")),
-        (
-            "panels",
-            held.annotators,
-            _("Create"),
-            _("Create a panel"),
-            _("Native speakers who rate one language together."),
-        ),
-        ("campaigns", held.campaigns, _("Open"), _("Open a campaign"), _("One dataset on one rubric, for the panels.")),
-        ("judges", held.judges, _("Declare"), _("Declare a judge"), _("A model that rates the same items.")),
-        ("numbers", held.annotations, _("Read"), _("Read the numbers"), _("Agreement and calibration.")),
-    )
-    return [Step(title, why, url_name, verb, bool(count)) for url_name, count, verb, title, why in way]
-
-
-def campaigns(*, project: Project, user: User) -> QuerySet[Campaign, Any]:
-    """With `slots`, `submitted` and `annotations`, the imported ones included."""
-    current = Annotation.objects.filter(campaign=OuterRef("pk"), superseded_at=None).order_by().values("campaign")
-    return (
-        Campaign.objects.visible_to(user)
-        .filter(project=project)
-        .select_related("dataset", "rubric_version__rubric")
-        .annotate(
-            slots=Count("duties__assignments"),
-            submitted=Count("duties__assignments", filter=Q(duties__assignments__state=Assignment.State.SUBMITTED)),
-            annotations=Coalesce(Subquery(current.annotate(n=Count("pk")).values("n")), 0),
-        )
-    )
-
-
-def judge_runs(*, project: Project, user: User) -> QuerySet[JudgeRun, Any]:
-    """The newest runs, with how many calls were `planned` and how many are `done`."""
-    over = Q(calls__state__in=[Call.State.SETTLED, Call.State.FAILED])
-    return (
-        JudgeRun.objects.visible_to(user)
-        .filter(project=project)
-        .select_related("judge", "dataset")
-        .annotate(planned=Count("calls"), done=Count("calls", filter=over))[:RUNS_SHOWN]
-    )
-
-
-# --- what needs somebody ---------------------------------------------------------------------------------------------
-RECENT = timedelta(days=7)
-"""How long a job that failed is shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attention:
-    """Something that waits for a person, and the page on which it is dealt with."""
-
-    sentence: str
-    address: str
-
-
-def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) -> list[Attention]:
-    """Stale decisions among the newest, what failed or is paused, skipped items with notes, and annotators on pause."""
-    paused_runs = JudgeRun.objects.filter(project=project, state=JudgeRun.State.PAUSED).count()
-    paused = Campaign.objects.filter(project=project, state=Campaign.State.PAUSED).count()
-    stopped = ControlPause.objects.filter(duty__campaign__project=project, reinstated_at=None).count()
-    imports = Import.objects.filter(project=project, state=Import.State.FAILED).count()
-    recent = timezone.now() - RECENT
-    jobs = Job.objects.filter(project=project, state=Job.State.FAILED, ended_at__gt=recent).count()
-    sentences = (
-        (paused_runs, "judges", ngettext("%d judge run is paused.", "%d judge runs are paused.", paused_runs)),
-        (paused, "campaigns", ngettext("%d campaign is paused.", "%d campaigns are paused.", paused)),
-        (stopped, "campaigns", ngettext("Controls paused %d annotator.", "Controls paused %d annotators.", stopped)),
-        (imports, "imports", ngettext("%d import has problems.", "%d imports have problems.", imports)),
-        (jobs, "jobs", ngettext("%d job failed in the last week.", "%d jobs failed in the last week.", jobs)),
-    )
-    counted = [Attention(text % count, reverse(page, args=[project.slug])) for count, page, text in sentences if count]
-    return [*_undecided(project, user, uses), *counted, *_skipped(project)]
-
-
-def _undecided(project: Project, user: User, uses: Sequence[GateDecision]) -> Iterator[Attention]:
-    """Stale decisions by campaign; for leads, thresholds that are not declared although judges were run."""
-    stale = Counter(row.campaign_id for row in uses if row.decision == GateDecision.Use.STALE)
-    for campaign, count in stale.items():
-        sentence = ngettext("%d decision about a judge is stale.", "%d decisions about judges are stale.", count)
-        yield Attention(sentence % count, reverse("judge_decisions", args=[project.slug, campaign]))
-    is_lead = access.holds(user=user, project=project, roles=(Role.LEAD,))
-    if is_lead and JudgeRun.objects.filter(project=project).exists() and current_thresholds(project) is None:
-        sentence = _("Judges were run, but no thresholds for their use are declared.")
-        yield Attention(sentence, reverse("thresholds", args=[project.slug]))
-
-
-def _skipped(project: Project) -> Iterator[Attention]:
-    """Items that annotators skipped with a note, not resolved yet, by campaign."""
-    open_ones = Skip.objects.filter(duty__campaign__project=project, resolved_at=None).exclude(note="").order_by()
-    # A control's or repeat's skip stands on the page of the campaign that annotators know.
-    known = open_ones.annotate(campaign=Coalesce("duty__campaign__qualification_of", "duty__campaign"))
-    for campaign, count in known.values_list("campaign").annotate(Count("item", distinct=True)):
-        sentence = ngettext("%d item was skipped with a note.", "%d items were skipped with a note.", count)
-        yield Attention(sentence % count, reverse("campaign", args=[project.slug, campaign]))
-
-
-def latest_uses(project: Project) -> list[GateDecision]:
-    """The newest decision of every campaign, judge, criterion and language."""
-    kept = GateDecision.objects.filter(campaign__project=project).order_by("pk")
-    newest = {(row.campaign_id, row.judge_id, row.criterion, row.language): row for row in kept}
-    return list(newest.values())
-
-
-def decided_uses(uses: Sequence[GateDecision]) -> list[tuple[str, int]]:
-    """How many cells have each decision, from the widest use."""
-    counted = Counter(row.decision for row in uses)
-    return [(str(use.label), counted[use]) for use in decisions.ORDER if counted[use]]
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """What a project has taken: hours that people worked on items, how many of their annotations have a time, and USD
-    paid to providers for so many requests; requests without a known price are counted apart.
-    """
-
-    hours: float
-    timed: int
-    cost: Decimal
-    requests: int
-    unpriced: int
-
-
-def effort_of(project: Project) -> Effort:
-    """Hours and money, of all campaigns and runs.
-
-    The seconds of a revision hold those of the ones before it; an item of training or of an exam begins anew each time.
-    """
-    counts = Q(superseded_at=None) | Q(assignment__duty__purpose__in=[Duty.Purpose.TRAINING, Duty.Purpose.EXAM])
-    times = Annotation.objects.filter(counts, campaign__project=project, seconds__isnull=False)
-    worked = times.aggregate(seconds=Sum("seconds"), n=Count("pk"))
-    sent = Attempt.objects.filter(call__run__project=project).exclude(outcome=Attempt.Outcome.REUSED)
-    paid = sent.aggregate(usd=Sum("cost"), n=Count("pk"), unpriced=Count("pk", filter=Q(cost=None)))
-    return Effort((worked["seconds"] or 0) / 3600, worked["n"], paid["usd"] or Decimal(0), paid["n"], paid["unpriced"])
-
-
-def running_now(project: Project) -> list[Job]:
-    """The jobs that wait or run, oldest first."""
-    return list(Job.objects.filter(project=project, state__in=Job.OPEN).order_by("pk")[:RUNS_SHOWN])
+from analytics import overview, page_cache
 
 
 @require_safe
@@ -241,8 +17,8 @@ def running_now(project: Project) -> list[Job]:
 def project_page(request: HttpRequest, project: str) -> HttpResponse:
     """What needs somebody, what runs, what is decided, what there is, what it took, and what to do next."""
     current_project = access.require(user=request.user, slug=project)
-    held = holdings(project=current_project, user=request.user)
-    to_do, uses = steps(held), latest_uses(current_project)
+    held = overview.holdings(project=current_project, user=request.user)
+    to_do, uses = overview.steps(held), overview.latest_uses(current_project)
     context = {
         "title": current_project.name,
         "subtitle": current_project.description,
@@ -250,11 +26,11 @@ def project_page(request: HttpRequest, project: str) -> HttpResponse:
         "held": held,
         "steps": to_do,
         "next_step": next((step for step in to_do if not step.is_done), None),
-        "campaigns": campaigns(project=current_project, user=request.user),
-        "runs": judge_runs(project=current_project, user=request.user),
-        "attention": needs_attention(current_project, request.user, uses),
-        "running": running_now(current_project),
-        "decided": decided_uses(uses),
-        "effort": effort_of(current_project),
+        "campaigns": overview.campaigns(project=current_project, user=request.user),
+        "runs": overview.judge_runs(project=current_project, user=request.user),
+        "attention": overview.needs_attention(current_project, request.user, uses),
+        "running": overview.running_now(current_project),
+        "decided": overview.decided_uses(uses),
+        "effort": overview.effort_of(current_project),
     }
     return render(request, "analytics/project.html", context)

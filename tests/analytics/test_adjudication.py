@@ -140,6 +140,19 @@ def test_a_decision_stands_beside_the_ratings_with_its_provenance(cast: Cast, ca
     assert "d1" in listed(read(cast.client("aino"), address(campaign, criterion="fluency", state="decided")))
 
 
+def test_an_item_says_how_many_of_its_criteria_are_decided(cast: Cast, campaign: Campaign) -> None:
+    one = Rating.objects.filter(annotation__item__external_id="d1", criterion__key="coherence").first()
+    assert one is not None
+    Rating.objects.filter(pk=one.pk).update(score=1 - (one.score or 0))
+    caches["content"].clear()
+    assert "1 criterion of this item is left to decide." in decide(cast, campaign)
+    queue = read(cast.client("aino"), address(campaign))
+    assert "1 of 2 criteria decided" in queue and "0 decided" in queue
+    coherence = {name.replace("fluency", "coherence"): value for name, value in FLUENCY.items()}
+    assert "Every criterion of this item on which raters differ is decided." in decide(cast, campaign, **coherence)
+    assert "1 decided" in read(cast.client("aino"), address(campaign))
+
+
 def test_names_are_hidden_and_codes_hold_for_one_item(cast: Cast, campaign: Campaign) -> None:
     client = cast.client("boris")
     pages = {name: read(client, address(campaign, name)) for name in ("d1", "d3")}

@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from accounts import jobs
 from accounts.models import Job
-from analytics import thresholds
+from analytics import overview, thresholds
 from analytics.models import GateDecision
-from analytics.views import projects
 from annotation import campaigns
 from annotation.desk import leasing, service
 from annotation.models import Annotation, Campaign, Import, Skip
@@ -59,7 +58,7 @@ def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast
     for criterion, decision in (("fluency", "judge_alone"), ("coherence", "humans_only"), ("fluency", "stale")):
         GateDecision.objects.create(**about, criterion=criterion, decision=decision)
     assert listed(cast) == {"1 decision about a judge is stale.": f"/p/kassa/numbers/{campaign.pk}/judges/"}
-    assert projects.decided_uses(projects.latest_uses(cast.kassa)) == [("Humans only", 1), ("Stale", 1)]
+    assert overview.decided_uses(overview.latest_uses(cast.kassa)) == [("Humans only", 1), ("Stale", 1)]
 
 
 def test_failed_jobs_are_shown_for_a_week_and_open_ones_as_running(cast: Cast) -> None:
@@ -68,10 +67,10 @@ def test_failed_jobs_are_shown_for_a_week_and_open_ones_as_running(cast: Cast) -
     done = Job.objects.filter(project=cast.kassa).latest("pk")
     Job.objects.filter(pk=done.pk).update(state=Job.State.FAILED, ended_at=timezone.now())
     assert "1 job failed in the last week." in listed(cast)
-    Job.objects.filter(pk=done.pk).update(ended_at=timezone.now() - projects.RECENT * 2)
+    Job.objects.filter(pk=done.pk).update(ended_at=timezone.now() - overview.RECENT * 2)
     assert listed(cast) == {}
     Job.objects.filter(pk=done.pk).update(state=Job.State.WAITING, ended_at=None)
-    assert [job.pk for job in projects.running_now(cast.kassa)] == [done.pk]
+    assert [job.pk for job in overview.running_now(cast.kassa)] == [done.pk]
     assert jobs.KINDS
 
 
@@ -90,7 +89,7 @@ def test_hours_and_money_are_summed(cast: Cast) -> None:
         ((Attempt.Outcome.REPLIED, "0.25"), (Attempt.Outcome.REPLIED, None), (Attempt.Outcome.REUSED, "9")), start=1
     ):
         Attempt.objects.create(call=call, number=number, outcome=outcome, cost=cost and Decimal(cost))
-    found = projects.effort_of(cast.kassa)
+    found = overview.effort_of(cast.kassa)
     assert (found.hours, found.timed) == (2.0, Annotation.objects.filter(superseded_at=None).count())
     assert (found.cost, found.requests, found.unpriced) == (Decimal("0.25"), 2, 1)
     page = cast.client("aino").get("/p/kassa/").content.decode()
