@@ -44,7 +44,7 @@ test: $(VENV)/dev.stamp
 	$(PYTEST) --embedded -n 2 -m "walk or both_databases" $(or $(ARGS),$(BOTH))
 	$(PYTEST) -n $(PROCESSES) --maxschedchunk 4 $(ARGS)
 
-# Tables come from the models here, not from sixty migrations; `make test` migrates. What is always slow isn't read.
+# Tables come from the models here, not from migrations; `make test` migrates. What is always slow isn't read.
 test-quick: $(VENV)/dev.stamp
 	$(PYTEST) --embedded --no-migrations -n 2 --dist worksteal -m "walk or not slow" $(SLOW:%=--ignore=tests/%) $(ARGS)
 

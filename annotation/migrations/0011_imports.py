@@ -37,8 +37,8 @@ def backwards(apps: Any, editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    # The runs of judges refer to the table by its old name until here.
-    dependencies: ClassVar = [("accounts", "0006_invitation_name"), ("annotation", "0010_invited_seats"), ("judging", "0004_allowances")]
+    # No dependency on judging, whose squashed migration depends on this app: see docs/decisions/0035-squashed-migrations.md.
+    dependencies: ClassVar = [("accounts", "0006_invitation_name"), ("annotation", "0010_invited_seats")]
 
     operations: ClassVar = [
         migrations.RemoveConstraint("annotation", "annotation_imported_once"),

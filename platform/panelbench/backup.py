@@ -29,6 +29,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.graph import MigrationGraph
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from accounts.models import Heartbeat
@@ -43,6 +45,7 @@ TOGETHER = 2_000  # rows
 MADE_BY_MIGRATING = frozenset({"django_content_type", "auth_permission", "accounts_heartbeat"})
 PROCESSES = 2  # that write heartbeats: worker and beat
 Model = type[models.Model]
+Migrations = set[tuple[str, str]]  # app and name
 
 
 class CannotRestore(Exception):
@@ -109,32 +112,50 @@ def write_backup(out: IO[bytes], *, with_key: bool = True) -> Summary:
     return summary
 
 
-def _applied() -> list[tuple[str, str]]:
-    """The last applied migration of every app. Raises ``CannotBackUp`` if there is none, or one of a later version."""
+def _applied() -> Migrations:
+    """The applied migrations. Raises ``CannotBackUp`` if there are none, or some of a later version."""
     applied = set(MigrationRecorder(connection).applied_migrations())
     if not applied:
         raise CannotBackUp("there is nothing here: this database was never migrated.")
-    graph = MigrationExecutor(connection).loader.graph
-    if unknown := _unknown(graph, applied):
+    if unknown := _unknown(applied):
         raise CannotBackUp(f"this database is of a later version of Panelbench: {', '.join(map('.'.join, unknown))}.")
-    return _leaves(graph, applied & set(graph.nodes))
+    return applied
 
 
-def _unknown(graph: Any, applied: set[tuple[str, str]]) -> list[tuple[str, str]]:
+def _unknown(applied: Migrations) -> list[tuple[str, str]]:
     """The applied migrations that our apps do not have."""
-    ours = {app for app, _name in graph.nodes}
-    return sorted(node for node in applied if node[0] in ours and node not in graph.nodes)
+    loader = MigrationLoader(None)
+    known = set(loader.disk_migrations).union(*(squashed.replaces for squashed in loader.replacements.values()))
+    ours = {app for app, _name in known}
+    return sorted(node for node in applied if node[0] in ours and node not in known)
 
 
-def _leaves(graph: Any, known: set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The migrations that no other migration of the same app follows."""
+def _loader(applied: Migrations) -> MigrationLoader:
+    """All migrations as a database with these sees them: a squashed one only if all that it replaces were applied."""
+    loader = MigrationLoader(connection, replace_migrations=False)
+    for node, squashed in loader.replacements.items():
+        if applied.issuperset(squashed.replaces):
+            loader.graph.remove_replaced_nodes(node, squashed.replaces)
+        else:
+            loader.graph.remove_replacement_node(node, squashed.replaces)
+    return loader
+
+
+def _leaves(graph: MigrationGraph, applied: Migrations) -> list[tuple[str, str]]:
+    """The last of these migrations in every app."""
+    known = {
+        node
+        for node, migration in graph.nodes.items()
+        if node in applied or (migration and migration.replaces and applied.issuperset(migration.replaces))
+    }
     followed = {parent.key for node in known for parent in graph.node_map[node].parents if parent.key[0] == node[0]}
     return sorted(known - followed)
 
 
-def _registry(targets: list[tuple[str, str]]) -> Any:
+def _registry(applied: Migrations) -> Any:
     """The models as they were after these migrations."""
-    return MigrationExecutor(connection).loader.project_state(targets).apps
+    loader = _loader(applied)
+    return loader.project_state(_leaves(loader.graph, applied)).apps
 
 
 @contextlib.contextmanager
@@ -270,12 +291,12 @@ def restore_backup(source: IO[bytes], *, replace: bool = False) -> Summary:
     try:
         with ZipFile(source) as archive:
             manifest = _manifest(archive)
-            targets = _targets(manifest)
+            applied = _applied_there(manifest)
             _verify(archive, manifest)
             with _alone():
                 if not replace:
                     _require_empty()
-                return _restored(archive, manifest, targets, keeps_tables=not replace and _has_tables_of(manifest))
+                return _restored(archive, manifest, applied, keeps_tables=not replace and _has_tables_of(applied))
     except (BadZipFile, zlib.error, EOFError) as error:
         raise CannotRestore(f"this is not a backup, or it is damaged: {error}") from None
 
@@ -301,13 +322,12 @@ def _newer(manifest: dict[str, Any]) -> str:
     )
 
 
-def _targets(manifest: dict[str, Any]) -> list[tuple[str, str]]:
-    """The last migrations of the backup's tables. Raises ``CannotRestore`` if one is unknown to this version."""
-    graph = MigrationExecutor(connection).loader.graph
+def _applied_there(manifest: dict[str, Any]) -> Migrations:
+    """The migrations of the backup's tables. Raises ``CannotRestore`` if one is unknown to this version."""
     applied = {(str(app), str(name)) for app, name in manifest["migrations"]}
-    if unknown := _unknown(graph, applied):
+    if unknown := _unknown(applied):
         raise CannotRestore(f"{_newer(manifest)} Unknown here: {', '.join(map('.'.join, unknown))}.")
-    return _leaves(graph, applied & set(graph.nodes))
+    return applied
 
 
 def _verify(archive: ZipFile, manifest: dict[str, Any]) -> None:
@@ -359,21 +379,21 @@ def _require_empty() -> None:
         raise CannotRestore(f"{settings.MEDIA_ROOT} is not empty. Move it away, or add --replace to delete it.")
 
 
-def _has_tables_of(manifest: dict[str, Any]) -> bool:
+def _has_tables_of(applied: Migrations) -> bool:
     """Whether exactly the migrations of the backup were applied here, so that its tables are there already."""
-    applied = {(str(app), str(name)) for app, name in manifest["migrations"]}
-    return set(MigrationRecorder(connection).applied_migrations()) == applied
+    squashed = set(MigrationLoader(None).replacements)
+    return set(MigrationRecorder(connection).applied_migrations()) - squashed == applied - squashed
 
 
-def _restored(
-    archive: ZipFile, manifest: dict[str, Any], targets: list[tuple[str, str]], *, keeps_tables: bool
-) -> Summary:
+def _restored(archive: ZipFile, manifest: dict[str, Any], applied: Migrations, *, keeps_tables: bool) -> Summary:
     """Create the tables of the backup's version, unless they are there and empty; fill and migrate them."""
     try:
         if not keeps_tables:
             _drop_tables()
-            MigrationExecutor(connection).migrate(targets)
-        _fill(archive, manifest, _models(_registry(targets)))
+            executor = MigrationExecutor(connection)
+            executor.loader = _loader(applied)
+            executor.migrate(_leaves(executor.loader.graph, applied))
+        _fill(archive, manifest, _models(_registry(applied)))
         _restore_files(archive, manifest)
         has_key = _restore_key(archive)
         call_command("migrate", verbosity=0, interactive=False)

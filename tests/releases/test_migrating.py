@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.provider_server import running_provider
-from tests.releases import archives
-from tests.releases.databases import release_database
+from tests.releases import archives, schema
+from tests.releases.databases import migrated_instance, release_database
 from tests.releases.make import DIALOGUES, LEAD
 from tests.releases.running import Person, environment, running_release, wait_for
 
@@ -54,7 +54,7 @@ def panelbench(*arguments: str, variables: dict[str, str]) -> None:
 @pytest.mark.parametrize("release", sorted(MEANT))
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_everything_of_a_release_is_there_and_its_work_goes_on(
-    release: str, kind: str, declared: str, tmp_path: Path
+    release: str, kind: str, declared: str, django_db_setup: None, tmp_path: Path
 ) -> None:
     before, after = tmp_path / "before.zip", tmp_path / "after.zip"
     old = environment(unpacked(release, tmp_path / "old"), providers=declared)
@@ -69,6 +69,8 @@ def test_everything_of_a_release_is_there_and_its_work_goes_on(
         panelbench("backup", str(after), variables=new)
         assert archives.differences(before, after, meant=MEANT[release]) == []
         assert carried_to_jobs(before, after)
+        with migrated_instance(kind, tmp_path / "empty") as empty:
+            assert schema.of(new) == schema.of(empty), "squashed migrations make other tables than the old ones"
         with running_release(new, "--concurrency", "4", log=tmp_path / "log") as address:
             work_goes_on(address, tmp_path / "log")
 
