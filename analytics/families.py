@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from django.db.models import Max
 
-from analytics import judge_reports, planning, ratings
+from analytics import judge_reports, planning, rater_models, ratings
 from analytics.compared_judges import LEVELS, with_levels
 from analytics.judge_reports import CHANGED, FAMILY, LENGTH, READ, with_audited
 from analytics.ratings import Row
@@ -62,6 +62,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "distribution": ("score_share",),
     "reference": ("reference_share", "reference_excluded", "label_share"),
     "annotators": ("severity", "cohen_kappa", "accuracy", "same_score", "same_score_of_others"),
+    "raters": rater_models.STATISTICS,
     "means": ("classical_mean", "judge_mean"),
     "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference"),
     "perturbation": ("score_drop", "fall", "stay", "rise"),
@@ -193,6 +194,9 @@ def _of_panel(
     if names := wanted_of(question, "annotators"):
         columns = by if question.pool or "criterion" in by else (*by, "criterion")
         yield "annotators.", annotators.annotator_report, {**how, "by": columns, "statistics": names}
+    if names := wanted_of(question, "raters"):
+        models = _chosen(how, "by", "pool", "confidence") | {"statistics": names}
+        yield "raters.", rater_models.rater_model_rows, models
     if wanted_of(question, "distribution"):
         yield "distribution.", panel.score_share_report, {"by": by}
     if names := wanted_of(question, "reference"):

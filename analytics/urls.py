@@ -25,10 +25,12 @@ from analytics.views import (
 from analytics.views.agreement import AGREEMENT
 from analytics.views.calibration import CALIBRATION
 from analytics.views.planner import PLANNER, draw_next_items_view
+from analytics.views.rater_models import RATER_MODELS
 from analytics.views.results import RESULTS
 from analytics.views.stability import STABILITY
 from analytics.views.workload import ANNOTATORS
 
+PARTS_PAGES = (AGREEMENT, RATER_MODELS, ANNOTATORS, CALIBRATION, STABILITY, RESULTS, PLANNER)
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
     path("p/<slug:project>/numbers/", numbers.numbers_page, name="numbers"),
@@ -51,7 +53,7 @@ pages = [
     ),
     path("p/<slug:project>/numbers/<int:campaign>/comparison/", comparison.comparison_page, name="numbers_comparison"),
     path("p/<slug:project>/numbers/<int:campaign>/planner/draw/", draw_next_items_view, name="numbers_draw"),
-    *(route for page in (AGREEMENT, ANNOTATORS, CALIBRATION, STABILITY, RESULTS, PLANNER) for route in page.routes),
+    *(route for page in PARTS_PAGES for route in page.routes),
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
     path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),
     path("p/<slug:project>/settings/thresholds/", decisions.thresholds_page, name="thresholds"),

@@ -19,6 +19,7 @@ from tests.cast import Cast, make_cast
 
 SECTIONS = {
     "numbers_calibration_part": {"part": "bias"},
+    "numbers_raters_part": {"part": "severity"},
     "numbers_stability_part": {"part": "ranks"},
     "numbers_results_part": {"part": "board"},
     "numbers_planner_part": {"part": "labels"},

@@ -19,6 +19,8 @@ from analytics import snapshots, thresholds
 from analytics.models import Snapshot, StoredCell
 from analytics.questions import NumbersQuestion, check_question, question_choices, question_of
 from analytics.views.parts import CALIBRATION_PARTS, PLANNER_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
+from analytics.views.rater_models import PARTS as RATER_PARTS
+from analytics.views.rater_models import rater_question
 from annotation.models import Campaign
 from tests import make
 from tests.analytics import scene
@@ -30,6 +32,7 @@ PAGES = {
     "stability": STABILITY_PARTS,
     "results": RESULTS_PARTS,
     "planner": PLANNER_PARTS,
+    "raters": RATER_PARTS,
 }
 RATERS = ("mari", "jaan", "noor")
 LANGUAGES = ("en", "et")
@@ -95,7 +98,9 @@ def test_the_question_of_every_section_is_the_one_of_its_address(cast: Cast, jud
     choices = question_choices(judged)
     for parts in PAGES.values():
         for part in parts.values():
-            asked = judge_question(judged, part, NumbersQuestion(where=(("language", "et"),)), choices)
+            asked = (rater_question if parts is RATER_PARTS else judge_question)(
+                judged, part, NumbersQuestion(where=(("language", "et"),)), choices
+            )
             assert question_of(asked.query) == asked, part.name
             check_question(asked, choices)
 
@@ -137,6 +142,23 @@ def test_bias_and_correlation_beside_independent_figures(cast: Cast, judged: Cam
     thresholds.declare_thresholds(project=judged.project, preset="skilled", actor=None)
     with_margin = opened(client, judged, "calibration", "", query)
     assert 'data-class="margin"' in with_margin and "reaches beyond the margin of ±0.225" in with_margin
+
+
+def test_models_of_raters_say_who_is_severe_and_where_differences_come_from(cast: Cast, judged: Campaign) -> None:
+    client = cast.client("boris")
+    page = text_of(opened(client, judged, "raters"))
+    assert "Bert (judge)" in page and "scores lower" in page and "for these raters" in page
+    severity = rows_of(client, judged, "raters", "severity")
+    people = [row["value"] for row in severity if row["asked"] == "raters.rasch_severity" and not row["judge"]]
+    assert len(people) == 3 and sum(people) == pytest.approx(0)
+    assert value(severity, asked="raters.rasch_severity", judge="Bert") < min(people)
+    shares = rows_of(client, judged, "raters", "variance")
+    assert sum(row["value"] for row in shares) == pytest.approx(1)
+    assert {row["variant"] for row in shares} >= {"item", "rater", "residual"}
+    study = text_of(opened(client, judged, "raters", "study"))
+    assert "1 rater " in study and "10 raters" in study
+    tested = text_of(opened(client, judged, "raters", "languages", "judge=Anna"))
+    assert "against English" not in tested and "a difference everywhere: p" in tested and "approximate" in tested
 
 
 def test_confusion_has_the_counts_of_sklearn(cast: Cast, judged: Campaign) -> None:
