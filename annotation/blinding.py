@@ -42,6 +42,9 @@ USUAL_ORDER = (
     "reference",
 )
 
+CANDIDATES = ("passage_a", "passage_b")
+"""The two fields of an item that are compared with each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class VisibleParts:

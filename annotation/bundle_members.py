@@ -230,7 +230,7 @@ MEMBERS = (
         },
         written={"file_import": "intake"},
         leaves=("key",),
-        since={"blind": 2},
+        since={"blind": 2, "swapped": 5},
         on_read=_submitted,
     ),
     Member(

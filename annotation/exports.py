@@ -16,6 +16,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
 from accounts.models import Project
+from annotation.blinding import CANDIDATES
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Duty, Item, Rating, Selection
 from annotation.readers import NAMED_FIELDS
 from annotation.writers.tables import BATCH, Column, Table
@@ -59,6 +60,7 @@ OWN = (
     Column("submitted_at", "moment"),
     Column("superseded_at", "moment"),
     Column("blind", "switch"),
+    Column("shown_first", "word"),
 )
 """The columns of ratings only."""
 NAME = Column("rater_name")
@@ -226,7 +228,10 @@ _READ = (
     *(f"annotation__item__{column}" for column in ("external_id", "language", "generator", "scenario")),
     *("annotation__item", "criterion", "annotation__annotator", "annotation__assignment__duty"),
     *("annotation__file_import", "status", "score"),
-    *(f"annotation__{column}" for column in ("seconds", "revision", "submitted_at", "superseded_at", "blind")),
+    *(
+        f"annotation__{column}"
+        for column in ("seconds", "revision", "submitted_at", "superseded_at", "blind", "swapped")
+    ),
     "written",
     "annotation__item__dataset",
 )
@@ -248,15 +253,16 @@ def _ratings(
     read = ordered.values_list(*_READ, "rationale") if rationales else ordered.values_list(*_READ)
     for row in read.iterator(BATCH):
         (external, language, generator, scenario, item, criterion, person, duty, file_import, status, score) = row[:11]
-        seconds, revision, submitted, superseded, blind, written, brought = row[11:18]
+        seconds, revision, submitted, superseded, blind, swapped, written, brought = row[11:19]
         drawn, scale = draws.of(duty, item), criteria[criterion]
         yield (
             *studies[brought], external, language, generator, scenario, *rubric, scale.key,
-            names[person], "annotator", 0, status, score, status == "na", row[18] if rationales else "",
+            names[person], "annotator", 0, status, score, status == "na", row[19] if rationales else "",
             drawn.probability, file_import, scenario or external, scale.level, scale.scale, scale.labels.get(score, ""),
             written,
             identified[person], seconds, *duties.get(duty, unseated),
             drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
+            None if swapped is None else CANDIDATES[swapped],
         )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from analytics import agreement, answer_pages, page_cache, ratings, tasks, workl
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import AnswerPage
 from analytics.figures import Figure
+from analytics.positions import position_preferences
 from analytics.questions import NumbersQuestion, QuestionChoices, question_of
 from analytics.views.agreement_sections import AgreementSection, plain_cells
 from analytics.views.exports import download
@@ -50,7 +51,7 @@ def led_campaign(user: User, project: str, campaign: int) -> Campaign:
 def workload_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Progress, pace, forecast, flags and pay of every duty and annotator of a campaign."""
     current = led_campaign(request.user, project, campaign)
-    work = workload.workload(current)
+    work, positions = workload.workload(current), position_preferences(current)
     question = question_of(SEVERITY)
     snapshot, is_stale = answer_pages.current_answer(current, question)
     if is_stale and any(duty.submitted for duty in work.duties):
@@ -64,6 +65,7 @@ def workload_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
         "project": current.project,
         "campaign": current,
         "work": work,
+        "positions": [(row.duty, found) for row in work.duties if (found := positions.get(row.duty.pk))],
         "units": PayRate.Unit.choices,
         "is_stale": is_stale and snapshot is None,
         "days": workload.DAYS,

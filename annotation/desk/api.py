@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Role, User
-from annotation.desk import leasing, presentation, service
+from annotation.desk import leasing, pairs, presentation, service
 from annotation.desk.service import LONGEST_RATIONALE, Answer
 from annotation.models import Annotation, Assignment, Duty
 
@@ -51,7 +51,7 @@ class ItemSerializer(serializers.Serializer[presentation.ItemShown]):
     brief = serializers.CharField()
     content_warning = serializers.CharField()
     turns = TurnSerializer(many=True)
-    fields = FieldSerializer(many=True)  # type: ignore[assignment]
+    fields = FieldSerializer(many=True, source="all_fields")  # type: ignore[assignment]
 
 
 class PointSerializer(serializers.Serializer[presentation.PointShown]):
@@ -173,9 +173,10 @@ def _on_desk(user: User, key: UUID, project: int) -> Assignment:
 def _shown(assignment: Assignment) -> dict[str, Any]:
     criteria = service.criteria_on_desk(assignment.duty)
     language = presentation.text_language(criteria, assignment.item.language)
+    swapped = pairs.swapped_for(assignment, criteria)
     return {
         "key": assignment.key,
         "expires_at": assignment.leased_until,
-        "item": presentation.show_item(assignment.item, criteria, assignment.duty.campaign.dataset.layout),
-        "criteria": presentation.show_criteria(criteria, language, {}),
+        "item": presentation.show_item(assignment.item, criteria, assignment.duty.campaign.dataset.layout, swapped),
+        "criteria": presentation.show_criteria(criteria, language, {}, swapped),
     }

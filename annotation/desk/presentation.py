@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts import languages
-from annotation.blinding import lay_out
+from annotation.blinding import CANDIDATES, lay_out
+from annotation.desk import pairs
 from annotation.desk.service import Answer
 from annotation.models import Criterion, Item
 
@@ -68,6 +69,12 @@ class ItemShown:
     content_warning: str
     turns: tuple[TurnShown, ...]
     fields: tuple[FieldShown, ...]
+    pair: tuple[FieldShown, ...] = ()
+
+    @property
+    def all_fields(self) -> tuple[FieldShown, ...]:
+        """The fields, and the two candidates in the order in which they are shown."""
+        return self.fields + self.pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,15 +128,22 @@ class CriterionShown:
     rationale: RationaleShown
     best: float | None
     critical: bool
+    pairwise: bool
     mark_if: tuple[str, ...]
     dont_mark_if: tuple[str, ...]
     examples: tuple[ExampleShown, ...]
     answer: AnswerShown
 
 
-def show_item(item: Item, criteria: Sequence[Criterion], layout: Mapping[str, Any] | None = None) -> ItemShown:
-    """The item as its dataset's layout shows it; turns that ``criteria`` rate are marked (``rated``)."""
+def show_item(
+    item: Item, criteria: Sequence[Criterion], layout: Mapping[str, Any] | None = None, swapped: bool | None = None
+) -> ItemShown:
+    """The item as its dataset's layout shows it; turns that ``criteria`` rate are marked (``rated``).
+
+    ``swapped``: two candidates are compared, and the second one is shown first (`pairs.swapped_for`).
+    """
     parts = lay_out(fields=item.fields, turns=item.turns, layout=layout)
+    compared = () if swapped is None else CANDIDATES
     return ItemShown(
         title=item.title or _("Untitled"),
         language=item.language,
@@ -138,8 +152,19 @@ def show_item(item: Item, criteria: Sequence[Criterion], layout: Mapping[str, An
         brief=parts.brief,
         content_warning=item.content_warning,
         turns=_turns(parts.turns, criteria),
-        fields=tuple(FieldShown(name=name, label=called(name), text=text) for name, text in parts.fields),
+        fields=tuple(
+            FieldShown(name=name, label=called(name), text=text) for name, text in parts.fields if name not in compared
+        ),
+        pair=tuple(
+            FieldShown(name=name, label=label, text=dict(parts.fields)[name])
+            for name, label in zip(reversed(compared) if swapped else compared, candidate_labels(), strict=False)
+        ),
     )
+
+
+def candidate_labels() -> tuple[str, str]:
+    """What the candidate that is shown first is called, and the other one: nothing that is true in one order only."""
+    return _("Text 1"), _("Text 2")
 
 
 def _turns(turns: Sequence[Mapping[str, str]], criteria: Sequence[Criterion]) -> tuple[TurnShown, ...]:
@@ -175,23 +200,27 @@ def text_language(criteria: Sequence[Criterion], language: str) -> str:
 
 
 def show_criteria(
-    criteria: Sequence[Criterion], language: str, answers: Mapping[str, Answer]
+    criteria: Sequence[Criterion], language: str, answers: Mapping[str, Answer], swapped: bool | None = None
 ) -> tuple[CriterionShown, ...]:
-    """The criteria in ``language``, in order, with the answers so far (by criterion)."""
+    """The criteria in ``language``, in order, with the answers so far (by criterion); ``swapped`` as in `show_item`."""
     return tuple(
-        _criterion(criterion, number, language, answers.get(criterion.key, Answer()))
+        _criterion(criterion, number, language, answers.get(criterion.key, Answer()), swapped)
         for number, criterion in enumerate(criteria, 1)
     )
 
 
-def _criterion(criterion: Criterion, number: int, language: str, answer: Answer) -> CriterionShown:
-    points = _points(criterion, language)
+def _criterion(
+    criterion: Criterion, number: int, language: str, answer: Answer, swapped: bool | None
+) -> CriterionShown:
+    is_pairwise = swapped is not None and pairs.is_preference(criterion)
+    points = _candidates(criterion, bool(swapped)) if is_pairwise else _points(criterion, language)
     return CriterionShown(
         key=criterion.key,
         number=number,
         name=criterion.says("name", language) or criterion.key,
-        question=criterion.says("question", language) or "",
-        definition=criterion.says("definition", language) or "",
+        question=criterion.says("question", language) or (_("Which text is better?") if is_pairwise else ""),
+        # The definition of a preference says which score means which candidate, in the dataset's order.
+        definition="" if is_pairwise else criterion.says("definition", language) or "",
         allows_na=criterion.not_applicable,
         speaker_label="" if criterion.speaker in ANYBODY else called(criterion.speaker),
         points=points,
@@ -199,11 +228,33 @@ def _criterion(criterion: Criterion, number: int, language: str, answer: Answer)
         rationale=_rationale(criterion, points),
         best=plain_item(criterion.best),
         critical=criterion.is_critical,
+        pairwise=is_pairwise,
         mark_if=tuple(criterion.says("mark_if", language) or ()),
         dont_mark_if=tuple(criterion.says("dont_mark_if", language) or ()),
         examples=tuple(_example(example) for example in criterion.says("examples", language) or ()),
         answer=AnswerShown(score=plain_item(answer.score), na=answer.status == "na", rationale=answer.rationale),
     )
+
+
+def _candidates(criterion: Criterion, swapped: bool) -> tuple[PointShown, ...]:
+    """The points of a preference in the order of the screen, each with the score that it means in the dataset."""
+    first, second = candidate_labels()
+    words = {
+        pairs.FIRST: ("1", first, _("Text 1 is better")),
+        pairs.TIE: ("0", _("Tie"), _("Both are equally good or bad")),
+        pairs.SECOND: ("2", second, _("Text 2 is better")),
+    }
+    ends = pairs.FIRST + pairs.SECOND
+    return tuple(
+        PointShown(value=whole_item(ends - place if swapped else place), digit=digit, label=label, text=text, reason="")
+        for place, (digit, label, text) in words.items()
+        if place in pairs.choices(criterion)
+    )
+
+
+def chosen_label(criterion: Criterion, score: float, swapped: bool) -> str:
+    """What the desk calls the choice that ``score`` means; "" if it is none."""
+    return next((point.label for point in _candidates(criterion, swapped) if point.value == score), "")
 
 
 def _points(criterion: Criterion, language: str) -> tuple[PointShown, ...]:

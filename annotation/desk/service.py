@@ -27,7 +27,7 @@ from accounts import access, webhooks
 from accounts.models import SIGHTED, Event, Membership, User
 from accounts.refusals import Refused
 from annotation import allocation
-from annotation.desk import leasing
+from annotation.desk import leasing, pairs
 from annotation.desk.leasing import LEASE, LeaseLost, require_open
 from annotation.models import (
     Annotation,
@@ -47,7 +47,6 @@ from annotation.qualification.references import UNSEEN
 Status = Literal["scored", "na", "stopped"]
 LONGEST_SECONDS = 86_400.0
 LONGEST_RATIONALE = 10_000
-LONGEST_NOTE = 2000
 UPDATED_TOGETHER = 500
 # Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. A word has about two letters there.
 _UNSPACED_LETTER = re.compile(
@@ -399,6 +398,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         revision=assignment.revision,
         seconds=_clock(seconds),
         blind=_is_blind(assignment),
+        swapped=pairs.swapped_for(assignment, criteria_on_desk(assignment.duty)),
     )
     ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_on_desk(assignment.duty), answered))
     _drop_draft(assignment)
@@ -437,33 +437,6 @@ def _ratings(annotation: Annotation, criteria: Sequence[Criterion], answered: Ma
         )
         for criterion in criteria
     ]
-
-
-def private_note(assignment: Assignment) -> str:
-    """What the annotator has noted for themselves about the item; nobody else sees it."""
-    own = PrivateNote.objects.filter(**_owner_of_note(assignment))
-    return own.values_list("text", flat=True).first() or ""
-
-
-def _owner_of_note(assignment: Assignment) -> dict[str, Any]:
-    is_repeat = assignment.duty.purpose == Duty.Purpose.REPEAT
-    return {"annotator_id": assignment.annotator_id, "item_id": assignment.item_id, "of_repeat": is_repeat}
-
-
-def keep_note(*, user: User, assignment: Assignment, text: str) -> None:
-    """Keep the user's private note about the item, or delete it where ``text`` is empty.
-
-    Nothing changes where the slot is somebody else's by now, nor in a closed campaign.
-    """
-    holder = assignment.annotator_id
-    is_own = holder is not None and Annotator.objects.filter(pk=holder, user=user).exists()
-    if not is_own or assignment.duty.campaign.state == Campaign.State.CLOSED:
-        return
-    own = _owner_of_note(assignment)
-    if kept := text.strip()[:LONGEST_NOTE]:
-        PrivateNote.objects.update_or_create(**own, defaults={"text": kept})
-    else:
-        PrivateNote.objects.filter(**own).delete()
 
 
 def extend(*, assignment: Assignment) -> datetime:

@@ -19,7 +19,7 @@ from accounts import languages
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from annotation import allocation
-from annotation.desk import leasing, presentation, service
+from annotation.desk import leasing, pairs, presentation, service
 from annotation.desk.views import pages_and_forms, refusals_as_responses
 from annotation.models import Annotator, Assignment, Criterion, Duty, Guideline, MismatchReview, ReferenceScore
 from annotation.qualification import controls, exams, gate, guidelines, matching, standings
@@ -83,9 +83,9 @@ def _compared(duty: Duty, compared: Sequence[ReferenceComparison]) -> list[dict[
             "name": one.criterion.says("name", tag) or one.criterion.key,
             "lang": tag,
             "matched": one.matched,
-            "given": _point(one.criterion, one.given.score, tag, one.given.status),
+            "given": _chosen(one, one.given.score) or _point(one.criterion, one.given.score, tag, one.given.status),
             "rationale": one.given.rationale,
-            "reference": _point(one.criterion, one.reference.score, tag),
+            "reference": _chosen(one, one.reference.score) or _point(one.criterion, one.reference.score, tag),
             "accepted": _range(one.criterion, one.reference, tag),
             "explanation": one.reference.explanation,
             "review": one.review,
@@ -93,6 +93,12 @@ def _compared(duty: Duty, compared: Sequence[ReferenceComparison]) -> list[dict[
         }
         for one in compared
     ]
+
+
+def _chosen(one: ReferenceComparison, score: float | None) -> str:
+    """A choice between two candidates by what the page of the item called them; "" for any other score."""
+    swapped = pairs.swapped_for(one.assignment, [one.criterion])
+    return "" if score is None or swapped is None else presentation.chosen_label(one.criterion, score, swapped)
 
 
 def _point(criterion: Criterion, score: float | None, language: str, status: str = "") -> str:

@@ -23,7 +23,7 @@ from accounts import languages
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from annotation import pay
-from annotation.desk import leasing, presentation, service
+from annotation.desk import leasing, notes, pairs, presentation, service
 from annotation.desk.service import Answer
 from annotation.models import Assignment, Campaign, ControlPause, Duty, Skip
 from annotation.qualification import exams, gate
@@ -289,7 +289,7 @@ def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
 def keep_posted_note(request: HttpRequest, assignment: Assignment) -> None:
     """Keep the private note of the form, whatever becomes of its scores."""
     if "note" in request.POST:
-        service.keep_note(user=request.user, assignment=assignment, text=without_nul(request.POST["note"]))
+        notes.keep_note(user=request.user, assignment=assignment, text=without_nul(request.POST["note"]))
 
 
 def own_key(form: QueryDict) -> UUID:
@@ -344,16 +344,17 @@ def desk_context(
     duty, campaign, item = assignment.duty, assignment.duty.campaign, assignment.item
     criteria = service.criteria_on_desk(duty)
     language = presentation.text_language(criteria, item.language)
+    swapped = pairs.swapped_for(assignment, criteria)
     return {
         "campaign": {"name": campaign.name, "url": None},
         "duty": {"name": duty.name},
         "before_work": duty.purpose if service.is_before_work(duty) else "",
         "revising": revising,
-        "note": service.private_note(assignment),
+        "note": notes.private_note(assignment),
         "assignment": {"key": str(uuid7() if revising else assignment.key), "seconds": round(seconds)},
-        "item": presentation.show_item(item, criteria, campaign.dataset.layout),
+        "item": presentation.show_item(item, criteria, campaign.dataset.layout, swapped),
         "rubric": {"name": campaign.rubric_version.name(language), "version": f"v{campaign.rubric_version.number}"},
-        "criteria": presentation.show_criteria(criteria, language, answers),
+        "criteria": presentation.show_criteria(criteria, language, answers, swapped),
         "text_language": language,
         "text_direction": languages.direction(language),
         "progress": leasing.desk_progress(duty=duty, annotator=assignment.annotator),

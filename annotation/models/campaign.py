@@ -402,7 +402,8 @@ class Annotation(models.Model):
     row it replaces gets `superseded_at`. `key` is the key of the lease: a repeated submission finds the stored row.
 
     `blind` is False if the annotator's role showed them verdicts and other people's ratings when they submitted, and
-    None if this is not known (imported, or submitted before this column existed).
+    None if this is not known (imported, or submitted before this column existed). `swapped`: of two candidates
+    ``passage_b`` was shown first; None where no preference was asked, or imported.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
@@ -417,6 +418,7 @@ class Annotation(models.Model):
     revision = models.PositiveSmallIntegerField(default=1)
     seconds = models.FloatField(null=True)
     blind = models.BooleanField(null=True)
+    swapped = models.BooleanField(null=True)
     submitted_at = models.DateTimeField(default=timezone.now)
     superseded_at = models.DateTimeField(null=True)
 

@@ -179,6 +179,7 @@ ADDED = {
         "verdicts": ["change"],
     },
     4: {"judges": ["parent"]},
+    5: {"annotations": ["swapped"]},
 }
 """By version and member, the fields that it brought."""
 NEW_MEMBERS = {3: ["item_selections", "selected_items"], 4: ["adjudications"]}

@@ -7,6 +7,7 @@ import { Draft, Submission, Unsent, freshToken, keepLease, sweep } from "./savin
 const STAYS = "panelbench.stays"; // in the local storage of who wants no next criterion opened
 const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyU: "undo" };
 const PAGES = { PageDown: 0.9, PageUp: -0.9, Home: -Infinity, End: Infinity }; // of the height that is visible
+const SIDES = { ArrowLeft: "left", ArrowRight: "right" };
 const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
 
 export function command(event) {
@@ -35,6 +36,7 @@ function plain(event) {
   if (digit !== null) return { name: "score", digit };
   if (event.key in PAGES) return { name: "read", by: PAGES[event.key] };
   if (event.key === " ") return isControl(event.target) ? null : { name: "read", by: event.shiftKey ? -0.9 : 0.9 };
+  if (event.key in SIDES) return { name: "side", side: SIDES[event.key] };
   if (event.key in ARROWS) return isRadio(event.target) || isInText(event.target) ? null : { name: ARROWS[event.key] };
   const letter = letterOf(event);
   return letter ? { name: letter } : null;
@@ -285,7 +287,7 @@ function onKey(event, desk) {
 }
 
 // These keys choose a criterion or act on the open one. Any other leaves R with the criterion that was scored last.
-const CHOOSING = new Set(["score", "na", "next", "previous"]);
+const CHOOSING = new Set(["score", "side", "na", "next", "previous"]);
 
 // A command that returns false leaves the key to the browser.
 const commands = {
@@ -296,6 +298,14 @@ const commands = {
     current.number.focus();
     current.number.select(); // the digit begins the number anew
     return false;
+  },
+  // Of two texts the one on this side; the first one is on the right where the page is read from the right.
+  side({ sheet }, { side }) {
+    const { current } = sheet;
+    if (!("pairwise" in current.element.dataset)) return false;
+    const start = document.documentElement.dir === "rtl" ? "right" : "left";
+    current.element.open = true;
+    return current.giveDigit(side === start ? "1" : "2");
   },
   na({ sheet }) {
     sheet.current.element.open = true;
