@@ -2,7 +2,8 @@
 
 A dataset's layout: ``{"fields": ["question", "answer"], "brief": "context", "turns": false}``; every key is optional.
 ``fields``: the fields shown, in order (default: all, in `USUAL_ORDER`). ``brief``: the field shown collapsed above the
-text. ``turns``: false hides the dialogue. Generator, scenario and attributes are never shown.
+text. ``turns``: false hides the dialogue. ``markup``: ``markdown`` shows texts
+formatted to people (annotation/desk/markup.py). Generator, scenario and attributes are never shown.
 
 The rule for names (also in docs/importing.md): a name is searched in speakers, turn names, the title, the texts that
 the layout shows and the content warning. Case, spaces and punctuation do not matter (``GPT-4o``, ``gpt 4O``,

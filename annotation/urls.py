@@ -15,6 +15,7 @@ pages = [
     path("p/<slug:project>/datasets/", datasets.datasets_page, name="datasets"),
     path("p/<slug:project>/datasets/<int:dataset>/", datasets.dataset_page, name="dataset"),
     path("p/<slug:project>/datasets/<int:dataset>/items/<int:item>/", datasets.item_page, name="item"),
+    path("p/<slug:project>/datasets/<int:dataset>/text-format/", datasets.set_markup_view, name="dataset_markup"),
     path("p/<slug:project>/imports/", imports.imports_page, name="imports"),
     path("p/<slug:project>/imports/new/", imports.new_import, name="import_new"),
     path("p/<slug:project>/imports/<int:file_import>/", imports.show_import, name="import"),

@@ -21,10 +21,10 @@ def is_preference(criterion: Criterion) -> bool:
     """Whether the criterion asks which of two candidates is better."""
     if criterion.direction != Criterion.Direction.NONE or criterion.level == Criterion.Level.NOMINAL:
         return False
-    return {FIRST, SECOND} <= set(choices(criterion)) <= {FIRST, TIE, SECOND}
+    return {FIRST, SECOND} <= set(preference_scores(criterion)) <= {FIRST, TIE, SECOND}
 
 
-def choices(criterion: Criterion) -> tuple[float, ...]:
+def preference_scores(criterion: Criterion) -> tuple[float, ...]:
     """The scores of a preference: its points, or of a range from 1 to 2 its ends and, if it is on the scale, 1.5."""
     if criterion.points:
         return criterion.values

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from accounts import languages
 from annotation.blinding import CANDIDATES, lay_out
 from annotation.desk import pairs
+from annotation.desk.markup import MARKDOWN, formatted
 from annotation.desk.service import Answer
 from annotation.models import Criterion, Item
 
@@ -50,6 +51,7 @@ class TurnShown:
     side: Literal["start", "end"]
     rated: bool
     text: str
+    formatted: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ class FieldShown:
     name: str
     label: str
     text: str
+    formatted: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +146,8 @@ def show_item(
     ``swapped``: two candidates are compared, and the second one is shown first (`pairs.swapped_for`).
     """
     parts = lay_out(fields=item.fields, turns=item.turns, layout=layout)
+    is_markdown = (layout or {}).get("markup") == MARKDOWN
+    texts = dict(parts.fields)
     compared = () if swapped is None else CANDIDATES
     return ItemShown(
         title=item.title or _("Untitled"),
@@ -151,12 +156,12 @@ def show_item(
         direction=languages.direction(item.language),
         brief=parts.brief,
         content_warning=item.content_warning,
-        turns=_turns(parts.turns, criteria),
+        turns=_turns(parts.turns, criteria, is_markdown),
         fields=tuple(
-            FieldShown(name=name, label=called(name), text=text) for name, text in parts.fields if name not in compared
+            _field(name, called(name), text, is_markdown) for name, text in parts.fields if name not in compared
         ),
         pair=tuple(
-            FieldShown(name=name, label=label, text=dict(parts.fields)[name])
+            _field(name, label, texts[name], is_markdown)
             for name, label in zip(reversed(compared) if swapped else compared, candidate_labels(), strict=False)
         ),
     )
@@ -167,7 +172,13 @@ def candidate_labels() -> tuple[str, str]:
     return _("Text 1"), _("Text 2")
 
 
-def _turns(turns: Sequence[Mapping[str, str]], criteria: Sequence[Criterion]) -> tuple[TurnShown, ...]:
+def _field(name: str, label: str, text: str, is_markdown: bool) -> FieldShown:
+    return FieldShown(name=name, label=label, text=text, formatted=formatted(text) if is_markdown else "")
+
+
+def _turns(
+    turns: Sequence[Mapping[str, str]], criteria: Sequence[Criterion], is_markdown: bool
+) -> tuple[TurnShown, ...]:
     opposite = ASKING & {turn["speaker"].lower() for turn in turns} or {turn["speaker"].lower() for turn in turns[:1]}
     rated = {criterion.speaker for criterion in criteria}
     return tuple(
@@ -178,6 +189,7 @@ def _turns(turns: Sequence[Mapping[str, str]], criteria: Sequence[Criterion]) ->
             side="end" if turn["speaker"].lower() in opposite else "start",
             rated=bool(rated & ANYBODY) or turn["speaker"] in rated,
             text=turn["text"],
+            formatted=formatted(turn["text"]) if is_markdown else "",
         )
         for number, turn in enumerate(turns, 1)
     )
@@ -248,7 +260,7 @@ def _candidates(criterion: Criterion, swapped: bool) -> tuple[PointShown, ...]:
     return tuple(
         PointShown(value=whole_item(ends - place if swapped else place), digit=digit, label=label, text=text, reason="")
         for place, (digit, label, text) in words.items()
-        if place in pairs.choices(criterion)
+        if place in pairs.preference_scores(criterion)
     )
 
 

@@ -6,17 +6,20 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts import access, languages
 from accounts.inputs import whole_number
 from accounts.models import Project
+from accounts.refusals import Refused
+from annotation import layouts
 from annotation.desk import presentation
 from annotation.models import Dataset, Import, Item
 from annotation.models.content import ITEM_FILTERS, DatasetQuerySet
@@ -72,6 +75,7 @@ def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpRespon
         "title": shown.name,
         "project": current_project,
         "dataset": shown,
+        "markup": layouts.markup_of(shown),
         "simulated": shown.simulated,
         "versions": datasets.filter(name=shown.name).sized().select_related("extends"),
         "newest": Dataset.objects.holding(shown).first(),
@@ -98,6 +102,20 @@ def _counts(dataset: Dataset) -> dict[str, Any]:
         for tag in languages.in_name_order(counts, spoken)
     ]
     return {"generators": generators, "counts": table}
+
+
+@require_POST
+@login_required
+def set_markup_view(request: HttpRequest, project: str, dataset: int) -> HttpResponse:
+    """Show the texts of a dataset as plain text or as Markdown."""
+    current_project, datasets = _datasets(request, project)
+    shown = get_object_or_404(datasets, pk=dataset)
+    try:
+        layouts.set_markup(dataset=shown, markup=request.POST.get("markup", ""), actor=request.user)
+        messages.success(request, _("The texts are shown this way from now on."))
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("dataset", project=current_project.slug, dataset=shown.pk)
 
 
 @require_safe

@@ -1,4 +1,4 @@
-"""Two candidates in Chromium: chosen by the arrows from either side, beside each other, and below each other on a phone."""
+"""Two candidates in Chromium: chosen by the arrow to their side; below each other on a phone."""
 
 from __future__ import annotations
 
