@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,15 +20,15 @@ HOSTILE = [
     line.replace("\\n", "\n").replace("\\u0000", "\0").replace("\\u202e", "\u202e").replace("\\x01", "\x01")
     for line in (Path(__file__).parent / "hostile.md").read_text(encoding="utf-8").splitlines()
 ]
-ALLOWED = {
+ALLOWED: dict[str, Set[str]] = {
     "p": {"class"},
     "span": {"class"},
     "bdi": {"class", "dir"},
     "code": {"dir"},
     "pre": {"dir"},
     "ol": {"start"},
-    **dict.fromkeys(("em", "strong", "s", "ul", "li", "blockquote", "br", "hr"), set()),
-    **dict.fromkeys(("table", "thead", "tbody", "tr", "th", "td"), set()),
+    **dict.fromkeys(("em", "strong", "s", "ul", "li", "blockquote", "br", "hr"), frozenset()),
+    **dict.fromkeys(("table", "thead", "tbody", "tr", "th", "td"), frozenset()),
 }
 
 
