@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -20,7 +20,7 @@ HOSTILE = [
     line.replace("\\n", "\n").replace("\\u0000", "\0").replace("\\u202e", "\u202e").replace("\\x01", "\x01")
     for line in (Path(__file__).parent / "hostile.md").read_text(encoding="utf-8").splitlines()
 ]
-ALLOWED: dict[str, Set[str]] = {
+ALLOWED: dict[str, AbstractSet[str]] = {
     "p": {"class"},
     "span": {"class"},
     "bdi": {"class", "dir"},
