@@ -25,7 +25,8 @@ def formatted(text: str) -> SafeString:
         if token.type in ("heading_open", "heading_close"):
             token.attrs["class"] = f"heading-{token.tag[1:]}"
             token.tag = "p"
-    return mark_safe(parser.renderer.render(tokens, parser.options, {}))  # noqa: S308 - escaped by the renderer
+    html: str = parser.renderer.render(tokens, parser.options, {})
+    return mark_safe(html)  # noqa: S308 - escaped by the renderer
 
 
 @cache
