@@ -21,6 +21,7 @@ from accounts.models import Job, Project, Role, User
 from analytics import decisions
 from analytics.models import GateDecision
 from analytics.thresholds import current_thresholds
+from annotation.desk import threads
 from annotation.models import (
     Annotation,
     Assignment,
@@ -162,7 +163,7 @@ def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) 
         (jobs, "jobs", ngettext("%d job failed in the last week.", "%d jobs failed in the last week.", jobs)),
     )
     counted = [Attention(text % count, reverse(page, args=[project.slug])) for count, page, text in sentences if count]
-    return [*_undecided(project, user, uses), *counted, *_skipped(project)]
+    return [*_undecided(project, user, uses), *counted, *_skipped(project), *_asked(project, user)]
 
 
 def _undecided(project: Project, user: User, uses: Sequence[GateDecision]) -> Iterator[Attention]:
@@ -185,6 +186,16 @@ def _skipped(project: Project) -> Iterator[Attention]:
     for campaign, count in known.values_list("campaign").annotate(Count("item", distinct=True)):
         sentence = ngettext("%d item was skipped with a note.", "%d items were skipped with a note.", count)
         yield Attention(sentence % count, reverse("campaign", args=[project.slug, campaign]))
+
+
+def _asked(project: Project, user: User) -> Iterator[Attention]:
+    """Questions of annotators that nobody has answered, by campaign, for leads."""
+    if access.membership(user=user, slug=project.slug).role != Role.LEAD:
+        return
+    asked = threads.open_questions(project).order_by().values_list("duty__campaign")
+    for campaign, count in asked.annotate(Count("pk")):
+        sentence = ngettext("%d question of an annotator is open.", "%d questions of annotators are open.", count)
+        yield Attention(sentence % count, reverse("annotator_questions", args=[project.slug, campaign]))
 
 
 def latest_uses(project: Project) -> list[GateDecision]:

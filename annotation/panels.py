@@ -17,6 +17,7 @@ from annotation.models import (
     Assignment,
     Draft,
     InvitedSeat,
+    ItemQuestion,
     MismatchReview,
     Panel,
     PanelSeat,
@@ -161,6 +162,7 @@ def redact(user: User) -> None:
     Adjudication.objects.filter(adjudicator=user).update(rationale="", cause_note="")
     Draft.objects.filter(annotator__in=own).delete()
     PrivateNote.objects.filter(annotator__in=own).delete()
+    ItemQuestion.objects.filter(annotator__in=own).update(text="")
     held = Assignment.objects.filter(annotator__in=own, state=Assignment.State.LEASED)
     held.update(state=Assignment.State.OPEN, annotator=None, key=None, leased_at=None, leased_until=None)
     PanelSeat.objects.filter(annotator__in=own).delete()

@@ -8,7 +8,7 @@ from annotation.api import imports as import_routes
 from annotation.api import qualification as qualification_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
-from annotation.views import campaigns, datasets, imports, panels, qualification, rubrics, selections
+from annotation.views import campaigns, datasets, imports, panels, qualification, questions, rubrics, selections
 
 pages = [
     *desk.pages,
@@ -55,6 +55,12 @@ pages = [
     path("p/<slug:project>/campaigns/", campaigns.campaigns_page, name="campaigns"),
     path("p/<slug:project>/campaigns/new/", campaigns.new_campaign, name="campaign_new"),
     path("p/<slug:project>/campaigns/<int:campaign>/", campaigns.campaign_page, name="campaign"),
+    path("p/<slug:project>/campaigns/<int:campaign>/questions/", questions.questions_page, name="annotator_questions"),
+    path(
+        "p/<slug:project>/campaigns/<int:campaign>/questions/<int:question>/answer/",
+        questions.answer_question,
+        name="answer_question",
+    ),
     path("p/<slug:project>/campaigns/<int:campaign>/state/", campaigns.move_campaign, name="campaign_move"),
     path("p/<slug:project>/campaigns/<int:campaign>/dataset/", campaigns.extend_campaign_view, name="campaign_extend"),
     path("p/<slug:project>/campaigns/<int:campaign>/hand-out/", campaigns.hand_out_view, name="campaign_hand_out"),

@@ -23,7 +23,7 @@ from annotation import selections
 from annotation.desk import leasing, service
 from annotation.desk.service import Answer
 from annotation.imports import opening, uploads
-from annotation.models import ControlPause, Import, Skip
+from annotation.models import ControlPause, Import, ItemQuestion, Skip
 from annotation.qualification import guidelines, references
 from annotation.qualification.references import ReferenceRow
 from annotation.readers.mapping import Mapping
@@ -66,7 +66,8 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("desk_item", "desk_submit", "desk_draft", "desk_heartbeat", "desk_skip", "desk_undo"), HOLDER),
     **dict.fromkeys(("api_desk_submit", "desk_scored", "desk_revise"), HOLDER),
     **dict.fromkeys(("desk_before", "desk_guidelines", "desk_training", "desk_exam"), HOLDER),
-    **dict.fromkeys(("desk_feedback", "desk_contest"), HOLDER),
+    **dict.fromkeys(("desk_feedback", "desk_contest", "desk_ask", "desk_questions"), HOLDER),
+    **dict.fromkeys(("annotator_questions", "answer_question"), LEAD),
     "api_reinstate": LEAD,
     "api_upload": OWNER,
     **dict.fromkeys(("transfer_file", "transfer_remove", "api_transfer", "api_transfer_content"), OWNER),
@@ -151,6 +152,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
     mine = scene.taken(cast, duty)
     qualified = _qualified(cast, duty, taken={theirs.item_id, mine.item_id}, paused=theirs.annotator)
     owner = {"duty": duty, "item": theirs.item, "annotator": theirs.annotator}
+    question = ItemQuestion.objects.create(**owner, text=REMARK)
     skip = Skip.objects.create(**owner, reason=Skip.Reason.OTHER, note=REMARK)
     invitation, secret = invitations.invite(project=cast.kassa, role=Role.ANNOTATOR, created_by=cast.aino)
     token, _secret = tokens.issue(user=cast.maarika, name="mine", scope=Scope.READ)
@@ -164,6 +166,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "token": token.pk,
         "duty": duty.pk,
         "skip": skip.pk,
+        "question": question.pk,
         "key": mine.key,
         "campaign": campaign.pk,
         "panel": duty.panel_id,

@@ -25,7 +25,18 @@ LANGUAGES = [code for code, _name in settings.LANGUAGES if code != settings.LANG
 # What can come before an annotator's eyes; the templates bring along what they include and extend.
 PAGES = {
     "accounts": ("home", "join", "join_closed", "me", "tokens"),
-    "annotation": ("desk", "done", "home", "take", "scored", "work", "before_work", "desk_guidelines", "feedback"),
+    "annotation": (
+        "desk",
+        "done",
+        "home",
+        "take",
+        "scored",
+        "work",
+        "asked",
+        "before_work",
+        "desk_guidelines",
+        "feedback",
+    ),
     ".": ("403", "404", "429", "500", "507"),
 }
 MODULES = {
@@ -33,6 +44,7 @@ MODULES = {
         "desk/service",
         "desk/leasing",
         "desk/presentation",
+        "desk/threads",
         "desk/views",
         "desk/stage_pages",
         "models/qualification",

@@ -31,6 +31,7 @@ from annotation.models import (
     Draft,
     Duty,
     Guideline,
+    ItemQuestion,
     PanelSeat,
     QualificationRule,
     Selection,
@@ -112,6 +113,7 @@ class DeskDuty(Progress):
     left: int
     has_guidelines: bool
     has_stages: bool
+    has_questions: bool
 
 
 def duties(user: User) -> list[DeskDuty]:
@@ -119,6 +121,7 @@ def duties(user: User) -> list[DeskDuty]:
     mine = Assignment.objects.filter(duty=OuterRef("pk"), annotator__user=user)
     unseen = Assignment.objects.filter(duty__stands_for=OuterRef("pk"), duty__purpose__in=UNSEEN, annotator__user=user)
     rates = QualificationRule.objects.filter(campaign=OuterRef("campaign"))
+    asked = ItemQuestion.objects.filter(duty=OuterRef("pk"))
     same_item = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
     free = Assignment.objects.filter(~Exists(same_item), duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
     rows = _seated(user).exclude(campaign__state=Campaign.State.CLOSED).select_related("campaign__project", "panel")
@@ -132,6 +135,7 @@ def duties(user: User) -> list[DeskDuty]:
         control_rate=Coalesce(Subquery(rates.values("control_rate")), 0.0),
         repeat_rate=Coalesce(Subquery(rates.values("repeat_rate")), 0.0),
         left=_count(free, "duty", Count("item", distinct=True)),
+        has_questions=Exists(asked.filter(Q(annotator__user=user) | Q(is_broadcast=True))),
         has_open_item=Exists(mine.filter(state=Assignment.State.LEASED))
         | Exists(unseen.filter(state=Assignment.State.LEASED)),
     )
@@ -163,6 +167,7 @@ def _desk_duty(duty: Any) -> DeskDuty:
         left=max(1, total - duty.done) if unseen and left else left,
         has_guidelines=duty.has_guidelines,
         has_stages=duty.has_stages,
+        has_questions=duty.has_questions,
         done=duty.done,
         total=total,
     )

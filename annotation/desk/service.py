@@ -27,7 +27,7 @@ from accounts import access, webhooks
 from accounts.models import SIGHTED, Event, Membership, User
 from accounts.refusals import Refused
 from annotation import allocation
-from annotation.desk import leasing, pairs
+from annotation.desk import leasing, pairs, times
 from annotation.desk.leasing import LEASE, LeaseLost, require_open
 from annotation.models import (
     Annotation,
@@ -38,6 +38,7 @@ from annotation.models import (
     Draft,
     Duty,
     PrivateNote,
+    QualificationRule,
     Rating,
     Skip,
 )
@@ -45,7 +46,6 @@ from annotation.qualification import controls, exams
 from annotation.qualification.references import UNSEEN
 
 Status = Literal["scored", "na", "stopped"]
-LONGEST_SECONDS = 86_400.0
 LONGEST_RATIONALE = 10_000
 UPDATED_TOGETHER = 500
 # Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. A word has about two letters there.
@@ -327,7 +327,7 @@ def _write_draft(assignment: Assignment, answers: Mapping[str, Answer], seconds:
     }
     lease = _owner_keys(assignment) | {"key": assignment.key}
     Draft.objects.bulk_create(
-        [Draft(**lease, answers=entered, seconds=_clock(seconds), saved_at=now)],
+        [Draft(**lease, answers=entered, seconds=times.possible_seconds(assignment, seconds, now), saved_at=now)],
         update_conflicts=True,
         unique_fields=["duty", "item", "annotator"],
         update_fields=["key", "answers", "seconds", "saved_at"],
@@ -361,10 +361,6 @@ def _finite(score: float | None) -> float | None:
     return score if score is not None and math.isfinite(score) else None
 
 
-def _clock(seconds: float) -> float:
-    return min(max(seconds, 0.0), LONGEST_SECONDS) if math.isfinite(seconds) else 0.0
-
-
 def submit(*, assignment: Assignment, key: UUID, answers: Mapping[str, Answer], seconds: float) -> Annotation:
     """Submit the assignment: store its ratings, all or none. The same key again returns the stored annotation.
 
@@ -396,7 +392,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         assignment=assignment,
         key=assignment.key,
         revision=assignment.revision,
-        seconds=_clock(seconds),
+        seconds=times.possible_seconds(assignment, seconds),
         blind=_is_blind(assignment),
         swapped=pairs.swapped_for(assignment, criteria_on_desk(assignment.duty)),
     )
@@ -528,6 +524,12 @@ def scored(*, duty: Duty, annotator: Annotator) -> QuerySet[Annotation]:
     own = Annotation.objects.filter(Q(assignment__duty=duty) | unseen, annotator=annotator, superseded_at=None)
     own = own.annotate(is_repeat=is_repeat).annotate(note=Subquery(noted.values("text")))
     return own.select_related("item", "assignment").order_by("-submitted_at", "-pk")
+
+
+def has_repeats(duty: Duty) -> bool:
+    """Whether items of the duty may come again unseen: then titles in a list of own items would show which ones."""
+    asked = QualificationRule.objects.filter(campaign=duty.campaign_id, repeat_rate__gt=0)
+    return asked.exists() or Duty.with_hidden.filter(stands_for=duty, purpose=Duty.Purpose.REPEAT).exists()
 
 
 def scored_with(assignment: Assignment) -> Annotation:

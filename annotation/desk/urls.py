@@ -11,6 +11,7 @@ pages = [
     path("desk/leave/", views.leave, name="desk_leave"),
     path("desk/<int:duty>/", views.next_item, name="desk_duty"),
     path("desk/<int:duty>/scored/", views.scored_view, name="desk_scored"),
+    path("desk/<int:duty>/questions/", views.thread_view, name="desk_questions"),
     path("desk/<int:duty>/before/", stage_pages.before_work_view, name="desk_before"),
     path("desk/<int:duty>/guidelines/", stage_pages.guidelines_view, name="desk_guidelines"),
     path("desk/<int:duty>/training/", stage_pages.training_view, name="desk_training"),
@@ -22,6 +23,7 @@ pages = [
     path("desk/at/<uuid:key>/submit/", views.submit_view, name="desk_submit"),
     path("desk/at/<uuid:key>/draft/", views.draft_view, name="desk_draft"),
     path("desk/at/<uuid:key>/heartbeat/", views.heartbeat, name="desk_heartbeat"),
+    path("desk/at/<uuid:key>/ask/", views.ask_view, name="desk_ask"),
     path("desk/at/<uuid:key>/skip/", views.skip_view, name="desk_skip"),
     path("desk/at/<uuid:key>/undo/", views.undo_view, name="desk_undo"),
 ]

@@ -23,7 +23,7 @@ from accounts import languages
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from annotation import pay
-from annotation.desk import leasing, notes, pairs, presentation, service
+from annotation.desk import leasing, notes, pairs, presentation, service, threads
 from annotation.desk.service import Answer
 from annotation.models import Assignment, Campaign, ControlPause, Duty, Skip
 from annotation.qualification import exams, gate
@@ -232,6 +232,38 @@ def skip_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
 @require_POST
 @login_required
 @refusals_as_responses
+def ask_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
+    """Ask the lead about the item, and lead back to it."""
+    assignment = assignment_with_key(request, key)
+    is_leased = assignment.state == Assignment.State.LEASED
+    address = reverse("desk_item" if is_leased else "desk_revise", args=[key])
+    try:
+        threads.ask(assignment=assignment, user=request.user, text=without_nul(request.POST.get("question", "")))
+        messages.success(
+            request, _("Your question was sent. The answer appears here and under “Questions and answers”.")
+        )
+    except Refused as refused:
+        if wants_json(request):
+            raise
+        messages.warning(request, refused.sentence)
+    return next_address(request, address)
+
+
+@require_safe
+@login_required
+@never_cache
+@refusals_as_responses
+def thread_view(request: HttpRequest, *, duty: int) -> HttpResponse:
+    """The user's questions in a duty, and the answers for everybody."""
+    own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
+    entries = threads.thread_of(duty=own_duty, annotator=annotator)
+    context = {"title": _("Questions and answers"), "duty": own_duty, "entries": entries}
+    return render(request, "annotation/asked.html", context)
+
+
+@require_POST
+@login_required
+@refusals_as_responses
 def undo_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Undo the last submission."""
     assignment = service.undo_submission(assignment=assignment_with_key(request, key))
@@ -247,6 +279,9 @@ def scored_view(request: HttpRequest, *, duty: int) -> HttpResponse:
     own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
     page = Paginator(service.scored(duty=own_duty, annotator=annotator), SCORED).get_page(request.GET.get("page"))
     context = {"title": _("Your scored items"), "duty": own_duty, "page": page, "is_open": is_open(own_duty)}
+    context["is_numbered"] = service.has_repeats(own_duty)
+    newest = page.paginator.count + 1 - page.start_index()
+    context["rows"] = [(newest - place, annotation) for place, annotation in enumerate(page.object_list)]
     context["was_paused"] = ControlPause.objects.filter(duty=own_duty, annotator=annotator).exists()
     return render(request, "annotation/scored.html", context)
 
@@ -351,6 +386,8 @@ def desk_context(
         "before_work": duty.purpose if service.is_before_work(duty) else "",
         "revising": revising,
         "note": notes.private_note(assignment),
+        "thread": threads.thread_at(assignment),
+        "ask": None if duty.purpose == Duty.Purpose.EXAM else reverse("desk_ask", args=[assignment.key]),
         "assignment": {"key": str(uuid7() if revising else assignment.key), "seconds": round(seconds)},
         "item": presentation.show_item(item, criteria, campaign.dataset.layout, swapped),
         "rubric": {"name": campaign.rubric_version.name(language), "version": f"v{campaign.rubric_version.number}"},

@@ -372,6 +372,33 @@ class PrivateNote(models.Model):
         ]
 
 
+class ItemQuestion(models.Model):
+    """What an annotator asked about an item in a duty, and a lead's answer; see `annotation/desk/threads.py`.
+
+    `is_broadcast`: everybody on the duty sees question and answer. `of_repeat` as in `PrivateNote`.
+    """
+
+    duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
+    of_repeat = models.BooleanField(default=False)
+    text = models.CharField(max_length=2000)
+    asked_at = models.DateTimeField(default=timezone.now)
+    answer = models.CharField(max_length=2000, blank=True)
+    answered_at = models.DateTimeField(null=True)
+    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    is_broadcast = models.BooleanField(default=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(answered_at=None, answer="", is_broadcast=False)
+                | (Q(answered_at__isnull=False) & ~Q(answer="")),
+                name="question_answer_whole",
+            ),
+        ]
+
+
 class Skip(models.Model):
     """An item that an annotator skipped, with the reason. They get it again only when no other item is left.
 

@@ -192,7 +192,7 @@ def _tell_leads(pause: ControlPause) -> None:
     campaign = pause.duty.campaign
     leads = Membership.objects.filter(project=campaign.project_id, role=Role.LEAD, user__is_active=True)
     to = list(leads.values_list("user__email", flat=True))
-    path = reverse("qualification", args=[campaign.project.slug, campaign.pk])
+    path = mail.site_address(reverse("qualification", args=[campaign.project.slug, campaign.pk]))
     body = _(
         "The work of %(annotator)s in “%(duty)s” of the campaign “%(campaign)s” is paused. Their answers to "
         "%(controls)d control items matched the references in %(matched)d %% of the criteria. The upper end of the "

@@ -128,6 +128,7 @@ ACTIONS = {
     "draft rubric": gettext_lazy("drafted a rubric"),
     "edit draft": gettext_lazy("changed the draft of a rubric"),
     "draw next items": gettext_lazy("drew the next items of a duty"),
+    "answer question": gettext_lazy("answered a question of an annotator"),
     "set text format": gettext_lazy("changed how the texts of a dataset are shown"),
     "extend campaign": gettext_lazy("moved a campaign to a newer version of its dataset"),
     "found project": gettext_lazy("created the project"),

@@ -29,6 +29,14 @@ class Site(NamedTuple):
     domain: str
 
 
+def site_address(path: str) -> str:
+    """The address of a page in a mail that no request leads to: at the first host of ALLOWED_HOSTS that is a name."""
+    named = [host for host in settings.ALLOWED_HOSTS if host.strip(".*")]
+    if not named:
+        return path
+    return f"{'https' if settings.SECURE_SSL_REDIRECT else 'http'}://{named[0].lstrip('.')}{path}"
+
+
 def mail_text(*, subject: str, body: str, to: list[str], timeout: float | None = None) -> None:
     """Send a mail that is already rendered, with the mail server's ``timeout`` in seconds."""
     server = get_connection(timeout=timeout) if timeout else None

@@ -1,0 +1,58 @@
+"""The questions of annotators about items, for leads: read them and answer them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts import access
+from accounts.inputs import without_nul
+from accounts.models import Role
+from accounts.refusals import Refused
+from annotation.desk import threads
+from annotation.models import Campaign
+
+MOST_QUESTIONS = 300
+
+
+def _led(request: HttpRequest, project: str, campaign: int) -> Campaign:
+    current = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+    return get_object_or_404(Campaign.objects.visible_to(request.user).filter(project=current), pk=campaign)
+
+
+@require_safe
+@login_required
+def questions_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """The questions of a campaign's annotators: those without an answer first."""
+    current = _led(request, project, campaign)
+    found = list(threads.questions_in(current)[: MOST_QUESTIONS + 1])
+    context = {
+        "title": _("Questions of annotators"),
+        "project": current.project,
+        "campaign": current,
+        "unanswered": [one for one in found[:MOST_QUESTIONS] if one.answered_at is None],
+        "answered": [one for one in reversed(found[:MOST_QUESTIONS]) if one.answered_at],
+        "most": MOST_QUESTIONS if len(found) > MOST_QUESTIONS else None,
+    }
+    return render(request, "annotation/questions.html", context)
+
+
+@require_POST
+@login_required
+def answer_question(request: HttpRequest, project: str, campaign: int, question: int) -> HttpResponse:
+    """Answer a question, or change its answer."""
+    current = _led(request, project, campaign)
+    asked = get_object_or_404(threads.questions_in(current), pk=question)
+    text, broadcast = without_nul(request.POST.get("answer", "")), "broadcast" in request.POST
+    try:
+        threads.answer(question=asked, text=text, broadcast=broadcast, actor=request.user)
+        messages.success(
+            request, _("The annotators see your answer now.") if broadcast else _("The annotator sees your answer now.")
+        )
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("annotator_questions", project=project, campaign=campaign)

@@ -1,0 +1,101 @@
+"""Questions about items, from the desk to the lead and back; and what the desk does not let a browser claim."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from accounts.mail import site_address
+from annotation.desk import service
+from annotation.models import Annotation, Assignment, ItemQuestion, QualificationRule
+from tests.annotation import scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_question_is_asked_answered_and_broadcast_without_names(cast: Cast) -> None:
+    piret = scene.member(cast, "Piret")
+    work = scene.duty(cast, items=1, overlap=2, seated=[piret])
+    maarika, lead = cast.client("maarika"), cast.client("aino")
+    item = scene.next_page(maarika, work)
+    for _twice in range(2):
+        page = maarika.post(f"{item}ask/", {"question": "Kas see on nali?"}, follow=True).content.decode()
+        assert "Kas see on nali?" in page and "No answer yet" in page
+    asked = ItemQuestion.objects.get()
+
+    assert "1 question of an annotator is open." in lead.get("/p/kassa/").content.decode()
+    questions = f"/p/kassa/campaigns/{work.campaign_id}/questions/"
+    assert "Kas see on nali?" in lead.get(questions).content.decode()
+    assert "Write an answer." in lead.post(f"{questions}{asked.pk}/answer/", {}, follow=True).content.decode()
+    lead.post(f"{questions}{asked.pk}/answer/", {"answer": "Ei ole."})
+    assert "Ei ole." in maarika.get(item).content.decode()
+    client = cast.client("maarika")
+    client.force_login(piret)
+    theirs = scene.next_page(client, work)
+    listed = f"/desk/{work.pk}/questions/"
+    assert "nali" not in client.get(theirs).content.decode() + client.get(listed).content.decode()
+
+    lead.post(f"{questions}{asked.pk}/answer/", {"answer": "Ei ole, loe juhendit.", "broadcast": "yes"})
+    for page in (client.get(theirs), client.get(listed), maarika.get(listed)):
+        text = page.content.decode()
+        assert "Kas see on nali?" in text and "Ei ole, loe juhendit." in text and "Maarika" not in text[4000:]
+    assert "Questions and answers" in client.get("/desk/").content.decode()
+    assert "open." not in lead.get("/p/kassa/").content.decode()
+
+
+def test_a_question_that_cannot_be_asked_is_refused_with_a_sentence(cast: Cast) -> None:
+    work = scene.duty(cast, items=1, overlap=1)
+    maarika = cast.client("maarika")
+    item = scene.next_page(maarika, work)
+    assert maarika.post(f"{item}ask/", {"question": "  \0"}, headers=scene.JSON).json()["fields"]
+    held = Assignment.objects.get()
+    own = {"duty": work, "item": held.item, "annotator": held.annotator}
+    ItemQuestion.objects.bulk_create(ItemQuestion(**own, text=str(number)) for number in range(50))
+    answer = maarika.post(f"{item}ask/", {"question": "Veel?"}, headers=scene.JSON)
+    assert (answer.status_code, answer.json()["code"]) == (409, "too_many")
+    assert cast.client("boris").get(f"/p/kassa/campaigns/{work.campaign_id}/questions/").status_code == 403
+
+
+def test_where_repeats_may_come_the_list_of_own_items_has_no_titles(cast: Cast) -> None:
+    work = scene.duty(cast, items=2, overlap=1)
+    maarika = cast.client("maarika")
+    maarika.post(f"{scene.next_page(maarika, work)}submit/", scene.FULL, headers=scene.JSON)
+    scored = f"/desk/{work.pk}/scored/"
+    assert "Pakk" in maarika.get(scored).content.decode()
+    QualificationRule.objects.create(campaign=work.campaign, repeat_rate=0.2, seed=1)
+    assert "Pakk" not in maarika.get(scored).content.decode()
+
+
+def test_a_browser_claims_no_more_seconds_than_the_server_has_seen_pass(cast: Cast) -> None:
+    work = scene.duty(cast, items=2, overlap=1)
+    maarika = cast.client("maarika")
+    item = scene.next_page(maarika, work)
+    maarika.post(f"{item}draft/", {**scene.FULL, "seconds": "86400"}, headers=scene.JSON)
+    maarika.post(f"{item}submit/", {**scene.FULL, "seconds": "86400"}, headers=scene.JSON)
+    day = Annotation.objects.get().seconds
+    assert day is not None and day < 200
+
+    item = scene.next_page(maarika, work)
+    with time_machine.travel(timezone.now() + timedelta(minutes=50), tick=False):
+        maarika.post(f"{item}draft/", {**scene.FULL, "seconds": "2400"}, headers=scene.JSON)
+    with time_machine.travel(timezone.now() + timedelta(minutes=60), tick=False):
+        maarika.post(f"{item}submit/", {**scene.FULL, "seconds": "2900"}, headers=scene.JSON)
+    assert Annotation.objects.latest("pk").seconds == 2900
+    later = service.own_submission(user=cast.maarika, key=Annotation.objects.latest("pk").key)
+    with time_machine.travel(timezone.now() + timedelta(days=3), tick=False):
+        service.revise_scores(assignment=later, shown=later.key, key=uuid4(), answers=scene.ANSWERS, seconds=80_000)
+    revised = Annotation.objects.latest("pk").seconds
+    assert revised is not None and 2900 < revised <= 2900 + 2 * 3600 + 60
+
+
+def test_a_page_in_a_mail_has_a_host(settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["*", ".bench.test"]
+    assert site_address("/p/") == "http://bench.test/p/"
+    settings.ALLOWED_HOSTS = ["*"]
+    assert site_address("/p/") == "/p/"
