@@ -7,7 +7,6 @@ shown: the first thread would show that the item comes again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -34,7 +33,6 @@ class ThreadEntry:
     answer: str
     is_own: bool
     is_broadcast: bool
-    at: datetime
 
 
 def ask(*, assignment: Assignment, user: User, text: str) -> ItemQuestion:
@@ -79,9 +77,7 @@ def thread_of(*, duty: Duty, annotator: Annotator) -> list[ThreadEntry]:
 
 def _entries(questions: QuerySet[ItemQuestion], annotator: int | None) -> list[ThreadEntry]:
     return [
-        ThreadEntry(
-            one.text, one.answer, one.annotator_id == annotator, one.is_broadcast, one.answered_at or one.asked_at
-        )
+        ThreadEntry(one.text, one.answer, one.annotator_id == annotator, one.is_broadcast)
         for one in questions[:MOST_SHOWN]
     ]
 

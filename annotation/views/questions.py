@@ -50,9 +50,7 @@ def answer_question(request: HttpRequest, project: str, campaign: int, question:
     text, broadcast = without_nul(request.POST.get("answer", "")), "broadcast" in request.POST
     try:
         threads.answer(question=asked, text=text, broadcast=broadcast, actor=request.user)
-        messages.success(
-            request, _("The annotators see your answer now.") if broadcast else _("The annotator sees your answer now.")
-        )
+        messages.success(request, _("Annotators see your answer now."))
     except Refused as refused:
         messages.error(request, refused.sentence)
     return redirect("annotator_questions", project=project, campaign=campaign)
