@@ -8,6 +8,7 @@ from analytics.api import decisions as decision_routes
 from analytics.api import exports as export_routes
 from analytics.api import items as item_routes
 from analytics.api import numbers as routes
+from analytics.api.workflow import Workflow
 from analytics.views import (
     adjudication,
     alignment,
@@ -28,6 +29,7 @@ from analytics.views.planner import PLANNER, draw_next_items_view
 from analytics.views.rater_models import RATER_MODELS
 from analytics.views.results import RESULTS
 from analytics.views.stability import STABILITY
+from analytics.views.workflow import workflow_page
 from analytics.views.workload import ANNOTATORS
 
 PARTS_PAGES = (AGREEMENT, RATER_MODELS, ANNOTATORS, CALIBRATION, STABILITY, RESULTS, PLANNER)
@@ -55,6 +57,7 @@ pages = [
     path("p/<slug:project>/numbers/<int:campaign>/planner/draw/", draw_next_items_view, name="numbers_draw"),
     *(route for page in PARTS_PAGES for route in page.routes),
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
+    path("p/<slug:project>/numbers/<int:campaign>/workflow/", workflow_page, name="workflow"),
     path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),
     path("p/<slug:project>/settings/thresholds/", decisions.thresholds_page, name="thresholds"),
     path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),
@@ -180,6 +183,7 @@ api = [
         decision_routes.Decisions.as_view(),
         name="api_decisions",
     ),
+    path("projects/<slug:project>/campaigns/<int:campaign>/workflow/", Workflow.as_view(), name="api_workflow"),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/decisions/history/",
         decision_routes.DecisionHistory.as_view(),

@@ -25,6 +25,7 @@ from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import AgreementSection
 from analytics.views.explore import QuestionForm
 from analytics.views.items import shown_campaign
+from analytics.workflow import SURFACE
 from annotation.models import Campaign
 
 Words = Mapping[str, Any]
@@ -190,8 +191,6 @@ def _criteria_choices(
 
 
 # --- what Calibration, Stability, Results and Planner ask: one question for each of their sections -------------------
-SURFACE = ("text.characters", "text.mattr", "text.turns", "text.words")
-"""The measures of the texts that stand for the first stage of S0; in order, as an address has them."""
 CALIBRATION_PARTS = {
     part.name: part
     for part in (

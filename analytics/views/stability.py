@@ -25,6 +25,7 @@ from analytics.views.agreement_sections import (
 )
 from analytics.views.calibration import cells_by_variant, p_in_words, page_about_judges
 from analytics.views.parts import STABILITY_PARTS
+from analytics.workflow import SURFACE
 from annotation.models import Campaign, Criterion
 
 TITLES = {
@@ -235,7 +236,7 @@ def _ranking_cell(shown: AgreementSection, rows: Mapping[str, Mapping[str, Any]]
 
 def _surface(shown: AgreementSection) -> None:
     stages = (
-        (_("First stage: measures of the texts"), lambda row: row["criterion"] in parts.SURFACE),
+        (_("First stage: measures of the texts"), lambda row: row["criterion"] in SURFACE),
         (_("Second stage: scores of the panel"), lambda row: not row["judge"]),
     )
     for title, is_of_stage in stages:

@@ -281,6 +281,7 @@ SPECTACULAR_SETTINGS = {
         "RubricState": "annotation.models.content.RubricVersion.State",
         "JudgeRunState": "judging.models.JudgeRun.State",
         "CallState": "judging.models.Call.State",
+        "StepState": [(state, state) for state in ("failed", "not_run", "insufficient", "passed")],
         "PromptOrder": [("rubric", "rubric"), ("reversed", "reversed")],
     },
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -43,7 +43,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json", help="as the API gives them")
 
     def handle(self, *, campaign: str, fail_on: str, as_json: bool, **asked: Any) -> None:
-        target, failing = _campaign(campaign), _failing(fail_on)
+        target, failing = numbered_campaign(campaign), _failing(fail_on)
         try:
             current = decisions.decide_now(target)
         except Refused as refused:
@@ -60,7 +60,8 @@ class Command(BaseCommand):
             raise SystemExit(FAILING)
 
 
-def _campaign(number: str) -> Campaign:
+def numbered_campaign(number: str) -> Campaign:
+    """The campaign of that number; the command ends where there is none."""
     found = Campaign.objects.select_related("project", "dataset", "rubric_version").filter(
         pk=int(number) if number.isascii() and number.isdigit() and len(number) < 19 else 0
     )

@@ -257,6 +257,13 @@ class DecisionMethods(ServerConnection):
             self.json("GET", there, params={name: text for name, text in asked.items() if text is not None}),
         )
 
+    def workflow(self, campaign: int, *, judge: str | None = None, language: str | None = None) -> types.Workflow:
+        """The four steps before a judge is used across languages, each passed, failed, insufficient or not_run."""
+        asked = {"judge": judge, "language": language}
+        there = self.at("campaigns/{}/workflow/", campaign)
+        found = self.json("GET", there, params={name: text for name, text in asked.items() if text is not None})
+        return cast(types.Workflow, found)
+
     def wait_for_decisions(
         self, campaign: int, *, judge: str | None = None, timeout: float = 3600.0
     ) -> list[types.Decision]:

@@ -78,6 +78,7 @@ LayoutEnum: TypeAlias = Literal["S0", "S1", "S2", "S3", "S4"]
 MatchingEnum: TypeAlias = Literal["exact", "tolerance"]
 MeasureEnum: TypeAlias = Literal["accuracy", "closeness"]
 MethodEnum: TypeAlias = Literal["random", "greedy"]
+NameEnum: TypeAlias = Literal["surface", "panel", "judge", "languages"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
 OrderEnum: TypeAlias = Literal["range", "entropy", "na", "critical", "judge"]
 OutcomeEnum: TypeAlias = Literal[
@@ -100,6 +101,7 @@ RubricState: TypeAlias = Literal["draft", "published"]
 RubricTextEnum: TypeAlias = Literal["specific", "general"]
 SavedMappingKindEnum: TypeAlias = Literal["dataset", "ratings", "verdicts"]
 StatusesEnum: TypeAlias = Literal["failed", "unparsed", "out_of_range", "refused", "truncated", "error"]
+StepState: TypeAlias = Literal["failed", "not_run", "insufficient", "passed"]
 StudyEnum: TypeAlias = Literal[
     "s0",
     "s1_question",
@@ -1575,6 +1577,26 @@ class State(TypedDict):
     state: CampaignState
 
 
+class StepFigure(TypedDict):
+    """One figure of a step: on a criterion or a measure of texts, in one language or between two. `decision`: of the
+    gate, in place of a value.
+    """
+
+    criterion: str
+    languages: list[str]
+    state: StepState
+    decision: str
+    statistic: NotRequired[str]
+    value: NotRequired[float | None]
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    approximate: NotRequired[bool]
+    n_items: NotRequired[int | None]
+    n_clusters: NotRequired[int | None]
+    n_raters: NotRequired[int | None]
+    words: str
+
+
 class Study(TypedDict):
     """A study that Panelbench knows, or the format of a tool."""
 
@@ -1790,3 +1812,28 @@ class WorkedExample(TypedDict):
     criterion: NotRequired[str]
     score: NotRequired[float | None]
     explanation: NotRequired[str]
+
+
+class Workflow(TypedDict):
+    """The four steps for one judge, and the state of all of them; `stale`: figures are being computed anew."""
+
+    state: StepState
+    stale: bool
+    judge: str
+    language: str
+    thresholds: NotRequired[int | None]
+    steps: list[WorkflowStep]
+
+
+class WorkflowStep(TypedDict):
+    """One step. `action`: what has to be done where it did not pass: thresholds, items, label, run, decisions or
+    calibrate.
+    """
+
+    name: NameEnum
+    title: str
+    state: StepState
+    sentence: str
+    threshold: str
+    action: str
+    figures: list[StepFigure]
