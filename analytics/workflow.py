@@ -142,7 +142,7 @@ def _titles() -> dict[str, str]:
         "surface": _("Texts: measures rank the generators alike in all languages"),
         "panel": _("People: the panel agrees in every language"),
         "judge": _("Judge: it agrees with the panel in one language"),
-        "languages": _("Languages: the judge’s rankings carry over"),
+        "languages": _("Languages: the judge ranks the generators alike in all of them"),
     }
 
 
@@ -232,7 +232,7 @@ class _About:
         words = {
             StepState.PASSED: _("The judge ranks the generators alike in all languages."),
             StepState.FAILED: _("The judge’s ranking changes with the language: calibrate it there, or use people."),
-            StepState.INSUFFICIENT: _("The intervals are too wide to say whether the rankings carry over."),
+            StepState.INSUFFICIENT: _("The intervals are too wide to say whether the rankings are alike."),
         }
         return self._step("languages", map(self._tau, own), words, self._of_rankings, "calibrate", rows is None)
 
@@ -284,7 +284,7 @@ class _About:
 
     def _cannot_compare(self) -> str:
         if len(self.choices.languages) < 2:
-            return _("The items are in one language: there is nothing to carry over.")
+            return _("The items are in one language: there is nothing to compare.")
         if len(self.choices.generators) < FEWEST_GENERATORS:
             return _("A ranking needs three generators or more.")
         return ""
