@@ -27,7 +27,7 @@ from annotation.models import Campaign
 SURFACE = ("text.characters", "text.mattr", "text.turns", "text.words")
 """The measures of the texts that stand for the first stage of S0; in order, as an address has them."""
 FEWEST_GENERATORS = 3
-MOST_SHOWN = 40
+MOST_SHOWN = 12
 TAU_B = "stability.kendall_tau_b"
 STEPS = ("surface", "panel", "judge", "languages")
 Use = GateDecision.Use
@@ -270,7 +270,9 @@ class _About:
     ) -> WorkflowStep:  # fmt: skip
         figures = tuple(found)
         if not figures:
-            sentence = _("It is being computed.") if is_missing else _("There is nothing to compare.")
+            sentence = _("There is nothing to compare.")
+            if is_missing and name != "judge":
+                return WorkflowStep(name, StepState.NOT_RUN, _("It is being computed."), threshold)
             if name == "judge":
                 sentence = _("The judge has no decision in this language: run it on items that people rated.")
             return WorkflowStep(name, StepState.NOT_RUN, sentence, threshold, "run" if name == "judge" else action)
@@ -300,9 +302,9 @@ class _About:
         state = StepState.PASSED
         if row["value"] is None:
             state = StepState.INSUFFICIENT
-        elif row["value"] < self.declared.tau_b:
+        elif row["value"] < self.declared.tau_b and (row.get("high") is None or row["high"] < self.declared.tau_b):
             state = StepState.FAILED
-        elif row.get("low") is None or row["low"] <= self.declared.tau_b_low:
+        elif row["value"] < self.declared.tau_b or row.get("low") is None or row["low"] <= self.declared.tau_b_low:
             state = StepState.INSUFFICIENT
         key = str(row["criterion"])
         return StepFigure(key, self._name(key), tuple(row["languages"] or ()), state, Figure.of(row))

@@ -35,6 +35,7 @@ def workflow_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
     choices = questions.question_choices(current)
     context = {
         "title": _("Workflow"),
+        "subtitle": _("Four steps before a judge is used across languages. They count in this order."),
         "project": current.project,
         "campaign": current,
         "workflow": found,
