@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -126,10 +126,10 @@ def allocate(
     ``rated_already``) unless ``again``: usually the form was sent twice.
     """
     duty_criteria = _criteria_of_duty(campaign, criteria)
-    _require_open(campaign)
+    require_not_closed(campaign)
     _require_sound(campaign, panel, overlap)
-    knowingly = _require_blind(campaign.dataset, keep_names)
-    _require_own(campaign, selection)
+    knowingly = require_blind(campaign.dataset, keep_names)
+    require_own_selection(campaign, selection)
     items = items_for(
         dataset=campaign.dataset, panel=panel, languages=languages, selection=selection, campaign=campaign
     )
@@ -149,22 +149,22 @@ def allocate(
         criteria_of.cache_clear()  # after a rollback the same primary key can be used again
         pks = list(items.values_list("pk", flat=True))
         if selection is None:
-            _draw(duty, pks, 1.0, "", stored, "all")
+            insert_wave(duty, pks, 1.0, "", stored, "all")
         else:
-            chances, strata = _drawn_with(selection)
-            _draw(duty, pks, chances, strata, stored, "selection")
+            chances, strata = drawn_with(selection)
+            insert_wave(duty, pks, chances, strata, stored, "selection")
         fields = ["overlap", "seed", *(["generator_names"] if knowingly else [])]
         audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=fields)
     return duty
 
 
-def _require_own(campaign: Campaign, selection: ItemSelection | None) -> None:
+def require_own_selection(campaign: Campaign, selection: ItemSelection | None) -> None:
     if selection is not None and selection.campaign_id != campaign.pk:
         wrong = _("This selection belongs to another campaign.")
         raise Refused(wrong, code="other_campaign", fields={"selection": wrong})
 
 
-def _drawn_with(selection: ItemSelection) -> tuple[dict[int, float], dict[int, str]]:
+def drawn_with(selection: ItemSelection) -> tuple[dict[int, float], dict[int, str]]:
     """By item of a selection, its inclusion probability and its stratum, as long as a duty's may be."""
     rows = SelectedItem.objects.filter(selection=selection).values_list("item", "probability", "stratum")
     drawn = list(rows)
@@ -232,7 +232,7 @@ def keeps_names(dataset: Dataset) -> bool:
     return Dataset.objects.parts_of(dataset).filter(kept).exists()
 
 
-def _require_blind(dataset: Dataset, keep_names: bool) -> bool:
+def require_blind(dataset: Dataset, keep_names: bool) -> bool:
     """Refuse items that show generators' names; True if they do and ``keep_names`` allows it now."""
     shown = names_shown(dataset)
     if not shown or keeps_names(dataset):
@@ -260,7 +260,7 @@ def allocate_all(
                 panel=share.panel,
                 overlap=share.overlap,
                 criteria=share.criteria,
-                name=_free_name(campaign, share.panel.name),
+                name=free_name(campaign, share.panel.name),
                 keep_names=keep_names,
                 again=share.again,
                 selection=share.selection,
@@ -270,7 +270,7 @@ def allocate_all(
         ]
 
 
-def _free_name(campaign: Campaign, name: str) -> str:
+def free_name(campaign: Campaign, name: str) -> str:
     """``name``, or ``name 2`` and so on when the campaign has a duty of that name."""
     taken = set(campaign.duties.values_list("name", flat=True))
     return next(free for n in count(1) if (free := name if n == 1 else f"{name} {n}") not in taken)
@@ -286,7 +286,7 @@ def _criteria_of_duty(campaign: Campaign, criteria: Sequence[Criterion] | None) 
     return list(criteria)
 
 
-def _require_open(campaign: Campaign) -> None:
+def require_not_closed(campaign: Campaign) -> None:
     if campaign.state == Campaign.State.CLOSED:
         raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")
 
@@ -324,18 +324,26 @@ def _open_duty(
         raise Refused(taken, code="name_taken", fields={"name": taken}) from None
 
 
-@lru_cache(maxsize=512)
-def criteria_of(duty: int) -> tuple[Criterion, ...]:
-    """A duty's criteria in the rubric's order. They never change, so every server process keeps them in a cache."""
-    return tuple(Criterion.objects.filter(pk__in=Duty.criteria.through.objects.filter(duty=duty).values("criterion")))
+@lru_cache(maxsize=2048)
+def criteria_of(duty: int, criteria_set: int = 0) -> tuple[Criterion, ...]:
+    """A duty's criteria, or those of one of its sets, in the rubric's order.
+
+    They never change, so every server process keeps them in a cache.
+    """
+    criteria = Criterion.objects.filter(pk__in=Duty.criteria.through.objects.filter(duty=duty).values("criterion"))
+    if not criteria_set:
+        return tuple(criteria)
+    sets = Duty.with_hidden.values_list("criteria_sets", flat=True).get(pk=duty)
+    return tuple(criterion for criterion in criteria if criterion.key in sets[criteria_set - 1])
 
 
 def left(duty: Duty) -> QuerySet[Item]:
     """The items in the duty's languages from parts of the dataset that the duty has drawn no item from yet.
 
-    A duty over a selection has none: what a later version adds was not there when the selection was drawn.
+    A duty over a selection has none: what a later version adds was not there when the selection was drawn. Nor has a
+    duty of a taxonomy, whose rules are applied again instead.
     """
-    if duty.chosen_id:
+    if duty.chosen_id or duty.taxonomy_id:
         return Item.objects.none()
     drawn = Selection.objects.filter(duty=duty).values("item__dataset")
     dataset = duty.campaign.dataset
@@ -348,7 +356,7 @@ def hand_out(*, campaign: Campaign, actor: User | None = None) -> int:
 
     Overlap and seed are those of the duty. Returns the number of new assignments, 0 if no item was left.
     """
-    _require_open(campaign)
+    require_not_closed(campaign)
     with transaction.atomic():
         duties = list(Duty.objects.select_for_update().filter(campaign=campaign).order_by("pk"))
         return sum(_hand_out(duty, campaign, actor) for duty in duties)
@@ -358,7 +366,7 @@ def _hand_out(duty: Duty, campaign: Campaign, actor: User | None) -> int:
     duty.campaign = campaign
     new = list(left(duty).values_list("pk", flat=True))
     if new:
-        _draw(duty, new, 1.0, "", duty.seed, "all")
+        insert_wave(duty, new, 1.0, "", duty.seed, "all")
         audit.record(actor=actor, project=campaign.project, verb="hand out items", subject=duty)
     return len(new) * duty.overlap
 
@@ -379,6 +387,9 @@ def draw(
     ``stratum``: the part of the dataset they were drawn from. Returns the number of new items. Raises ``ValueError``
     for other probabilities, and for items that are not in the campaign's dataset.
     """
+    if duty.taxonomy_id:
+        sentence = _("“%(duty)s” was made by the rules of a taxonomy. Draw a selection, and apply the rules to that.")
+        raise Refused(sentence % {"duty": duty.name}, code="by_rules")
     if len(items) != len(probabilities) or not all(0 < chance <= 1 for chance in probabilities):
         raise ValueError("one inclusion probability above 0 and at most 1 per item")
     parts = set(Dataset.objects.parts_of(duty.campaign.dataset).values_list("pk", flat=True))
@@ -391,21 +402,23 @@ def draw(
         known = set(Selection.objects.filter(duty=duty, item__in=list(chances)).values_list("item", flat=True))
         known |= set(ReferenceItem.objects.filter(campaign=duty.campaign_id).values_list("item", flat=True))
         new = [pk for pk in chances if pk not in known]
-        _draw(duty, new, chances, stratum, duty.seed if seed is None else seed, origin)
+        insert_wave(duty, new, chances, stratum, duty.seed if seed is None else seed, origin)
     return len(new)
 
 
-def _draw(
+def insert_wave(
     duty: Duty,
     items: list[int],
-    chance: dict[int, float] | float,
-    stratum: dict[int, str] | str,
+    chance: Mapping[int, float] | float,
+    stratum: Mapping[int, str] | str,
     seed: int,
     origin: str,
+    sets: Mapping[int, Sequence[int]] | None = None,
 ) -> None:
     """Store selections and slots for ``items`` (primary keys in the dataset's order), shuffled.
 
     The new order depends on the seed, the wave and the positions of the items in the dataset, not on primary keys.
+    ``sets``: by item, the set of criteria of each of its slots; by default every slot has all criteria.
     """
     wave = (Selection.objects.filter(duty=duty).aggregate(last=Max("wave"))["last"] or 0) + 1
     shuffled = list(items)
@@ -416,19 +429,31 @@ def _draw(
         ("duty_id", "item_id", "wave", "probability", "stratum", "origin"),
         ((duty.pk, item, wave, _of(chance, item), _of(stratum, item), origin) for item in shuffled),
     )
+    insert_slots(duty, _slots(duty, shuffled, start, sets))
+
+
+def _of(values: Mapping[int, Any] | float | str, item: int) -> Any:
+    return values[item] if isinstance(values, Mapping) else values
+
+
+def _slots(
+    duty: Duty, items: list[int], start: int, sets: Mapping[int, Sequence[int]] | None
+) -> Iterator[tuple[int, int, int, int]]:
+    """Item, slot, position and set of criteria of all slots. Slots of one item share a position, so that items are
+    completed one after the other."""
+    whole = (0,) * duty.overlap
+    for position, item in enumerate(items, start):
+        for slot, criteria_set in enumerate(whole if sets is None else sets[item], 1):
+            yield item, slot, position, criteria_set
+
+
+def insert_slots(duty: Duty, slots: Iterable[tuple[int, int, int, int]]) -> None:
+    """Store open slots of a duty: of each its item, number, position and set of criteria."""
     bulk.insert(
         Assignment,
-        ("duty_id", "item_id", "slot", "position", "state", "revision"),
-        _slots(duty, shuffled, start),
+        ("duty_id", "item_id", "slot", "position", "state", "revision", "criteria_set"),
+        (
+            (duty.pk, item, slot, position, Assignment.State.OPEN.value, 1, criteria_set)
+            for item, slot, position, criteria_set in slots
+        ),
     )
-
-
-def _of(values: dict[int, Any] | float | str, item: int) -> Any:
-    return values[item] if isinstance(values, dict) else values
-
-
-def _slots(duty: Duty, items: list[int], start: int) -> Iterator[tuple[object, ...]]:
-    """The rows of all slots. Slots of one item share a position, so that items are completed one after the other."""
-    for position, item in enumerate(items, start):
-        for slot in range(1, duty.overlap + 1):
-            yield (duty.pk, item, slot, position, Assignment.State.OPEN.value, 1)

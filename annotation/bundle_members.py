@@ -27,8 +27,9 @@ from annotation.models import (
     SelectedItem,
     Selection,
     Skip,
+    Taxonomy,
 )
-from annotation.readers import FormatError, rubric_from_dict
+from annotation.readers import FormatError, rubric_from_dict, taxonomy_from_dict
 
 _OURS = ("project", "created_by")
 # The mapping of an import is left out: it may contain the names behind the pseudonyms.
@@ -62,6 +63,22 @@ def _readable(row: Row, incoming: Incoming) -> None:
         rubric_from_dict(row["document"])
     except FormatError as error:
         raise ValueError(f"a rubric ({error.problem})") from None
+
+
+def _applicable(row: Row, incoming: Incoming) -> None:
+    try:
+        taxonomy_from_dict(row["document"])
+    except FormatError as error:
+        raise ValueError(f"a taxonomy ({error.problem})") from None
+
+
+def _with_sets(row: Row, incoming: Incoming) -> None:
+    """Refuse sets of criteria that the desk could not show."""
+    sets = row.get("criteria_sets", [])
+    if not isinstance(sets, list) or not all(
+        isinstance(keys, list) and keys and all(isinstance(key, str) for key in keys) for keys in sets
+    ):
+        raise ValueError("lists of the keys of criteria")
 
 
 def _unleased(row: Row, outgoing: Outgoing) -> None:
@@ -182,12 +199,26 @@ MEMBERS = (
         first=3,
     ),
     Member(
+        name="taxonomies",
+        model=Taxonomy,
+        rows=lambda project: Taxonomy.objects.filter(project=project),
+        leaves=_OURS,
+        first=5,
+        on_read=_applicable,
+    ),
+    Member(
         name="duties",
         model=Duty,
         rows=_duties,
-        refers={"campaign": "campaigns", "panel": "panels", "chosen": "item_selections"},
+        refers={
+            "campaign": "campaigns",
+            "panel": "panels",
+            "chosen": "item_selections",
+            "taxonomy": "taxonomies",
+        },
         leaves=("purpose", "stands_for"),
-        since={"chosen": 3},
+        since={"chosen": 3, "taxonomy": 5, "criteria_sets": 5},
+        on_read=_with_sets,
     ),
     Member(
         name="duty_criteria",
@@ -207,6 +238,7 @@ MEMBERS = (
         rows=lambda project: Assignment.objects.filter(duty__in=_duties(project)),
         refers={"duty": "duties", "item": "items", "annotator": "annotators"},
         leaves=("key", "leased_at", "leased_until"),
+        since={"criteria_set": 5},
         on_write=_unleased,
         on_read=_keyed,
     ),

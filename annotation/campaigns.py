@@ -144,7 +144,7 @@ def revision(campaign: Campaign) -> str:
 
 def progress(campaign: Campaign) -> list[DutyProgress]:
     """The progress of every duty and of every annotator in it, in a fixed number of queries."""
-    duties = list(Duty.objects.filter(campaign=campaign).select_related("panel").order_by("pk"))
+    duties = list(Duty.objects.filter(campaign=campaign).select_related("panel", "taxonomy").order_by("pk"))
     slots = Assignment.objects.filter(duty__campaign=campaign)
     items = Count("item", distinct=True)
     counted: Any = slots.values("duty").annotate(**_counts(), items=items)

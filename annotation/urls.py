@@ -6,9 +6,20 @@ from annotation.api import campaigns as campaign_routes
 from annotation.api import content as content_routes
 from annotation.api import imports as import_routes
 from annotation.api import qualification as qualification_routes
+from annotation.api import taxonomies as taxonomy_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
-from annotation.views import campaigns, datasets, imports, panels, qualification, questions, rubrics, selections
+from annotation.views import (
+    campaigns,
+    datasets,
+    imports,
+    panels,
+    qualification,
+    questions,
+    rubrics,
+    selections,
+    taxonomies,
+)
 
 pages = [
     *desk.pages,
@@ -52,6 +63,12 @@ pages = [
         rubrics.withdraw_version,
         name="rubric_withdraw",
     ),
+    path("p/<slug:project>/taxonomies/", taxonomies.taxonomies_page, name="taxonomies"),
+    path("p/<slug:project>/taxonomies/new/", taxonomies.new_taxonomy, name="taxonomy_new"),
+    path("p/<slug:project>/taxonomies/example/", taxonomies.example_taxonomy, name="taxonomy_example"),
+    path("p/<slug:project>/taxonomies/<int:taxonomy>/", taxonomies.taxonomy_page, name="taxonomy"),
+    path("p/<slug:project>/taxonomies/<int:taxonomy>.yaml", taxonomies.taxonomy_yaml, name="taxonomy_yaml"),
+    path("p/<slug:project>/taxonomies/<int:taxonomy>/remove/", taxonomies.remove_taxonomy_view, name="taxonomy_remove"),
     path("p/<slug:project>/campaigns/", campaigns.campaigns_page, name="campaigns"),
     path("p/<slug:project>/campaigns/new/", campaigns.new_campaign, name="campaign_new"),
     path("p/<slug:project>/campaigns/<int:campaign>/", campaigns.campaign_page, name="campaign"),
@@ -65,6 +82,9 @@ pages = [
     path("p/<slug:project>/campaigns/<int:campaign>/dataset/", campaigns.extend_campaign_view, name="campaign_extend"),
     path("p/<slug:project>/campaigns/<int:campaign>/hand-out/", campaigns.hand_out_view, name="campaign_hand_out"),
     path("p/<slug:project>/campaigns/<int:campaign>/duties/new/", campaigns.new_duty, name="duty_new"),
+    path(
+        "p/<slug:project>/campaigns/<int:campaign>/duties/by-rules/", taxonomies.duties_by_rules, name="duties_by_rules"
+    ),
     path(
         "p/<slug:project>/campaigns/<int:campaign>/duties/<int:duty>/take-back/",
         campaigns.take_back_duty_view,
@@ -191,6 +211,17 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/duties/",
         campaign_routes.Duties.as_view(),
         name="api_duties",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/duties/by-rules/",
+        taxonomy_routes.DutiesByRules.as_view(),
+        name="api_duties_by_rules",
+    ),
+    path("projects/<slug:project>/taxonomies/", taxonomy_routes.Taxonomies.as_view(), name="api_taxonomies"),
+    path(
+        "projects/<slug:project>/taxonomies/<int:taxonomy>/",
+        taxonomy_routes.TaxonomyDetail.as_view(),
+        name="api_taxonomy",
     ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/progress/",

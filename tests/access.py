@@ -19,7 +19,7 @@ from accounts import invitations, jobs, tokens
 from accounts.models import Delivery, Job, Membership, Role, Scope, Webhook
 from analytics import exports, shares, snapshots, transfers
 from analytics.models import Chart, Snapshot
-from annotation import selections
+from annotation import selections, taxonomies
 from annotation.desk import leasing, service
 from annotation.desk.service import Answer
 from annotation.imports import opening, uploads
@@ -171,6 +171,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "campaign": campaign.pk,
         "panel": duty.panel_id,
         "seat": duty.panel.seats.order_by("pk").first().pk,
+        "taxonomy": taxonomies.store_example(project=cast.kassa)[0].pk,
         "selection": selections.select(campaign=campaign, name="Part", rule={"kind": "draw", "n": 1}).pk,
         "dataset": campaign.dataset_id,
         "item": theirs.item_id,

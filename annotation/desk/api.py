@@ -171,7 +171,7 @@ def _on_desk(user: User, key: UUID, project: int) -> Assignment:
 
 
 def _shown(assignment: Assignment) -> dict[str, Any]:
-    criteria = service.criteria_on_desk(assignment.duty)
+    criteria = service.criteria_on_desk(assignment)
     language = presentation.text_language(criteria, assignment.item.language)
     swapped = pairs.swapped_for(assignment, criteria)
     return {

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -126,7 +126,10 @@ def duties(user: User) -> list[DeskDuty]:
     free = Assignment.objects.filter(~Exists(same_item), duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
     rows = _seated(user).exclude(campaign__state=Campaign.State.CLOSED).select_related("campaign__project", "panel")
     counted = rows.annotate(
-        items=_count(Selection.objects.filter(duty=OuterRef("pk")), "duty"),
+        slots=Case(
+            When(taxonomy=None, then=_count(Selection.objects.filter(duty=OuterRef("pk")), "duty") * F("overlap")),
+            default=_count(Assignment.objects.filter(duty=OuterRef("pk")), "duty"),
+        ),
         seats=_count(PanelSeat.objects.filter(panel=OuterRef("panel")), "panel"),
         done=_count(mine.filter(state=Assignment.State.SUBMITTED), "duty")
         + _count(unseen.filter(state=Assignment.State.SUBMITTED), "duty__stands_for"),
@@ -153,7 +156,7 @@ def _count(rows: QuerySet[Any], column: str, counting: Count = Count("pk")) -> C
 
 def _desk_duty(duty: Any) -> DeskDuty:
     unseen, left = duty.control_rate + duty.repeat_rate, duty.left + duty.has_open_item
-    total = _even_share(items=duty.items, overlap=duty.overlap, seats=duty.seats, unseen=unseen)
+    total = _even_share(slots=duty.slots, overlap=duty.overlap, seats=duty.seats, unseen=unseen)
     return DeskDuty(
         pk=duty.pk,
         name=duty.name,
@@ -173,9 +176,9 @@ def _desk_duty(duty: Any) -> DeskDuty:
     )
 
 
-def _even_share(*, items: int, overlap: int, seats: int, unseen: float = 0.0) -> int:
+def _even_share(*, slots: int, overlap: int, seats: int, unseen: float = 0.0) -> int:
     """``unseen``: the share of controls and repeats among all items that the annotator gets."""
-    return math.ceil(items * overlap / max(seats, overlap) / (1 - min(unseen, 0.9)))
+    return math.ceil(slots / max(seats, overlap) / (1 - min(unseen, 0.9)))
 
 
 def desk_progress(*, duty: Duty, annotator: Annotator) -> Progress:
@@ -185,11 +188,17 @@ def desk_progress(*, duty: Duty, annotator: Annotator) -> Progress:
         return _progress_before_work(duty, annotator)
     visible, submitted = duty.visible_pk, Assignment.State.SUBMITTED
     done = Assignment.objects.filter(as_seen(visible), annotator=annotator, state=submitted).count()
-    items = Selection.objects.filter(duty=visible).count()
     seats = PanelSeat.objects.filter(panel=duty.panel_id).count()
     rule = QualificationRule.objects.filter(campaign__duties=visible).first()
     unseen = rule.control_rate + rule.repeat_rate if rule else 0.0
-    return Progress(done=done, total=_even_share(items=items, overlap=duty.overlap, seats=seats, unseen=unseen))
+    return Progress(done=done, total=_even_share(slots=_slots(duty), overlap=duty.overlap, seats=seats, unseen=unseen))
+
+
+def _slots(duty: Duty) -> int:
+    """The slots of the visible duty. By the rules of a taxonomy items have different numbers of them."""
+    if duty.taxonomy_id:
+        return Assignment.objects.filter(duty=duty.visible_pk).count()
+    return Selection.objects.filter(duty=duty.visible_pk).count() * duty.overlap
 
 
 def _progress_before_work(duty: Duty, annotator: Annotator) -> Progress:

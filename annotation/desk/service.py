@@ -59,7 +59,7 @@ _BY_KEY = """
 SELECT duty.campaign_id, CASE WHEN project.archived_at IS NULL THEN campaign.state ELSE 'closed' END,
        campaign.project_id,
        assignment.id, assignment.duty_id, assignment.item_id, assignment.state, assignment.annotator_id,
-       assignment.revision, membership.role, duty.purpose, duty.stands_for_id
+       assignment.revision, assignment.criteria_set, membership.role, duty.purpose, duty.stands_for_id
 FROM annotation_assignment assignment
 JOIN annotation_annotator annotator ON annotator.id = assignment.annotator_id
 JOIN annotation_duty duty ON duty.id = assignment.duty_id
@@ -71,7 +71,8 @@ WHERE assignment.key = %s AND annotator.user_id = %s AND membership.user_id = %s
     SELECT 1 FROM mfa_authenticator factor
     WHERE factor.user_id = membership.user_id AND factor.type IN ('totp', 'webauthn')))
 """
-_LOADED = ("id", "duty_id", "item_id", "state", "annotator_id", "revision")  # in the model's order, for from_db
+# In the model's order, for from_db.
+_LOADED = ("id", "duty_id", "item_id", "state", "annotator_id", "revision", "criteria_set")
 _DROP_DRAFT = "DELETE FROM annotation_draft WHERE duty_id = %s AND item_id = %s AND annotator_id = %s"
 _KEY = Assignment._meta.get_field("key")
 
@@ -297,9 +298,9 @@ def _lost_lease(user: User, key: UUID) -> tuple[Duty, Annotator, int]:
     raise LeaseLost
 
 
-def criteria_on_desk(duty: Duty) -> tuple[Criterion, ...]:
-    """The duty's criteria in the rubric's order, from the cache of `allocation.criteria_of`."""
-    return allocation.criteria_of(duty.visible_pk)
+def criteria_on_desk(assignment: Assignment) -> tuple[Criterion, ...]:
+    """The criteria that the assignment asks for, in the rubric's order, from the cache of `allocation.criteria_of`."""
+    return allocation.criteria_of(assignment.duty.visible_pk, assignment.criteria_set)
 
 
 def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float]:
@@ -370,7 +371,7 @@ def submit(*, assignment: Assignment, key: UUID, answers: Mapping[str, Answer], 
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
         return _stored(key)
     require_open(assignment.duty.campaign)
-    answered = complete(criteria_on_desk(assignment.duty), answers)
+    answered = complete(criteria_on_desk(assignment), answers)
     with transaction.atomic():
         if _leased(assignment).update(state=Assignment.State.SUBMITTED, leased_until=None):
             return _store(assignment, answered, seconds)
@@ -396,7 +397,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         blind=_is_blind(assignment),
         swapped=pairs.swapped_for(assignment, criteria_on_desk(assignment.duty)),
     )
-    ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_on_desk(assignment.duty), answered))
+    ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_on_desk(assignment), answered))
     _drop_draft(assignment)
     if assignment.duty.purpose == Duty.Purpose.RATING:
         _announce(annotation, assignment.duty.campaign.project_id, len(ratings))
@@ -555,7 +556,7 @@ def revise_scores(
         return _stored(key)
     require_open(assignment.duty.campaign)
     _require_changeable(assignment)
-    answered = complete(criteria_on_desk(assignment.duty), answers)
+    answered = complete(criteria_on_desk(assignment), answers)
     submitted = Assignment.objects.filter(pk=assignment.pk, key=shown, state=Assignment.State.SUBMITTED)
     with transaction.atomic():
         if not submitted.update(key=key, revision=F("revision") + 1):

@@ -229,7 +229,7 @@ def feedback_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
 def contest_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Contest one score of a control that the user was shown."""
     assignment = service.on_desk(user=request.user, key=key, related=("item", "duty"))
-    criteria = {criterion.key: criterion for criterion in service.criteria_on_desk(assignment.duty)}
+    criteria = {criterion.key: criterion for criterion in service.criteria_on_desk(assignment)}
     criterion = criteria.get(request.POST.get("criterion", ""))
     if criterion is None:
         raise Refused(_("This score can't be contested."), code="not_contestable")

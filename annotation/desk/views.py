@@ -377,7 +377,7 @@ def desk_context(
     ``revising``: of a submitted item, whose page has a key of its own and neither draft, lease, skip nor undo.
     """
     duty, campaign, item = assignment.duty, assignment.duty.campaign, assignment.item
-    criteria = service.criteria_on_desk(duty)
+    criteria = service.criteria_on_desk(assignment)
     language = presentation.text_language(criteria, item.language)
     swapped = pairs.swapped_for(assignment, criteria)
     return {

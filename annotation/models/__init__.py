@@ -30,6 +30,7 @@ from annotation.models.content import (
     Rubric,
     RubricVersion,
     SavedMapping,
+    Taxonomy,
     Upload,
     opened_files,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "SelectedItem",
     "Selection",
     "Skip",
+    "Taxonomy",
     "Upload",
     "opened_files",
 ]

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import access
 from accounts.models import SIGHTED, Invitation, Project, User
-from annotation.models.content import Criterion, Dataset, Import, Item, RubricVersion
+from annotation.models.content import Criterion, Dataset, Import, Item, RubricVersion, Taxonomy
 
 
 # --- annotators, and the panels that they belong to ------------------------------------------------------------------
@@ -167,6 +167,10 @@ class Duty(models.Model):
     `languages`: the languages of the items, if they differ from the panel's. `seed` gives the order of the items: leads
     see it, annotators never do. A duty over a `chosen` selection has only its items. A duty that `stands_for` another
     is hidden: its assignments are that duty's training, exams, controls or repeats (`purpose`), in the hidden campaign.
+
+    A duty made by the rules of a `taxonomy` asks different items, and different annotators of an item, about different
+    criteria: `criteria_sets` are lists of keys, and `Assignment.criteria_set` says which of them a slot has. Sets are
+    only ever added. `overlap` is then the largest number of annotators that an item has.
     """
 
     class Purpose(models.TextChoices):
@@ -186,6 +190,8 @@ class Duty(models.Model):
     chosen = models.ForeignKey("ItemSelection", null=True, on_delete=models.PROTECT, related_name="duties")
     purpose = models.CharField(max_length=8, choices=Purpose, default=Purpose.RATING, editable=False)
     stands_for = models.ForeignKey("self", null=True, editable=False, on_delete=models.CASCADE, related_name="+")
+    taxonomy = models.ForeignKey(Taxonomy, null=True, editable=False, on_delete=models.PROTECT, related_name="+")
+    criteria_sets = models.JSONField(default=list, editable=False)
 
     objects = DutyManager()
     with_hidden = DutyQuerySet.as_manager()
@@ -288,7 +294,8 @@ class Assignment(models.Model):
 
     A slot is `open` until an annotator leases it by compare-and-set. Another annotator may take a slot whose lease has
     expired, but never a submitted one. `key` identifies the lease and makes its submission idempotent. `revision` is
-    the revision that the submission creates. All slots of an item have the same `position`.
+    the revision that the submission creates. All slots of an item have the same `position`. `criteria_set`: the number,
+    from 1, of the duty's set of criteria that this slot is about; 0: all criteria of the duty.
     """
 
     class State(models.TextChoices):
@@ -304,6 +311,7 @@ class Assignment(models.Model):
     annotator = models.ForeignKey(Annotator, null=True, on_delete=models.PROTECT, related_name="+")
     key = models.UUIDField(null=True)
     revision = models.PositiveSmallIntegerField(default=1)
+    criteria_set = models.PositiveSmallIntegerField(default=0, db_default=0)
     leased_at = models.DateTimeField(null=True)
     leased_until = models.DateTimeField(null=True)
 

@@ -286,6 +286,7 @@ def hidden_duties(duty: Duty) -> dict[str, Duty]:
     visible = duty.campaign
     same = {name: getattr(visible, name) for name in ("project_id", "name", "dataset_id", "rubric_version_id")}
     own = {"panel_id": duty.panel_id, "name": duty.name, "overlap": duty.overlap, "seed": duty.seed}
+    own["taxonomy_id"] = duty.taxonomy_id
     with transaction.atomic():
         campaign, _is_new = Campaign.with_hidden.get_or_create(
             qualification_of=visible, defaults={**same, "state": visible.state}
@@ -330,6 +331,7 @@ def lease_hidden(*, duty: Duty, item: int, annotator: Annotator, now: datetime, 
                     annotator=annotator,
                     slot=last + 1,
                     position=0,
+                    criteria_set=_criteria_set(duty, item, annotator) if duty.taxonomy_id else 0,
                     state=Assignment.State.LEASED,
                     key=uuid7(),
                     leased_at=now,
@@ -338,3 +340,20 @@ def lease_hidden(*, duty: Duty, item: int, annotator: Annotator, now: datetime, 
         except IntegrityError:
             continue  # somebody else has just taken this slot
     return None
+
+
+def _criteria_set(hidden: Duty, item: int, annotator: Annotator) -> int:
+    """Which criteria a hidden assignment asks for, in a duty that asks different items about different ones.
+
+    A repeat has those of its first time, a reference item the smallest set that has all its criteria: it must not show
+    by its criteria that it is another kind of item.
+    """
+    visible = Duty.objects.get(pk=hidden.visible_pk)
+    if hidden.purpose == Duty.Purpose.REPEAT:
+        own = Assignment.objects.filter(duty=visible, item=item, annotator=annotator)
+        return own.values_list("criteria_set", flat=True).first() or 0
+    scores = ReferenceScore.objects.filter(reference__campaign=visible.campaign_id, reference__item=item)
+    rated = set(visible.criteria.values_list("key", flat=True))
+    wanted = rated & set(scores.values_list("criterion__key", flat=True))
+    holding = [(len(keys), place) for place, keys in enumerate(visible.criteria_sets, 1) if wanted <= set(keys)]
+    return min(holding)[1] if holding else 0

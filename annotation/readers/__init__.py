@@ -84,6 +84,14 @@ if TYPE_CHECKING:
         with_constants,
         with_inferred_rubrics,
     )
+    from annotation.readers.taxonomy import (
+        TaxonomyDocument,
+        TaxonomyNode,
+        TaxonomyRule,
+        names_in_items,
+        parse_taxonomy,
+        taxonomy_from_dict,
+    )
 
 __all__ = [
     "ABSENT",
@@ -117,6 +125,9 @@ __all__ = [
     "Spool",
     "StudyImport",
     "TableFacts",
+    "TaxonomyDocument",
+    "TaxonomyNode",
+    "TaxonomyRule",
     "TextByLanguage",
     "TwoStepProgress",
     "VerdictRequest",
@@ -142,6 +153,7 @@ __all__ = [
     "known_studies",
     "loose_key",
     "most_frequent",
+    "names_in_items",
     "nearest_name",
     "note_on_rater_addresses",
     "open_stream",
@@ -149,6 +161,7 @@ __all__ = [
     "parse_items",
     "parse_ratings",
     "parse_rubric",
+    "parse_taxonomy",
     "parse_verdicts",
     "peek",
     "plain_number",
@@ -163,6 +176,7 @@ __all__ = [
     "set_bounds",
     "sheet_names",
     "shortened_list",
+    "taxonomy_from_dict",
     "unpacked_files",
     "with_cached_head",
     "with_constants",
@@ -268,6 +282,14 @@ _MODULES = {
         "recognise",
         "with_constants",
         "with_inferred_rubrics",
+    ),
+    "taxonomy": (
+        "TaxonomyDocument",
+        "TaxonomyNode",
+        "TaxonomyRule",
+        "names_in_items",
+        "parse_taxonomy",
+        "taxonomy_from_dict",
     ),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

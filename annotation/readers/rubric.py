@@ -150,7 +150,7 @@ class RubricDocument:
 
     def as_yaml(self) -> str:
         """``as_dict`` as YAML."""
-        return yaml.dump(self.as_dict(), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=120)
+        return as_plain_yaml(self.as_dict())
 
 
 class _Dumper(yaml.SafeDumper):
@@ -158,6 +158,11 @@ class _Dumper(yaml.SafeDumper):
 
     def ignore_aliases(self, value: Any) -> bool:
         return True
+
+
+def as_plain_yaml(values: dict[str, Any]) -> str:
+    """Plain values as YAML that `load_document` reads."""
+    return yaml.dump(values, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=120)
 
 
 def plain_number(value: float) -> float:

@@ -44,7 +44,11 @@ _PROJECT_LINKS = (
 )
 
 # Pages that have no link of their own are under another one.
-_BELOW = {"datasets": ("imports", "mappings", "verdict-imports", "study-imports"), "judges": ("runs", "designs")}
+_BELOW = {
+    "datasets": ("imports", "mappings", "verdict-imports", "study-imports"),
+    "rubrics": ("taxonomies",),
+    "judges": ("runs", "designs"),
+}
 
 _SILENT = {
     Heartbeat.WORKER: gettext_lazy(

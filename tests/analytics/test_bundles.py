@@ -179,10 +179,14 @@ ADDED = {
         "verdicts": ["change"],
     },
     4: {"judges": ["parent"]},
-    5: {"annotations": ["swapped"]},
+    5: {
+        "annotations": ["swapped"],
+        "duties": ["taxonomy", "criteria_sets"],
+        "assignments": ["criteria_set"],
+    },
 }
 """By version and member, the fields that it brought."""
-NEW_MEMBERS = {3: ["item_selections", "selected_items"], 4: ["adjudications"]}
+NEW_MEMBERS = {3: ["item_selections", "selected_items"], 4: ["adjudications"], 5: ["taxonomies"]}
 
 
 def as_version_1(members: dict[str, bytes]) -> None:

@@ -43,6 +43,7 @@ from panelbench_client.resources import (
     NoticeMethods,
     ProjectMethods,
 )
+from panelbench_client.taxonomies import TaxonomyMethods
 from panelbench_client.webhooks import Event, received
 
 __all__ = [
@@ -75,6 +76,7 @@ class Client(
     DatasetMethods,
     CampaignMethods,
     QualificationMethods,
+    TaxonomyMethods,
     ExportMethods,
     ImportMethods,
     JudgeMethods,

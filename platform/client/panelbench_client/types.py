@@ -1170,6 +1170,19 @@ class PilotForecast(TypedDict):
     unanswered: list[str]
 
 
+class PlannedDuty(TypedDict):
+    panel: int
+    name: str
+    duty: NotRequired[int | None]
+    items: int
+    assignments: int
+    ratings: int
+    hours: float
+    seats: int
+    lacking: int
+    overlaps: dict[str, int]
+
+
 class Point(TypedDict):
     value: float
     label: str
@@ -1378,6 +1391,17 @@ class RubricVersion(TypedDict):
     digest: str
     created_at: Moment
     published_at: Moment | None
+
+
+class Rules(TypedDict):
+    """What is applied to what. Without `panels`, each name in the rules means the panels that are called so."""
+
+    taxonomy: int
+    panels: NotRequired[dict[str, list[int]]]
+    selection: NotRequired[int | None]
+    seed: NotRequired[int | None]
+    keep_names: NotRequired[bool]
+    preview: NotRequired[bool]
 
 
 class Run(TypedDict):
@@ -1671,6 +1695,38 @@ class Target(TypedDict):
     study: NotRequired[str]
     constants: NotRequired[dict[str, str]]
     generator_names: NotRequired[GeneratorNamesEnum]
+
+
+class Taxonomy(TypedDict):
+    id: int
+    key: str
+    number: int
+    created_at: Moment
+
+
+class TaxonomyDetail(TypedDict):
+    id: int
+    key: str
+    number: int
+    yaml: str
+    created_at: Moment
+
+
+class TaxonomyPlan(TypedDict):
+    duties: list[PlannedDuty]
+    items: int
+    assignments: int
+    ratings: int
+    hours: float
+    unmatched: int
+    already: int
+    beyond: int
+    rules_without_items: list[str]
+    rules_without_panel: list[str]
+    missing_panels: list[str]
+    unknown_criteria: list[str]
+    ungiven_criteria: list[str]
+    twice: list[dict[str, Json]]
 
 
 class Thresholds(TypedDict):

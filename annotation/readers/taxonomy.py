@@ -1,0 +1,303 @@
+"""A taxonomy as a document: tasks, styles, groups of criteria, and the rules that give criteria to panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, BinaryIO
+
+from annotation.readers.documents import MultilingualReader, Node, as_document, load_document
+from annotation.readers.problems import FormatError, Problems, loose_key
+from annotation.readers.rubric import TextByLanguage, as_plain_yaml
+
+MOST_TASKS = 2000
+MOST_RULES = 500
+MOST_ANNOTATORS = 50
+"""The largest overlap of a rule."""
+LONGEST_NAME = 120
+ATTRIBUTE_NAMES = {"task": "task_type", "style": "functional_style", "difficulty": "difficulty"}
+"""By what rules ask for, the attribute of items that has it, unless a taxonomy names another."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaxonomyNode:
+    """A task, a style or a group of criteria: its key, its texts by language, and what is below it.
+
+    ``difficulties``: by key, what this difficulty means for the task. ``criteria``: the keys of a group's criteria.
+    """
+
+    key: str
+    name: TextByLanguage
+    definition: TextByLanguage = field(default_factory=dict)
+    difficulties: dict[str, TextByLanguage] = field(default_factory=dict)
+    children: tuple[TaxonomyNode, ...] = ()
+    criteria: tuple[str, ...] = ()
+
+    def walk(self, above: tuple[TaxonomyNode, ...] = ()) -> Iterator[tuple[TaxonomyNode, ...]]:
+        """Every node from here down, each after those that it is below."""
+        path = (*above, self)
+        yield path
+        for child in self.children:
+            yield from child.walk(path)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values; what is empty is left out."""
+        below = [child.as_dict() for child in self.children]
+        parts = {"definition": self.definition, "difficulties": self.difficulties, "criteria": list(self.criteria)}
+        set_parts = {name: part for name, part in parts.items() if part}
+        return {"key": self.key, "name": self.name, **set_parts, **({"tasks": below} if below else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class TaxonomyRule:
+    """Items that fit are rated on these criteria by this panel, each by ``overlap`` of its annotators.
+
+    ``criteria`` are keys of groups and of single criteria. What is empty fits every item. Rules of one panel with the
+    same ``duty`` make one queue.
+    """
+
+    name: str
+    criteria: tuple[str, ...]
+    panel: str
+    overlap: int
+    tasks: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
+    difficulties: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    duty: str = ""
+
+    @property
+    def conditions(self) -> list[tuple[str, tuple[str, ...]]]:
+        """What an item must have, with the values that fit; none: every item fits."""
+        given = [(part, getattr(self, part)) for part in _CONDITIONS]
+        return [(part, values) for part, values in (*given, *self.attributes.items()) if values]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values; what is empty is left out."""
+        lists = {part: list(getattr(self, part)) for part in _CONDITIONS}
+        fits = {name: part for name, part in lists.items() if part}
+        if self.attributes:
+            fits["attributes"] = {name: list(values) for name, values in self.attributes.items()}  # type: ignore[assignment]
+        named = {"duty": self.duty} if self.duty else {}
+        given = {"criteria": list(self.criteria), "panel": self.panel, "overlap": self.overlap}
+        return {"name": self.name, **fits, **given, **named}
+
+
+@dataclass(frozen=True, slots=True)
+class TaxonomyDocument:
+    """A whole taxonomy. ``attributes``: the attributes of items that hold task, style and difficulty."""
+
+    key: str
+    name: TextByLanguage
+    source_language: str
+    tasks: tuple[TaxonomyNode, ...]
+    styles: tuple[TaxonomyNode, ...]
+    groups: tuple[TaxonomyNode, ...]
+    rules: tuple[TaxonomyRule, ...]
+    attributes: dict[str, str] = field(default_factory=lambda: dict(ATTRIBUTE_NAMES))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values in canonical order."""
+        return {
+            "key": self.key,
+            "name": self.name,
+            "source_language": self.source_language,
+            "attributes": self.attributes,
+            "tasks": [task.as_dict() for task in self.tasks],
+            "styles": [style.as_dict() for style in self.styles],
+            "criteria": [group.as_dict() for group in self.groups],
+            "rules": [rule.as_dict() for rule in self.rules],
+        }
+
+    def as_yaml(self) -> str:
+        """``as_dict`` as YAML; `parse_taxonomy` reads it back to an equal document."""
+        return as_plain_yaml(self.as_dict())
+
+    def task_paths(self) -> dict[str, tuple[TaxonomyNode, ...]]:
+        """By key of a task, the tasks from the top of the tree down to it."""
+        return {path[-1].key: path for top in self.tasks for path in top.walk()}
+
+    def criteria_of_rule(self, rule: TaxonomyRule) -> list[str]:
+        """The keys of the single criteria that a rule gives, each once."""
+        groups = {group.key: group.criteria for group in self.groups}
+        return list(dict.fromkeys(key for named in rule.criteria for key in groups.get(named, (named,))))
+
+
+def names_in_items(nodes: Sequence[TaxonomyNode]) -> dict[str, str]:
+    """By what an item may call a task or a style (its key, or its name in any language, loosely), the key."""
+    called: dict[str, str] = {}
+    for top in nodes:
+        for path in top.walk():
+            for word in (path[-1].key, *path[-1].name.values()):
+                called.setdefault(loose_key(word), path[-1].key)
+    return called
+
+
+_CONDITIONS = ("tasks", "styles", "difficulties", "languages")
+_KEYS = ("key", "name", "source_language", "attributes", "tasks", "styles", "criteria", "rules")
+_TASK_KEYS = ("key", "name", "definition", "difficulties", "tasks")
+_STYLE_KEYS = ("key", "name", "definition")
+_GROUP_KEYS = ("key", "name", "definition", "criteria")
+_RULE_KEYS = ("name", *_CONDITIONS, "attributes", "criteria", "panel", "overlap", "duty")
+
+
+def parse_taxonomy(name: str, raw: bytes | BinaryIO) -> tuple[TaxonomyDocument | None, Problems]:
+    """Read a taxonomy from YAML or JSON (by the file name) and check all of it. Never raises on bad input."""
+    problems = Problems()
+    try:
+        document = _TaxonomyReader(problems).taxonomy(load_document(name, raw))
+    except FormatError as error:
+        problems.add(error.problem)
+    return (None if problems else document), problems
+
+
+def taxonomy_from_dict(values: dict[str, Any]) -> TaxonomyDocument:
+    """The document that ``as_dict`` gave. Raises ``FormatError`` when it is none."""
+    problems = Problems()
+    document = _TaxonomyReader(problems).taxonomy(as_document(values))
+    if problems:
+        raise FormatError(problems.shown[0])
+    return document
+
+
+class _TaxonomyReader(MultilingualReader):
+    """Reads the nodes of a taxonomy, part by part."""
+
+    def taxonomy(self, node: Node) -> TaxonomyDocument:
+        """The whole document."""
+        parts = self.members(node, _KEYS, required=("key", "name", "source_language", "criteria", "rules"))
+        self.source = self.language(parts.get("source_language")) or "en"
+        self.tasks: dict[str, Node] = {}
+        self.levels: set[str] = set()
+        tasks = self.nodes(parts.get("tasks"), _TASK_KEYS, self.tasks)
+        if len(self.tasks) > MOST_TASKS:
+            self.fail(parts["tasks"], f"at most {MOST_TASKS:,} tasks", "too_many", f"{len(self.tasks):,} tasks")
+        styles: dict[str, Node] = {}
+        groups: dict[str, Node] = {}
+        read_styles = self.nodes(parts.get("styles"), _STYLE_KEYS, styles)
+        read_groups = self.nodes(parts.get("criteria"), _GROUP_KEYS, groups)
+        self.named = {
+            "tasks": set(self.tasks),
+            "styles": set(styles),
+            "criteria": self.criteria_keys(parts.get("criteria"), read_groups),
+        }
+        return TaxonomyDocument(
+            key=self.key(parts.get("key")),
+            name=self.words(parts.get("name")),
+            source_language=self.source,
+            attributes=self.attribute_names(parts.get("attributes")),
+            tasks=tasks,
+            styles=read_styles,
+            groups=read_groups,
+            rules=self.rules(parts.get("rules")),
+        )
+
+    def attribute_names(self, node: Node | None) -> dict[str, str]:
+        """The attributes of items that hold task, style and difficulty."""
+        parts = self.members(node, tuple(ATTRIBUTE_NAMES)) if node is not None else {}
+        given = {name: self.short(child, LONGEST_NAME) for name, child in parts.items() if name in ATTRIBUTE_NAMES}
+        return {**ATTRIBUTE_NAMES, **given}
+
+    def nodes(self, node: Node | None, known: tuple[str, ...], seen: dict[str, Node]) -> tuple[TaxonomyNode, ...]:
+        """Tasks with those below them, styles or groups; each key once in the whole tree."""
+        return tuple(self.node(child, known, seen) for child in self.list(node, "a list", at_least=0))
+
+    def node(self, node: Node, known: tuple[str, ...], seen: dict[str, Node]) -> TaxonomyNode:
+        """One of them."""
+        parts = self.members(node, known, required=("key", "name"))
+        key = self.key(parts.get("key"))
+        if key and key in seen:
+            self.fail(node, "a key of its own", "duplicate_key", f"the key {key} twice")
+        seen.setdefault(key, node)
+        levels = parts.get("difficulties")
+        difficulties = self.members(levels) if levels is not None else {}
+        self.levels |= difficulties.keys()
+        return TaxonomyNode(
+            key=key,
+            name=self.words(parts.get("name")),
+            definition=self.words(parts.get("definition")),
+            difficulties={level: self.words(child) for level, child in difficulties.items()},
+            children=self.nodes(parts["tasks"], known, seen) if "tasks" in known and "tasks" in parts else (),
+            criteria=self.names(parts.get("criteria")) if "criteria" in known else (),
+        )
+
+    def criteria_keys(self, node: Node | None, groups: tuple[TaxonomyNode, ...]) -> set[str]:
+        """The keys of groups and criteria, which rules may name; each criterion is in one group."""
+        keys = {group.key for group in groups}
+        for group in groups:
+            for criterion in group.criteria:
+                if criterion in keys and node is not None:
+                    actual = f"{criterion} in more than one group, or as a group too"
+                    self.fail(node, "each criterion in one group", "duplicate_criterion", actual)
+                keys.add(criterion)
+        return keys
+
+    def names(self, node: Node | None) -> tuple[str, ...]:
+        """A list of words, each once; one word is a list of it."""
+        if node is None:
+            return ()
+        nodes = node.value if isinstance(node.value, list) else [node]
+        return tuple(dict.fromkeys(self.short(child, LONGEST_NAME) for child in nodes))
+
+    def rules(self, node: Node | None) -> tuple[TaxonomyRule, ...]:
+        """All rules, each name once."""
+        nodes = self.list(node, "a list of rules, at least one")
+        if len(nodes) > MOST_RULES and node is not None:
+            self.fail(node, f"at most {MOST_RULES} rules", "too_many", f"{len(nodes):,} rules")
+            return ()
+        rules = tuple(self.rule(child, number) for number, child in enumerate(nodes, 1))
+        seen: set[str] = set()
+        for child, rule in zip(nodes, rules, strict=True):
+            if rule.name in seen:
+                self.fail(child, "a name of its own", "duplicate_rule", f"the rule {rule.name} twice")
+            seen.add(rule.name)
+        return rules
+
+    def rule(self, node: Node, number: int) -> TaxonomyRule:
+        """One rule; what it names must be in the taxonomy."""
+        parts = self.members(node, _RULE_KEYS, required=("criteria", "panel", "overlap"))
+        overlap = self.number(parts.get("overlap"))
+        if "overlap" in parts and overlap not in range(1, MOST_ANNOTATORS + 1):
+            overlap = 1
+            self.fail(parts["overlap"], f"a whole number from 1 to {MOST_ANNOTATORS}", "overlap")
+        chosen = {part: self.known_names(parts.get(part), part) for part in ("criteria", "tasks", "styles")}
+        if "criteria" in parts and not chosen["criteria"]:
+            self.fail(parts["criteria"], "at least one group or criterion", "shape")
+        levels = self.names(parts.get("difficulties"))
+        for level in levels:
+            if level not in self.levels and "difficulties" in parts:
+                expected = f"one of {', '.join(sorted(self.levels)) or 'the difficulties of a task'}"
+                self.fail(parts["difficulties"], expected, "unknown_difficulty", level)
+        attributes = self.members(parts["attributes"]) if "attributes" in parts else {}
+        return TaxonomyRule(
+            name=self.short(parts.get("name"), LONGEST_NAME) or f"Rule {number}",
+            **chosen,
+            panel=self.short(parts.get("panel"), LONGEST_NAME),
+            overlap=int(overlap),
+            difficulties=levels,
+            languages=tuple(self.language(child) for child in self.languages(parts.get("languages"))),
+            attributes={name: self.names(child) for name, child in attributes.items()},
+            duty=self.short(parts.get("duty"), LONGEST_NAME),
+        )
+
+    def languages(self, node: Node | None) -> list[Node]:
+        """The nodes of language tags."""
+        if node is None:
+            return []
+        return node.value if isinstance(node.value, list) else [node]
+
+    def known_names(self, node: Node | None, part: str) -> tuple[str, ...]:
+        """Keys of this taxonomy's tasks, styles, or groups and criteria."""
+        names = self.names(node)
+        for name in names:
+            if node is not None and name not in self.named[part]:
+                self.fail(node, _expected(part, name, self.named[part]), f"unknown_{part}", name)
+        return names
+
+
+def _expected(part: str, name: str, known: set[str]) -> str:
+    what = "a group of criteria or a criterion of a group" if part == "criteria" else f"one of the {part}"
+    near = get_close_matches(name, sorted(known), 1)
+    return f"{what} ({near[0]}?)" if near else what
