@@ -31,6 +31,7 @@ from annotation.models import (
 )
 from annotation.readers import FormatError, rubric_from_dict, taxonomy_from_dict
 
+_SINCE_5 = ("taxonomy", "criteria_sets", "priority", "due_at", "quota", "paused")
 _OURS = ("project", "created_by")
 # The mapping of an import is left out: it may contain the names behind the pseudonyms.
 _OF_IMPORTS = ("kind", "created_at")
@@ -217,7 +218,7 @@ MEMBERS = (
             "taxonomy": "taxonomies",
         },
         leaves=("purpose", "stands_for"),
-        since={"chosen": 3, "taxonomy": 5, "criteria_sets": 5},
+        since={"chosen": 3, **dict.fromkeys(_SINCE_5, 5)},
         on_read=_with_sets,
     ),
     Member(

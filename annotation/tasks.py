@@ -1,4 +1,4 @@
-"""The background tasks of imports, and the choice between request and background."""
+"""The background tasks of imports, the choice between request and background, and reminders of deadlines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from celery import shared_task
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
+from annotation import duty_settings
 from annotation.imports import import_jobs, lifecycle, opening, previews, storage
 from annotation.models import Import
 
@@ -89,3 +90,10 @@ def undo_here_or_later(file_import: Import, actor: User, *, undo: Callable[..., 
 def undo_large_import(import_pk: int) -> None:
     """Delete what an import stored. A refusal is saved in its job, for its page."""
     storage.carry_out_undo(import_pk=import_pk, undo=storage.undo)
+
+
+# --- deadlines --------------------------------------------------------------------------------------------------------
+@shared_task
+def remind_annotators() -> None:
+    """Mail everybody who has items left in a duty that is due soon, once for each deadline."""
+    duty_settings.send_reminders()

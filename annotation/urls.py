@@ -4,6 +4,7 @@ from django.urls import path
 
 from annotation.api import campaigns as campaign_routes
 from annotation.api import content as content_routes
+from annotation.api import duties as duty_routes
 from annotation.api import imports as import_routes
 from annotation.api import qualification as qualification_routes
 from annotation.api import taxonomies as taxonomy_routes
@@ -12,6 +13,7 @@ from annotation.desk import urls as desk
 from annotation.views import (
     campaigns,
     datasets,
+    duty_page,
     imports,
     panels,
     qualification,
@@ -93,6 +95,9 @@ pages = [
     *(
         path(f"p/<slug:project>/campaigns/<int:campaign>/{below}", view, name=name)
         for below, view, name in (
+            ("duties/<int:duty>/", duty_page.duty_page, "duty"),
+            ("duties/<int:duty>/annotators/", duty_page.add_annotators_view, "duty_annotators"),
+            ("duties/<int:duty>/return/", duty_page.return_items_view, "duty_return"),
             ("qualification/", qualification.qualification_page, "qualification"),
             ("qualification/<int:duty>/<int:annotator>/", qualification.standing_page, "standing"),
             ("guidelines/new/", qualification.new_guideline, "guideline_new"),
@@ -231,6 +236,9 @@ api = [
     *(
         path(f"projects/<slug:project>/campaigns/<int:campaign>/{below}", view.as_view(), name=name)
         for below, view, name in (
+            ("duties/<int:duty>/", duty_routes.DutyDetail, "api_duty"),
+            ("duties/<int:duty>/annotators/", duty_routes.DutyAnnotators, "api_duty_annotators"),
+            ("duties/<int:duty>/return/", duty_routes.DutyReturn, "api_duty_return"),
             ("qualification/", qualification_routes.Qualification, "api_qualification"),
             ("guidelines/", qualification_routes.Guidelines, "api_guidelines"),
             ("references/", qualification_routes.References, "api_references"),

@@ -28,6 +28,7 @@ class DeskDutySerializer(serializers.Serializer[leasing.DeskDuty]):
     campaign = serializers.CharField()
     language = serializers.CharField()
     paused = serializers.BooleanField()
+    due_at = serializers.DateTimeField(allow_null=True)
     done = serializers.IntegerField()
     total = serializers.IntegerField(help_text="The even share of the items; `done` may exceed it.")
     left = serializers.IntegerField(help_text="The items that may still be offered.")

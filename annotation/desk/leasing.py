@@ -114,6 +114,7 @@ class DeskDuty(Progress):
     has_guidelines: bool
     has_stages: bool
     has_questions: bool
+    due_at: datetime | None
 
 
 def duties(user: User) -> list[DeskDuty]:
@@ -142,7 +143,9 @@ def duties(user: User) -> list[DeskDuty]:
         has_open_item=Exists(mine.filter(state=Assignment.State.LEASED))
         | Exists(unseen.filter(state=Assignment.State.LEASED)),
     )
-    return [_desk_duty(duty) for duty in counted.order_by("campaign__project__name", "campaign", "pk")]
+    soonest = F("due_at").asc(nulls_last=True)
+    ordered = counted.order_by("-priority", soonest, "campaign__project__name", "campaign", "pk")
+    return [_desk_duty(duty) for duty in ordered]
 
 
 def _seated(user: User) -> QuerySet[Duty]:
@@ -157,6 +160,9 @@ def _count(rows: QuerySet[Any], column: str, counting: Count = Count("pk")) -> C
 def _desk_duty(duty: Any) -> DeskDuty:
     unseen, left = duty.control_rate + duty.repeat_rate, duty.left + duty.has_open_item
     total = _even_share(slots=duty.slots, overlap=duty.overlap, seats=duty.seats, unseen=unseen)
+    if duty.quota is not None:
+        total = min(total, duty.quota)
+        left = min(left, max(0, duty.quota - duty.done) or int(duty.has_open_item))
     return DeskDuty(
         pk=duty.pk,
         name=duty.name,
@@ -165,7 +171,8 @@ def _desk_duty(duty: Any) -> DeskDuty:
         project_slug=duty.campaign.project.slug,
         language=duty.panel.language,
         language_name=languages.endonym(duty.panel.language) if duty.panel.language else "",
-        paused=duty.campaign.state == Campaign.State.PAUSED,
+        paused=duty.campaign.state == Campaign.State.PAUSED or (duty.paused and not duty.has_open_item),
+        due_at=duty.due_at,
         has_open_item=duty.has_open_item,
         left=max(1, total - duty.done) if unseen and left else left,
         has_guidelines=duty.has_guidelines,
@@ -191,7 +198,8 @@ def desk_progress(*, duty: Duty, annotator: Annotator) -> Progress:
     seats = PanelSeat.objects.filter(panel=duty.panel_id).count()
     rule = QualificationRule.objects.filter(campaign__duties=visible).first()
     unseen = rule.control_rate + rule.repeat_rate if rule else 0.0
-    return Progress(done=done, total=_even_share(slots=_slots(duty), overlap=duty.overlap, seats=seats, unseen=unseen))
+    total = _even_share(slots=_slots(duty), overlap=duty.overlap, seats=seats, unseen=unseen)
+    return Progress(done=done, total=total if duty.quota is None else min(total, duty.quota))
 
 
 def _slots(duty: Duty) -> int:
@@ -240,6 +248,8 @@ def offer(*, duty: Duty, annotator: Annotator, item: int | None = None, now: dat
     require_open(duty.campaign)
     own = Assignment.objects.filter(as_seen(duty.pk), annotator=annotator, state=Assignment.State.LEASED)
     held = own.order_by("-leased_at").first()
+    if held is None:
+        _require_new_items(duty, annotator)
     return DeskOffer(held=held, is_free=not held and _free(duty, annotator, item, now or timezone.now()).exists())
 
 
@@ -263,11 +273,21 @@ def take(
         raise
     with transaction.atomic():
         _require_seat(duty, annotator)
-        return (
-            _held(duty, annotator, now)
-            or (item is None and _unseen_item(duty, annotator, stage, now))
-            or _claim(duty, annotator, item, now)
-        )
+        if held := _held(duty, annotator, now):
+            return held
+        _require_new_items(duty, annotator)
+        return (item is None and _unseen_item(duty, annotator, stage, now)) or _claim(duty, annotator, item, now)
+
+
+def _require_new_items(duty: Duty, annotator: Annotator) -> None:
+    """Refuse a new item in a duty that is paused, or beyond the quota; controls and repeats count."""
+    if duty.paused:
+        raise Refused(_("This duty is paused. You can continue when the project lead opens it."), code="duty_paused")
+    if duty.quota is None:
+        return
+    own = Assignment.objects.filter(as_seen(duty.pk), annotator=annotator, state=Assignment.State.SUBMITTED)
+    if own.count() >= duty.quota:
+        raise Refused(_("You have scored all items that are meant for you in this duty."), code="quota_reached")
 
 
 def _require_seat(duty: Duty, annotator: Annotator) -> None:

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0015_batch_jobs'),
-        ('annotation', '0023_note_of_repeat'),
+        ('annotation', '0025_item_questions'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -8,6 +8,7 @@ from annotation.models.campaign import (
     Campaign,
     Draft,
     Duty,
+    DutyReminder,
     InvitedSeat,
     ItemQuestion,
     ItemSelection,
@@ -30,7 +31,6 @@ from annotation.models.content import (
     Rubric,
     RubricVersion,
     SavedMapping,
-    Taxonomy,
     Upload,
     opened_files,
 )
@@ -45,6 +45,7 @@ from annotation.models.qualification import (
     ReferenceItem,
     ReferenceScore,
 )
+from annotation.models.taxonomy import Taxonomy
 
 __all__ = [
     "Acknowledgement",
@@ -59,6 +60,7 @@ __all__ = [
     "Draft",
     "DryRun",
     "Duty",
+    "DutyReminder",
     "ExamAttempt",
     "ExamItem",
     "Guideline",

@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import access
 from accounts.models import SIGHTED, Invitation, Project, User
-from annotation.models.content import Criterion, Dataset, Import, Item, RubricVersion, Taxonomy
+from annotation.models.content import Criterion, Dataset, Import, Item, RubricVersion
+from annotation.models.taxonomy import Taxonomy
 
 
 # --- annotators, and the panels that they belong to ------------------------------------------------------------------
@@ -171,6 +172,9 @@ class Duty(models.Model):
     A duty made by the rules of a `taxonomy` asks different items, and different annotators of an item, about different
     criteria: `criteria_sets` are lists of keys, and `Assignment.criteria_set` says which of them a slot has. Sets are
     only ever added. `overlap` is then the largest number of annotators that an item has.
+
+    `priority`: a duty with a higher one comes first on the desk. `due_at`: its deadline. `quota`: the most items that
+    one annotator scores. While it is `paused` nobody gets new items in it.
     """
 
     class Purpose(models.TextChoices):
@@ -192,6 +196,10 @@ class Duty(models.Model):
     stands_for = models.ForeignKey("self", null=True, editable=False, on_delete=models.CASCADE, related_name="+")
     taxonomy = models.ForeignKey(Taxonomy, null=True, editable=False, on_delete=models.PROTECT, related_name="+")
     criteria_sets = models.JSONField(default=list, editable=False)
+    priority = models.SmallIntegerField(default=0)
+    due_at = models.DateTimeField(null=True)
+    quota = models.PositiveIntegerField(null=True)
+    paused = models.BooleanField(default=False)
 
     objects = DutyManager()
     with_hidden = DutyQuerySet.as_manager()
@@ -217,6 +225,20 @@ class Duty(models.Model):
     def visible_pk(self) -> int:
         """The primary key of the duty that its annotators know: its own, or of the duty that it stands for."""
         return self.stands_for_id or self.pk
+
+
+class DutyReminder(models.Model):
+    """A mail that reminded an annotator of a deadline; with another deadline they get another mail."""
+
+    duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="reminders")
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="+")
+    due_at = models.DateTimeField()
+    sent_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["duty", "annotator", "due_at"], name="duty_reminder_once"),
+        ]
 
 
 class ItemSelectionQuerySet(models.QuerySet["ItemSelection"]):

@@ -286,7 +286,7 @@ def hidden_duties(duty: Duty) -> dict[str, Duty]:
     visible = duty.campaign
     same = {name: getattr(visible, name) for name in ("project_id", "name", "dataset_id", "rubric_version_id")}
     own = {"panel_id": duty.panel_id, "name": duty.name, "overlap": duty.overlap, "seed": duty.seed}
-    own["taxonomy_id"] = duty.taxonomy_id
+    own |= {"taxonomy_id": duty.taxonomy_id, "quota": duty.quota}
     with transaction.atomic():
         campaign, _is_new = Campaign.with_hidden.get_or_create(
             qualification_of=visible, defaults={**same, "state": visible.state}

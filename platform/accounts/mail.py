@@ -37,6 +37,11 @@ def site_address(path: str) -> str:
     return f"{'https' if settings.SECURE_SSL_REDIRECT else 'http'}://{named[0].lstrip('.')}{path}"
 
 
+def is_sent() -> bool:
+    """Whether this server sends mail; otherwise mails are only written to its log."""
+    return not settings.EMAIL_BACKEND.endswith(("console.EmailBackend", "dummy.EmailBackend"))
+
+
 def mail_text(*, subject: str, body: str, to: list[str], timeout: float | None = None) -> None:
     """Send a mail that is already rendered, with the mail server's ``timeout`` in seconds."""
     server = get_connection(timeout=timeout) if timeout else None

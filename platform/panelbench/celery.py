@@ -27,12 +27,14 @@ ROUTES = {
 SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
 TRANSPORT = "panelbench.queues:FolderTransport"  # where there is no Redis
 REDIS_TRANSPORT = "panelbench.queues:RedisTransport"
-SWEEPS = {"judging.tasks.sweep_runs": 10.0}  # a run whose worker died waits for this one
+# A run whose worker died waits for the first one.
+SWEEPS = {"judging.tasks.sweep_runs": 10.0, "annotation.tasks.remind_annotators": 600.0}
 SWEEPERS = (
     "judging.tasks.sweep_runs",
     "accounts.tasks.sweep_all",
     "analytics.tasks.refresh_stale",
     "analytics.tasks.settle_looks",
+    "annotation.tasks.remind_annotators",
 )
 
 

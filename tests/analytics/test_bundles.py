@@ -181,7 +181,7 @@ ADDED = {
     4: {"judges": ["parent"]},
     5: {
         "annotations": ["swapped"],
-        "duties": ["taxonomy", "criteria_sets"],
+        "duties": ["taxonomy", "criteria_sets", "priority", "due_at", "quota", "paused"],
         "assignments": ["criteria_set"],
     },
 }

@@ -33,6 +33,7 @@ from panelbench_client.connection import (
     Unavailable,
     Unreachable,
 )
+from panelbench_client.duties import DutyMethods
 from panelbench_client.files import ExportMethods, ImportMethods
 from panelbench_client.numbers import AdjudicationMethods, DecisionMethods, NumberMethods
 from panelbench_client.qualification import QualificationMethods
@@ -77,6 +78,7 @@ class Client(
     CampaignMethods,
     QualificationMethods,
     TaxonomyMethods,
+    DutyMethods,
     ExportMethods,
     ImportMethods,
     JudgeMethods,

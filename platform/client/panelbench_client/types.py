@@ -673,6 +673,7 @@ class DeskDuty(TypedDict):
     campaign: str
     language: str
     paused: bool
+    due_at: Moment | None
     done: int
     total: int
     left: int
@@ -735,6 +736,13 @@ class DutyProgress(TypedDict):
     submitted: int
     on_desk: int
     annotators: list[AnnotatorProgress]
+
+
+class DutySettings(TypedDict):
+    priority: NotRequired[int]
+    due_at: NotRequired[Moment | None]
+    quota: NotRequired[int | None]
+    paused: NotRequired[bool]
 
 
 class Estimate(TypedDict):
@@ -1089,6 +1097,11 @@ class MismatchDecision(TypedDict):
     note: NotRequired[str]
 
 
+class MoreAnnotators(TypedDict):
+    overlap: int
+    more: int
+
+
 class NewMeetingDecision(TypedDict):
     """What a meeting decided, on a criterion (its key) and an item (its external id) or in general."""
 
@@ -1360,6 +1373,14 @@ class Rerun(TypedDict):
     """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
 
     statuses: NotRequired[list[StatusesEnum]]
+
+
+class Return(TypedDict):
+    annotators: list[str]
+
+
+class Returned(TypedDict):
+    items: int
 
 
 class Role(TypedDict):

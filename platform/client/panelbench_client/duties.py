@@ -1,0 +1,44 @@
+"""What can be changed in a duty while it is rated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from panelbench_client import types
+from panelbench_client.connection import ServerConnection, operation
+
+
+class DutyMethods(ServerConnection):
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/duties/{duty}/")
+    def duty_settings(self, campaign: int, duty: int) -> types.DutySettings:
+        """Priority, deadline, quota and pause of a duty."""
+        return cast(types.DutySettings, self.json("GET", self.at("campaigns/{}/duties/{}/", campaign, duty)))
+
+    @operation("PUT", "/projects/{project}/campaigns/{campaign}/duties/{duty}/")
+    def change_duty(
+        self,
+        campaign: int,
+        duty: int,
+        *,
+        priority: int = 0,
+        due_at: str | None = None,
+        quota: int | None = None,
+        paused: bool = False,
+    ) -> types.DutySettings:
+        """Set all of them; ``due_at`` by ISO 8601. People with items left are reminded two days before."""
+        body = {"priority": priority, "due_at": due_at, "quota": quota, "paused": paused}
+        there = self.at("campaigns/{}/duties/{}/", campaign, duty)
+        return cast(types.DutySettings, self.json("PUT", there, json=body))
+
+    @operation("POST", "/projects/{project}/campaigns/{campaign}/duties/{duty}/annotators/")
+    def add_annotators(self, campaign: int, duty: int, *, overlap: int, more: int = 1) -> types.HandedOut:
+        """Let ``more`` annotators score each item; ``overlap`` is the number now, else it is refused."""
+        there = self.at("campaigns/{}/duties/{}/annotators/", campaign, duty)
+        return cast(types.HandedOut, self.json("POST", there, json={"overlap": overlap, "more": more}))
+
+    @operation("POST", "/projects/{project}/campaigns/{campaign}/duties/{duty}/return/")
+    def return_items(self, campaign: int, duty: int, *, annotators: Sequence[str]) -> types.Returned:
+        """Return the items that these annotators (pseudonyms) have in progress to the queue."""
+        there = self.at("campaigns/{}/duties/{}/return/", campaign, duty)
+        return cast(types.Returned, self.json("POST", there, json={"annotators": list(annotators)}))
