@@ -395,7 +395,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         revision=assignment.revision,
         seconds=times.possible_seconds(assignment, seconds),
         blind=_is_blind(assignment),
-        swapped=pairs.swapped_for(assignment, criteria_on_desk(assignment.duty)),
+        swapped=pairs.swapped_for(assignment, criteria_on_desk(assignment)),
     )
     ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_on_desk(assignment), answered))
     _drop_draft(assignment)

@@ -219,7 +219,7 @@ class TestCampaignOfTheExample:
                 full = marked | {f"score-{key}": "2" for key in criteria if key not in ("unusable-form", "no-answer")}
                 stops = {"score-unusable-form": "0", "score-no-answer": "1"}
                 answer = browser.post(f"{there}submit/", {**(stops if number == 0 else full), "seconds": "30"})
-                assert answer.status_code == 302, answer.content
+                assert answer.status_code in (302, 307), answer.content
                 asked.append(len(criteria))
         assert asked == [11, 11, 11, 11, 11, 11, 2, 2]
         stopped = Rating.objects.filter(annotation__assignment__duty=duty, status="stopped")
