@@ -2,11 +2,11 @@
 
 A call is waiting, leased, settled or failed; the lease says who sends it, and when it runs out the call waits again.
 
-A reply that another run of the judge has to the same request is used again, and nothing is sent, unless the run pays
-again or the call was tried before. Leasing a call reserves what its request may cost at worst, by an attempt that is
-written in the same transaction; the attempt is marked as sent before it is sent, and settled by its outcome. The first
-reply settles a call, whoever holds it by then: a reply that arrived was paid for. One that comes to a settled call is
-stored and changes nothing else.
+A reply that another run of the project has to the same request is used again, and nothing is sent, unless the run pays
+again or the call was answered before; one that another run of the same design has in flight is waited for. Leasing a
+call reserves what its request may cost at worst, by an attempt that is written in the same transaction; the attempt is
+marked as sent before it is sent, and settled by its outcome. The first reply settles a call, whoever holds it by then:
+a reply that arrived was paid for. One that comes to a settled call is stored and changes nothing else.
 
 The cost is booked by the provider's own count of tokens. Where a request may have cost something and nobody knows how
 much (a reply without a count, a body that can't be read, a reply that did not come in time), it is booked at its worst
@@ -33,7 +33,7 @@ from django.utils import timezone
 
 from accounts.refusals import Refused
 from annotation import bulk
-from judging import client, judges, runs, spending
+from judging import client, judges, known_replies, runs, spending
 from judging import holders as holders_here
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.probabilities import weighed
@@ -67,7 +67,7 @@ VERDICT = (
 class TakenCalls:
     """What was leased, and what kept more from being leased: a cap that others' requests fill for now, or is spent.
 
-    ``reused`` calls besides are settled: an earlier run had their replies.
+    ``reused`` calls besides are settled, or wait for the reply to another run of the design.
     """
 
     lease: UUID
@@ -100,6 +100,8 @@ def take_calls(
         waiting = run.calls.filter(due, state=Call.State.WAITING).order_by("pk")
         rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item__dataset", "repairs")
         writer = writer or CallRequestWriter(run)
+        if writer.can_reuse is None:
+            writer.can_reuse = known_replies.may_be_known(run)
         written = _written(writer, rows[: max(limit, writer.looks_ahead) if writer.can_reuse else limit])
         reused = _reuse_replies(run, writer, written, now) if writer.can_reuse else frozenset()
         writer.looks_ahead = LOOK_AHEAD if reused else 0  # where replies end, only what is leased is written
@@ -112,26 +114,18 @@ def take_calls(
 def _reuse_replies(
     run: JudgeRun, writer: CallRequestWriter, call_requests: Sequence[CallRequest], now: datetime
 ) -> frozenset[int]:
-    """Settle the calls whose request has had a reply in another run of the judge; returns them.
-
-    A call that has an attempt besides the one that it repairs is sent.
-    """
-    untried = {call_request.call.pk: call_request for call_request in call_requests}
-    repaired = {call_request.call.repairs_id for call_request in call_requests}
-    for call, attempt in Attempt.objects.filter(call__in=[*untried]).values_list("call", "pk"):
-        if attempt not in repaired:  # it was tried before, or is repeated
-            untried.pop(call, None)
-    keys = {call_request.reply_key for call_request in untried.values()}
-    replied = Attempt.objects.filter(reply_key__in=keys, outcome=Attempt.Outcome.REPLIED)
-    known = replied.filter(call__state=Call.State.SETTLED, call__run__judge=run.judge_id).exclude(reply={})
-    known = known.select_related("call").defer("request")
-    known = known.order_by("pk")
-    sources = {source.reply_key: source for source in known}
-    own = {(source.reply_key, source.call.item_id): source for source in known}  # before that of an item of equal text
+    """Settle the calls whose request has had a reply in the project, and let those wait whose request another run of
+    the design has in flight; returns both."""
+    untried = known_replies.untried(call_requests)
+    known_replies.lock_design(run)
+    sources = known_replies.replies_to(run, untried)
+    unknown = [call_request for call_request in untried if call_request.call.pk not in sources]
+    waiting = known_replies.wait_for_others(run, unknown, now)
+    numbers = _last_numbers([*sources])
     outcomes = [
-        _reused_outcome(call_request, own.get((key, call_request.call.item_id), sources[key]), writer.variant, now)
-        for call_request in untried.values()
-        if (key := call_request.reply_key) in sources
+        _reused_outcome(call_request, sources[pk], numbers.get(pk, 0) + 1, writer.variant, now)
+        for call_request in untried
+        if (pk := call_request.call.pk) in sources
     ]
     for outcome, pk in zip(outcomes, bulk.reserve_keys(Attempt, len(outcomes)), strict=True):
         outcome.attempt.pk = pk
@@ -139,16 +133,21 @@ def _reuse_replies(
     _settle(outcomes, repeated_calls=[outcome.call.pk for outcome in outcomes if outcome.call.repairs_id])
     if outcomes:
         runs.announce_finish(run.pk)
-    return frozenset(outcome.call.pk for outcome in outcomes)
+    return waiting.union(sources)
 
 
-def _reused_outcome(call_request: CallRequest, source: Attempt, variant: PromptVariant, now: datetime) -> CallOutcome:
+def _last_numbers(call_pks: Sequence[int]) -> dict[int, int]:
+    return dict(Attempt.objects.filter(call__in=call_pks).order_by().values_list("call").annotate(Max("number")))
+
+
+def _reused_outcome(
+    call_request: CallRequest, source: Attempt, number: int, variant: PromptVariant, now: datetime
+) -> CallOutcome:
     """The outcome of a request that is not sent, for its reply is known: it costs nothing and reserves nothing."""
     answer = client.stored_answer(source.reply)
-    repaired = call_request.call.repairs  # its only attempt so far
     attempt = Attempt(
         call=call_request.call,
-        number=repaired.number + 1 if repaired else 1,
+        number=number,
         outcome=Attempt.Outcome.REUSED,
         reply=source.reply,
         served_model=source.served_model,
@@ -215,7 +214,7 @@ def _lease(taken: TakenCalls, now: datetime) -> None:
     keys = [call.pk for call in calls]
     until = now + LEASE
     Call.objects.filter(pk__in=keys).update(state=Call.State.LEASED, lease=taken.lease, leased_until=until)
-    numbers = dict(Attempt.objects.filter(call__in=keys).values_list("call").annotate(Max("number")))
+    numbers = _last_numbers(keys)
     for call_request, pk in zip(taken.call_requests, bulk.reserve_keys(Attempt, len(keys)), strict=True):
         call_request.call.lease, call_request.call.leased_until, call_request.call.state = (
             taken.lease,

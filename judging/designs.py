@@ -26,13 +26,13 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import examples, judges, runs, spending
+from judging.known_replies import AskedTogether
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
+from judging.pilots import PilotForecast, Range, ratio_forecast
 
 MOST_CELLS = 60
 MOST_NAME = 120
 PILOT_CALLS = 20
-FEWEST_PILOT_CALLS = 5
-"""Replies of a pilot below which the forecast gets no interval."""
 JUDGES = "judge"
 PARAMETERS = ("temperature", "top_p", "reasoning_effort")
 """Parameters of a judge that can be factors; the factors of a prompt are in `judges.FACTORS`."""
@@ -165,29 +165,6 @@ def _refusal(field: str, sentence: str) -> Refused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PilotForecast:
-    """What the replies of a pilot say of the calls that have none yet: a total and its 95 % interval.
-
-    ``calls``: how many replies it rests on. ``cost`` is None without a price. ``unanswered``: the judges of the design
-    that no reply is from, without which there is no interval.
-    """
-
-    calls: int
-    tokens: Range
-    cost: Range | None
-    unanswered: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A forecast total with the bounds of its interval; no bounds where too few replies are known."""
-
-    value: Decimal
-    low: Decimal | None = None
-    high: Decimal | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DesignForecast:
     """What the runs of a design come to together; each number as in `runs.Forecast`, of the calls that are new.
 
@@ -209,9 +186,14 @@ class DesignForecast:
         return sum(forecast.answered for _cell, forecast in self.cells)
 
     @property
+    def shared(self) -> int:
+        """Further calls whose request another judge of the design sends, too: it is sent once."""
+        return sum(forecast.shared for _cell, forecast in self.cells)
+
+    @property
     def new_calls(self) -> int:
         """The calls that are sent."""
-        return self.calls - self.answered
+        return self.calls - self.answered - self.shared
 
     @property
     def verdicts(self) -> int:
@@ -245,7 +227,11 @@ def forecast_design(design: JudgeDesign) -> DesignForecast:
     prefetch_related_objects([design], "rubric_version__criteria")
     about = _material(design)
     del about["budget"]
-    cells = [(cell, runs.forecast(judge=cell.judge, **about)) for cell in _cells(design)]
+    cells: list[tuple[DesignCell, runs.Forecast]] = []
+    together = AskedTogether(design.rubric_version)
+    for cell in _cells(design):
+        cells.append((cell, runs.forecast(judge=cell.judge, **about, together=together)))
+        together.judges.append(cell.judge)
     rough = DesignForecast(cells=cells, pilot=None, spent=None)
     own = Attempt.objects.filter(call__run__design=design)
     return DesignForecast(
@@ -286,35 +272,6 @@ def _expected_tokens(attempt: Attempt, criteria: int) -> tuple[int, int]:
     into = sum(len(message["content"].encode("utf-8", "replace")) for message in texts) // 4
     each = runs.TOKENS_PER_SCORE + (runs.TOKENS_PER_RATIONALE if judge.variant.get("explanation", True) else 0)
     return into, asked * each
-
-
-STUDENT = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-)
-"""Upper 2.5 % points of Student's t with 1, 2, ... degrees of freedom."""
-
-
-def ratio_forecast(replies: Sequence[tuple[float, float]], *, expected: float, calls: int) -> Range:
-    """The total over ``calls`` new calls that were ``expected`` to come to so much; ``replies``: actual and expected.
-
-    Ratio estimator (Cochran 1977, 6.3): R = sum a / sum e, total = R * expected. The 95 % interval has the error of R
-    and the spread of the new calls around it: var = (expected / sum e)^2 n s^2 + calls s^2, s^2 = sum (a - R e)^2 /
-    (n - 1), Student's t with n - 1 degrees of freedom. No interval from fewer than FEWEST_PILOT_CALLS replies.
-    """
-    n, actual, base = len(replies), sum(a for a, _e in replies), sum(e for _a, e in replies)
-    ratio = actual / base if base else 0.0
-    total = ratio * expected
-    if n < FEWEST_PILOT_CALLS or not base:
-        return Range(_decimal(total))
-    spread = sum((a - ratio * e) ** 2 for a, e in replies) / (n - 1)
-    error = math.sqrt((expected / base) ** 2 * n * spread + calls * spread)
-    half = STUDENT[min(n - 1, len(STUDENT)) - 1] * error
-    return Range(_decimal(total), _decimal(max(0.0, total - half)), _decimal(total + half))
-
-
-def _decimal(number: float) -> Decimal:
-    return Decimal(f"{number:.8f}")
 
 
 # --- the pilot --------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.inputs import storable
@@ -151,7 +150,7 @@ class CallRequest:
 
 
 NOTHING_CHANGED = "nothing_changed"  # the code of a refusal: the text of a call has no such change
-LOOK_AHEAD = 250  # calls that are held against the replies of earlier runs at a time
+LOOK_AHEAD = 250  # calls that are held against known replies at a time
 
 
 class ShownExamples:
@@ -177,11 +176,13 @@ def _is_kin(example: Item, item: Item) -> bool:
 
 
 class CallRequestWriter:
-    """Writes the questions of one run. ``looks_ahead`` to so many calls for replies that can be used again."""
+    """Writes the questions of one run. ``looks_ahead`` to so many calls for replies that are known, where
+    ``can_reuse``: set by `calls.take_calls`."""
 
     def __init__(self, run: JudgeRun) -> None:
         self.run = run
         self.looks_ahead = LOOK_AHEAD
+        self.can_reuse: bool | None = None
         self.variant: PromptVariant = judges.variant_of(run.judge.variant)
         self._same_for_every_item: dict[tuple[int | None, str], tuple[Sequence[CriterionBrief], Any, Message]] = {}
 
@@ -203,13 +204,6 @@ class CallRequestWriter:
     @cached_property
     def _examples(self) -> ShownExamples:
         return ShownExamples(self.variant, self.run.project_id)
-
-    @cached_property
-    def can_reuse(self) -> bool:
-        """Whether another run of the judge has replies that this one may use."""
-        others = JudgeRun.objects.filter(judge=self.run.judge_id).exclude(pk=self.run.pk)
-        replies = Attempt.objects.filter(call__run=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED)
-        return not self.run.pays_again and others.filter(Exists(replies.exclude(reply_key=""))).exists()
 
     def write(self, call: Call) -> CallRequest:
         """The request for one call. The item and its dataset are loaded with the call."""
@@ -247,51 +241,6 @@ class CallRequestWriter:
         if isinstance(parameters.get("seed"), int):
             parameters["seed"] += call.repeat - 1
         return parameters
-
-
-def answered_calls(judge: Judge, rubric_version: RubricVersion, asked: QuerySet[Item], repeats: int) -> int:
-    """How many calls of such a run have had a reply in an earlier run of the judge on this rubric version."""
-    replies = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED).exclude(reply_key="")
-    earlier = Call.objects.filter(run__judge=judge, run__rubric_version=rubric_version, state=Call.State.SETTLED)
-    replied = earlier.filter(Exists(replies), change="", item__in=asked, repeat__lte=repeats)
-    return replied.order_by().values("item", "criterion", "repeat").distinct().count()
-
-
-MOST_UNUSED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class UnusedReplies:
-    """Replies about the same items that a run does not use: whose, by which rubric version, how many, and why."""
-
-    judge: Judge
-    rubric_version: RubricVersion
-    calls: int
-    why: str
-
-
-def unused_replies(
-    *, judge: Judge, rubric_version: RubricVersion, asked: QuerySet[Item], repeats: int
-) -> list[UnusedReplies]:
-    """The replies of earlier runs about the ``asked`` items that a run of this judge can't use, most first."""
-    earlier = Call.objects.filter(
-        run__project=judge.project_id, state=Call.State.SETTLED, change="", item__in=asked, repeat__lte=repeats
-    )
-    replied = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED)
-    usable = Q(run__judge=judge, run__rubric_version=rubric_version) & Exists(replied.exclude(reply_key=""))
-    counted = (
-        earlier.filter(Exists(replied)).exclude(usable).order_by().values_list("run__judge", "run__rubric_version")
-    )
-    counts = counted.annotate(count=Count("pk")).order_by("-count", "run__judge", "run__rubric_version")[:MOST_UNUSED]
-    others = Judge.objects.in_bulk([pk for pk, _version, _count in counts])
-    versions = RubricVersion.objects.select_related("rubric").in_bulk([pk for _judge, pk, _count in counts])
-    unknown = _("what was sent is not known: imported, moved in a bundle, or stored by an earlier version")
-    found = []
-    for other, version, count in counts:
-        why = judges.differs_in(judge, others[other]) if other != judge.pk else []
-        why += [_("another rubric")] if version != rubric_version.pk else []
-        found.append(UnusedReplies(others[other], versions[version], count, "; ".join(why) or unknown))
-    return found
 
 
 # --- the requests that would be sent ----------------------------------------------------------------------------------

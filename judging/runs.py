@@ -23,9 +23,10 @@ from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import examples, judges, spending
+from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
-from judging.requests import UnusedReplies, answered_calls, criterion_brief, prompts_about, unused_replies
+from judging.requests import criterion_brief, prompts_about
 
 MAX_REPEATS = 50
 SAMPLE = 20
@@ -268,14 +269,12 @@ def whole_run(runs: Iterable[JudgeRun]) -> list[JudgeRun]:
 class Forecast:
     """What a run comes to if nothing has to be asked twice. Tokens and cost are rough; no cost without a price.
 
-    A run that `continues` an earlier one asks about so many `items` that are new since. Of its `calls`, so many are
-    `answered` by earlier runs of the judge: they are not sent, and tokens and `cost` are those of the others. A run
-    that pays for all of them again takes `tokens_in_again` and `tokens_out_again`, and costs `cost_again`. `unused` are
-    the other replies about these items, where they were asked for.
-    """
+    A run that `continues` an earlier one asks about new `items`. Calls that are `answered` by earlier runs, or `shared`
+    with judges of the design that send the same, are not sent: `cost` is that of the others, `cost_again` of all."""
 
     calls: int
     answered: int
+    shared: int = 0
     verdicts: int
     tokens_in: int
     tokens_out: int
@@ -289,8 +288,8 @@ class Forecast:
 
     @property
     def new_calls(self) -> int:
-        """The calls that have no reply yet."""
-        return self.calls - self.answered
+        """The calls that are sent."""
+        return self.calls - self.answered - self.shared
 
 
 def forecast(
@@ -302,9 +301,10 @@ def forecast(
     selection: ItemSelection | None = None,
     explains: bool = False,
     by_batch: bool = False,
+    together: AskedTogether | None = None,
 ) -> Forecast:
-    """Calls and verdicts exactly; tokens from the prompts about a few items spread over those it asks about. If it
-    ``explains``, with the earlier replies that are not used."""
+    """Calls and verdicts exactly, tokens from the prompts about a few items. If it ``explains``, with the earlier
+    replies that are not used; ``together``: the judges that are asked at the same time."""
     variant = judges.variant_of(judge.variant)
     criteria = sorted(rubric_version.criteria.all(), key=lambda criterion: criterion.position)
     after = _continued(judge, dataset, rubric_version, repeats, selection)
@@ -313,16 +313,18 @@ def forecast(
     sample = Item.objects.filter(pk__in=pks[:: max(1, len(pks) // SAMPLE)][:SAMPLE]).select_related("dataset")
     sampled_prompts = list(chain.from_iterable(prompts_about(variant, criteria, item) for item in sample))
     per_item = len(criteria) if variant.grouping == "single" else 1
-    calls, verdicts = len(pks) * per_item * repeats, len(pks) * len(criteria) * repeats
-    answered = answered_calls(judge, rubric_version, asked, repeats)
     about: dict[str, Any] = {"judge": judge, "rubric_version": rubric_version, "asked": asked, "repeats": repeats}
-    unused = unused_replies(**about) if explains and answered < calls else ()
+    known = known_calls(**about, together=together)
+    calls, verdicts = len(pks) * per_item * repeats, len(pks) * len(criteria) * repeats
+    unused = unused_replies(**about) if explains and known.answered < calls else ()
     into = calls * sum(prompt.tokens for prompt in sampled_prompts) // max(1, len(sampled_prompts))
     out = verdicts * (TOKENS_PER_SCORE + (TOKENS_PER_RATIONALE if variant.explanation else 0))
-    new_in, new_out = (tokens * (calls - answered) // max(1, calls) for tokens in (into, out))
+    new = calls - known.answered - known.shared
+    new_in, new_out = (tokens * new // max(1, calls) for tokens in (into, out))
     return Forecast(
         calls=calls,
-        answered=answered,
+        answered=known.answered,
+        shared=known.shared,
         verdicts=verdicts,
         tokens_in=new_in,
         tokens_out=new_out,

@@ -23,6 +23,7 @@ from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
 from judging.api.runs import BudgetSerializer, ProgressSerializer
 from judging.models import JudgeDesign, JudgeRun
+from judging.pilots import PilotForecast, Range
 
 MONEY = {"max_digits": 20, "decimal_places": 8}
 
@@ -109,7 +110,7 @@ class DesignDetailSerializer(DesignSerializer):
         return CellResultSerializer(designs.cell_results(design), many=True).data
 
 
-class ForecastRangeSerializer(serializers.Serializer[designs.Range]):
+class ForecastRangeSerializer(serializers.Serializer[Range]):
     """A total with the bounds of its 95 % interval."""
 
     value = serializers.DecimalField(**MONEY)
@@ -117,7 +118,7 @@ class ForecastRangeSerializer(serializers.Serializer[designs.Range]):
     high = serializers.DecimalField(**MONEY, allow_null=True)
 
 
-class PilotForecastSerializer(serializers.Serializer[designs.PilotForecast]):
+class PilotForecastSerializer(serializers.Serializer[PilotForecast]):
     """What the replies of the pilot say of the calls that are new."""
 
     calls = serializers.IntegerField()
@@ -131,6 +132,7 @@ class PilotForecastSerializer(serializers.Serializer[designs.PilotForecast]):
 class DesignForecastSerializer(serializers.Serializer[designs.DesignForecast]):
     calls = serializers.IntegerField()
     answered = serializers.IntegerField(help_text="Calls with a reply from an earlier run or the pilot.")
+    shared = serializers.IntegerField(help_text="Further calls whose request another judge of the design sends, too.")
     verdicts = serializers.IntegerField()
     items = serializers.IntegerField()
     tokens_in = serializers.IntegerField(help_text="Of the other calls, from the prompts about a few items.")

@@ -23,10 +23,10 @@ from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import perturbed_runs, runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
+from judging.known_replies import UnusedReplies
 from judging.models import Attempt, Call, CallBatch, JudgeRun, JudgeRunQuerySet, Verdict
 from judging.perturbation import USUAL
 from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
-from judging.requests import UnusedReplies
 
 
 class ChosenRunSerializer(StrictSerializer):

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,9 +15,10 @@ from django.test import Client
 from django.urls import reverse
 from scipy import stats
 
-from accounts.models import AuditEntry
+from accounts.models import AuditEntry, Project
 from accounts.refusals import Refused
-from judging import designs, runs, work_sessions
+from annotation.models import RubricVersion
+from judging import calls, designs, pilots, runs, work_sessions
 from judging.designs import DesignPhase
 from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from tests import make
@@ -25,6 +26,7 @@ from tests.analytics.test_bundles import loaded, taken_out
 from tests.cast import Cast
 from tests.judging.test_money import billed, limited, priced
 from tests.provider_server import RunningProvider
+from tests.workers import long_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["priced"]
@@ -32,11 +34,20 @@ __all__ = ["priced"]
 FACTORS = {"anchor_detail": ["name", "anchors", "reasons"], "temperature": [0, 0.7]}
 
 
+def with_reasons(project: Project) -> RubricVersion:
+    """Two criteria whose anchors have reasons, so that all three styles of a prompt differ."""
+    criteria = [make.criterion("fluency"), make.criterion("coherence", (0, 1))]
+    for criterion in criteria:
+        for anchor in criterion["anchors"].values():
+            anchor["en"]["reason"] = "because of what it does to the reader"
+    return make.rubric(project, *criteria)
+
+
 def made(cast: Cast, judge: Judge | None = None, *, items: int = 4, **options: Any) -> JudgeDesign:
     """Three prompt styles by two temperatures by two repeats over a few dialogues."""
     plan = {"name": "Styles", "factors": FACTORS, "repeats": 2, **options}
     if "dataset" not in plan:
-        plan |= {"dataset": make.dataset(cast.kassa, items), "rubric_version": make.rubric(cast.kassa)}
+        plan |= {"dataset": make.dataset(cast.kassa, items), "rubric_version": with_reasons(cast.kassa)}
     judges_asked = [judge or limited(cast)]
     return designs.create_design(project=cast.kassa, judges_asked=judges_asked, actor=cast.boris, **plan)
 
@@ -152,7 +163,7 @@ class TestForecast:
         """Ten calls for two judges of fifteen cells each: five each, in cells that are drawn."""
         several = [limited(cast), limited(cast, tokens=1500, concurrency=5)]
         factors = {"anchor_detail": FACTORS["anchor_detail"], "temperature": [0, 0.1, 0.2, 0.3, 0.4]}
-        material = {"dataset": make.dataset(cast.kassa, 3), "rubric_version": make.rubric(cast.kassa)}
+        material = {"dataset": make.dataset(cast.kassa, 3), "rubric_version": with_reasons(cast.kassa)}
         design = designs.create_design(
             project=cast.kassa, name="Two", judges_asked=several, factors=factors, repeats=2, **material
         )
@@ -175,7 +186,7 @@ class TestForecast:
         rng = np.random.default_rng(4)
         expected = rng.uniform(50, 150, 20)
         actual = 1.7 * expected + rng.normal(0, 10, 20)
-        found = designs.ratio_forecast(list(zip(actual, expected, strict=True)), expected=30_000, calls=300)
+        found = pilots.ratio_forecast(list(zip(actual, expected, strict=True)), expected=30_000, calls=300)
         ratio = actual.sum() / expected.sum()
         residuals = actual - ratio * expected
         error = math.sqrt((30_000 / expected.sum()) ** 2 * 20 * residuals.var(ddof=1) + 300 * residuals.var(ddof=1))
@@ -184,10 +195,10 @@ class TestForecast:
         assert float(found.high - found.low) / 2 == pytest.approx(half, rel=1e-3)
 
     def test_students_t_is_that_of_scipy(self) -> None:
-        assert tuple(pytest.approx(stats.t.ppf(0.975, df), abs=6e-4) for df in range(1, 21)) == designs.STUDENT
+        assert tuple(pytest.approx(stats.t.ppf(0.975, df), abs=6e-4) for df in range(1, 21)) == pilots.STUDENT
 
     def test_too_few_replies_give_no_interval(self) -> None:
-        found = designs.ratio_forecast([(2.0, 1.0)] * 4, expected=10, calls=10)
+        found = pilots.ratio_forecast([(2.0, 1.0)] * 4, expected=10, calls=10)
         assert (found.value, found.low, found.high) == (20, None, None)
 
 
@@ -257,6 +268,67 @@ class TestSteering:
         assert (forecast.calls, forecast.answered) == (72, 48)
         worked(designs.start_design(design=three))
         assert priced.control()["requests"] == 72
+
+
+class TestEqualRequests:
+    """Of criteria without reasons, "anchors" and "reasons" say the same: two judges, one request."""
+
+    STYLES: ClassVar = {"factors": {"anchor_detail": ["name", "anchors", "reasons"]}, "repeats": 2}
+
+    def test_a_request_of_two_cells_is_forecast_sent_and_paid_once(self, cast: Cast, priced: RunningProvider) -> None:
+        about = {"dataset": make.dataset(cast.kassa), "rubric_version": make.rubric(cast.kassa)}
+        design = made(cast, **self.STYLES, **about)
+        forecast = designs.forecast_design(design)
+        assert (forecast.calls, forecast.answered, forecast.shared, forecast.new_calls) == (24, 0, 8, 16)
+        assert [(cell.shared, cell.cost == 0) for _cell, cell in forecast.cells] == [(0, False), (0, False), (8, True)]
+        page = cast.client("boris").get(reverse("design", args=["kassa", design.pk])).content.decode()
+        assert "Start: 16 new calls" in page
+        assert "<b>8</b> calls have the same messages" in page
+        answer = cast.client("boris").get(f"/api/v1/projects/kassa/designs/{design.pk}/forecast/")
+        assert answer.json()["shared"] == 8
+        worked(designs.start_design(design=design))
+        assert priced.control()["requests"] == 16
+        assert set(priced.control()["prompts"].values()) == {2}, "two repeats of each request"
+        assert designs.spent_on(design).paid == billed(priced)
+        assert Verdict.objects.count() == 24 * 2
+        rows = designs.cell_results(design)
+        assert [(row.sent, row.reused, row.planned) for row in rows] == [(8, 0, 8), (8, 0, 8), (0, 8, 8)]
+        once_more = designs.forecast_design(made(cast, limited(cast), **longer(design, "More", **self.STYLES)))
+        assert (once_more.answered, once_more.shared) == (24, 0)
+
+    def test_what_is_in_flight_elsewhere_is_waited_for_also_when_that_worker_dies(
+        self, cast: Cast, priced: RunningProvider
+    ) -> None:
+        """The second takes nothing, then sends what the dead one had; the first uses its replies when it goes on."""
+        about = {"dataset": make.dataset(cast.kassa), "rubric_version": make.rubric(cast.kassa)}
+        about |= {"factors": {"anchor_detail": ["anchors", "reasons"]}, "repeats": 1}
+        first, second = designs.start_design(design=made(cast, **about))
+        doomed = calls.take_calls(run=first, limit=3)
+        calls.mark_sent(lease=doomed.lease, attempts=[sent.attempt.pk for sent in doomed.call_requests])
+        taken = calls.take_calls(run=second, limit=4)
+        assert [request.call.item_id for request in taken.call_requests] == [first.calls.order_by("pk")[3].item_id]
+        assert second.calls.exclude(not_before=None).count() == 3
+        calls.release_calls(lease=taken.lease)
+        calls.sweep_leases(now=long_after())
+        worked([second])
+        assert priced.control()["requests"] == 4
+        worked([first])
+        assert priced.control()["requests"] == 4
+        outcomes = Attempt.objects.filter(call__run=first).values_list("outcome", flat=True)
+        assert sorted(outcomes) == ["lost"] * 3 + ["reused"] * 4
+        assert Verdict.objects.filter(run=first).count() == Verdict.objects.filter(run=second).count() == 8
+
+    def test_a_reference_answer_makes_requests_differ_only_where_an_item_has_one(
+        self, cast: Cast, priced: RunningProvider
+    ) -> None:
+        plain, given = make.item_row(0), make.item_row(1, fields={"reference": "Jah."})
+        dataset = make.dataset(cast.kassa, [plain, given])
+        factors = {"reference_answer": ["hidden", "shown"]}
+        about = {"dataset": dataset, "rubric_version": make.rubric(cast.kassa)}
+        design = made(cast, factors=factors, repeats=1, **about)
+        assert designs.forecast_design(design).shared == 1
+        worked(designs.start_design(design=design))
+        assert priced.control()["requests"] == 3
 
 
 class TestPages:

@@ -12,8 +12,8 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Heartbeat
-from judging import calls, judges, runs, tasks
-from judging.models import Attempt, Call, JudgeRun
+from judging import calls, designs, judges, runs, tasks
+from judging.models import Attempt, Call, JudgeRun, Verdict
 from judging.prompts import PromptVariant, render, response_schema
 from judging.requests import criterion_brief, item_text
 from panelbench.celery import app
@@ -81,6 +81,34 @@ def test_every_verdict_once_and_no_stored_reply_paid_twice(cast: Cast, provider:
     assert counts["prompts"].keys() == call_of.keys()
     assert counts["requests"] - replied.count() <= len(in_flight_at_the_kill)
     assert {call_of[digest] for digest, times in counts["prompts"].items() if times > 1} <= in_flight_at_the_kill
+
+
+def test_two_variants_with_equal_requests_pay_once_also_when_a_worker_is_killed(
+    cast: Cast, provider: RunningProvider
+) -> None:
+    """Two runs of one design send the same at the same time, on two workers; one of those is killed midway."""
+    provider.control(latency=0.05, next=["none"] * BEFORE + ["slow"] * (2 * DIALOGUES), slowness=600)
+    app.control.purge()
+    judge = judges.declare(project=cast.kassa, name="Steady", provider="simulated", model="sim-steady")
+    about = {"dataset": make.dataset(cast.kassa, DIALOGUES), "rubric_version": make.rubric(cast.kassa)}
+    factors = {"anchor_detail": ["anchors", "reasons"]}
+    design = designs.create_design(project=cast.kassa, name="D", judges_asked=[judge], factors=factors, **about)
+    started = designs.start_design(design=design)
+    replied, lost = (Attempt.objects.filter(outcome=outcome) for outcome in ("replied", "lost"))
+    with working(queues="judging", name="doomed") as doomed, working(queues="judging", name="survivor"):
+        wait_for_workers(lambda: Heartbeat.objects.filter(kind="worker").count() == 2)
+        tasks.enqueue_runs(started)
+        in_flight = Attempt.objects.filter(outcome="sent")
+        wait_for_workers(lambda: replied.count() == BEFORE and provider.control()["in_flight"] == in_flight.count() > 0)
+        kill(doomed)
+        wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() / 2)
+        provider.control(slowness=0)
+        wait_for_workers(lambda: designs.progress_of_design(design).finished, seconds=2 * calls.LEASE.total_seconds())
+    counts = provider.control()
+    assert Verdict.objects.filter(status="ok").count() == 2 * DIALOGUES * CRITERIA
+    assert len(counts["prompts"]) == replied.count() == DIALOGUES
+    assert counts["requests"] - DIALOGUES <= lost.count()
+    assert Attempt.objects.filter(outcome="reused").count() == DIALOGUES
 
 
 def test_the_run_of_a_worker_that_died_alone_goes_on_when_the_next_worker_starts(

@@ -72,6 +72,7 @@ class Command(BaseCommand):
             plain: dict[str, Any] = {"design": design.pk, "cells": len(forecast.cells), "calls": forecast.calls}
             plain |= {
                 "answered": forecast.answered,
+                "shared": forecast.shared,
                 "verdicts": forecast.verdicts,
                 "cost": forecast.cost,
                 "pilot": None,
@@ -88,6 +89,8 @@ class Command(BaseCommand):
             f"Design {design.pk}: {len(forecast.cells)} cells, {forecast.items} items, {forecast.calls} calls, "
             f"{forecast.answered} of them already answered; {forecast.new_calls} new calls, {cost}"
         )
+        if forecast.shared:
+            self.stdout.write(f"{forecast.shared} calls send what another judge of the design sends: paid once")
         if pilot and pilot.cost:
             bounds = f" [{pilot.cost.low:.4f}, {pilot.cost.high:.4f}]" if pilot.cost.low is not None else ""
             self.stdout.write(f"By {pilot.calls} replies of the pilot: ${pilot.cost.value:.4f}{bounds} (approximate)")

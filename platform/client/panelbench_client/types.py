@@ -658,6 +658,7 @@ class DesignDetail(TypedDict):
 class DesignForecast(TypedDict):
     calls: int
     answered: int
+    shared: int
     verdicts: int
     items: int
     tokens_in: int

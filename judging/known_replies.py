@@ -1,0 +1,254 @@
+"""Replies that are known already: of earlier runs, and of other judges that send the same requests.
+
+Two variants of a prompt can say the same about a rubric ("anchors" and "reasons" where no point has a reason): their
+judges are two, and their requests one. A request is paid once in a project, also where runs of a design send it at the
+same time: the run that comes second waits for the reply to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import product
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.models import Item, RubricVersion
+from judging import digests, judges
+from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun
+from judging.prompts import response_schema, system_message, user_message
+from judging.requests import REFERENCE, CallRequest, ShownExamples, criterion_brief, item_text
+
+WAIT = timedelta(seconds=1)  # after which it is looked again whether a reply that another run waits for is there
+PlannedCall = tuple[int, int | None, int]
+"""Item, criterion (None: all in one call) and repeat."""
+
+
+# --- while a run asks -------------------------------------------------------------------------------------------------
+
+
+def may_be_known(run: JudgeRun) -> bool:
+    """Whether another run of the project has replies that this one may use, or may get them meanwhile."""
+    if run.pays_again:
+        return False
+    alike = [judge.pk for judge in _alike(run.judge)]
+    in_design = DesignCell.objects.filter(design=run.design_id, judge__in=alike).exclude(judge=run.judge_id)
+    if run.design_id and in_design.exists():
+        return True
+    others = JudgeRun.objects.filter(judge__in=alike).exclude(pk=run.pk)
+    replies = Attempt.objects.filter(call__run=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED)
+    return others.filter(Exists(replies.exclude(reply_key=""))).exists()
+
+
+def untried(call_requests: Sequence[CallRequest]) -> list[CallRequest]:
+    """Those that may use a known reply: a call that has had an answer, besides the one that it repairs, is sent."""
+    repaired = {call_request.call.repairs_id for call_request in call_requests}
+    answers = Attempt.objects.filter(call__in=[call_request.call.pk for call_request in call_requests])
+    answers = answers.exclude(outcome__in=(*Attempt.OPEN, Attempt.Outcome.LOST, Attempt.Outcome.UNAVAILABLE))
+    answered = {call for call, attempt in answers.values_list("call", "pk") if attempt not in repaired}
+    return [call_request for call_request in call_requests if call_request.call.pk not in answered]
+
+
+def replies_to(run: JudgeRun, call_requests: Sequence[CallRequest]) -> dict[int, Attempt]:
+    """By call, the reply that its request has had in the project: rather about the same item than one of equal text."""
+    keys = {call_request.reply_key for call_request in call_requests}
+    replied = Attempt.objects.filter(reply_key__in=keys, outcome=Attempt.Outcome.REPLIED).exclude(reply={})
+    known = replied.filter(call__state=Call.State.SETTLED, call__run__project=run.project_id)
+    known = known.select_related("call").defer("request").order_by("pk")
+    any_item = {source.reply_key: source for source in known}
+    own = {(source.reply_key, source.call.item_id): source for source in known}
+    return {
+        call_request.call.pk: own.get((key, call_request.call.item_id), any_item[key])
+        for call_request in call_requests
+        if (key := call_request.reply_key) in any_item
+    }
+
+
+def wait_for_others(run: JudgeRun, call_requests: Sequence[CallRequest], now: datetime) -> frozenset[int]:
+    """Let the calls wait whose request another run of the design has in flight; returns them."""
+    if run.design_id is None or not call_requests:
+        return frozenset()
+    keys = {call_request.reply_key for call_request in call_requests}
+    in_flight = Attempt.objects.filter(outcome__in=Attempt.OPEN, call__run__design=run.design_id)
+    asked = set(in_flight.exclude(call__run=run.pk).filter(reply_key__in=keys).values_list("reply_key", flat=True))
+    waiting = [call_request.call.pk for call_request in call_requests if call_request.reply_key in asked]
+    if waiting:
+        Call.objects.filter(pk__in=waiting).update(not_before=now + WAIT)
+    return frozenset(waiting)
+
+
+def lock_design(run: JudgeRun) -> None:
+    """Until the end of the transaction no other run of the design looks what is in flight."""
+    if run.design_id is not None:
+        list(JudgeDesign.objects.select_for_update(no_key=True).filter(pk=run.design_id))
+
+
+# --- before a run is started ------------------------------------------------------------------------------------------
+
+
+def _alike(judge: Judge) -> list[Judge]:
+    """The judges of the project that send the same parameters to the same model, this one among them."""
+    others = Judge.objects.filter(project=judge.project_id, provider=judge.provider, model=judge.model)
+    sent = digests.canonical(judge.parameters)
+    return [other for other in others if digests.canonical(other.parameters) == sent]
+
+
+class SentRequests:
+    """What a judge sends about the items of a rubric version, to be compared with what others send."""
+
+    def __init__(self, judge: Judge, rubric_version: RubricVersion) -> None:
+        self.judge, self.rubric_version = judge, rubric_version
+        self.variant = judges.variant_of(judge.variant)
+
+    @cached_property
+    def instructions(self) -> dict[int | None, str]:
+        """By criterion (None: all in one call), a digest of all but the text of the item."""
+        criteria = sorted(self.rubric_version.criteria.all(), key=lambda criterion: criterion.position)
+        briefs = {each.pk: criterion_brief(each, self.variant.instruction_language) for each in criteria}
+        single = self.variant.grouping == "single"
+        groups = {pk: [brief] for pk, brief in briefs.items()} if single else {None: [*briefs.values()]}
+        judge = self.judge
+        to = {"provider": judge.provider, "model": judge.model, "parameters": judge.parameters}
+        return {
+            pk: digests.digest([to, system_message(group, self.variant), response_schema(group, self.variant)])
+            for pk, group in groups.items()
+        }
+
+    @cached_property
+    def _examples(self) -> ShownExamples:
+        return ShownExamples(self.variant, self.judge.project_id)
+
+    @cached_property
+    def _keys(self) -> dict[int, str]:
+        return {criterion.pk: criterion.key for criterion in self.rubric_version.criteria.all()}
+
+    def about(self, item: Item, criterion: int | None) -> str:
+        """The text of the item as it is sent, after the examples."""
+        shown = self._examples.about(self._keys[criterion], item) if criterion and self.variant.examples else ()
+        return user_message(item_text(item, self.variant.reference_answer), self.variant, shown)["content"]
+
+    def same_as(self, other: SentRequests, items: Iterable[Item]) -> set[tuple[int, int | None]]:
+        """The pairs of item and criterion about which both send the same."""
+        equal = [pk for pk, digest in self.instructions.items() if other.instructions.get(pk) == digest]
+        if not equal:
+            return set()
+        texts_differ = self.variant.examples != other.variant.examples
+        answers_differ = self.variant.reference_answer != other.variant.reference_answer
+        return {
+            (item.pk, pk)
+            for item, pk in product(items, equal)
+            if not (texts_differ or (answers_differ and REFERENCE in item.fields))
+            or self.about(item, pk) == other.about(item, pk)
+        }
+
+
+class AskedTogether:
+    """The judges that are asked about the same items at the same time, on one rubric version."""
+
+    def __init__(self, rubric_version: RubricVersion) -> None:
+        self.judges: list[Judge] = []
+        self._rubric_version = rubric_version
+        self._sent: dict[int, SentRequests] = {}
+
+    def sent_by(self, judge: Judge) -> SentRequests:
+        """What any judge, one of these or not, sends on this rubric version."""
+        return self._sent.setdefault(judge.pk, SentRequests(judge, self._rubric_version))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCalls:
+    """How many calls of a plan have had a reply, and how many more another run of the same design sends."""
+
+    answered: int
+    shared: int
+
+
+def known_calls(
+    *,
+    judge: Judge,
+    rubric_version: RubricVersion,
+    asked: QuerySet[Item],
+    repeats: int,
+    together: AskedTogether | None = None,
+) -> KnownCalls:
+    """Of a run's calls: those with a reply in an earlier run of the project on this rubric version, and those of the
+    others that the judges ``together`` with which it is asked send, too."""
+    together = together or AskedTogether(rubric_version)
+    others = _senders_of_the_same(judge, together)
+    earlier = _answered(rubric_version, asked, repeats)
+    by_judge = earlier.filter(run__judge=judge).values_list("item", "criterion", "repeat").distinct()
+    if not others:
+        return KnownCalls(by_judge.count(), 0)
+    answered: set[PlannedCall] = set(by_judge)
+    shared: set[PlannedCall] = set()
+    items = list(asked.select_related("dataset"))
+    for other in others:
+        same = together.sent_by(judge).same_as(together.sent_by(other), items)
+        if _is_current(other):
+            theirs = earlier.filter(run__judge=other).values_list("item", "criterion", "repeat")
+            answered |= {call for call in theirs.distinct() if call[:2] in same}
+        if other in together.judges:
+            shared |= {(*pair, repeat) for pair in same for repeat in range(1, repeats + 1)}
+    return KnownCalls(len(answered), len(shared - answered))
+
+
+def _senders_of_the_same(judge: Judge, together: AskedTogether) -> list[Judge]:
+    """Other judges of the project whose requests about some criterion differ in the item's text at most."""
+    own = together.sent_by(judge).instructions.items()
+    others = (other for other in _alike(judge) if other.pk != judge.pk)
+    return [other for other in others if own & together.sent_by(other).instructions.items()]
+
+
+def _is_current(judge: Judge) -> bool:
+    """Whether its requests are worded today as they were when it was declared."""
+    variant = judges.variant_of(judge.variant)
+    about = {"endpoint": judge.provider, "model": judge.model, "parameters": judge.parameters}
+    return digests.judge_digest(variant=variant, **about) == judge.digest
+
+
+def _answered(rubric_version: RubricVersion, asked: QuerySet[Item], repeats: int) -> QuerySet[Call]:
+    """The settled calls about these items, unchanged, whose reply can be used again."""
+    replies = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED).exclude(reply_key="")
+    settled = Call.objects.filter(run__rubric_version=rubric_version, state=Call.State.SETTLED, change="")
+    return settled.filter(Exists(replies), item__in=asked, repeat__lte=repeats).order_by()
+
+
+MOST_UNUSED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedReplies:
+    """Replies about the same items that a run does not use: whose, by which rubric version, how many, and why."""
+
+    judge: Judge
+    rubric_version: RubricVersion
+    calls: int
+    why: str
+
+
+def unused_replies(
+    *, judge: Judge, rubric_version: RubricVersion, asked: QuerySet[Item], repeats: int
+) -> list[UnusedReplies]:
+    """The replies of earlier runs about the ``asked`` items that a run of this judge can't use, most first."""
+    used = [judge, *_senders_of_the_same(judge, AskedTogether(rubric_version))]
+    earlier = Call.objects.filter(
+        run__project=judge.project_id, state=Call.State.SETTLED, change="", item__in=asked, repeat__lte=repeats
+    )
+    replied = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED)
+    usable = Q(run__judge__in=used, run__rubric_version=rubric_version) & Exists(replied.exclude(reply_key=""))
+    counted = (
+        earlier.filter(Exists(replied)).exclude(usable).order_by().values_list("run__judge", "run__rubric_version")
+    )
+    counts = counted.annotate(count=Count("pk")).order_by("-count", "run__judge", "run__rubric_version")[:MOST_UNUSED]
+    others = Judge.objects.in_bulk([pk for pk, _version, _count in counts])
+    versions = RubricVersion.objects.select_related("rubric").in_bulk([pk for _judge, pk, _count in counts])
+    unknown = _("what was sent is not known: imported, moved in a bundle, or stored by an earlier version")
+    found = []
+    for other, version, count in counts:
+        why = judges.differs_in(judge, others[other]) if other != judge.pk else []
+        why += [_("another rubric")] if version != rubric_version.pk else []
+        found.append(UnusedReplies(others[other], versions[version], count, "; ".join(why) or unknown))
+    return found
