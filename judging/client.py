@@ -16,7 +16,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import orjson
 
 from accounts.inputs import storable, storable_value
+from judging.limit_headers import Quota, read_quotas, retry_after
 from judging.prompts import Message
 from judging.replies import CUT_OFF, VERDICTS_TOOL, answer_text, plain_text
 
@@ -43,6 +43,13 @@ _RETRYABLE: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 FORMATS: Final = ("json_schema", "json_object", "tool_call", "none")
 """The forms in which a reply is asked for, the strictest first; `none` leaves it to the words of the prompt."""
+SYSTEM_ROLE: Final = "system_role"
+"""Refused by models whose chat template has no system role: the rubric then opens the user's message."""
+_NO_SYSTEM_ROLE: Final = re.compile(
+    r"\bsystem\b.{0,20}\b(role|message|prompt)|\brole\b.{0,60}\bsystem\b|developer instruction|roles must alternate",
+    re.IGNORECASE,
+)
+_TOGETHER: Final = {"top_logprobs": "logprobs"}  # the first is left out with the second
 _MANY_BRACKETS: Final = 300
 _RENAMED: Final = {TOKEN_LIMITS[0]: TOKEN_LIMITS[1], TOKEN_LIMITS[1]: TOKEN_LIMITS[0]}
 LARGEST_BODY: Final = 8 * 2**20  # bytes of a reply that are read; of one that is packed, fewer: they unpack
@@ -53,17 +60,7 @@ _KEPT: Final = 2**18  # bytes of a body that are stored as they came; of a large
 KEPT_TEXT: Final = 20_000  # characters
 LONGEST_TEXT: Final = 200_000  # characters of a reply's text that are kept and read
 _TEXT_FIELDS: Final = ("content", "refusal", "reasoning_content", "reasoning")
-LONGEST_RETRY_AFTER: Final = 7 * 86_400.0
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _GAVE_UP: Final = frozenset({408, 504, 524})  # the time was up: what was under way by then may have been paid for
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """What an endpoint says is left of a limit, and in how many seconds the limit is whole again."""
-
-    remaining: int
-    reset: float
 
 
 class ProviderUnavailable(Exception):
@@ -235,7 +232,7 @@ async def ask(
         latency = time.perf_counter() - started
         large = len(response.content) > _LARGE
         reply = await asyncio.to_thread(_reply, connection, response) if large else _reply(connection, response)
-        return _answer(reply, latency, dropped, _quotas(response.headers))
+        return _answer(reply, latency, dropped, read_quotas(response.headers))
 
 
 def keep_token_limit(parameters: Mapping[str, Any], refused: Sequence[str]) -> None:
@@ -262,15 +259,24 @@ def request_body(
     refused: Sequence[str],
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The request without what the model refuses, and what was left out of it."""
-    kept = {name: value for name, value in parameters.items() if name not in refused}
-    dropped = [name for name in parameters if name in refused]
+    dropped = [name for name in parameters if name in refused or _TOGETHER.get(name) in refused]
+    kept = {name: value for name, value in parameters.items() if name not in dropped}
     kept |= {_RENAMED[name]: parameters[name] for name in dropped if _RENAMED.get(name, name) not in {name, *refused}}
+    if SYSTEM_ROLE in refused and messages[0]["role"] == "system":
+        messages = _without_system_role(messages)
+        dropped.append(SYSTEM_ROLE)
     body: dict[str, Any] = {"model": model, "messages": list(messages), **kept}
     if schema is not None:
         chosen = reply_form(refused)
         dropped += FORMATS[: FORMATS.index(chosen)]
         body |= _response_format(chosen, schema)
     return body, tuple(dropped)
+
+
+def _without_system_role(messages: Sequence[Message]) -> list[Message]:
+    """The same words, with those of the system message first in the user's."""
+    rubric, asked, *rest = messages
+    return [{"role": "user", "content": f"{rubric['content']}\n\n{asked['content']}"}, *rest]
 
 
 def reply_form(refused: Sequence[str]) -> str:
@@ -395,13 +401,13 @@ def _never_connected(error: BaseException | None) -> bool:
 
 def _sort(connection: Connection, error: APIStatusError, body: dict[str, Any]) -> NoReturn:
     """Raise what an error status means. Nothing of the original exception is kept: it holds the request's headers."""
-    words = _object(error.body)
-    if error.status_code in (400, 422) and (what := _unsupported(words, body)):
+    words, message = _object(error.body), _complaint(error.body) or error.response.text or error.message
+    if error.status_code in (400, 422) and (what := _unsupported(words, message, body)):
         raise Unsupported(what) from None
     raise _failure(
         status=error.status_code,
         code=str(words.get("code") or words.get("type") or ""),
-        message=_scrubbed(connection, _complaint(error.body) or error.response.text or error.message),
+        message=_scrubbed(connection, message),
         headers=error.response.headers,
     ) from None
 
@@ -424,14 +430,18 @@ def _failure(
     if status in (401, 402) or code in _OUT_OF_MONEY:
         return ProviderRefused(reason, status=status, fatal=True)
     if status in _RETRYABLE or status >= 500:
-        waits = _retry_after(headers)
-        return ProviderUnavailable(reason, retry_after=waits, maybe_paid=status in _GAVE_UP, quotas=_quotas(headers))
+        waits = retry_after(headers)
+        return ProviderUnavailable(
+            reason, retry_after=waits, maybe_paid=status in _GAVE_UP, quotas=read_quotas(headers)
+        )
     return ProviderRefused(reason, status=status)
 
 
-def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
+def _unsupported(words: Mapping[str, Any], message: str, body: Mapping[str, Any]) -> str | None:
     """Which part of the request a 400 complains of by name, if the request can do without it."""
-    message = _complaint(words)
+    messages = body.get("messages") or [{}]
+    if messages[0].get("role") == "system" and len(messages) > 1 and _NO_SYSTEM_ROLE.search(message):
+        return SYSTEM_ROLE
     if reply_format := body.get("response_format"):
         named = words.get("param") == "response_format" or re.search(
             r"response_format|json_schema|json_object", message
@@ -444,47 +454,6 @@ def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | Non
     if words.get("param") in names:
         return str(words["param"])
     return next((name for name in names if re.search(rf"['\"`]{re.escape(name)}['\"`]", message)), None)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, a week at most, from retry-after-ms or retry-after (seconds or an HTTP date); else ``None``."""
-    try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return _bounded_wait(float(milliseconds) / 1000)
-        stated = headers.get("retry-after")
-        if stated is None:
-            return None
-        if re.fullmatch(r"\s*\d+(\.\d+)?(e\+?\d+)?\s*", stated, re.IGNORECASE):
-            return _bounded_wait(float(stated))
-        return _bounded_wait(parsedate_to_datetime(stated).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None
-
-
-def _bounded_wait(seconds: float) -> float | None:
-    return None if seconds != seconds else min(LONGEST_RETRY_AFTER, max(0.0, seconds))
-
-
-def _quotas(headers: Mapping[str, str]) -> dict[str, Quota]:
-    """What is left of the limits on `requests` and `tokens`, as far as the endpoint says so in OpenAI's headers."""
-    quotas = {}
-    for unit in ("requests", "tokens"):
-        remaining = headers.get(f"x-ratelimit-remaining-{unit}", "").strip()
-        reset = _seconds(headers.get(f"x-ratelimit-reset-{unit}", ""))
-        if remaining.isascii() and remaining.isdecimal() and len(remaining) < 16 and reset is not None:
-            quotas[unit] = Quota(int(remaining), reset)
-    return quotas
-
-
-def _seconds(text: str) -> float | None:
-    """12.5 of "12.5", "12.5s" and "12s500ms"; None of anything else."""
-    text = text.strip()
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
-        return _bounded_wait(float(text))
-    parts = re.findall(r"(\d{1,9}(?:\.\d{1,9})?)(ms|h|m|s)", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        return None
-    return _bounded_wait(sum(float(number) * _UNITS[unit] for number, unit in parts))
 
 
 def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
@@ -514,7 +483,7 @@ def line_answer(line: Mapping[str, Any], *, body: Mapping[str, Any], dropped: tu
         size = len(orjson.dumps(reply))
         return _answer(reply if size <= _KEPT else _shortened(reply, size), 0.0, dropped, {})
     words = _object(reply.get("error")) or failure or reply
-    if status in (400, 422) and (what := _unsupported(words, body)):
+    if status in (400, 422) and (what := _unsupported(words, _complaint(words), body)):
         raise Unsupported(what)
     code, message = str(words.get("code") or words.get("type") or ""), _masked(_complaint(words))
     raise _failure(status=status if isinstance(status, int) else 500, code=code, message=message, headers={})

@@ -25,7 +25,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from judging.client import Endpoint, ProviderUnavailable, Quota
+from judging.client import Endpoint, ProviderUnavailable
+from judging.limit_headers import Quota
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

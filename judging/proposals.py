@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -194,6 +195,7 @@ def carry_out_proposal(*, proposal_pk: int) -> JudgeRun | None:
         try:
             answer = _answer(proposal)
             edit = read_edit(answer)
+            refuse_quotes(edit, proposal.request["messages"])
         except Refused as refused:
             _fail(proposal, job, refused.sentence)
             return None
@@ -219,7 +221,7 @@ def redact_proposals(user: User) -> None:
     """Empty what was sent and replied in proposals of campaigns in which the person gave reasons: it quotes them.
 
     Runs in the transaction that erases the user, while the reasons are still there. The version that came of a
-    proposal, and its cost, are kept.
+    proposal, and its cost, are kept: `refuse_quotes` has kept the reasons' words out of it.
     """
     reasons = Rating.objects.filter(annotation__annotator__user=user).exclude(rationale="")
     quoting = AlignmentProposal.objects.filter(alignment__campaign__in=reasons.values("annotation__campaign"))
@@ -305,6 +307,48 @@ def read_edit(answer: client.ProviderAnswer) -> dict[str, Any]:
     if not isinstance(parts.get("instructions"), str) or not _are_texts(parts.get("own_texts")):
         raise Refused(_("The model’s reply could not be read, so no version came of it."), code="unreadable")
     return parts
+
+
+QUOTED_WORDS = 6
+QUOTED_CHARACTERS = 12
+"""A piece of a reason with so many words and characters is a quote."""
+
+
+def refuse_quotes(edit: Mapping[str, Any], messages: Sequence[Message]) -> None:
+    """Refuse a version that repeats a person's words: it would keep them when the person is erased.
+
+    What the judge's own instructions say, the rubric's words among them, may be repeated.
+    """
+    instructions, _cases, cases = messages[1]["content"].partition("# Cases")
+    own = _words(instructions)
+    reasons = [_words(reason) for reason in _PANEL.findall(cases)]
+    written = [edit["instructions"], *(str(text.get("text", "")) for text in edit["own_texts"])]
+    if any(_shares_words(_words(text), reason, own) for text in written for reason in reasons):
+        sentence = _(
+            "The model’s reply repeats words of a panel’s reason, so no version came of it. Ask again, or write it."
+        )
+        raise Refused(sentence, code="quoted")
+
+
+_PANEL = re.compile(r"^Panel: (.*?)(?=\n\n(?:Panel: |## Case )|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def _words(text: str) -> list[str]:
+    """The words in lower case; each character of its own in scripts that write no spaces."""
+    return re.findall(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|\w+", text.casefold())
+
+
+def _shares_words(written: Sequence[str], reason: Sequence[str], own: Sequence[str]) -> bool:
+    """Whether a piece of the reason, long enough in words and characters, is in what was written and not in ``own``."""
+    text, known = f" {' '.join(written)} ", f" {' '.join(own)} "
+    for start in range(len(reason)):
+        end = start + QUOTED_WORDS
+        while end <= len(reason) and sum(map(len, reason[start:end])) < QUOTED_CHARACTERS:
+            end += 1
+        piece = f" {' '.join(reason[start:end])} "
+        if end <= len(reason) and piece in text and piece not in known:
+            return True
+    return False
 
 
 def _are_texts(texts: Any) -> bool:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from email.utils import formatdate
 from typing import Any
 
@@ -23,6 +24,7 @@ from judging.client import (
     ProviderUnavailable,
     ask,
     connect,
+    request_body,
     stored_answer,
 )
 from judging.prompts import Message, PromptVariant, render, response_schema
@@ -225,9 +227,50 @@ def test_what_a_model_will_not_take_is_left_out_and_named(
     assert provider.control()["statuses"] == {"400": len(dropped), "200": 2}
 
 
-def test_a_limit_on_tokens_is_renamed_and_still_holds(endpoint: Endpoint) -> None:
-    (answer,) = answers(endpoint, "sim-steady:no_max_tokens", max_tokens=5)
-    assert answer.finish_reason == "length" and answer.tokens_out == 5
+@pytest.mark.parametrize("kind", ["no_max_tokens", "no_max_completion_tokens"])
+def test_a_limit_on_tokens_is_renamed_and_still_holds(endpoint: Endpoint, kind: str) -> None:
+    name = kind.removeprefix("no_")
+    (answer,) = answers(endpoint, f"sim-steady:{kind}", **{name: 5})
+    assert answer.finish_reason == "length" and answer.tokens_out == 5 and answer.dropped == (name,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "dropped", "status"),
+    [
+        ("no_temperature", {"temperature": 0}, ("temperature",), "400"),
+        ("no_seed", {"seed": 3}, ("seed",), "400"),
+        ("no_logprobs", {"logprobs": True, "top_logprobs": 5}, ("logprobs", "top_logprobs"), "400"),
+        ("no_max_tokens", {"max_tokens": 500}, ("max_tokens",), "400"),
+        ("no_max_completion_tokens", {"max_completion_tokens": 500}, ("max_completion_tokens",), "422"),
+        ("no_system", {}, ("system_role",), "400"),
+        ("no_structure", {}, ("json_schema", "json_object", "tool_call"), "400"),
+    ],
+)
+def test_each_refused_parameter_is_learnt_once_and_the_verdict_still_read(
+    endpoint: Endpoint,
+    provider: RunningProvider,
+    kind: str,
+    parameters: dict[str, Any],
+    dropped: tuple[str, ...],
+    status: str,
+) -> None:
+    first, second = answers(endpoint, *[f"sim-steady:{kind}"] * 2, **parameters)
+    assert first.dropped == second.dropped == dropped
+    refusals = 3 if kind == "no_structure" else 1
+    assert provider.control()["statuses"] == {status: refusals, "200": 2}
+    assert [each.status for each in parse(second.readable, criteria=CRITERIA, variant=VARIANT)] == ["ok", "ok"]
+
+
+def test_without_a_system_role_the_user_says_the_same_words(endpoint: Endpoint) -> None:
+    body, _dropped = request_body("m", [*MESSAGES, {"role": "assistant", "content": "-"}], {}, SCHEMA, ["system_role"])
+    system, user = (message["content"] for message in MESSAGES)
+    assert body["messages"] == [
+        {"role": "user", "content": f"{system}\n\n{user}"},
+        {"role": "assistant", "content": "-"},
+    ]
+    # An item that talks about system messages, in an answer or in an error about something else, changes nothing.
+    alone = [{"role": "user", "content": "The system role is not supported?"}]
+    assert answers(endpoint, "sim-steady:no_system", messages=alone, schema=None)[0].dropped == ()
 
 
 # --- Secrets --------------------------------------------------------------------------------------------------------
@@ -358,32 +401,6 @@ def test_a_body_that_is_no_object_is_unavailable(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "least", "most"),
-    [
-        ("retry-after: 7\r\n", 7, 7),
-        ("retry-after: 300\r\n", 300, 300),
-        ("retry-after-ms: 1500\r\nretry-after: 9\r\n", 1.5, 1.5),
-    ],
-)
-def test_the_time_to_wait_is_read_however_it_is_written(headers: str, least: float, most: float) -> None:
-    _, error = against(b"{}", status="429 Too Many Requests", headers=headers)
-    assert isinstance(error, ProviderUnavailable) and error.retry_after is not None
-    assert least <= error.retry_after <= most
-
-
-@pytest.mark.parametrize(("seconds", "low", "high"), [(3600, 3500, 3601), (-60, 0, 0)])
-def test_the_time_to_wait_may_be_a_date(seconds: int, low: float, high: float) -> None:
-    header = f"retry-after: {formatdate(time.time() + seconds, usegmt=True)}\r\n"
-    test_the_time_to_wait_is_read_however_it_is_written(header, low, high)
-
-
-@pytest.mark.parametrize("headers", ["", "retry-after: soon\r\n", "retry-after-ms: x\r\n"])
-def test_a_time_that_is_not_said_is_not_guessed(headers: str) -> None:
-    _, error = against(b"oh no", status="503 Service Unavailable", headers=headers)
-    assert isinstance(error, ProviderUnavailable) and error.retry_after is None
-
-
-@pytest.mark.parametrize(
     ("status", "body", "fatal"),
     [
         ("402 Payment Required", b"", True),
@@ -401,12 +418,6 @@ def test_errors_in_any_shape_are_refused(status: str, body: bytes, fatal: bool) 
 def test_an_endpoint_needs_a_web_address() -> None:
     with pytest.raises(ValueError, match="must start with http"):
         Endpoint("x", "file:///etc/passwd")
-
-
-@pytest.mark.parametrize("header", ["retry-after: 1e20", "retry-after: 99999999999999999999", "retry-after-ms: 1e300"])
-def test_a_wait_without_end_is_a_week(header: str) -> None:
-    _, error = against(b"{}", status="429 Too Many Requests", headers=f"{header}\r\n")
-    assert isinstance(error, ProviderUnavailable) and error.retry_after == 7 * 86_400
 
 
 def test_a_body_without_end_is_read_to_its_limit_and_may_be_paid() -> None:
@@ -436,8 +447,87 @@ def test_other_servers_words_are_kept(body: bytes, words: str) -> None:
     assert isinstance(error, ProviderRefused) and words in error.reason
 
 
-def test_what_is_left_of_a_limit_is_read_from_the_headers() -> None:
-    headers = "x-ratelimit-remaining-tokens: 0\r\nx-ratelimit-reset-tokens: 1m2s500ms\r\n"
-    _, answer = against(b'{"choices": []}', headers=headers)
-    assert isinstance(answer, ProviderAnswer)
-    assert {unit: (quota.remaining, quota.reset) for unit, quota in answer.quotas.items()} == {"tokens": (0, 62.5)}
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [
+        ({"retry-after": "7"}, 7, 7),
+        ({"retry-after": "1.5"}, 1.5, 1.5),
+        ({"retry-after": formatdate(4_102_444_800, usegmt=True)}, 7 * 86_400, 7 * 86_400),
+        ({"retry-after": formatdate(time.time() + 3600, usegmt=True)}, 3000, 3601),
+        ({"retry-after": "9", "retry-after-ms": "1500"}, 1.5, 1.5),
+        ({"retry-after": "1e20"}, 7 * 86_400, 7 * 86_400),
+        ({"retry-after": "-5"}, None, None),
+        ({"retry-after": "nan"}, None, None),
+        ({"retry-after": "soon"}, None, None),
+    ],
+)
+def test_the_server_asks_to_wait_in_each_way(
+    endpoint: Endpoint, provider: RunningProvider, headers: dict[str, str], least: float | None, most: float | None
+) -> None:
+    provider.control(limits=headers)
+    error = failure(endpoint, "sim-steady:rate_limit")
+    provider.control(limits={})
+    assert isinstance(error, ProviderUnavailable)
+    if least is None or most is None:
+        assert error.retry_after is None
+    else:
+        assert error.retry_after is not None and least <= error.retry_after <= most
+
+
+def in_a_minute() -> str:
+    return datetime.fromtimestamp(time.time() + 60, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.mark.parametrize(
+    ("headers", "unit", "remaining", "least", "most"),
+    [
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s"}, "requests", 0, 1, 1),
+        ({"x-ratelimit-remaining-tokens": "12", "x-ratelimit-reset-tokens": "2m59.56s"}, "tokens", 12, 179.56, 179.56),
+        ({"x-ratelimit-remaining-tokens": "12", "x-ratelimit-reset-tokens": "1d2h"}, "tokens", 12, 93_600, 93_600),
+        ({"x-ratelimit-remaining-tokens": "7", "x-ratelimit-reset-tokens": "58"}, "tokens", 7, 58, 58),
+        (
+            {"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": in_a_minute()},
+            *("requests", 0, 1, 61),
+        ),
+        (
+            {
+                "anthropic-ratelimit-tokens-remaining": "900",
+                "anthropic-ratelimit-tokens-reset": in_a_minute(),
+                "anthropic-ratelimit-input-tokens-remaining": "0",
+                "anthropic-ratelimit-input-tokens-reset": in_a_minute(),
+            },
+            *("tokens", 0, 1, 61),
+        ),
+        (
+            {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(time.time() * 1000) + 60_000)},
+            *("requests", 0, 1, 60),
+        ),
+        ({"x-ratelimit-remaining": "3", "x-ratelimit-reset": str(int(time.time()) + 60)}, "requests", 3, 1, 60),
+        ({"ratelimit-remaining": "0", "ratelimit-reset": "30"}, "requests", 0, 30, 30),
+        ({"ratelimit-remaining": "0", "ratelimit-reset": "9999999999999"}, "requests", 0, 604_800, 604_800),
+        ({"ratelimit-remaining": "0", "ratelimit-reset": "2020-01-01T00:00:00Z"}, "requests", 0, 0, 0),
+    ],
+)  # fmt: skip
+def test_what_is_left_is_read_from_the_headers_of_several_providers(
+    endpoint: Endpoint, provider: RunningProvider, headers: dict[str, str], unit: str, remaining: int, least: float,
+    most: float,
+) -> None:  # fmt: skip
+    provider.control(limits=headers)
+    (answer,) = answers(endpoint, "sim-steady")
+    error = failure(endpoint, "sim-steady:rate_limit")
+    provider.control(limits={})
+    assert isinstance(error, ProviderUnavailable)
+    for quotas in (answer.quotas, error.quotas):
+        assert [*quotas] == [unit] and quotas[unit].remaining == remaining
+        assert least - 30 * (least == 1) <= quotas[unit].reset <= most
+
+
+@pytest.mark.parametrize(
+    ("remaining", "reset"),
+    [("-1", "1s"), ("1e3", "1s"), ("9" * 20, "1s"), ("0", "soon"), ("0", "1s1"), ("0", "9" * 400), ("0", "2026-99-99")],
+)
+def test_absurd_limits_are_no_limits(endpoint: Endpoint, provider: RunningProvider, remaining: str, reset: str) -> None:
+    provider.control(limits={"x-ratelimit-remaining-requests": remaining, "x-ratelimit-reset-requests": reset})
+    (answer,) = answers(endpoint, "sim-steady")
+    provider.control(limits={})
+    assert answer.quotas == {}

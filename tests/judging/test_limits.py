@@ -15,7 +15,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from judging import holders
-from judging.client import Endpoint, ProviderRefused, ProviderUnavailable, Quota
+from judging.client import Endpoint, ProviderRefused, ProviderUnavailable
+from judging.limit_headers import Quota
 from judging.limits import BURST, ConcurrencyLimiter, budget
 
 

@@ -12,7 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from ipaddress import ip_address
 from random import Random
@@ -102,12 +102,19 @@ _ERRORS: Final = {
         "unsupported_parameter",
         "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
     ),
+    "no_max_completion_tokens": (422, "extra_forbidden", "Extra inputs are not permitted: 'max_completion_tokens'."),
+    "no_seed": (400, "unsupported_parameter", "Unrecognized request argument supplied: 'seed'."),
+    "no_logprobs": (400, "unsupported_parameter", "This model does not support 'logprobs'."),
+    "no_system": (400, "BadRequestError", "System role not supported"),
 }
 _PARAMETERS: Final = {
     "no_schema": "response_format",
     "no_format": "response_format",
     "no_temperature": "temperature",
     "no_max_tokens": "max_tokens",
+    "no_max_completion_tokens": "max_completion_tokens",
+    "no_seed": "seed",
+    "no_logprobs": "logprobs",
 }
 KINDS: Final = tuple(dict.fromkeys((*IN_TURN, *_ERRORS, "not_json", "error_in_reply", "no_usage")))
 
@@ -119,6 +126,9 @@ def applies(kind: str, body: dict[str, object]) -> bool:
         return isinstance(reply_format, dict) and reply_format.get("type") == "json_schema"
     if kind == "no_structure":
         return "response_format" in body or "tools" in body
+    if kind == "no_system":
+        messages = body.get("messages")
+        return isinstance(messages, list) and any(message.get("role") == "system" for message in messages)
     return _PARAMETERS.get(kind, "model") in body
 
 
@@ -298,7 +308,7 @@ class SimulatedProvider:
         if self.required_key and key != self.required_key:
             kind = "unauthorized"
         if kind and (failure := error(kind, key=key, retry_after=self.retry_after)):
-            return failure
+            return replace(failure, headers={**failure.headers, **self.limits})
         return self._reply(body, model, kind, request)
 
     def _batched(self, request: Request) -> Response:
