@@ -1,4 +1,4 @@
-"""Files that contain files: gzip, zip and tar, opened as streams, bounded, and refused where anything is doubtful."""
+"""Files that contain files (gzip, zip, tar, logs of Inspect AI), opened as streams, bounded, refused where doubtful."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import IO, BinaryIO, NamedTuple, TypeVar, cast
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from annotation.readers.encoding import open_stream
+from annotation.readers.inspect_logs import INSPECT_LOG, InspectLog
 from annotation.readers.problems import FormatError, Problem, Problems, excerpt, visible
 from annotation.readers.rows import BOUNDS
 
 File = tuple[str, bytes | BinaryIO]
 TAPES = (".tar", ".tar.gz", ".tgz")
-_INSPECT_LOG = ".eval"
-ARCHIVES = (".bz2", ".xz", ".zst", ".7z", ".rar", ".lz4", ".br", ".z", _INSPECT_LOG)
+ARCHIVES = (".bz2", ".xz", ".zst", ".7z", ".rar", ".lz4", ".br", ".z")
 _SEEKING = (".xlsx", ".parquet")  # read from their end, so a stream that only goes forward does not do
 _PROSE = (".md", ".pdf", ".rst", ".docx", ".html", ".bib", ".cff", ".py", ".sh", ".ipynb")
 _PROSE_NAMES = ("readme", "licence", "license", "citation", "copying", "changelog", "notice", "source")
@@ -69,7 +69,7 @@ def is_compressed(name: str) -> bool:
 
 def is_container(name: str) -> bool:
     """Whether a file of that name holds files."""
-    return name.lower().endswith((".gz", ".zip", *TAPES, *ARCHIVES))
+    return name.lower().endswith((".gz", ".zip", INSPECT_LOG, *TAPES, *ARCHIVES))
 
 
 def _opened(name: str, raw: bytes | BinaryIO, problems: Problems, bounds: UnpackBounds) -> Iterator[File]:
@@ -77,14 +77,13 @@ def _opened(name: str, raw: bytes | BinaryIO, problems: Problems, bounds: Unpack
     if lower.endswith(ARCHIVES):
         text = f"an archive of the kind {next(end for end in ARCHIVES if lower.endswith(end))}"
         expected = "its files themselves, each as it is or compressed with gzip, or all in one .zip"
-        if lower.endswith(_INSPECT_LOG):
-            text = "a log of Inspect AI, compressed with Zstandard"
-            expected = "the same log as JSON: inspect log dump LOG.eval > log.json"
         raise FormatError(Problem(name, None, None, text, expected, "archive"))
     if lower.endswith(TAPES):
         yield from _untarred(name, open_stream(raw), problems, bounds)
     elif lower.endswith(".gz"):
         yield from _gunzipped(name, open_stream(raw), bounds)
+    elif lower.endswith(INSPECT_LOG):
+        yield from _inspected(name, open_stream(raw), bounds)
     elif lower.endswith(".zip"):
         yield from _unzipped(name, open_stream(raw), problems, bounds)
     else:
@@ -133,6 +132,19 @@ def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBou
                 raise FormatError(_broken(shown, error)) from None
             with stream:
                 yield from _readable(shown, cast(BinaryIO, UnpackedStream(shown, stream, meter)))
+
+
+def _inspected(name: str, packed: BinaryIO, bounds: UnpackBounds) -> Iterator[File]:
+    meter = UnpackedBytes(name, _size(packed), bounds)
+    try:
+        archive = open_zip(name, packed, bounds.members)
+    except FormatError:
+        raise
+    except FAULTS as error:
+        raise FormatError(_broken(name, error)) from None
+    with archive, InspectLog(name, archive, packed) as log:
+        shown = f"{name}/log.json"
+        yield shown, cast(BinaryIO, UnpackedStream(shown, log, meter))
 
 
 Entry = TypeVar("Entry", ZipInfo, tarfile.TarInfo)
@@ -254,7 +266,7 @@ class UnpackedBytes:
 class UnpackedStream(io.RawIOBase):
     """What comes out of a compressed stream; its faults are ``FormatError``."""
 
-    def __init__(self, name: str, stream: IO[bytes] | gzip.GzipFile, meter: UnpackedBytes) -> None:
+    def __init__(self, name: str, stream: IO[bytes] | gzip.GzipFile | InspectLog, meter: UnpackedBytes) -> None:
         self.name, self._stream, self._meter = name, stream, meter
         self._before = meter.taken
 
@@ -277,6 +289,8 @@ class UnpackedStream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         try:
             content = self._stream.read(size)
+        except FormatError:
+            raise
         except FAULTS as error:
             raise FormatError(_broken(self.name, error)) from None
         self._meter.count(len(content))

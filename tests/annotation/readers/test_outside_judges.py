@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from io import BytesIO
 from typing import Any
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_STORED, ZipFile
 
+import pyarrow as pa
 import pytest
 
 from annotation.readers.archives import File
@@ -214,7 +218,49 @@ def test_facts_after_the_records_are_refused_rather_than_missed() -> None:
     assert "after the records" in problems.sentences()[0]
 
 
-def test_a_binary_log_is_refused_with_the_command_that_helps() -> None:
-    parsed = parse_verdicts([("log.eval", b"PK\x03\x04")], Mapping(columns={"item": "item"}))
-    (sentence,) = parsed.problems.sentences()
-    assert "inspect log dump" in sentence
+ZSTANDARD = 93
+
+
+def packed_log(log: dict[str, Any], *, method: int = ZSTANDARD, header: str = "header.json") -> bytes:
+    """The log as Inspect AI stores it: a zip of a header and the samples; Zstandard is written by hand."""
+    samples = log.pop("samples")
+    names = {header: log, "_journal/summaries/1.json": []}
+    names |= {f"samples/{sample['id']}_epoch_{sample['epoch']}.json": sample for sample in samples}
+    out = BytesIO()
+    with ZipFile(out, "w") as archive:
+        for name, value in names.items():
+            text = json.dumps(value).encode()
+            packed = pa.compress(text, codec="zstd", asbytes=True) if method == ZSTANDARD else text
+            archive.writestr(name, packed, ZIP_STORED if method == ZSTANDARD else method)
+    raw = bytearray(out.getvalue())
+    if method == ZSTANDARD:  # both headers of each member say so
+        for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+            for found in re.finditer(re.escape(mark), bytes(raw)):
+                raw[found.start() + place : found.start() + place + 2] = ZSTANDARD.to_bytes(2, "little")
+    return bytes(raw)
+
+
+@pytest.mark.parametrize("method", [ZSTANDARD, ZIP_DEFLATED, ZIP_STORED])
+@pytest.mark.parametrize("header", ["header.json", "_journal/start.json"])
+def test_a_binary_log_of_inspect_is_the_same_as_its_json(method: int, header: str) -> None:
+    log = json.loads(examples("inspect-ai")["log.json"])
+    files: list[File] = [("2026_support.eval", packed_log(log, method=method, header=header))]
+    parsed = verdicts(files)
+    assert parsed.problems.sentences() == []
+    assert scores(parsed.rows) == scores(verdicts(files_of("inspect-ai")).rows)
+    ((part, own),) = parts(files, "dataset")
+    assert parse_items(own, part.mapping).report.taken == 2
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"PK\x03\x04", "broken compressed file"),
+        (packed_log({"samples": []}, header="other.json"), "without header.json"),
+        (packed_log({"version": 2, "samples": []})[:-30], "broken compressed file"),
+        (packed_log({"a": 1, "samples": [{"id": "s", "epoch": 1}]}, method=ZIP_BZIP2), "compression that is not read"),
+    ],
+)
+def test_a_binary_log_that_is_none_is_refused(raw: bytes, words: str) -> None:
+    parsed = parse_verdicts([("log.eval", raw)], Mapping(columns={"item": "item"}))
+    assert words in " ".join(parsed.problems.sentences())
