@@ -8,6 +8,7 @@ import re
 import pytest
 from django.test import Client
 
+from analytics import thresholds
 from annotation.models import Campaign
 from judging.models import DesignCell, JudgeDesign, JudgeRun, Verdict
 from tests.analytics import scene
@@ -99,3 +100,12 @@ def test_the_list_of_judges_hides_them(cast: Cast, campaign: Campaign) -> None:
     JudgeRun.objects.filter(judge__name="cold").update(design=None)
     page = client.get("/p/kassa/judges/").content.decode()
     assert ">cold<" in page and ">warm<" not in page  # run by itself as well
+
+
+def test_the_decisions_page_lists_them_like_any_other(cast: Cast, campaign: Campaign) -> None:
+    """Whether a judge may be used does not depend on how it was declared."""
+    thresholds.declare_thresholds(project=cast.kassa, preset="crowd", actor=cast.aino)
+    answer = scene.answered(cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/decisions/?judge=warm")
+    page = answer.context["page"]
+    assert {each["judge"] for each in page.summaries} == {USUAL, *CELLS}
+    assert (page.judge, {cell.row["judge"] for cell in page.cells.values()}) == ("warm", {"warm"})
