@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ HEAD = (
 
 
 @dataclass(frozen=True)
-class Case:
+class LoadCase:
     """One row: so many requests in flight on so many workers, and what of the ideal is wanted."""
 
     in_flight: int
@@ -56,17 +56,17 @@ class Case:
 
 
 CASES = (
-    Case(64, 1, 0.2, 8, 0.85),
-    Case(256, 2, 0.2, 20, 0.6),
-    Case(64, 1, 0.2, 8, 0.6, faulty=True),
-    Case(256, 2, 0.2, 20, 0.4, faulty=True),
-    Case(64, 1, 15.0, 2, 0.8, turns=1),
-    Case(64, 1, 40.0, 2, 0.8, turns=1),
+    LoadCase(64, 1, 0.2, 8, 0.85),
+    LoadCase(256, 2, 0.2, 20, 0.6),
+    LoadCase(64, 1, 0.2, 8, 0.6, faulty=True),
+    LoadCase(256, 2, 0.2, 20, 0.4, faulty=True),
+    LoadCase(64, 1, 15.0, 2, 0.8, turns=1),
+    LoadCase(64, 1, 40.0, 2, 0.8, turns=1),
 )
 
 
 @dataclass(frozen=True)
-class Took:
+class LoadFigures:
     """Of one way to ask: seconds of clock, of each process's CPU, and MB of each at most."""
 
     clock: float
@@ -75,7 +75,7 @@ class Took:
     stored: int
 
 
-def measure(cases: Sequence[Case], profile: str = "") -> list[str]:
+def measure(cases: Sequence[LoadCase], profile: str = "") -> list[str]:
     with contextlib.ExitStack() as stack:
         provider = stack.enter_context(running_provider())
         stack.enter_context(server.redis_server())
@@ -85,7 +85,7 @@ def measure(cases: Sequence[Case], profile: str = "") -> list[str]:
         return [_row(case, provider, number, profile) for number, case in enumerate(cases)]
 
 
-def _row(case: Case, provider: Any, number: int, profile: str) -> str:
+def _row(case: LoadCase, provider: Any, number: int, profile: str) -> str:
     from judging import judges
     from tests import make
 
@@ -114,34 +114,36 @@ def _project(number: int) -> Any:
     return people.found_project(name=f"Bench {number}", slug=f"bench-{number}", founder=lead)
 
 
-def _run(case: Case, judge: Any, dataset: Any, version: Any, profile: str) -> Took:
+def _run(case: LoadCase, judge: Any, dataset: Any, version: Any, profile: str) -> LoadFigures:
     from judging import runs
 
     about = {"judge": judge, "dataset": dataset, "rubric_version": version}
     run = runs.start_judge_run(**about, repeats=case.repeats, again=True)
     took = _processes(case, ["--work", str(run.pk), *(["--cpu", profile] if profile else [])])
-    return Took(**{**asdict(took), "stored": run.verdicts.filter(status="ok").count() // version.criteria.count()})
+    return LoadFigures(
+        **{**asdict(took), "stored": run.verdicts.filter(status="ok").count() // version.criteria.count()}
+    )
 
 
-def _processes(case: Case, arguments: Sequence[str]) -> Took:
+def _processes(case: LoadCase, arguments: Sequence[str]) -> LoadFigures:
     """The same work in as many processes; the clock runs from when all are ready until the last has ended."""
     command = [sys.executable, "-m", "bench.judge_load", *arguments, "--case", json.dumps(asdict(case))]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    started = [subprocess.Popen(command, **pipes) for _worker in range(case.workers)]
-    for process in started:
-        assert process.stdout.readline().strip() == "ready"
+    started = [subprocess.Popen(command, **pipes) for _number in range(case.workers)]
+    for worker in started:
+        assert worker.stdout.readline().strip() == "ready"
     began = time.perf_counter()
-    for process in started:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    figures = [json.loads(process.communicate()[0]) for process in started]
+    for worker in started:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    figures = [json.loads(worker.communicate()[0]) for worker in started]
     clock = max(figure["ended"] for figure in figures) - began
     cpu, memory = sum(figure["cpu"] for figure in figures), max(figure["memory"] for figure in figures)
-    return Took(clock=clock, cpu=cpu, memory=memory, stored=case.calls)
+    return LoadFigures(clock=clock, cpu=cpu, memory=memory, stored=case.calls)
 
 
-def _written(case: Case, runs_took: list[Took], loops_took: list[Took], load: float) -> str:
-    def per_second(took: Took) -> float:
+def _written(case: LoadCase, runs_took: list[LoadFigures], loops_took: list[LoadFigures], load: float) -> str:
+    def per_second(took: LoadFigures) -> float:
         return took.stored / took.clock
 
     run = statistics.median(map(per_second, runs_took))
@@ -163,7 +165,7 @@ def _child(options: argparse.Namespace) -> None:
     import django
 
     django.setup()
-    case = Case(**json.loads(options.case))
+    case = LoadCase(**json.loads(options.case))
     work = _session_work(options.work, options.cpu) if options.work else _loop_work(case, *options.loop)
     print("ready", flush=True)
     sys.stdin.readline()
@@ -207,7 +209,7 @@ def _profile_sessions(profile: str) -> None:
     threading.Thread.run = profiled  # type: ignore[method-assign]
 
 
-def _loop_work(case: Case, judge_pk: int, version_pk: int, dataset_pk: int) -> Any:
+def _loop_work(case: LoadCase, judge_pk: int, version_pk: int, dataset_pk: int) -> Any:
     from annotation.models import Dataset, RubricVersion
     from judging import judges, requests
     from judging.models import Judge

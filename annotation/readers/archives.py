@@ -110,15 +110,18 @@ def open_zip(name: str, packed: BinaryIO, most: int) -> ZipFile:
     return ZipFile(packed)
 
 
-def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBounds) -> Iterator[File]:
-    meter = UnpackedBytes(name, _size(packed), bounds)
+def _open_archive(name: str, packed: BinaryIO, bounds: UnpackBounds) -> ZipFile:
     try:
-        archive = open_zip(name, packed, bounds.members)
+        return open_zip(name, packed, bounds.members)
     except FormatError:
         raise
     except FAULTS as error:
         raise FormatError(_broken(name, error)) from None
-    with archive:
+
+
+def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBounds) -> Iterator[File]:
+    meter = UnpackedBytes(name, _size(packed), bounds)
+    with _open_archive(name, packed, bounds) as archive:
         entries = {entry: entry.filename for entry in archive.infolist() if not entry.is_dir()}
         wanted = _wanted(name, entries, problems, bounds)
         if locked := [entry.filename for entry in wanted if entry.flag_bits & _ENCRYPTED]:
@@ -136,13 +139,7 @@ def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBou
 
 def _inspected(name: str, packed: BinaryIO, bounds: UnpackBounds) -> Iterator[File]:
     meter = UnpackedBytes(name, _size(packed), bounds)
-    try:
-        archive = open_zip(name, packed, bounds.members)
-    except FormatError:
-        raise
-    except FAULTS as error:
-        raise FormatError(_broken(name, error)) from None
-    with archive, InspectLog(name, archive, packed) as log:
+    with _open_archive(name, packed, bounds) as archive, InspectLog(name, archive, packed) as log:
         shown = f"{name}/log.json"
         yield shown, cast(BinaryIO, UnpackedStream(shown, log, meter))
 
