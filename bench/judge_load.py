@@ -120,9 +120,8 @@ def _run(case: LoadCase, judge: Any, dataset: Any, version: Any, profile: str) -
     about = {"judge": judge, "dataset": dataset, "rubric_version": version}
     run = runs.start_judge_run(**about, repeats=case.repeats, again=True)
     took = _processes(case, ["--work", str(run.pk), *(["--cpu", profile] if profile else [])])
-    return LoadFigures(
-        **{**asdict(took), "stored": run.verdicts.filter(status="ok").count() // version.criteria.count()}
-    )
+    stored = run.verdicts.filter(status="ok").count() // version.criteria.count()
+    return replace(took, stored=stored)
 
 
 def _processes(case: LoadCase, arguments: Sequence[str]) -> LoadFigures:

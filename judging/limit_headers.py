@@ -56,11 +56,12 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def read_quotas(headers: Mapping[str, str]) -> dict[str, Quota]:
     """What is left of the limits on `requests` and `tokens`, as far as the endpoint says so; the least where it says
     so twice."""
+    stated_here = {name: value for name, value in headers.items() if "ratelimit" in name}  # a pass: look-ups are dear
     quotas: dict[str, Quota] = {}
-    for unit, pairs in _PAIRS.items():
+    for unit, pairs in _PAIRS.items() if stated_here else ():
         for remaining_name, reset_name in pairs:
-            remaining = headers.get(remaining_name, "").strip()
-            reset = _seconds(headers.get(reset_name, ""))
+            remaining = stated_here.get(remaining_name, "").strip()
+            reset = _seconds(stated_here.get(reset_name, ""))
             if remaining.isascii() and remaining.isdecimal() and len(remaining) < 16 and reset is not None:
                 stated = Quota(int(remaining), reset)
                 quotas[unit] = min(quotas.get(unit, stated), stated, key=lambda quota: quota.remaining)
