@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, replace
 from functools import partial
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from django import conf
 from django.core.cache import caches
@@ -521,25 +521,55 @@ def _plain(row: CellEstimate) -> dict[str, Any] | None:
 
 def counts_of(table: RatingsTable, by: Sequence[str]) -> list[dict[str, Any]]:
     """What a cell holds: items, raters, ratings, missing, N/A, off the scale; for the panel and for each judge."""
-    frame = table.frame[["item_key", "rater", "missing_reason", "missing", "applicable", "out_of_range", *by]]
-    frame = frame.assign(judge=table.frame["rater"].where(table.frame["rater_kind"] == "judge", ""))
-    frame = frame.assign(given=frame["applicable"] & ~frame["missing"] & ~frame["out_of_range"])
-    first = frame[(table.frame["repeat"] == table.frame["first_repeat"]).to_numpy()]
-    keys = [*by, "judge"]
-    cells_of = first.groupby(keys, sort=True, observed=True)
-    sums = cells_of.agg(ratings=("given", "sum"), missing=("missing", "sum"), applicable=("applicable", "sum"))
-    sums = sums.assign(not_applicable=cells_of.size() - sums["applicable"])
-    distinct = first[first["given"]].groupby(keys, observed=True)[["item_key", "rater"]].nunique()
-    sums = sums.join(distinct.rename(columns={"item_key": "items", "rater": "raters"})).fillna(0)
-    reasons: dict[Any, dict[str, int]] = {}
-    missing = first[first["missing_reason"].notna()].groupby([*keys, "missing_reason"], sort=True, observed=True).size()
-    for key_and_reason, number in missing.items():
-        *key, reason = cast("tuple[Any, ...]", key_and_reason)
-        reasons.setdefault(tuple(key), {})[str(reason)] = int(number)
+    import numpy as np
+    import pandas as pd
+
+    frame = table.frame[(table.frame["repeat"] == table.frame["first_repeat"]).to_numpy()]
+    judge = np.where((frame["rater_kind"] == "judge").to_numpy(), frame["rater"].to_numpy(), "")
+    group, keys = np.zeros(len(frame), dtype=np.intp), []
+    for column in (*(frame[name] for name in by), pd.Series(judge, dtype=object)):
+        codes, names = pd.factorize(column, sort=True)
+        group = np.where((group < 0) | (codes < 0), -1, group * len(names) + codes)
+        keys.append(list(map(str, names)))
+    has_key = group >= 0
+    frame, (numbers, group) = frame[has_key], np.unique(group[has_key], return_inverse=True)
+    applicable, missing = frame["applicable"].to_numpy(), frame["missing"].to_numpy()
+    given = applicable & ~missing & ~frame["out_of_range"].to_numpy()
+
+    def sums(rows: NDArray[np.bool_]) -> list[int]:
+        return _tallied(group[rows], len(numbers))
+
+    def distinct(name: str) -> list[int]:
+        codes, names = pd.factorize(frame[name].to_numpy()[given])
+        return _tallied(np.unique(group[given] * max(len(names), 1) + codes) // max(len(names), 1), len(numbers))
+
+    counts = zip(distinct("item_key"), distinct("rater"), sums(given), sums(missing), sums(~applicable), strict=True)
     names = ("items", "raters", "ratings", "missing", "not_applicable")
+    places = np.unravel_index(numbers, [max(len(each), 1) for each in keys])
+    found = zip(*([each[at] for at in place.tolist()] for each, place in zip(keys, places, strict=True)), strict=True)
+    reasons = _reasons(frame["missing_reason"].to_numpy(), group, len(numbers))
     return [
-        dict(zip(keys, map(str, key), strict=True))
-        | {name: int(row[name]) for name in names}
-        | {"reasons": reasons.get(tuple(key), {})}
-        for key, row in zip(sums.index, sums.to_dict("records"), strict=True)
+        dict(zip((*by, "judge"), key, strict=True)) | dict(zip(names, row, strict=True)) | {"reasons": why}
+        for key, row, why in zip(found, counts, reasons, strict=True)
     ]
+
+
+def _tallied(places: NDArray[np.intp], size: int) -> list[int]:
+    """How often each number below `size` occurs."""
+    import numpy as np
+
+    counted: list[int] = np.bincount(places, minlength=size).tolist()
+    return counted
+
+
+def _reasons(reasons: NDArray[Any], group: NDArray[np.intp], size: int) -> list[dict[str, int]]:
+    """By group, how often each reason for a missing score occurs, in the order of the reasons."""
+    import pandas as pd
+
+    codes, names = pd.factorize(reasons, sort=True)
+    every: list[dict[str, int]] = [{} for _group in range(size)]
+    for place, name in enumerate(names):
+        for number, count in enumerate(_tallied(group[codes == place], size)):
+            if count:
+                every[number][str(name)] = count
+    return every

@@ -47,6 +47,8 @@ JUDGE_KINDS = ("judge", "jury")
 ALL_JUDGES = "*"
 AT_ONCE = 500
 """Stored cells in one statement."""
+MOST_KEPT_ROWS = 400_000
+"""Rows of cells that are kept for other reports on the same rows: some 60 MB."""
 
 
 # --- what is stored --------------------------------------------------------------------------------------------------
@@ -345,6 +347,8 @@ class CutTable:
         self._digests: dict[int, tuple[CellReport, list[str]]] = {}
         self._wanted: set[str] = set()
         self._frames: dict[tuple[str, ...], pd.DataFrame] = {}
+        self._parts: dict[tuple[bytes, tuple[str, ...], bool], RatingsTable] = {}
+        self._rows_of_parts = 0
 
     def prepare(self, reports: Iterable[CellReport]) -> None:
         """Find out which cells of these reports are not stored: the rows of their criteria are checked, once."""
@@ -358,15 +362,17 @@ class CutTable:
         if not wanted <= self._wanted:
             self._wanted |= wanted
             self._frames.clear()
+            self._parts.clear()
+            self._rows_of_parts = 0
             self.__dict__.pop("_new", None)
 
     def rows(self, report: CellReport, plain: Callable[[Any], dict[str, Any] | None]) -> Rows:
         """The rows of every cell in the order of the cells; those that ``plain`` gives None for are left out."""
         self.prepare([report])
-        cut, _hashes = self._cells(report)
+        cut, hashes = self._cells(report)
 
         def compute(number: int) -> Rows:
-            part = self._part(report, cut[number])
+            part = self._part(report, cut[number], hashes[number])
             return [row for estimate in report.compute(part) if (row := plain(estimate)) is not None]
 
         return [row for rows in self.store.contents(self._known(report), compute) for row in rows]
@@ -448,22 +454,28 @@ class CutTable:
         columns = dict.fromkeys((*report.by, *report.more))
         return [name for name in columns if name not in NEEDED and name in self.table.columns]
 
-    def _read_columns(self, report: CellReport) -> pd.DataFrame:
-        """All checked rows with the columns that a report reads."""
-        table, _at = self._new
-        names = tuple(name for name in (*NEEDED, *self._beside(report)) if name in table.frame)
-        if names not in self._frames:
-            self._frames[names] = table.frame[list(names)]
-        return self._frames[names]
+    def _part(self, report: CellReport, places: NDArray[np.intp], of_rows: bytes) -> RatingsTable:
+        """The rows of a cell as a table of their own, which reports on the same rows share: they change nothing."""
+        names = tuple(name for name in (*NEEDED, *self._beside(report)) if name in self._new[0].frame)
+        key = of_rows, names, report.in_file_order
+        if key not in self._parts:
+            part = self._cut_out(names, places, in_file_order=report.in_file_order)
+            if self._rows_of_parts + len(places) > MOST_KEPT_ROWS:
+                return part
+            self._parts[key] = part
+            self._rows_of_parts += len(places)
+        return self._parts[key]
 
-    def _part(self, report: CellReport, places: NDArray[np.intp]) -> RatingsTable:
-        """The rows of a cell as a table of their own: nothing in it depends on other cells."""
+    def _cut_out(self, names: tuple[str, ...], places: NDArray[np.intp], *, in_file_order: bool) -> RatingsTable:
+        """Nothing in the rows of a cell depends on other cells."""
         import numpy as np
 
         table, at = self._new
+        if names not in self._frames:
+            self._frames[names] = table.frame[list(names)]
         here = np.sort(at[places])
-        frame = self._read_columns(report).iloc[here[here >= 0]].reset_index(drop=True)
+        frame = self._frames[names].iloc[here[here >= 0]].reset_index(drop=True)
         file_order = table.frame["row"].to_numpy()[here[here >= 0]]
-        order = file_order.argsort().argsort() if report.in_file_order else np.arange(len(frame))
+        order = file_order.argsort().argsort() if in_file_order else np.arange(len(frame))
         items = np.unique(frame["item_key"].to_numpy(), return_inverse=True)[1]
         return replace(table, frame=frame.assign(row=order, item_key=items))

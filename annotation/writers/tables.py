@@ -418,7 +418,7 @@ def write(table: Table, kind: str, out: IO[bytes]) -> None:
 AT_ONCE = 20_000  # rows
 FEW = 256
 """Values of a column that may be written together with those of its neighbours."""
-MOST_PAIRS = 1 << 16
+MOST_PAIRS = 1 << 14
 """Combinations of values of neighbouring columns that are written together."""
 CodedCells = tuple[Any, ...]
 
@@ -537,6 +537,9 @@ def _groups(columns: Sequence[CodedColumn]) -> Iterator[tuple[NDArray[np.intp], 
             cells = [(*row, value) for row, value in zip(cells, column.values, strict=True)]
             continue
         own = column.distinct() if len(set(map(_key, column.values))) <= FEW else column
+        if len(own.values) == 1:
+            cells = [(*row, own.values[0]) for row in cells]
+            continue
         together = len(cells) * len(own.values) <= MOST_PAIRS
         if not together and len(set(cells)) <= FEW:
             codes, cells = _few(codes, cells)

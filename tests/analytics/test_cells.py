@@ -215,6 +215,31 @@ def test_cells_one_by_one_are_the_cells_of_a_report_on_the_whole_table(campaign:
         assert cut.rows(report, lambda row: row.as_row()) == whole
 
 
+def test_counts_of_cells_are_those_of_their_rows(campaign: Campaign) -> None:
+    repeated(campaign, random.Random(1))
+    rated_anew(campaign, random.Random(1))
+    Verdict.objects.filter(item__ordinal__in=(1, 8)).update(status="unparsed", score=None)
+    Rating.objects.filter(annotation__item__ordinal=2).update(status="na", score=None)
+    content = figures(campaign, Settings(bootstrap=200))
+    off_scale = 9.0  # of the second judge
+    for count in content["counts"]:
+        rows = [
+            row for row in ratings.rows(campaign=campaign)
+            if (row.rater_kind, row.rater if row.rater_kind == "judge" else "")
+            == ("judge" if count["judge"] else "annotator", count["judge"])
+            and row.criterion == count["criterion"] and row.language == count.get("language", row.language)
+            and row.repeat == 0
+        ]  # fmt: skip
+        given = [row for row in rows if row.score not in (None, off_scale) and row.applicable]
+        assert count["ratings"] == len(given)
+        assert (count["items"], count["raters"]) == (len({r.item for r in given}), len({r.rater for r in given}))
+        assert count["not_applicable"] == sum(not row.applicable for row in rows)
+        reasons = [row.missing_reason for row in rows if row.missing_reason]
+        assert count["reasons"] == {reason: reasons.count(reason) for reason in sorted(set(reasons))}
+    assert {count["judge"] for count in content["counts"]} == {"", "Kohtunik", "Teine"}
+    assert any(count["not_applicable"] for count in content["counts"])
+
+
 def test_a_busy_database_costs_a_command_no_answer(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
     monkeypatch.setattr(snapshots, "PAUSES", (0,))

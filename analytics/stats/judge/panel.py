@@ -551,12 +551,11 @@ def _score_shares(
     cell: Cell, key: dict[str, str | None], rows: pd.DataFrame, judge: str | None, n_items: int
 ) -> Iterator[CellEstimate]:
     counts = np.bincount(rows["code"].to_numpy(), minlength=cell.scale.q)
-    total = int(counts.sum())
+    total, raters, clusters = int(counts.sum()), int(rows["rater"].nunique()), int(rows["cluster"].nunique())
+    about = {"level": cell.scale.level, "n_raters": raters, "n_ratings": total, "n_clusters": clusters}
     for code, count in enumerate(counts):
         share = _share("score_share", cell.scale.label(code), int(count), total, n_items)
-        counted = share.with_(level=cell.scale.level, n_raters=int(rows["rater"].nunique()), n_ratings=total,
-                              n_clusters=int(rows["cluster"].nunique()))  # fmt: skip
-        yield CellEstimate(estimate=counted, cell=key, judge=judge)
+        yield CellEstimate(estimate=share.with_(**about), cell=key, judge=judge)
 
 
 def _share(statistic: str, variant: str | None, count: int, total: int, n_items: int) -> Estimate:
