@@ -21,7 +21,7 @@ from analytics.items import ATTRIBUTE, REFERENCES
 from analytics.models import Computation, Snapshot
 from analytics.numbers import criterion_groups
 from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, STATISTIC_NAMES
-from analytics.questions import NumbersQuestion
+from analytics.questions import NEEDS_ORDER, NumbersQuestion
 from analytics.ratings import attribute_choices
 from analytics.score_views import CLASS_NAMES
 from annotation.models import Campaign
@@ -173,8 +173,16 @@ class AnswerPage:
 
     @property
     def other_rules(self) -> list[tuple[str, str]]:
-        """Rules of reference that leave out no tie, with the query string of the same question under each."""
-        asked = [replace(self.question, reference=name, ties="exclude") for name in KEEPING_RULES]
+        """Rules of reference that leave out no tie, with the query string of the same question under each.
+
+        On nominal criteria the mode stands for rules that need an order.
+        """
+        asked_about = {value for column, value in self.question.where if column == "criterion"}
+        criteria = self.campaign.rubric_version.criteria.all()
+        levels = {self.question.level or each.level for each in criteria if each.key in (asked_about or {each.key})}
+        has_order = levels != {"nominal"}
+        names = [name for name in KEEPING_RULES if has_order or name not in NEEDS_ORDER]
+        asked = [replace(self.question, reference=name, ties="exclude") for name in names]
         return [(str(REFERENCE_NAMES[each.reference]), each.query) for each in asked]
 
     def _about(self, row: Mapping[str, Any]) -> Iterator[str]:

@@ -460,7 +460,7 @@ def listed(names: Sequence[str]) -> str:
     return _("%(first)s and %(last)s") % {"first": ", ".join(names[:-1]), "last": names[-1]}
 
 
-def on_agreement(heatmap: Heatmap, criterion_name: Names) -> str:
+def on_agreement(heatmap: Heatmap, criterion_name: Names, language_name: Names = str) -> str:
     """Which criterion the panels agree on least, of the cells on enough items and clusters; or that there are none."""
     defined = [cell.figure for cell in heatmap.cells if cell.figure and cell.figure.is_defined]
     if not defined:
@@ -469,7 +469,28 @@ def on_agreement(heatmap: Heatmap, criterion_name: Names) -> str:
             "be equal."
         )
     firm = [figure for figure in defined if not figure.is_small]
-    return _weakest(firm, criterion_name) if firm else _all_small(defined)
+    if not firm:
+        together = [cell.figure for _criterion, row in heatmap.rows for cell in row if cell.language is None]
+        is_firm_together = any(figure and figure.is_defined and not figure.is_small for figure in together)
+        sentence = _all_small(defined)
+        return _("Single languages: %s") % sentence if is_firm_together else sentence
+    if len(heatmap.rows) == 1:
+        return _of_one_criterion(firm, language_name)
+    return _weakest(firm, criterion_name)
+
+
+def _of_one_criterion(figures: Sequence[Figure], language_name: Names) -> str:
+    """The only criterion: in which language agreement is lowest, and in which highest."""
+    found = spread(figures)
+    if found is None or found.lowest is found.highest:
+        return _("One criterion in one language: there is nothing to compare.")
+    ends = {"lowest": found.lowest, "highest": found.highest}
+    words = {name: f"{language_name(figure.language or '')} ({figure.number})" for name, figure in ends.items()}
+    sentence = _(
+        "Of the languages with at least %(small)d items and clusters, agreement is lowest in %(lowest)s and highest in "
+        "%(highest)s."
+    )
+    return sentence % {"small": SMALL, **words}
 
 
 def _all_small(defined: Sequence[Figure]) -> str:

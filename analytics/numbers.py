@@ -299,7 +299,7 @@ class NumbersPage:
 
     @property
     def agreement_sentence(self) -> str:
-        return on_agreement(self.heat, self.criteria.__getitem__)
+        return on_agreement(self.heat, self.criteria.__getitem__, self.language_name)
 
     @property
     def agreement_lines(self) -> list[Line]:
@@ -396,6 +396,16 @@ class NumbersPage:
     def rule(self) -> str:
         """What the judge is compared with."""
         return str(RULE_NAMES[self.content["settings"]["reference"]])
+
+    @property
+    def rules(self) -> list[tuple[str, str]]:
+        """The rules of reference to choose from: on nominal criteria alone, those that need no order."""
+        return [(key, str(name)) for key, name in RULE_NAMES.items() if self.ordered or key not in NEEDS_ORDER]
+
+    @property
+    def keeping_rules(self) -> list[tuple[str, str]]:
+        """Those that leave out no item for a tie; on nominal criteria the mode stands for rules that need an order."""
+        return [(key, name) for key, name in self.rules if key not in TIES_LEFT_OUT]
 
     @property
     def rule_note(self) -> str:

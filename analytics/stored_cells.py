@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import RatingsTable
 
+    Cut = tuple[list[NDArray[np.intp]], list[bytes]]
+
 logger = logging.getLogger(__name__)
 
 Rows = list[dict[str, Any]]
@@ -343,7 +345,8 @@ class CutTable:
 
     def __init__(self, table: CodedTable, store: CellStore) -> None:
         self.table, self.store = table, store
-        self._cuts: dict[Any, tuple[list[NDArray[np.intp]], list[bytes]]] = {}
+        self._cuts: dict[Any, Cut] = {}
+        self._kept: dict[Any, tuple[NDArray[np.intp], Cut]] = {}
         self._digests: dict[int, tuple[CellReport, list[str]]] = {}
         self._wanted: set[str] = set()
         self._frames: dict[tuple[str, ...], pd.DataFrame] = {}
@@ -407,7 +410,7 @@ class CutTable:
         order = b"in the order of the file" if report.in_file_order else b""
         return self.store.digest(about.encode(), of_rows, *more, order)
 
-    def _cells(self, report: CellReport) -> tuple[list[NDArray[np.intp]], list[bytes]]:
+    def _cells(self, report: CellReport) -> Cut:
         """The places of the rows of each cell, cells in the order of their keys, and a digest of these rows."""
         import numpy as np
 
@@ -425,6 +428,10 @@ class CutTable:
         if criteria is not None:
             keep &= table.where("criterion", criteria)
         places = np.flatnonzero(keep)
+        for (columns, *_more), (former, known) in self._kept.items():
+            if columns == report.columns and np.array_equal(former, places):  # the only judge is all judges
+                self._cuts[key] = known
+                return known
         if report.columns and len(places):
             numbers = table.cut(report.columns)[places]
             order = np.argsort(numbers, kind="stable")
@@ -432,6 +439,7 @@ class CutTable:
         else:
             cut = [places] if len(places) else []
         self._cuts[key] = cut, [self._digest_of_rows(part) for part in cut]
+        self._kept[key] = places, self._cuts[key]
         return self._cuts[key]
 
     def _digest_of_rows(self, places: NDArray[np.intp]) -> bytes:

@@ -22,7 +22,7 @@ from accounts.refusals import Refused
 from analytics import computing, decisions, figures, items, page_cache, ratings, snapshots, tasks
 from analytics.figures import Figures, listed, spread
 from analytics.models import Snapshot
-from analytics.numbers import RULE_NAMES, TIES_LEFT_OUT, NumbersPage, chosen_option
+from analytics.numbers import RULE_NAMES, NumbersPage, chosen_option
 from analytics.questions import Settings
 from annotation.models import Annotator, Campaign
 
@@ -61,16 +61,6 @@ class Raters:
         blind = [("blind", BLIND_ONLY)] if self.blind_only else []
         rule = [("reference", self.reference)] if self.reference in items.REFERENCES else []
         return urlencode([*(("rater", annotator.pseudonym) for annotator in self.chosen), *blind, *rule])
-
-    @property
-    def rules(self) -> list[tuple[str, str]]:
-        """The reference rules to choose from, by key, with their names."""
-        return [(key, str(name)) for key, name in RULE_NAMES.items()]
-
-    @property
-    def keeping_rules(self) -> list[tuple[str, str]]:
-        """Those that leave out no item for a tie."""
-        return [(key, name) for key, name in self.rules if key not in TIES_LEFT_OUT]
 
 
 def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:

@@ -72,6 +72,11 @@ def test_flags_have_prevalence_and_scores_by_class_of_agreement(cast: Cast) -> N
     assert "Prevalence by generator and language" in text and "Toxic: yes" in text
     assert text.index("leave out 3 of 12 cells") < text.index("Computed") < text.index("Agreement between raters")
     assert "Scores by agreement of the raters" in text and "Bias" not in text
+    rules = text.partition("Rules that keep these cells:")[2].partition("Computed")[0]
+    assert rules.strip() == "Each annotator", "other rules need an order, which flags do not have"
+    answer = page_of(cast.client("boris"), made, "explore/?statistic=cohen_kappa&bootstrap=200")
+    kept = answer.partition("Rules that keep them:")[2].lstrip()
+    assert kept.startswith("Each annotator in turn, averaged") and "Median" not in text
 
 
 def test_a_campaign_of_judges_alone(cast: Cast) -> None:

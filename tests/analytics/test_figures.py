@@ -131,6 +131,19 @@ class TestSentences:
         heat = _heat({("a", "et"): 0.8, ("b", "et"): 0.2, ("a", "ar"): 0.1, ("b", "ar"): 0.3})
         assert figures.on_agreement(heat, NAMES.__getitem__).startswith("No criterion has the lowest agreement")
 
+    def test_of_one_criterion_languages_are_compared(self) -> None:
+        heat = _heat({("a", "et"): 0.81, ("a", "ar"): 0.1, ("a", "ja"): 0.3})
+        told = figures.on_agreement(heat, NAMES.__getitem__, str.upper)
+        assert "lowest in AR (0.10) and highest in ET (0.81)" in told
+        assert "nothing to compare" in figures.on_agreement(_heat({("a", "et"): 0.8}), NAMES.__getitem__)
+
+    def test_few_items_of_single_languages_are_not_said_of_all_of_them(self) -> None:
+        heat = _heat({("a", "et"): 0.8, ("a", "ar"): 0.2}, n_items=9)
+        firm = {"statistic": "gwet_ac", "criterion": "a", "language": None, "value": 0.5, "n_items": 40, "reason": "r"}
+        cells = (*heat.rows[0][1][:-1], HeatCell("a", None, Figure.of(firm)))
+        told = figures.on_agreement(Heatmap("gwet_ac", heat.languages, (("a", cells),)), NAMES.__getitem__)
+        assert told.startswith("Single languages: Every cell is based on fewer than 30 items (9 at most)")
+
     def test_few_items_are_said_before_anything_else(self) -> None:
         heat = _heat({("a", "et"): 0.8, ("b", "et"): 0.2}, n_items=9)
         assert "fewer than 30 items (9 at most)" in figures.on_agreement(heat, NAMES.__getitem__)

@@ -239,8 +239,18 @@ def grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[str
         if len(frame):
             yield (), frame
         return
+    if len(frame) and all(_is_one_value(frame[column]) for column in columns):  # as cells that are computed alone are
+        first = (frame[column].iloc[0] for column in columns)
+        yield tuple(None if pd.isna(part) else str(part) for part in first), frame
+        return
     for key, rows in frame.groupby(columns, sort=True, observed=True, dropna=False):
         yield tuple(None if pd.isna(part) else str(part) for part in cast("tuple[Any, ...]", key)), rows
+
+
+def _is_one_value(column: pd.Series[Any]) -> bool:
+    import pandas as pd
+
+    return int(pd.factorize(column, use_na_sentinel=False)[0].max()) == 0
 
 
 def _cell(key: dict[str, str | None], table: RatingsTable, rows: pd.DataFrame) -> Cell:

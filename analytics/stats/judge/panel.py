@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -501,14 +501,14 @@ def score_share_report(table: RatingsTable, *, by: Sequence[str] = ("language", 
     for cell in cells(table, by=by):
         if cell.scale.q > MOST_SHOWN:
             continue
-        rows = cell.frame[(cell.frame["code"] >= 0).to_numpy()]
-        rows = rows[(rows["repeat"] == rows["first_repeat"]).to_numpy()]
-        is_judge = (rows["rater_kind"] == "judge").to_numpy()
-        given: list[tuple[str | None, pd.DataFrame]] = [(None, rows[rows["rater_kind"].isin(HUMAN_KINDS).to_numpy()])]
-        given += [(str(name), part) for name, part in rows[is_judge].groupby("rater", sort=True)]
-        for judge, part in given:
-            if len(part):
-                report += _score_shares(cell, cell_key(cell), part, judge, int(part["item_key"].nunique()))
+        scored = _Scored.of(cell)
+        is_judge = scored.rater_kind == "judge"
+        names = [name for place, name in enumerate(scored.raters) if (is_judge & (scored.rater == place)).any()]
+        given = [(None, scored.is_human), *((name, is_judge & scored.has(name)) for name in sorted(names))]
+        for judge, keep in given:
+            if keep.any():
+                items = len(np.unique(scored.item_key[keep]))
+                report += _score_shares(cell, cell_key(cell), scored, keep, judge, items)
     return report
 
 
@@ -516,42 +516,75 @@ def of_cell(
     cell: Cell, *, judges: Sequence[str] | None = None, raters: Sequence[str] | None = None
 ) -> list[CellEstimate]:
     """The rows of one cell: ``judges`` or all of them, beside the annotators or those of ``raters``."""
-    rows = cell.frame[(cell.frame["code"] >= 0).to_numpy()]
-    rows = rows[(rows["repeat"] == rows["first_repeat"]).to_numpy()]
+    scored = _Scored.of(cell)
     if judges is None:
-        judges = sorted(rows["rater"][rows["rater_kind"].isin(("judge", "jury")).to_numpy()].unique())
-    human = rows["rater_kind"].isin(HUMAN_KINDS).to_numpy() & ~rows["rater"].isin(list(judges)).to_numpy()
+        places = np.unique(scored.rater[np.isin(scored.rater_kind, ("judge", "jury"))])
+        judges = sorted(scored.raters[place] for place in places)
+    human = scored.is_human & ~scored.has(*judges)
     if raters is not None:
-        human &= rows["rater"].isin(list(raters)).to_numpy()
-    of_row, sizes = _classes(rows, human, cell.scale.q)
-    shared = int(rows["cluster"][of_row != ""].nunique())
+        human &= scored.has(*raters)
+    of_row, sizes = _classes(scored, human, cell.scale.q)
+    shared, n_raters = len(np.unique(scored.cluster[of_row != ""])), len(np.unique(scored.rater[human]))
     report: list[CellEstimate] = []
+    about = {"level": cell.scale.level, "n_clusters": shared, "n_raters": n_raters}
     for name in CLASSES:
         key = {**cell_key(cell), "agreement_class": name}
         share = _share("class_share", None, sizes[name], sum(sizes.values()), sum(sizes.values()))
-        share = share.with_(level=cell.scale.level, n_clusters=shared, n_raters=int(rows["rater"][human].nunique()))
-        report.append(CellEstimate(estimate=share, cell=key))
+        report.append(CellEstimate(estimate=share.with_(**about), cell=key))
         inside = of_row == name
-        report += _score_shares(cell, key, rows[inside & human], None, sizes[name])
+        report += _score_shares(cell, key, scored, inside & human, None, sizes[name])
         for judge in judges:
-            report += _score_shares(cell, key, rows[inside & (rows["rater"] == judge).to_numpy()], judge, sizes[name])
+            report += _score_shares(cell, key, scored, inside & scored.has(judge), judge, sizes[name])
     return report
 
 
-def _classes(rows: pd.DataFrame, human: NDArray[np.bool_], q: int) -> tuple[NDArray[np.str_], dict[str, int]]:
-    """(rows,) class of each row's item, "" where it has fewer than two scores; and how many items each class has."""
-    item = rows.groupby(["item_key", "criterion"], sort=False).ngroup().to_numpy()
-    n = int(item.max()) + 1 if item.size else 0
-    flat = item[human] * q + rows["code"].to_numpy()[human]
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """First answers on the scale, all (M,): ``item`` is of one criterion, ``rater`` a place in ``raters``."""
+
+    code: Codes
+    item: Codes
+    item_key: Codes
+    rater: Codes
+    cluster: Codes
+    rater_kind: NDArray[Any]
+    raters: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cell: Cell) -> _Scored:
+        import pandas as pd
+
+        frame = cell.frame
+        is_first = (frame["repeat"] == frame["first_repeat"]).to_numpy()
+        rows = frame[is_first & (frame["code"] >= 0).to_numpy()]
+        criterion, criteria = pd.factorize(rows["criterion"])
+        rater, raters = pd.factorize(rows["rater"])
+        code, key, kind = (rows[name].to_numpy() for name in ("code", "item_key", "rater_kind"))
+        item, cluster = pd.factorize(key * max(len(criteria), 1) + criterion)[0], pd.factorize(rows["cluster"])[0]
+        return cls(code, item, key, rater, cluster, kind, tuple(map(str, raters)))
+
+    @property
+    def is_human(self) -> NDArray[np.bool_]:
+        return np.isin(self.rater_kind, HUMAN_KINDS)
+
+    def has(self, *names: str) -> NDArray[np.bool_]:
+        """(M,) whether one of these raters gave the score."""
+        return np.array([*(name in names for name in self.raters), False])[self.rater]
+
+
+def _classes(scored: _Scored, human: NDArray[np.bool_], q: int) -> tuple[NDArray[np.str_], dict[str, int]]:
+    """(M,) class of each row's item, "" where it has fewer than two scores; and how many items each class has."""
+    n = int(scored.item.max()) + 1 if scored.item.size else 0
+    flat = scored.item[human] * q + scored.code[human]
     of_item = agreement_class(np.bincount(flat, minlength=n * q).reshape(n, q))
-    return of_item[item], {name: int((of_item == name).sum()) for name in CLASSES}
+    return of_item[scored.item], {name: int((of_item == name).sum()) for name in CLASSES}
 
 
 def _score_shares(
-    cell: Cell, key: dict[str, str | None], rows: pd.DataFrame, judge: str | None, n_items: int
+    cell: Cell, key: dict[str, str | None], scored: _Scored, keep: NDArray[np.bool_], judge: str | None, n_items: int
 ) -> Iterator[CellEstimate]:
-    counts = np.bincount(rows["code"].to_numpy(), minlength=cell.scale.q)
-    total, raters, clusters = int(counts.sum()), int(rows["rater"].nunique()), int(rows["cluster"].nunique())
+    counts = np.bincount(scored.code[keep], minlength=cell.scale.q)
+    total, raters, clusters = (int(counts.sum()), *(len(np.unique(x[keep])) for x in (scored.rater, scored.cluster)))
     about = {"level": cell.scale.level, "n_raters": raters, "n_ratings": total, "n_clusters": clusters}
     for code, count in enumerate(counts):
         share = _share("score_share", cell.scale.label(code), int(count), total, n_items)
