@@ -17,7 +17,7 @@ from django.db.models.functions import Abs, NullIf
 from django.utils import timezone
 
 from analytics import ratings
-from analytics.figures import MINUS
+from analytics.figures import MINUS, Figure
 from analytics.models import Snapshot
 from annotation.models import Campaign, Criterion, Item
 from annotation.writers.tables import Column, Table
@@ -89,6 +89,42 @@ class JudgeCost:
     @property
     def per_item(self) -> float | None:
         return float(self.worth) / self.ratings if self.worth is not None and self.ratings else None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedJudge:
+    """One row of the table: a judge's cost, its agreement on the mean of the cells, and its repeats."""
+
+    cost: JudgeCost
+    name: str
+    agreement: Figure | None
+    repeat_sd: float | None
+    repeat_sd_unit: str
+    is_efficient: bool
+    lower_is_better: bool
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether its agreement has an interval and enough common items for the Pareto line."""
+        return is_firm_agreement(self.agreement)
+
+    @property
+    def per_thousand(self) -> float | None:
+        """USD for 1,000 items."""
+        return None if self.cost.per_item is None else 1000 * self.cost.per_item
+
+    @property
+    def per_point(self) -> float | None:
+        """USD for 1,000 items, for each point (0.01) of agreement; None for errors and without agreement."""
+        value = self.agreement.value if self.agreement else None
+        if self.per_thousand is None or self.lower_is_better or value is None or value <= 0:
+            return None
+        return self.per_thousand / (100 * value)
+
+
+def is_firm_agreement(figure: Figure | None) -> bool:
+    """Whether agreement has an interval and enough common items for the Pareto line."""
+    return figure is not None and figure.has_interval and figure.n_items >= FEWEST_COMMON
 
 
 def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]:

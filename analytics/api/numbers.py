@@ -24,10 +24,10 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Project, Role, User
 from analytics import agreement, answer_pages, cells, compared_judges, questions, sampling, shares, snapshots, tasks
-from analytics.compared_judges import JudgeDisagreement
+from analytics.compared_judges import ComparedJudge, JudgeDisagreement
 from analytics.models import Share, Snapshot
 from analytics.numbers import RULE_NAMES
-from analytics.views.comparison import MEASURE_NAMES, ComparedJudge, ComparisonPage, chosen_comparison, named_run
+from analytics.views.comparison import MEASURE_NAMES, ComparisonPage, chosen_comparison, named_run
 from analytics.views.exports import download
 from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters
 from annotation.api.campaigns import LARGEST_ID

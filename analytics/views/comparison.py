@@ -20,7 +20,7 @@ from django.views.decorators.http import require_safe
 from accounts.refusals import Refused
 from analytics import answer_pages, compared_judges, computing, page_cache, questions, ratings, tasks
 from analytics.answer_pages import criterion_names
-from analytics.compared_judges import JudgeCost, cost_chart
+from analytics.compared_judges import ComparedJudge, cost_chart, is_firm_agreement
 from analytics.families import jury_name
 from analytics.figures import Figure
 from analytics.models import Snapshot
@@ -33,13 +33,15 @@ from judging.perturbation import change_of
 from judging.templatetags.judging import factor_name, level_name
 
 MEASURE_NAMES = {
-    "kappa": gettext_lazy("Cohen’s κ (quadratic on ordered scales)"),
+    "kappa": gettext_lazy("Cohen’s κ, quadratic if ordered"),
     "accuracy": gettext_lazy("Equal scores"),
     "mae": gettext_lazy("Mean absolute error"),
 }
 CHOICES = ("design", "judge", "run", "designs", "measure", "against", "jury", "jury_rule", "first", "second", "seen")
 SENSITIVITY = ("perturbation.score_drop", "perturbation.stay")
 MOST_NAMED = 3
+MOST_ACROSS = 8
+"""Cells side by side; more stand one below the other, where judges are fewer."""
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------
@@ -108,37 +110,6 @@ def _statistics(measure: str, *, with_sensitivity: bool) -> list[str]:
 
 # --- what the page reads ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class ComparedJudge:
-    """One row of the table: a judge's cost, its agreement on the mean of the cells, and its repeats."""
-
-    cost: JudgeCost
-    name: str
-    agreement: Figure | None
-    repeat_sd: float | None
-    repeat_sd_unit: str
-    is_efficient: bool
-    lower_is_better: bool
-
-    @property
-    def is_firm(self) -> bool:
-        """Whether its agreement has an interval and enough common items for the Pareto line."""
-        return _is_firm(self.agreement)
-
-    @property
-    def per_thousand(self) -> float | None:
-        """USD for 1,000 items."""
-        return None if self.cost.per_item is None else 1000 * self.cost.per_item
-
-    @property
-    def per_point(self) -> float | None:
-        """USD for 1,000 items, for each point (0.01) of agreement; None for errors and without agreement."""
-        value = self.agreement.value if self.agreement else None
-        if self.per_thousand is None or self.lower_is_better or value is None or value <= 0:
-            return None
-        return self.per_thousand / (100 * value)
-
-
-@dataclass(frozen=True, slots=True)
 class ComparedCell:
     """A judge in one cell: its agreement, and how far it lies from the judge that it is compared with."""
 
@@ -156,10 +127,6 @@ class SensitivityRow:
     change: str
     expects: str
     cells: list[tuple[str, Figure, Figure | None]]
-
-
-def _is_firm(figure: Figure | None) -> bool:
-    return figure is not None and figure.has_interval and figure.n_items >= compared_judges.FEWEST_COMMON
 
 
 class ComparisonPage:
@@ -227,6 +194,19 @@ class ComparisonPage:
             for name, found in by_judge.items()
         ]
 
+    @property
+    def is_turned(self) -> bool:
+        """Whether cells are the rows of the table: many of them side by side are too wide for any screen."""
+        return len(self.cells) > max(MOST_ACROSS, len(self.agreement))
+
+    @property
+    def agreement_rows(self) -> list[tuple[str, list[ComparedCell]]]:
+        """The rows of the table: a judge in each cell, or a cell of each judge."""
+        if not self.is_turned:
+            return self.agreement
+        by_cell = zip(*(cells for _name, cells in self.agreement), strict=True)
+        return [(self._named(cell), list(row)) for cell, row in zip(self.cells, by_cell, strict=True)]
+
     @cached_property
     def against(self) -> str:
         """The judge that the others are compared with: the chosen one, or the first."""
@@ -255,6 +235,12 @@ class ComparisonPage:
     @cached_property
     def interactions(self) -> list[tuple[str, list[tuple[str, Figure]]]]:
         return self._by_cell("_interaction")
+
+    @property
+    def why_no_effect(self) -> str:
+        """Why no effect has a value: judges that differ in no factor have none. Nothing where one has."""
+        every = [figure for _cell, figures in self.effects for _name, figure in figures]
+        return "" if any(figure.is_defined for figure in every) else next((figure.reason for figure in every), "")
 
     def _by_cell(self, kind: str) -> list[tuple[str, list[tuple[str, Figure]]]]:
         found: dict[CellKey, list[tuple[str, Figure]]] = {}
@@ -329,7 +315,7 @@ class ComparisonPage:
         points = {
             cost.name: (cost.per_item, value)
             for cost in costs
-            if cost.per_item is not None and _is_firm(figure := whole.get(cost.name)) and figure is not None
+            if cost.per_item is not None and is_firm_agreement(figure := whole.get(cost.name)) and figure is not None
             if (value := figure.value) is not None
         }
         best = compared_judges.efficient(points, lower_is_better=self.lower_is_better) if len(points) > 1 else set()

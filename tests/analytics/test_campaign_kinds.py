@@ -130,6 +130,9 @@ def test_many_criteria_are_in_groups_with_a_search(cast: Cast) -> None:
             assert heads == [("General", "8"), ("Task", "6")] and part.count("<tbody>") == 2 and "data-sorts" in part
     few = page_of(client, scene.rated_campaign(cast, name="Few"))
     assert "Find a row" not in few
+    compared = page_of(client, made, "comparison/")
+    assert "Criterion and language Kohtunik Mean of criteria and languages" in compared, "cells are the rows"
+    assert compared.count("No effect can be computed: these judges differ in no factor that is known.") == 1
 
 
 def test_a_long_page_holds_the_rows_of_a_fold_where_its_address_opens_it(cast: Cast) -> None:
