@@ -107,11 +107,12 @@ def _rendered(request: HttpRequest, key: Hashable, view: Callable[[], HttpRespon
     if not isinstance(response, HttpResponse) or response.streaming:
         return response
     page = KeptPage(response.status_code, dict(response.items()), tuple(response.content.split(CSRF_TOKEN.encode())))
-    if may_keep and not has_token and not response.cookies and response.status_code in (200, 204):
+    if has_token or response.cookies or response.status_code not in (200, 204):
+        response.content = page.with_token(request)
+        return response
+    if may_keep:
         PAGES.keep(key, page)
-        return page.answer(request)
-    response.content = page.with_token(request)
-    return response
+    return page.answer(request)
 
 
 # --- one page ---------------------------------------------------------------------------------------------------------

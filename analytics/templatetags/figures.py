@@ -48,13 +48,13 @@ def heat_cell(cell: HeatCell, sentence: str, address: str) -> SafeString:
     """A cell of the heatmap: it leads to its row in the table, or to why it is blank."""
     whole, text = "" if cell.language else "whole", escape(sentence)
     if cell.figure is None or cell.bin is None:
-        link = f'<a href="#undefined" data-sentence="{text}" title="{text}"><span class="vh">{text}</span></a>'
+        link = f'<a href="#undefined" data-sentence title="{text}"><span class="vh">{text}</span></a>'
         return _markup(f'<td class="undefined {whole}">{link}</td>')
     classes = f"{whole}{' muted' if cell.is_muted else ''}{' attention' if cell.needs_attention else ''}"
     small = f"<small>{escape(cell.figure.span or _('no interval'))}</small>"
     if cell.figure.is_approximate:
         small += f"<small>{escape(_('approximate'))}</small>"
-    link = f'<a href="{escape(address)}" data-sentence="{text}" title="{text}">{cell.figure.number}{small}</a>'
+    link = f'<a href="{escape(address)}" data-sentence title="{text}">{cell.figure.number}{small}</a>'
     value = f"{cell.figure.value:.4f}"
     return _markup(f'<td data-bin="{cell.bin}" data-value="{value}" class="{classes}">{link}</td>')
 
