@@ -544,12 +544,12 @@ def counts_of(table: RatingsTable, by: Sequence[str]) -> list[dict[str, Any]]:
         return _tallied(np.unique(group[given] * max(len(names), 1) + codes) // max(len(names), 1), len(numbers))
 
     counts = zip(distinct("item_key"), distinct("rater"), sums(given), sums(missing), sums(~applicable), strict=True)
-    names = ("items", "raters", "ratings", "missing", "not_applicable")
+    counted = ("items", "raters", "ratings", "missing", "not_applicable")
     places = np.unravel_index(numbers, [max(len(each), 1) for each in keys])
     found = zip(*([each[at] for at in place.tolist()] for each, place in zip(keys, places, strict=True)), strict=True)
     reasons = _reasons(frame["missing_reason"].to_numpy(), group, len(numbers))
     return [
-        dict(zip((*by, "judge"), key, strict=True)) | dict(zip(names, row, strict=True)) | {"reasons": why}
+        dict(zip((*by, "judge"), key, strict=True)) | dict(zip(counted, row, strict=True)) | {"reasons": why}
         for key, row, why in zip(found, counts, reasons, strict=True)
     ]
 

@@ -232,7 +232,7 @@ def _hanna() -> Iterator[str]:
         own = frame[frame["rater"].eq(judges[number % len(judges)])]
         parts.append(own.assign(rater=f"judge {number:02}"))
     wide = pd.concat(parts, ignore_index=True)
-    wide = wide.assign(language=wide.get("language", "en"), missing_reason=None)
+    wide = wide.assign(language=wide.get("language", "en"), missing_reason=None, applicable=True)
     scales = {"*": scale_of(range(1, 6))}
     rows = CodedRows([CodedColumn(*_factorized(wide[name])) for name in wide])
     table = Table("HANNA", tuple(map(Column, wide.columns)), rows)

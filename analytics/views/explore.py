@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +20,7 @@ from django.views.decorators.http import require_safe
 from accounts import languages
 from accounts.refusals import Refused
 from analytics import answer_pages, computing, page_cache, questions, tasks
-from analytics.answer_pages import AnswerPage
+from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.question_names import (
     EXCLUSION_NAMES,
     GROUPS,
@@ -44,8 +45,9 @@ MOST_ROWS = 2000
 class QuestionForm:
     """What the form offers, and what is chosen in it."""
 
-    def __init__(self, question: NumbersQuestion, choices: QuestionChoices) -> None:
-        self.question, self.choices = question, choices
+    def __init__(self, question: NumbersQuestion, choices: QuestionChoices, criteria: Mapping[str, str]) -> None:
+        """`criteria`: their names by key."""
+        self.question, self.choices, self.criteria = question, choices, criteria
 
     @property
     def dimensions(self) -> list[tuple[str, str]]:
@@ -85,6 +87,7 @@ class QuestionForm:
 
     def _filter(self, column: str, value: str) -> tuple[str, str, bool]:
         name = languages.name_for(value, get_language()) if column == "language" else value
+        name = self.criteria.get(value, value) if column == "criterion" else name
         return f"{column}={value}", name, (column, value) in self.question.where
 
     @property
@@ -168,7 +171,7 @@ def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
         questions.check_question(question, choices)
         snapshot, is_stale = answer_pages.current_answer(current, question)
     except Refused as refused:
-        form = QuestionForm(NumbersQuestion(), choices)
+        form = QuestionForm(NumbersQuestion(), choices, criterion_names(current))
         context |= {"refusal": refused.sentence, "form": form, "presets": _presets(choices)}
         return render(request, "analytics/explore.html", context, status=422)
     computation = None
@@ -176,7 +179,7 @@ def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
         tasks.ask_to_compute(campaign=current, settings=question)
         computation = computing.failed(campaign=current, settings=question)
     context |= {
-        "form": QuestionForm(question, choices),
+        "form": QuestionForm(question, choices, criterion_names(current)),
         "question": question,
         "snapshot": snapshot,
         "is_stale": is_stale,

@@ -87,14 +87,22 @@ class PartsPage:
         except Refused as refused:
             question = NumbersQuestion()
             offered = self.offered(current, question, choices)
-            context |= {"refusal": refused.sentence, "form": QuestionForm(question, choices), **offered}
+            context |= {
+                "refusal": refused.sentence,
+                "form": QuestionForm(question, choices, criterion_names(current)),
+                **offered,
+            }
             return render(request, "analytics/agreement.html", context, status=422)
         sections = [
             {"name": name, "title": self.titles[name], "address": self._address(current, question, name)}
             for name in self.parts
             if name != self.first and first
         ]
-        context |= {"form": QuestionForm(question, choices), "question": question, "sections": sections}
+        context |= {
+            "form": QuestionForm(question, choices, criterion_names(current)),
+            "question": question,
+            "sections": sections,
+        }
         return render(request, "analytics/agreement.html", {**context, **offered, **first})
 
     @method_decorator([require_safe, login_required, page_cache.cached_page])
