@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import hypothesis
 import pytest
 from django.core.cache import caches
 from django.db import connection, transaction
@@ -30,6 +32,7 @@ TESTS = Path(__file__).parent
 BROWSER_TESTS = TESTS / "browser"
 COMMANDS_ON_FILES = TESTS / "analytics" / "stats" / "cli"
 SLOW_FOLDERS = {BROWSER_TESTS, COMMANDS_ON_FILES, TESTS / "releases"}
+FEWER_EXAMPLES = hypothesis.settings(max_examples=30)  # of properties, in `make test-quick`
 NEEDED_BY_SLOW = frozenset({"db", "transactional_db", "live_server", "worker", "provider"})  # fixtures
 STARTED_BY_SLOW = frozenset({"subprocess", "multiprocessing", "running_provider", "panelbench"})  # names in a module
 ALWAYS_SLOW = re.compile(
@@ -39,12 +42,38 @@ ALWAYS_SLOW = re.compile(
 )
 
 
+TESTS_AND_FIXTURES = re.compile(r"^( *@pytest\.fixture.*\n(?: *@.*\n)*)? *def (\w+)\(([^)]*)\)", re.MULTILINE)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "not slow" in str(config.option.markexpr):
+        hypothesis.settings.register_profile("quick", FEWER_EXAMPLES)
+        hypothesis.settings.load_profile("quick")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not even import, for `make test-quick`, a module whose text shows that all of its tests are slow."""
     if "not slow" not in str(config.option.markexpr) or collection_path.suffix != ".py":
         return None
     text = collection_path.read_text("utf-8")
-    return True if ALWAYS_SLOW.search(text) and "mark.walk" not in text else None
+    return True if "mark.walk" not in text and (ALWAYS_SLOW.search(text) or all_tests_are_slow(text)) else None
+
+
+def all_tests_are_slow(text: str) -> bool:
+    """Whether every test asks for a fixture that needs the database, itself or by other fixtures of its module."""
+    parameters = {name: set(re.findall(r"\w+(?=:)", given)) for _, name, given in TESTS_AND_FIXTURES.findall(text)}
+    fixtures = {name for decorated, name, _ in TESTS_AND_FIXTURES.findall(text) if decorated}
+    slow = {"cast", *NEEDED_BY_SLOW}
+    while more := {name for name in fixtures - slow if parameters[name] & slow}:
+        slow |= more
+    tests = [given for name, given in parameters.items() if name.startswith("test_")]
+    return bool(tests) and all(given & slow for given in tests)
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: the garbage collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -164,6 +164,7 @@ def test_flags_of_hanna(long: Path) -> None:
     assert fleiss["Answer.a-2-syntax.1"] == pytest.approx(-0.0169, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_beluga_on_the_human_stories(long: Path) -> None:
     found = estimates(
         long,
@@ -175,6 +176,7 @@ def test_beluga_on_the_human_stories(long: Path) -> None:
     assert f"| {shown} |" in DOCUMENT.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_settled_scores_of_dices(long: Path) -> None:
     import pandas as pd
 

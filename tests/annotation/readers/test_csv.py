@@ -153,7 +153,7 @@ fragments = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=3 * settings().max_examples)
 @given(fragments.map("".join), st.integers(1, 4), st.booleans(), st.booleans(), st.sampled_from([(), ("x", "y")]))
 def test_records_read_together_are_those_read_one_by_one(
     text: str, size: int, quoting: bool, line_breaks: bool, header: tuple[str, ...]

@@ -137,7 +137,7 @@ edits = st.lists(
 
 
 @pytest.mark.parametrize("name", WHOLE_FILES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings().max_examples // 2, deadline=None)
 @given(edits)
 @example([(0.0, 0, b"[" * 3000)])
 @example([(0.0, 500, b"")])

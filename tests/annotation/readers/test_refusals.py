@@ -151,7 +151,7 @@ word = st.text("ab ;'", min_size=1, max_size=5).filter(str.strip)
 damage = st.lists(st.tuples(st.floats(0, 0.999), st.sampled_from(['"', ",", "", "\n", '""'])), min_size=1, max_size=3)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(cells=st.lists(st.tuples(word, word), min_size=2, max_size=6), quoted=st.booleans(), edits=damage)
 def test_what_others_would_load_with_fewer_rows_is_refused(
     cells: list[tuple[str, str]], quoted: bool, edits: list[tuple[float, str]]

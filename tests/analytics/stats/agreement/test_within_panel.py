@@ -125,6 +125,7 @@ class TestPairs:
         (mean,) = of(rows, "cohen_kappa", criterion=criterion, annotator="r3")
         assert mean.estimate.value == pytest.approx(np.mean([value for value in kappas if value is not None]))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("criterion", "weights"), [("flu", "quadratic"), ("topic", None)])
     def test_the_matrix_of_a_large_panel_is_the_same(self, criterion: str, weights: str | None) -> None:
         scores = wide(panel(30, 25), criterion)

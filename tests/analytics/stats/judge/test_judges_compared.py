@@ -194,6 +194,7 @@ def test_the_same_seed_gives_the_same_report_whatever_the_order_of_rows() -> Non
         assert one["low"] == pytest.approx(other["low"])
 
 
+@pytest.mark.slow
 def test_intervals_cover_in_twenty_scenarios() -> None:
     """100 small studies in which nothing differs: at least 88 of 100 intervals hold 0 (bench/ has the long run)."""
     held = dict.fromkeys(("accuracy_difference", "kappa_difference", "accuracy_effect"), 0)

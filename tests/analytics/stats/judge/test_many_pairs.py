@@ -17,7 +17,7 @@ from analytics.stats.judge import association
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from(["nominal", "ordinal", "interval"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings().max_examples // 2, deadline=None)
 def test_values_and_gradients_equal_the_kernels(seed: int, q: int, level: str) -> None:
     rng = np.random.default_rng(seed)
     points = np.sort(rng.choice(np.arange(40.0), q, replace=False)) / 4

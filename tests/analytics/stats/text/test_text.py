@@ -48,6 +48,7 @@ def test_sentences_end_in_any_script() -> None:
     assert sentences("एक है। दो है।") == ["एक है", "दो है"]
 
 
+@pytest.mark.slow
 def test_lemmas_come_from_the_dictionary_of_the_language_or_are_said_to_be_word_forms() -> None:
     name, of = text_words.lemmatiser("et-EE")
     assert name == "simplemma"
