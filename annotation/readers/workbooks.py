@@ -14,8 +14,6 @@ from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, NamedTuple
 from xml.parsers import expat
 
-from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format, is_timedelta_format
-
 from annotation.readers.archives import FAULTS, UnpackBounds, UnpackedBytes, UnpackedStream, open_zip
 from annotation.readers.encoding import OLD_EXCEL
 from annotation.readers.problems import FormatError, Problem
@@ -89,6 +87,8 @@ class Workbook:
 
     def moments(self) -> list[str]:
         """By style: ``date``, ``time`` where the hour shows too, ``span`` for hours counted, or ``""`` for a number."""
+        from openpyxl.styles.numbers import BUILTIN_FORMATS
+
         part = self._target(self._book, "styles")
         formats: dict[str, str] = {str(key): code for key, code in BUILTIN_FORMATS.items()}
         styles: list[str] = []
@@ -270,6 +270,8 @@ def unescaped(text: str) -> str:
 
 
 def _moment_kind(code: str) -> str:
+    from openpyxl.styles.numbers import is_date_format, is_timedelta_format
+
     if is_timedelta_format(code):
         return "span"
     if not is_date_format(code):

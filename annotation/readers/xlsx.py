@@ -11,8 +11,6 @@ from datetime import date, datetime, time, timedelta
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
-from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900, from_excel
-
 from annotation.readers.csv import header_of
 from annotation.readers.json import require_storable
 from annotation.readers.mapping import (
@@ -245,6 +243,8 @@ class _Table:
         self._layout, self._unnamed = layout, unnamed_in_mapping(layout)
         self._name, self._workbook, self._problems = name, workbook, problems
         self._moments = workbook.moments()
+        from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
+
         self._epoch = CALENDAR_MAC_1904 if workbook.starts_1904 else CALENDAR_WINDOWS_1900
 
     def rows(self, lines: Iterator[_Line]) -> Iterator[FileRow]:
@@ -367,6 +367,8 @@ def _number(text: str) -> int | float:
 
 def _written_moment(value: float, moment: str, epoch: datetime) -> str:
     """A date as ISO 8601 writes it, with its time where the sheet shows one or there is one."""
+    from openpyxl.utils.datetime import from_excel
+
     if moment == "span":
         seconds = round(value * 86_400)
         return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
