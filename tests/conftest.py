@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import hypothesis
 import pytest
 from django.core.cache import caches
 from django.db import connection, transaction
@@ -32,7 +31,6 @@ TESTS = Path(__file__).parent
 BROWSER_TESTS = TESTS / "browser"
 COMMANDS_ON_FILES = TESTS / "analytics" / "stats" / "cli"
 SLOW_FOLDERS = {BROWSER_TESTS, COMMANDS_ON_FILES, TESTS / "releases"}
-FEWER_EXAMPLES = hypothesis.settings(max_examples=30)  # of properties, in `make test-quick`
 NEEDED_BY_SLOW = frozenset({"db", "transactional_db", "live_server", "worker", "provider"})  # fixtures
 STARTED_BY_SLOW = frozenset({"subprocess", "multiprocessing", "running_provider", "panelbench"})  # names in a module
 ALWAYS_SLOW = re.compile(
@@ -43,12 +41,6 @@ ALWAYS_SLOW = re.compile(
 
 
 TESTS_AND_FIXTURES = re.compile(r"^( *@pytest\.fixture.*\n(?: *@.*\n)*)? *def (\w+)\(([^)]*)\)", re.MULTILINE)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    if "not slow" in str(config.option.markexpr):
-        hypothesis.settings.register_profile("quick", FEWER_EXAMPLES)
-        hypothesis.settings.load_profile("quick")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

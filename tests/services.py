@@ -16,6 +16,7 @@ import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from panelbench.supervisor import Warden
@@ -42,6 +43,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: needs a database, a server or a process (set by conftest), or takes long")
     config.addinivalue_line("markers", "study_data: needs the published study files (tests/study_data.py)")
     config.addinivalue_line("markers", "browser: driven in Chromium (every test below tests/browser)")
+    if "not slow" in str(config.option.markexpr):  # `make test-quick`
+        hypothesis.settings.register_profile("quick", max_examples=30)
+        hypothesis.settings.load_profile("quick")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -395,8 +395,8 @@ def shared_by_command(_client: Client, name: str) -> Import:
     return file_import
 
 
-# The two largest folders are stored once; made studies of their mappings go every way above.
-WAYS = {"hanna": (shared_by_api,), "mlqe-pe": (shared_by_page,)}
+# The three largest folders are stored once; made studies of their mappings go every way above.
+WAYS = {"hanna": (shared_by_api,), "mlqe-pe": (shared_by_page,), "dices-350": (shared_by_command,)}
 
 
 @pytest.mark.study_data
