@@ -257,6 +257,7 @@ class DecisionMethods(ServerConnection):
             self.json("GET", there, params={name: text for name, text in asked.items() if text is not None}),
         )
 
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/workflow/")
     def workflow(self, campaign: int, *, judge: str | None = None, language: str | None = None) -> types.Workflow:
         """The four steps before a judge is used across languages, each passed, failed, insufficient or not_run."""
         asked = {"judge": judge, "language": language}
