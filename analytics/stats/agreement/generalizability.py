@@ -29,6 +29,8 @@ MOST_GROUPS = 60
 """Clusters are left out one by one up to this number, then in so many groups."""
 ENOUGH_GROUPS = 30
 """Below, intervals say that they are approximate."""
+OF_FEW_LEVELS = ("language", "criterion")
+"""Facets of few levels, often estimated below 0: their intervals cover .76 to .93 (``bench.coverage_raters``)."""
 BELOW_ZERO = "estimated below 0, shown as 0"
 NOT_SEPARATE = "the design does not separate items, raters and the rest"
 _NO_NUMBERS = "a scale without numbers in order has no variance"
@@ -159,9 +161,10 @@ def _figures(
         elif whole[name] <= 0:
             yield row.with_(value=0.0, reason=None, note=BELOW_ZERO, interval_reason=BELOW_ZERO)
         else:
-            yield _with_interval(
-                row, _share(whole, name), [each and _share(each, name) for each in without], confidence
-            )
+            others = [each and _share(each, name) for each in without]
+            shown = _with_interval(row, _share(whole, name), others, confidence)
+            few = shown.method if name in OF_FEW_LEVELS else None
+            yield shown.with_(method=approximate(few, "few levels")) if few else shown
     for raters in range(1, MOST_RATERS_PER_ITEM + 1):
         row = base.with_(statistic="dependability", variant=str(raters))
         value = dependability(whole, raters)

@@ -85,6 +85,7 @@ def test_the_report_has_shares_of_all_and_a_rising_curve() -> None:
     assert sum(e.value or 0 for e in shares.values()) == pytest.approx(1)
     item = shares["item"]
     assert item.low is not None and item.high is not None and item.low < (item.value or 0) < item.high
+    assert "approximate" not in (item.method or "") and "approximate" in (shares["language"].method or "approximate")
     curve = [e.value or 0 for e in found if e.statistic == "dependability"]
     assert len(curve) == 10 and curve == sorted(curve) and 0 < curve[0] < curve[-1] < 1
 
