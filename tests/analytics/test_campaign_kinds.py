@@ -130,7 +130,14 @@ def test_many_criteria_are_in_groups_with_a_search(cast: Cast) -> None:
             assert heads == [("General", "8"), ("Task", "6")] and part.count("<tbody>") == 2 and "data-sorts" in part
     few = page_of(client, scene.rated_campaign(cast, name="Few"))
     assert "Find a row" not in few
-    compared = page_of(client, made, "comparison/")
+
+
+def test_many_cells_of_a_comparison_stand_below_one_another(cast: Cast) -> None:
+    made = opened(cast, *(make.criterion(f"c{n}") for n in range(5)))
+    given = [float(n % 4) for n in range(12)]
+    make.rated(made, {f"c{n}": {"mari": given, "jaan": given} for n in range(5)})
+    scene.with_verdicts(made, {f"c{n}": [*given[1:], given[0]] for n in range(5)})
+    compared = page_of(cast.client("boris"), made, "comparison/")
     assert "Criterion and language Kohtunik" in compared, "cells are the rows"
     assert compared.count("No effect can be computed: these judges differ in no factor that is known.") == 1
 
