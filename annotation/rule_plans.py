@@ -214,8 +214,10 @@ class _Planning:
             unknown_criteria=sorted(named - set(self.order)),
             ungiven_criteria=[key for key in self.order if key not in given],
             beyond=targets.beyond,
-            unknown_tasks=self._unknown("task", set(self.paths)),
-            unknown_styles=self._unknown("style", {style.key for style in self.document.styles}),
+            unknown_tasks=self._unknown("task", set(self.paths), any(rule.tasks for rule in self.document.rules)),
+            unknown_styles=self._unknown(
+                "style", {style.key for style in self.document.styles}, any(rule.styles for rule in self.document.rules)
+            ),
             seconds_per_rating=seconds,
             is_measured=is_measured,
         )
@@ -263,10 +265,10 @@ class _Planning:
                     rated[rule.name] += len(self.items[cell])
         return [RuleMatch(rule, fitting[rule.name], rated[rule.name]) for rule in self.document.rules]
 
-    def _unknown(self, part: str, known: Collection[str]) -> list[tuple[str, int]]:
-        """What items are called that the taxonomy does not have, with the number of items."""
+    def _unknown(self, part: str, known: Collection[str], is_asked: bool) -> list[tuple[str, int]]:
+        """What items are called that the taxonomy does not have, with the number of items; empty if no rule asks."""
         counts: Counter[str] = Counter()
-        for cell, items in self.items.items() if known else ():
+        for cell, items in self.items.items() if is_asked else ():
             if (value := getattr(cell, part)) not in known:
                 counts[value] += len(items)
         return counts.most_common(5)
