@@ -216,6 +216,11 @@ class RulesForm(forms.Form):
                 self.data.setlist(f"panel-{number}", [str(panel.pk) for panel in same])
 
     @property
+    def panel_fields(self) -> list[forms.BoundField]:
+        """The choices of panels, one for each name in the rules."""
+        return [self[f"panel-{number}"] for number in range(len(self.named))]
+
+    @property
     def panels(self) -> dict[str, list[Panel]]:
         """By name in the rules, the panels chosen in a valid form."""
         return {name: list(self.cleaned_data[f"panel-{number}"]) for number, (name, _same) in enumerate(self.named)}
