@@ -105,13 +105,13 @@ def _dotted(root: Path, path: Path) -> str:
 
 # --- names ----------------------------------------------------------------------------------------------------------
 def duplicates(parsed: Sequence[Module]) -> dict[str, list[str]]:
-    """By public name that several modules define, those modules."""
+    """By public name that several modules define, those modules; without what pytest and Django call by its name."""
     owners: dict[str, set[str]] = defaultdict(set)
     for module in parsed:
         for node in _executed(module.tree.body, into_classes=False):
-            if isinstance(node, FUNCTION | ast.ClassDef) and not node.name.startswith("_") and node.name != "Command":
+            if isinstance(node, FUNCTION | ast.ClassDef) and not node.name.startswith(("_", "pytest_")):
                 owners[node.name].add(module.name)
-    return {name: sorted(owners[name]) for name in sorted(owners) if len(owners[name]) > 1}
+    return {name: sorted(owners[name]) for name in sorted(owners) if len(owners[name]) > 1 and name != "Command"}
 
 
 def _executed(body: Sequence[ast.stmt], *, into_classes: bool) -> Iterator[ast.stmt]:

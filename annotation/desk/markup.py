@@ -23,7 +23,8 @@ def formatted(text: str) -> SafeString:
     for token in tokens:
         token.attrs.pop("style", None)  # the alignment of a table's column, which the pages' policy refuses
         if token.type in ("heading_open", "heading_close"):
-            token.attrs["class"] = f"heading-{token.tag[1:]}"
+            if token.type == "heading_open":
+                token.attrs["class"] = f"heading-{token.tag[1:]}"
             token.tag = "p"
     html: str = parser.renderer.render(tokens, parser.options, {})
     return mark_safe(html)  # noqa: S308 - escaped by the renderer
