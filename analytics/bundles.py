@@ -28,7 +28,7 @@ from annotation.bundle import Incoming, Member, Outgoing
 from annotation.bundle_members import MEMBERS as OF_ANNOTATION
 from annotation.exports import consistent, other_names
 from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
-from annotation.readers import FormatError, Problem
+from annotation.readers import FormatError, Problem, UnpackBounds, UnpackedBytes
 from annotation.writers.tables import PIECE, dateless, spooled, with_progress
 from judging.exports import BUNDLE_MEMBERS as OF_JUDGING
 from judging.models import Judge
@@ -39,7 +39,6 @@ FORMAT, VERSION = "panelbench-bundle", 5
 """The version goes up with a new member or field; `Member.first` and `Member.since` say what earlier ones lack."""
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 2**20
-LARGEST = 64 * 2**30
 LONGEST_LINE = 64 * 2**20
 
 
@@ -193,8 +192,8 @@ def _checked_manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]
     if odd or len(entries) != len(there):
         text = f"{', '.join(sorted(odd)) or 'a member twice'} missing, too many, or of another size"
         raise FormatError(Problem(name, None, None, text, "the members that the manifest names", "members"))
-    if sum(there.values()) > LARGEST:
-        raise FormatError(Problem(name, None, None, "more than 64 GB unpacked", "less", "size"))
+    packed = sum(entry.compress_size for entry in archive.infolist())
+    UnpackedBytes(name, packed, UnpackBounds()).count(sum(there.values()))
     return version, members
 
 

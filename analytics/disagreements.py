@@ -24,7 +24,7 @@ from accounts.refusals import Refused
 from analytics import ratings
 from analytics.items import default_rule, judge_error, reference_score
 from annotation import adjudication, campaigns
-from annotation.desk.service import worst
+from annotation.desk.answers import worst
 from annotation.models import Adjudication, Campaign, Criterion, Item, Rating
 from judging import runs
 from judging.models import JudgeRun, Verdict

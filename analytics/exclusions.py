@@ -17,8 +17,7 @@ from django.db.models import Q
 
 from analytics import ratings
 from annotation import adjudication
-from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer, rationale_problem, worst
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Duty, Item, Rating, ReferenceItem
 from annotation.qualification import controls
 from annotation.writers.tables import Table
@@ -49,7 +48,7 @@ def available_exclusions(campaign: Campaign) -> tuple[str, ...]:
         "controls": ReferenceItem.objects.filter(campaign=campaign, purpose=ReferenceItem.Purpose.CONTROL).exists(),
         "speed": timed.exists(),
         "rationale": any(_has_rule(criterion) for criterion in criteria),
-        "critical": any(criterion.is_critical and service.worst(criterion) is not None for criterion in criteria),
+        "critical": any(criterion.is_critical and worst(criterion) is not None for criterion in criteria),
         "single": True,
     }
     return tuple(name for name in EXCLUSIONS if there[name])
@@ -157,7 +156,7 @@ def _broken_rationales(campaign: Campaign) -> set[Place]:
         (item, criteria[criterion].key, rater, duty)
         for item, rater, duty, criterion, score, text, rule_kept in rows.iterator()
         if rule_kept is False
-        or (rule_kept is None and service.rationale_problem(criteria[criterion], Answer(score=score, rationale=text)))
+        or (rule_kept is None and rationale_problem(criteria[criterion], Answer(score=score, rationale=text)))
     }
 
 
@@ -179,8 +178,8 @@ def _marked_pairs(campaign: Campaign) -> set[tuple[str, str]]:
     """Item and criterion of every critical mark, and of what one stopped, by any annotator: chosen or not."""
     is_marked = Q(status=Rating.Status.STOPPED)
     for criterion in campaign.rubric_version.criteria.all():
-        if criterion.is_critical and (worst := service.worst(criterion)) is not None:
-            is_marked |= Q(criterion=criterion, score=worst)
+        if criterion.is_critical and (point := worst(criterion)) is not None:
+            is_marked |= Q(criterion=criterion, score=point)
     here = Rating.objects.filter(is_marked, annotation__campaign=campaign, annotation__superseded_at=None)
     return set(here.values_list("annotation__item__external_id", "criterion__key").iterator())
 

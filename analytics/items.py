@@ -559,7 +559,11 @@ def _ratings_of(campaign: Campaign, item: Item, choice: ItemChoice) -> QuerySet[
     """Ratings of the item by the chosen people, superseded ones too."""
     of_item = ratings_of_choice(campaign, choice).filter(annotation__item=item)
     columns = ("criterion", "annotation__annotator", "annotation__assignment__duty__panel")
-    return of_item.select_related(*columns).order_by("annotation__annotator__pseudonym", "annotation", "pk")
+    return (
+        of_item.select_related(*columns)
+        .prefetch_related("evidence")
+        .order_by("annotation__annotator__pseudonym", "annotation", "pk")
+    )
 
 
 def _verdicts_of(campaign: Campaign, item: Item, options: ItemOptions) -> Iterator[tuple[Verdict, str, bool]]:

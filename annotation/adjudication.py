@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -26,6 +26,7 @@ from accounts import audit
 from accounts.inputs import holds_nul
 from accounts.models import User
 from accounts.refusals import Refused
+from annotation import evidence
 from annotation.models import (
     Adjudication,
     Annotation,
@@ -36,6 +37,7 @@ from annotation.models import (
     MeetingDecision,
     Rating,
 )
+from annotation.readers import Span
 from annotation.writers.tables import BATCH, Column, Table, number
 
 LONGEST_RATIONALE, LONGEST_NOTE = 5000, 300
@@ -58,6 +60,7 @@ class SeenRating:
     status: str
     score: float | None
     rationale: str
+    evidence: tuple[Span, ...] = ()
 
     @property
     def stored(self) -> dict[str, Any]:
@@ -65,23 +68,27 @@ class SeenRating:
         return {"rater": self.rater, "revision": self.revision, "status": self.status, "score": self.score}
 
 
-def seen_ratings(campaign: Campaign, items: Iterable[int]) -> dict[tuple[int, int], list[SeenRating]]:
+def seen_ratings(
+    campaign: Campaign, items: Iterable[int], *, with_evidence: bool = False
+) -> dict[tuple[int, int], list[SeenRating]]:
     """By item and criterion, the present ratings, in the order of their raters' codes."""
-    rows = Rating.objects.filter(
+    present = Rating.objects.filter(
         annotation__campaign=campaign, annotation__superseded_at=None, annotation__item__in=list(items)
-    ).values_list(
-        "annotation__item", "annotation__annotator", "annotation__annotator__pseudonym", "criterion",
+    )
+    rows = present.values_list(
+        "pk", "annotation__item", "annotation__annotator", "annotation__annotator__pseudonym", "criterion",
         "annotation__revision", "status", "score", "rationale",
     )  # fmt: skip
+    marked = evidence.spans_of(Q(rating__in=present)) if with_evidence else {}
     found: dict[tuple[int, int], list[SeenRating]] = defaultdict(list)
     read = list(rows.iterator(BATCH))
     raters: dict[int, set[int]] = defaultdict(set)
-    for item, annotator, *_rest in read:
+    for _rating, item, annotator, *_rest in read:
         raters[item].add(annotator)
     codes = {item: rater_codes(item, annotators) for item, annotators in raters.items()}
-    for item, annotator, rater, criterion, revision, status, score, rationale in read:
-        code = codes[item][annotator]
-        seen = SeenRating(code, rater, annotator, criterion, revision, status, score, rationale)
+    for rating, item, annotator, rater, criterion, revision, status, score, rationale in read:
+        code, spans = codes[item][annotator], marked.get(rating, ())
+        seen = SeenRating(code, rater, annotator, criterion, revision, status, score, rationale, spans)
         found[item, criterion].append(seen)
     return {place: sorted(ratings, key=_by_code) for place, ratings in found.items()}
 

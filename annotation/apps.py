@@ -10,11 +10,11 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from accounts import invitations, jobs, removal
         from annotation import campaigns, panels
-        from annotation.desk import service
+        from annotation.desk import answers
         from annotation.imports import import_jobs, parsed_files, storage, uploads
         from annotation.readers import set_bounds
 
-        for redact in (service.note_rules_kept, panels.redact):  # the rationales are checked, then erased
+        for redact in (answers.note_rules_kept, panels.redact):  # the rationales are checked, then erased
             if redact not in removal.redactions:
                 removal.redactions.append(redact)
         if campaigns.contents not in removal.contents:

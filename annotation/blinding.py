@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
-from annotation.readers import ItemRow, excerpt
+from annotation.readers import ItemRow, excerpt, field_text
 
 USUAL_ORDER = (
     "context",
@@ -64,19 +64,14 @@ def lay_out(
     brief = layout.get("brief", "")
     names = layout.get("fields") or sorted(fields, key=_usual_place)
     return VisibleParts(
-        brief=_field_text(fields.get(brief, "")),
-        fields=tuple((name, _field_text(fields[name])) for name in names if name in fields and name != brief),
+        brief=field_text(fields.get(brief, "")),
+        fields=tuple((name, field_text(fields[name])) for name in names if name in fields and name != brief),
         turns=tuple(turns) if layout.get("turns", True) else (),
     )
 
 
 def _usual_place(name: str) -> tuple[int, str]:
     return (USUAL_ORDER.index(name) if name in USUAL_ORDER else len(USUAL_ORDER), name)
-
-
-def _field_text(value: Any) -> str:
-    """The text of a field; a list of texts becomes paragraphs."""
-    return "\n\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 # --- names of generators ----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from annotation.models import (
     Criterion,
     Dataset,
     Duty,
+    EvidenceSpan,
     Import,
     Item,
     ItemSelection,
@@ -162,6 +163,7 @@ MEMBERS = (
         model=Criterion,
         rows=lambda project: Criterion.objects.filter(rubric_version__rubric__project=project),
         refers={"rubric_version": "rubric_versions"},
+        since={"evidence_rule": 5},
     ),
     Member(
         name="annotators",
@@ -272,6 +274,13 @@ MEMBERS = (
         rows=lambda project: Rating.objects.filter(annotation__campaign__in=_campaigns(project)),
         refers={"annotation": "annotations", "criterion": "criteria"},
         since={"rule_kept": 3},
+    ),
+    Member(
+        name="evidence",
+        model=EvidenceSpan,
+        rows=lambda project: EvidenceSpan.objects.filter(rating__annotation__campaign__in=_campaigns(project)),
+        refers={"rating": "ratings"},
+        first=5,
     ),
     Member(
         name="adjudications",

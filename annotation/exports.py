@@ -16,6 +16,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
 from accounts.models import Project
+from annotation import evidence
 from annotation.blinding import CANDIDATES
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Duty, Item, Rating, Selection
 from annotation.readers import NAMED_FIELDS
@@ -61,6 +62,7 @@ OWN = (
     Column("superseded_at", "moment"),
     Column("blind", "switch"),
     Column("shown_first", "word"),
+    Column("evidence", "object"),
 )
 """The columns of ratings only."""
 NAME = Column("rater_name")
@@ -234,6 +236,7 @@ _READ = (
     ),
     "written",
     "annotation__item__dataset",
+    "pk",
 )
 
 
@@ -248,22 +251,30 @@ def _ratings(
     criteria = on_scales([version.pk])
     duties = {duty.pk: (campaign.name, duty.name, duty.panel.name) for duty in _duties(campaign)}
     unseated = (campaign.name, "", "")
+    marked = _evidence(selected)
     identified = dict(Annotator.objects.filter(project=campaign.project_id).values_list("pk", "identified"))
     draws = SelectionsByDuty(duties)
     read = ordered.values_list(*_READ, "rationale") if rationales else ordered.values_list(*_READ)
     for row in read.iterator(BATCH):
         (external, language, generator, scenario, item, criterion, person, duty, file_import, status, score) = row[:11]
-        seconds, revision, submitted, superseded, blind, swapped, written, brought = row[11:19]
+        seconds, revision, submitted, superseded, blind, swapped, written, brought, rating = row[11:20]
         drawn, scale = draws.of(duty, item), criteria[criterion]
         yield (
             *studies[brought], external, language, generator, scenario, *rubric, scale.key,
-            names[person], "annotator", 0, status, score, status == "na", row[19] if rationales else "",
+            names[person], "annotator", 0, status, score, status == "na", row[20] if rationales else "",
             drawn.probability, file_import, scenario or external, scale.level, scale.scale, scale.labels.get(score, ""),
             written,
             identified[person], seconds, *duties.get(duty, unseated),
             drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
             None if swapped is None else CANDIDATES[swapped],
+            marked.get(rating),
         )  # fmt: skip
+
+
+def _evidence(selected: QuerySet[Rating]) -> dict[int, list[dict[str, Any]]]:
+    """The spans of these ratings as plain values, by primary key of the rating."""
+    spans = evidence.spans_of(Q(rating__in=selected.order_by()))
+    return {rating: [span.as_dict() for span in some] for rating, some in spans.items()}
 
 
 def dataset_versions(datasets: QuerySet[Dataset]) -> dict[int, tuple[str, int]]:

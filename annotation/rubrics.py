@@ -160,6 +160,7 @@ def _criterion(version: RubricVersion, position: int, document: CriterionDocumen
         not_applicable=document.not_applicable,
         rationale_rule=document.rationale.rule,
         rationale_words=document.rationale.min_words,
+        evidence_rule=document.evidence,
         group=document.group,
         speaker="" if document.speaker == "any" else document.speaker,
         panel_hint=document.panel,

@@ -21,7 +21,7 @@ from analytics import exports, shares, snapshots, transfers
 from analytics.models import Chart, Snapshot
 from annotation import selections, taxonomies
 from annotation.desk import leasing, service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.imports import opening, uploads
 from annotation.models import ControlPause, Import, ItemQuestion, Skip
 from annotation.qualification import guidelines, references

@@ -17,7 +17,7 @@ import yaml
 
 import panelbench
 from analytics import decisions
-from annotation.desk.service import count_words, words_needed
+from annotation.desk.answers import count_words, words_needed
 from annotation.models import Campaign
 from annotation.readers.guessing import guess_mapping
 from annotation.readers.items import parse_items

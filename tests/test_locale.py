@@ -41,6 +41,8 @@ PAGES = {
 }
 MODULES = {
     "annotation": (
+        "desk/answers",
+        "evidence",
         "desk/service",
         "desk/leasing",
         "desk/presentation",

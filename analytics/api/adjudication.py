@@ -20,6 +20,7 @@ from analytics.disagreements import QueuedItem
 from analytics.views.items import shown_campaign
 from annotation import adjudication
 from annotation.adjudication import CriterionDecision, SeenRating
+from annotation.desk.api import SpanSerializer
 from annotation.models import Adjudication, Campaign, Item, MeetingDecision
 
 CHOICES = [
@@ -53,6 +54,7 @@ class SeenRatingSerializer(serializers.Serializer[SeenRating]):
     status = serializers.CharField()
     score = serializers.FloatField(allow_null=True)
     rationale = serializers.CharField()
+    evidence = SpanSerializer(many=True)
 
 
 class DisputedCriterionSerializer(serializers.Serializer[dict[str, Any]]):
@@ -155,7 +157,7 @@ def _item(request: Request, campaign: Campaign, item: int) -> Item:
 
 def _criteria(campaign: Campaign, item: Item) -> Any:
     """The rated criteria of an item, in the order of the rubric."""
-    seen = adjudication.seen_ratings(campaign, [item.pk])
+    seen = adjudication.seen_ratings(campaign, [item.pk], with_evidence=True)
     decided = list(adjudication.adjudications_of(campaign, item))
     rows = [
         {

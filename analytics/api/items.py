@@ -22,6 +22,7 @@ from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemScore
 from analytics.views.items import RatingShown, shown_campaign
 from annotation.adjudication import Adjudicated
 from annotation.api.content import DatasetItemSerializer
+from annotation.desk.api import SpanSerializer
 from annotation.models import Campaign, Item, Rating
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -121,6 +122,7 @@ class ItemRatingSerializer(serializers.Serializer[Rating]):
     status = serializers.CharField()
     score = serializers.FloatField(**NUMBER)
     rationale = serializers.CharField()
+    evidence = SpanSerializer(many=True, source="evidence.all")
     critical_mark = serializers.SerializerMethodField()
     seconds = serializers.FloatField(source="annotation.seconds", **NUMBER)
     blind = serializers.BooleanField(source="annotation.blind", **NUMBER)

@@ -107,10 +107,16 @@ class CriterionToDecide:
         return number_text(self.value) if self.shows_measure else ""
 
     @property
-    def given(self) -> list[tuple[SeenRating, str, str]]:
-        """Each rating with its score and the label of the point."""
+    def given(self) -> list[tuple[SeenRating, str, str, list[presentation.SpanShown]]]:
+        """Each rating with its score, the label of the point and what was marked for it."""
         return [
-            (one, self._score(one.status, one.score), point_label(self.criterion, one.score)) for one in self.ratings
+            (
+                one,
+                self._score(one.status, one.score),
+                point_label(self.criterion, one.score),
+                list(map(presentation.show_span, one.evidence)),
+            )
+            for one in self.ratings
         ]
 
     @property
@@ -184,7 +190,7 @@ def criteria_to_decide(
     campaign: Campaign, item: Item, choice: QueueChoice, posted: Mapping[str, str], problems: Mapping[str, str]
 ) -> list[CriterionToDecide]:
     """The criteria that somebody rated: disputed ones first, each group in the order of the rubric."""
-    seen = adjudication.seen_ratings(campaign, [item.pk])
+    seen = adjudication.seen_ratings(campaign, [item.pk], with_evidence=True)
     rows = list(adjudication.history(campaign).filter(item=item))
     newest = {(row.item_id, row.criterion_id): row for row in rows}
     old = adjudication.stale(campaign, newest)
@@ -399,7 +405,7 @@ class DiscussedItem:
 def discussed_items(campaign: Campaign, listed: Sequence[QueuedItem], choice: QueueChoice) -> list[DiscussedItem]:
     """The items with the ratings of the criteria that differ, in a fixed number of statements."""
     stored = Item.objects.in_bulk([one.pk for one in listed])
-    seen = adjudication.seen_ratings(campaign, stored)
+    seen = adjudication.seen_ratings(campaign, stored, with_evidence=True)
     criteria = {criterion.pk: criterion for criterion in campaign.rubric_version.criteria.all()}
     found = []
     for place, one in enumerate(listed, 1):

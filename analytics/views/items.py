@@ -21,9 +21,11 @@ from accounts.refusals import Refused
 from analytics import items, page_cache, ratings
 from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemOptions, ItemScores
 from analytics.views.exports import download
+from annotation import evidence
 from annotation.adjudication import Adjudicated
 from annotation.desk import presentation
-from annotation.desk.service import worst
+from annotation.desk.answers import worst
+from annotation.desk.presentation import SpanShown, show_span
 from annotation.exports import consistent
 from annotation.models import Campaign, Criterion, Duty, Item, PanelSeat, Rating
 from judging.models import Verdict
@@ -135,6 +137,10 @@ class RatingShown:
     @property
     def label(self) -> str:
         return point_label(self.rating.criterion, self.rating.score)
+
+    @property
+    def evidence(self) -> list[SpanShown]:
+        return [show_span(evidence.as_span(marked)) for marked in self.rating.evidence.all()]
 
     @property
     def is_critical_mark(self) -> bool:

@@ -15,8 +15,9 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Role, User
 from annotation.desk import leasing, pairs, presentation, service
-from annotation.desk.service import LONGEST_RATIONALE, Answer
+from annotation.desk.answers import LONGEST_RATIONALE, Answer
 from annotation.models import Annotation, Assignment, Duty
+from annotation.readers import MOST_SPANS, Span
 
 ANYONE = tuple(Role)
 NEEDED = ("item", "duty__campaign__dataset")
@@ -78,6 +79,7 @@ class CriterionSerializer(serializers.Serializer[presentation.CriterionShown]):
     numeric = RangeSerializer(allow_null=True)
     rationale = serializers.CharField(source="rationale.rule")
     rationale_words = serializers.IntegerField(source="rationale.min_words")
+    evidence = serializers.CharField()
     critical = serializers.BooleanField()
 
 
@@ -88,11 +90,22 @@ class AssignmentSerializer(serializers.Serializer[Assignment]):
     criteria = CriterionSerializer(many=True)
 
 
+class SpanSerializer(serializers.Serializer[Span]):
+    turn = serializers.IntegerField(min_value=0, allow_null=True, default=None, help_text="From 0; or the field.")
+    field = serializers.CharField(allow_blank=True, default="", max_length=60)
+    start = serializers.IntegerField(min_value=0, help_text="In Unicode code points of the text, from 0.")
+    end = serializers.IntegerField(min_value=1, help_text="The first code point after the span.")
+    quote = serializers.CharField(trim_whitespace=False, help_text="The text from start to end.")
+    label = serializers.CharField(read_only=True, help_text="Of an imported error: its kind.")  # type: ignore[assignment]
+    severity = serializers.CharField(read_only=True)
+
+
 class AnswerSerializer(serializers.Serializer[Answer]):
     criterion = serializers.SlugField(max_length=60)
     score = serializers.FloatField(allow_null=True, default=None)
     status = serializers.ChoiceField(choices=["scored", "na", "stopped"], default="scored")
     rationale = serializers.CharField(allow_blank=True, default="", max_length=LONGEST_RATIONALE)
+    evidence = SpanSerializer(many=True, default=list, max_length=MOST_SPANS)  # type: ignore[call-arg]
 
 
 class SubmissionSerializer(serializers.Serializer[Annotation]):
@@ -144,10 +157,14 @@ class Submit(APIView):
         annotation = service.submit(
             assignment=assignment,
             key=key,
-            answers={answer.pop("criterion"): Answer(**answer) for answer in posted.validated_data["answers"]},
+            answers={answer.pop("criterion"): _answer(answer) for answer in posted.validated_data["answers"]},
             seconds=posted.validated_data["seconds"],
         )
         return Response(AnnotationSerializer(annotation).data)
+
+
+def _answer(given: dict[str, Any]) -> Answer:
+    return Answer(**{**given, "evidence": tuple(dict.fromkeys(Span(**span) for span in given["evidence"]))})
 
 
 def _duty_and_annotator(user: User, slug: str, duty: int) -> tuple[Duty, Any]:

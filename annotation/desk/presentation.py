@@ -5,19 +5,22 @@ Blindness: generator, scenario, ids, attributes, judges and other people's ratin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import orjson
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts import languages
 from annotation.blinding import CANDIDATES, lay_out
 from annotation.desk import pairs
+from annotation.desk.answers import Answer
 from annotation.desk.markup import MARKDOWN, formatted
-from annotation.desk.service import Answer
 from annotation.models import Criterion, Item
+from annotation.readers import Span
 
 # The speakers who are usually not rated; their turns are shown on the opposite side.
 ASKING = frozenset({"user", "customer", "client", "human", "caller", "patient", "student"})
@@ -46,6 +49,8 @@ KNOWN_NAMES = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnShown:
     number: int
+    part: str
+    returns: str
     speaker: str
     speaker_label: str
     side: Literal["start", "end"]
@@ -58,6 +63,8 @@ class TurnShown:
 class FieldShown:
     name: str
     label: str
+    part: str
+    returns: str
     text: str
     formatted: str = ""
 
@@ -69,6 +76,8 @@ class ItemShown:
     language_name: str
     direction: str
     brief: str
+    brief_part: str
+    brief_returns: str
     content_warning: str
     turns: tuple[TurnShown, ...]
     fields: tuple[FieldShown, ...]
@@ -111,10 +120,22 @@ class ExampleShown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpanShown:
+    """A marked text: ``written`` is what the form posts, ``where`` the turn or field as the page calls it, ``note`` the
+    kind and severity of an imported error."""
+
+    written: str
+    where: str
+    quote: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerShown:
     score: float | None
     na: bool
     rationale: str
+    evidence: tuple[SpanShown, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +150,7 @@ class CriterionShown:
     points: tuple[PointShown, ...]
     numeric: RangeShown | None
     rationale: RationaleShown
+    evidence: str
     best: float | None
     critical: bool
     pairwise: bool
@@ -155,6 +177,8 @@ def show_item(
         language_name=languages.endonym(item.language),
         direction=languages.direction(item.language),
         brief=parts.brief,
+        brief_part=f"field:{(layout or {}).get('brief', '')}",
+        brief_returns=_returns(parts.brief),
         content_warning=item.content_warning,
         turns=_turns(parts.turns, criteria, is_markdown),
         fields=tuple(
@@ -173,7 +197,14 @@ def candidate_labels() -> tuple[str, str]:
 
 
 def _field(name: str, label: str, text: str, is_markdown: bool) -> FieldShown:
-    return FieldShown(name=name, label=label, text=text, formatted=formatted(text) if is_markdown else "")
+    return FieldShown(
+        name=name,
+        label=label,
+        part=f"field:{name}",
+        returns=_returns(text),
+        text=text,
+        formatted=formatted(text) if is_markdown else "",
+    )
 
 
 def _turns(
@@ -184,6 +215,8 @@ def _turns(
     return tuple(
         TurnShown(
             number=number,
+            part=f"turn:{number - 1}",
+            returns=_returns(turn["text"]),
             speaker=turn["speaker"],
             speaker_label=" · ".join(filter(None, (called(turn["speaker"]), turn.get("name")))),
             side="end" if turn["speaker"].lower() in opposite else "start",
@@ -193,6 +226,12 @@ def _turns(
         )
         for number, turn in enumerate(turns, 1)
     )
+
+
+def _returns(text: str) -> str:
+    """The places of the line ends of two characters, in code points of the text with one for each: a browser shows it
+    so, and offsets of evidence count in the stored text."""
+    return " ".join(str(found.start() - place) for place, found in enumerate(re.finditer("\r\n", text)))
 
 
 def called(name: str) -> str:
@@ -238,13 +277,19 @@ def _criterion(
         points=points,
         numeric=None if points else _range(criterion),
         rationale=_rationale(criterion, points),
+        evidence=criterion.evidence_rule,
         best=plain_item(criterion.best),
         critical=criterion.is_critical,
         pairwise=is_pairwise,
         mark_if=tuple(criterion.says("mark_if", language) or ()),
         dont_mark_if=tuple(criterion.says("dont_mark_if", language) or ()),
         examples=tuple(_example(example) for example in criterion.says("examples", language) or ()),
-        answer=AnswerShown(score=plain_item(answer.score), na=answer.status == "na", rationale=answer.rationale),
+        answer=AnswerShown(
+            score=plain_item(answer.score),
+            na=answer.status == "na",
+            rationale=answer.rationale,
+            evidence=tuple(show_span(span, swapped) for span in answer.evidence),
+        ),
     )
 
 
@@ -267,6 +312,15 @@ def _candidates(criterion: Criterion, swapped: bool) -> tuple[PointShown, ...]:
 def chosen_label(criterion: Criterion, score: float, swapped: bool) -> str:
     """What the desk calls the choice that ``score`` means; "" if it is none."""
     return next((point.label for point in _candidates(criterion, swapped) if point.value == score), "")
+
+
+def show_span(span: Span, swapped: bool | None = None) -> SpanShown:
+    """A marked text as pages show it; ``swapped`` as in `show_item`."""
+    compared = dict(zip(reversed(CANDIDATES) if swapped else CANDIDATES, candidate_labels(), strict=True))
+    field = compared.get(span.field, "") if swapped is not None else ""
+    turn = _("turn %(number)s") % {"number": span.turn + 1} if span.turn is not None else field or called(span.field)
+    note = " · ".join(filter(None, (span.label, span.severity)))
+    return SpanShown(written=orjson.dumps(span.as_dict()).decode(), where=turn, quote=span.quote, note=note)
 
 
 def _points(criterion: Criterion, language: str) -> tuple[PointShown, ...]:

@@ -8,26 +8,23 @@ are in SQL, because Django needs longer to build them than the database to run t
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from uuid_utils.compat import uuid7
 
 from accounts import access, webhooks
 from accounts.models import SIGHTED, Event, Membership, User
 from accounts.refusals import Refused
-from annotation import allocation
+from annotation import allocation, evidence
 from annotation.desk import leasing, pairs, times
+from annotation.desk.answers import Answer, complete
 from annotation.desk.leasing import LEASE, LeaseLost, require_open
 from annotation.models import (
     Annotation,
@@ -44,16 +41,8 @@ from annotation.models import (
 )
 from annotation.qualification import controls, exams
 from annotation.qualification.references import UNSEEN
+from annotation.readers import as_spans
 
-Status = Literal["scored", "na", "stopped"]
-LONGEST_RATIONALE = 10_000
-UPDATED_TOGETHER = 500
-# Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. A word has about two letters there.
-_UNSPACED_LETTER = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
-)
-_SPACED_WORD = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
 # The same rows as Assignment.objects.visible_to(user).filter(key=key); test_desk_addresses.py compares both.
 _BY_KEY = """
 SELECT duty.campaign_id, CASE WHEN project.archived_at IS NULL THEN campaign.state ELSE 'closed' END,
@@ -75,118 +64,6 @@ WHERE assignment.key = %s AND annotator.user_id = %s AND membership.user_id = %s
 _LOADED = ("id", "duty_id", "item_id", "state", "annotator_id", "revision", "criteria_set")
 _DROP_DRAFT = "DELETE FROM annotation_draft WHERE duty_id = %s AND item_id = %s AND annotator_id = %s"
 _KEY = Assignment._meta.get_field("key")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to one criterion; status ``scored`` without a score means that there is no answer yet."""
-
-    score: float | None = None
-    status: Status = "scored"
-    rationale: str = ""
-
-    @property
-    def is_given(self) -> bool:
-        return self.score is not None or self.status != "scored"
-
-
-def complete(criteria: Sequence[Criterion], answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """Check the answers, and return one per criterion, by key; after a critical mark, missing ones are ``stopped``.
-
-    Raises ``Refused`` with all problems, by the criterion's key.
-    """
-    completed = {criterion.key: answers.get(criterion.key, Answer()) for criterion in criteria}
-    stopped = any(is_stop(criterion, completed[criterion.key]) for criterion in criteria)
-    if stopped:
-        completed = {key: answer if answer.is_given else Answer(status="stopped") for key, answer in completed.items()}
-    problems = {criterion.key: problem(criterion, completed[criterion.key], stopped) for criterion in criteria}
-    problems |= {key: _("This criterion is not part of this duty.") for key in answers.keys() - completed.keys()}
-    wrong = {key: sentence for key, sentence in problems.items() if sentence}
-    if wrong:
-        raise Refused(_("Some criteria need a correction."), code="invalid", fields=wrong)
-    return {key: replace(answer, rationale=answer.rationale.strip()) for key, answer in completed.items()}
-
-
-def worst(criterion: Criterion) -> float | None:
-    """The worst point of the scale; None if neither direction is better."""
-    return {"higher_is_better": criterion.minimum, "lower_is_better": criterion.maximum}.get(criterion.direction)
-
-
-def is_stop(criterion: Criterion, answer: Answer) -> bool:
-    """Whether the answer is a critical mark: it stops the rest of the assignment."""
-    return criterion.is_critical and answer.score is not None and answer.score == worst(criterion)
-
-
-def problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
-    """The problem of one answer, as a sentence that says what to do; "" if there is none."""
-    return _score_problem(criterion, answer, stopped) or rationale_problem(criterion, answer)
-
-
-def _score_problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
-    if answer.status == "stopped":
-        return "" if stopped else _("Give a score: this item was not stopped by a critical mark.")
-    if answer.status == "na":
-        return "" if criterion.not_applicable else _("N/A is not available for this criterion. Give a score.")
-    if answer.score is None:
-        return _("Give a score, or N/A.") if criterion.not_applicable else _("Give a score.")
-    return "" if criterion.is_on_scale(answer.score) else _("The score is not on the scale.")
-
-
-def rationale_problem(criterion: Criterion, answer: Answer) -> str:
-    """How the answer's rationale breaks the rule of its criterion, as a sentence; "" if it keeps the rule."""
-    if len(answer.rationale) > LONGEST_RATIONALE:
-        return _("Shorten the rationale to %(most)d characters.") % {"most": LONGEST_RATIONALE}
-    if criterion.rationale_rule == Criterion.RationaleRule.NEVER:
-        return _("This criterion has no rationale. Leave it empty.") if answer.rationale.strip() else ""
-    return _length_problem(criterion, answer)
-
-
-def note_rules_kept(user: User) -> None:
-    """Store of every rationale of a person whether it keeps its rule, before `panels.redact` erases it."""
-    own = Rating.objects.filter(annotation__annotator__user=user, score__isnull=False).exclude(rationale="")
-    kept: dict[bool, list[int]] = {True: [], False: []}
-    for rating in own.select_related("criterion").iterator():
-        problem = rationale_problem(rating.criterion, Answer(score=rating.score, rationale=rating.rationale))
-        kept[not problem].append(rating.pk)
-    for rule_kept, keys in kept.items():
-        for start in range(0, len(keys), UPDATED_TOGETHER):
-            Rating.objects.filter(pk__in=keys[start : start + UPDATED_TOGETHER]).update(rule_kept=rule_kept)
-
-
-def _length_problem(criterion: Criterion, answer: Answer) -> str:
-    needed = words_needed(
-        rule=criterion.rationale_rule, minimum=criterion.rationale_words, score=answer.score, best=criterion.best
-    )
-    written = count_words(answer.rationale)
-    if written >= needed:
-        return ""
-    sentence = ngettext(
-        "Write the rationale: at least %(needed)d word. So far: %(written)d.",
-        "Write the rationale: at least %(needed)d words. So far: %(written)d.",
-        needed,
-    )
-    return sentence % {"needed": needed, "written": written}
-
-
-def count_words(text: str) -> int:
-    """The number of words; in scripts without spaces, half the number of letters, rounded up."""
-    unspaced = len(_UNSPACED_LETTER.findall(text))
-    spaced = _SPACED_WORD.findall(_UNSPACED_LETTER.sub(" ", _bare(text)))
-    return len(spaced) + -(-unspaced // 2)
-
-
-def _bare(text: str) -> str:
-    """The text without vowel signs, accents and joiners, which are parts of words and no letters for `re`."""
-    return "".join(char for char in text if unicodedata.category(char) not in ("Mn", "Mc", "Me", "Cf"))
-
-
-def words_needed(*, rule: str, minimum: int, score: float | None, best: float | None) -> int:
-    """The number of words that ``rule`` requires for ``score``: 0 for N/A, at most 1 for the best point."""
-    if score is None or rule not in ("required", "required_except_best"):
-        return 0
-    if score == best:
-        return 1 if rule == "required" else 0
-    return max(1, minimum)
 
 
 def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment:
@@ -308,7 +185,11 @@ def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float]:
     draft = _drafts(assignment).first()
     if draft is None:
         return {}, 0.0
-    return {key: Answer(**entered) for key, entered in draft.answers.items()}, draft.seconds
+    return {key: _entered(parts) for key, parts in draft.answers.items()}, draft.seconds
+
+
+def _entered(parts: Mapping[str, Any]) -> Answer:
+    return Answer(**{**parts, "evidence": as_spans(parts.get("evidence"))})
 
 
 def save_draft(*, assignment: Assignment, answers: Mapping[str, Answer], seconds: float) -> datetime:
@@ -324,6 +205,7 @@ def save_draft(*, assignment: Assignment, answers: Mapping[str, Answer], seconds
 def _write_draft(assignment: Assignment, answers: Mapping[str, Answer], seconds: float, now: datetime) -> None:
     entered = {
         name: {"score": _finite(answer.score), "status": answer.status, "rationale": answer.rationale}
+        | ({"evidence": [span.as_dict() for span in answer.evidence]} if answer.evidence else {})
         for name, answer in answers.items()
     }
     lease = _owner_keys(assignment) | {"key": assignment.key}
@@ -371,7 +253,7 @@ def submit(*, assignment: Assignment, key: UUID, answers: Mapping[str, Answer], 
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
         return _stored(key)
     require_open(assignment.duty.campaign)
-    answered = complete(criteria_on_desk(assignment), answers)
+    answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
     with transaction.atomic():
         if _leased(assignment).update(state=Assignment.State.SUBMITTED, leased_until=None):
             return _store(assignment, answered, seconds)
@@ -398,6 +280,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         swapped=pairs.swapped_for(assignment, criteria_on_desk(assignment)),
     )
     ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_on_desk(assignment), answered))
+    evidence.store_spans(ratings, answered)
     _drop_draft(assignment)
     if assignment.duty.purpose == Duty.Purpose.RATING:
         _announce(annotation, assignment.duty.campaign.project_id, len(ratings))
@@ -556,7 +439,7 @@ def revise_scores(
         return _stored(key)
     require_open(assignment.duty.campaign)
     _require_changeable(assignment)
-    answered = complete(criteria_on_desk(assignment), answers)
+    answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
     submitted = Assignment.objects.filter(pk=assignment.pk, key=shown, state=Assignment.State.SUBMITTED)
     with transaction.atomic():
         if not submitted.update(key=key, revision=F("revision") + 1):
@@ -569,7 +452,10 @@ def revise_scores(
 def answers_of(annotation: Annotation) -> dict[str, Answer]:
     """The ratings of an annotation as answers, without the stopped ones."""
     ratings = annotation.ratings.exclude(status=Rating.Status.STOPPED).select_related("criterion")
+    marked = evidence.spans_of(Q(rating__annotation=annotation))
     return {
-        rating.criterion.key: Answer(rating.score, "na" if rating.score is None else "scored", rating.rationale)
+        rating.criterion.key: Answer(
+            rating.score, "na" if rating.score is None else "scored", rating.rationale, marked.get(rating.pk, ())
+        )
         for rating in ratings
     }

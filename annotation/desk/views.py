@@ -24,7 +24,7 @@ from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from annotation import pay
 from annotation.desk import leasing, notes, pairs, presentation, service, threads
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer, posted_spans
 from annotation.models import Assignment, Campaign, ControlPause, Duty, Skip
 from annotation.qualification import exams, gate
 from annotation.qualification.gate import NotQualified
@@ -344,17 +344,19 @@ def leave(request: HttpRequest) -> HttpResponse:
 
 # --- the page and its form: docs/interface.md says what the template expects ------------------------------------------
 def read_answers(form: QueryDict) -> dict[str, Answer]:
-    """The fields ``score-<criterion>`` and ``rationale-<criterion>`` of a form, as answers by criterion."""
-    keys = [name.partition("-")[2] for name in form if name.startswith(("score-", "rationale-"))]
-    return {key: _answer(form.getlist(f"score-{key}"), form.get(f"rationale-{key}", "")) for key in keys}
+    """The fields ``score-<criterion>``, ``rationale-<criterion>`` and ``evidence-<criterion>`` (one for each span)
+    of a form, as answers by criterion."""
+    keys = [name.partition("-")[2] for name in form if name.startswith(("score-", "rationale-", "evidence-"))]
+    return {key: _answer(form, key) for key in keys}
 
 
-def _answer(scores: list[str], rationale: str) -> Answer:
-    rationale = without_nul(rationale)
+def _answer(form: QueryDict, key: str) -> Answer:
+    scores, rationale = form.getlist(f"score-{key}"), without_nul(form.get(f"rationale-{key}", ""))
+    spans = posted_spans(key, form.getlist(f"evidence-{key}"))
     if NOT_APPLICABLE in scores:
-        return Answer(status="na", rationale=rationale)
+        return Answer(status="na", rationale=rationale, evidence=spans)
     written = next(filter(None, scores), None)
-    return Answer(score=None if written is None else _number(written), rationale=rationale)
+    return Answer(score=None if written is None else _number(written), rationale=rationale, evidence=spans)
 
 
 def _number(text: str) -> float:

@@ -8,14 +8,27 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from django.utils import timezone
 
 from accounts.models import Project
 from annotation import bulk
-from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Import, Item, Rating, RubricVersion
+from annotation.evidence import PARTS
+from annotation.models import (
+    Annotation,
+    Annotator,
+    Campaign,
+    Criterion,
+    Dataset,
+    EvidenceSpan,
+    Import,
+    Item,
+    Rating,
+    RubricVersion,
+)
 from annotation.readers import (
+    InvalidValue,
     Mapping,
     PartitionedRows,
     PlainRow,
@@ -24,12 +37,16 @@ from annotation.readers import (
     RatingRow,
     ShareProgress,
     Spool,
+    as_spans,
     case_folded,
     did_you_mean,
     excerpt,
+    item_texts,
+    located_span,
     loose_key,
     nearest_name,
     progress_between,
+    spans_as_json,
 )
 
 LONGEST_RATER = 80
@@ -40,7 +57,7 @@ Scored, NotApplicable = Rating.Status.SCORED.value, Rating.Status.NOT_APPLICABLE
 T = TypeVar("T")
 Before = abc.Mapping[tuple[str, int, int], float | None]
 """Scores by rater, item and criterion."""
-_NAME, _RATER = itemgetter(0), itemgetter(1)  # of a row's item, and of who rated it
+_NAME, _RATER, _EVIDENCE = itemgetter(0), itemgetter(1), itemgetter(-1)  # of a row: its item, who rated it, its spans
 
 
 @dataclass(slots=True)
@@ -62,10 +79,12 @@ class RatingsReport:
 @dataclass(slots=True)
 class RatingFit:
     """The result for the rows. Those to be stored are in partitions by item and rater, as ``(item, rater, criterion,
-    status, score, rationale, seconds)``, with the primary keys of item and criterion."""
+    status, score, rationale, seconds, evidence)``, with the primary keys of item and criterion. ``has_evidence``: some
+    rating has spans."""
 
     rows: PartitionedRows
     report: RatingsReport
+    has_evidence: bool = False
     problems: Problems = field(default_factory=Problems)
 
 
@@ -81,10 +100,10 @@ def fit_ratings(
     fit = RatingFit(partitions(rows), RatingsReport(given=len(rows)))
     items, scales, stored = Items(dataset), Scales(rubric_version), _Stored(campaign)
     raters: set[str] = set()
-    for some in chunks(rows, TOGETHER, progress, plain=True):
+    for some in chunks(cast("Collection[PlainRow]", rows), TOGETHER, progress, plain=True):
         items_by_name = items.named(names := set(map(_NAME, some)))
         before = stored.on({items_by_name[name].pk for name in names if name in items_by_name})
-        fitting = _fitting(some, fit, items, scales, before)
+        fitting = _fitting(_with_spans(some, fit, items), fit, items, scales, before)
         raters.update(map(_RATER, fitting))
         if len(raters) > MOST_RATERS:
             first = RatingRow._make(some[0])
@@ -133,6 +152,11 @@ class Items:
             rows = self._items.filter(external_id__in=asked).values_list("external_id", "pk", "generator")
             self._known.update((name, ItemKey(pk, generator)) for name, pk, generator in rows)
         return self._known
+
+    def texts(self, names: set[str]) -> dict[str, dict[int | str, str]]:
+        """Of the items of these names that there are, the texts in which spans may be."""
+        rows = self._items.filter(external_id__in=names).values_list("external_id", "turns", "fields")
+        return {name: item_texts(turns, fields) for name, turns, fields in rows}
 
     def known(self, name: str) -> ItemKey | None:
         """The item of that name, which has been asked for among others."""
@@ -237,12 +261,32 @@ def _fitting(some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Sca
     return [plain for row in rows if (plain := _fitted(row, fit, items, scales, before))]
 
 
+def _with_spans(some: list[PlainRow], fit: RatingFit, items: Items) -> list[PlainRow]:
+    """The rows with their spans found in the texts of the items; those whose spans are in no text are refused."""
+    if not any(map(_EVIDENCE, some)):
+        return some
+    fit.has_evidence = True
+    texts = items.texts({_NAME(row) for row in some if _EVIDENCE(row)})
+    found = []
+    for row in some:
+        try:
+            own = texts.get(_NAME(row)) if _EVIDENCE(row) else None
+            spans = spans_as_json(located_span(span, own) for span in as_spans(_EVIDENCE(row))) if own else ""
+            found.append((*row[:-1], spans))
+        except InvalidValue as fault:
+            place = RatingRow._make(row)
+            fit.problems.refuse(fault.at(place.file, place.line, "evidence"))
+    return found
+
+
 def _fitted_together(
     some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Scales, before: Before
 ) -> list[PlainRow] | None:
     """The rows as `_fitted` makes them, a column at a time; None, and nothing counted, when one of them is refused or
     there already. What rows say over and over is looked at once."""
-    names, raters, criteria, scores, applicable, missing, rationales, seconds, _, scale_max, *_, columns = zip(
+    if not some:
+        return []
+    names, raters, criteria, scores, applicable, missing, rationales, seconds, _, scale_max, *_, columns, spans = zip(
         *some, strict=True
     )
     known = {name: items.known(name) for name in set(names)}
@@ -255,7 +299,7 @@ def _fitted_together(
     if before and not before.keys().isdisjoint(zip(raters, *places, strict=True)):
         return None
     statuses = map((NotApplicable, Scored).__getitem__, applicable)
-    rows = zip(places[0], raters, places[1], statuses, scores, rationales, seconds, strict=True)
+    rows = zip(places[0], raters, places[1], statuses, scores, rationales, seconds, spans, strict=True)
     fitting = [row for row, is_missing in zip(rows, missing, strict=True) if not is_missing]
     fit.report.missing += len(some) - len(fitting)
     fit.report.not_applicable += applicable.count(False)
@@ -286,7 +330,7 @@ def _fitted(
     fit.report.stored += row.applicable
     fit.report.not_applicable += not row.applicable
     status = Scored if row.applicable else NotApplicable
-    return item.pk, row.rater, criterion, status, row.score, row.rationale, row.seconds
+    return item.pk, row.rater, criterion, status, row.score, row.rationale, row.seconds, row.evidence
 
 
 def _fault(row: RatingRow, items: Items, scales: Scales) -> tuple[str, str, str, str] | None:
@@ -326,19 +370,25 @@ def write_ratings(
     rows: PartitionedRows,
     raters: Collection[str],
     identified: bool,
+    has_evidence: bool,
     progress: ShareProgress | None = None,
 ) -> None:
     """Insert checked ratings in the caller's transaction, partition by partition."""
     people = _annotators(campaign, raters, identified)
     with bulk.Load() as load:
         for partition in rows.with_progress(progress):
-            _write_partition(load, campaign.pk, file_import.pk, partition, people)
+            _write_partition(load, campaign.pk, file_import.pk, partition, people, has_evidence)
 
 
 def _write_partition(
-    load: bulk.Load, campaign: int, file_import: int, partition: list[PlainRow], people: dict[str, int]
+    load: bulk.Load,
+    campaign: int,
+    file_import: int,
+    partition: list[PlainRow],
+    people: dict[str, int],
+    has_evidence: bool,
 ) -> None:
-    items, raters, *answers, seconds = zip(*partition, strict=True)
+    items, raters, *answers, seconds, spans = zip(*partition, strict=True)
     pairs = list(zip(items, raters, strict=True))
     taken = dict(zip(pairs, seconds, strict=True))
     numbers = dict(zip(taken, bulk.reserve_keys(Annotation, len(taken)), strict=True))
@@ -351,7 +401,14 @@ def _write_partition(
             for (item, rater), number in numbers.items()
         ],
     )
-    load.insert(Rating, RATING, list(zip(map(numbers.__getitem__, pairs), *answers, strict=True)))
+    ratings = list(zip(map(numbers.__getitem__, pairs), *answers, strict=True))
+    if not has_evidence:
+        load.insert(Rating, RATING, ratings)
+        return
+    keys = bulk.reserve_keys(Rating, len(ratings))
+    load.insert(Rating, ("id", *RATING), [(key, *rating) for key, rating in zip(keys, ratings, strict=True)])
+    marked = [(key, *span) for key, own in zip(keys, spans, strict=True) for span in as_spans(own)]
+    load.insert(EvidenceSpan, ("rating_id", *PARTS), marked)
 
 
 def _annotators(campaign: Campaign, names: Collection[str], identified: bool) -> dict[str, int]:

@@ -34,6 +34,7 @@ from annotation.models import (
     Campaign,
     Dataset,
     DryRun,
+    EvidenceSpan,
     Import,
     ImportFile,
     Item,
@@ -268,6 +269,7 @@ def store_ratings(
             rows=fit.rows,
             raters=fit.report.raters,
             identified=identified,
+            has_evidence=fit.has_evidence,
             progress=progress_between(progress, HELD, 1),
         )
         settle(file_import)
@@ -467,6 +469,8 @@ def _take_back_rubrics(file_import: Import) -> None:
 def _take_back_ratings(file_import: Import) -> None:
     annotations = Annotation.objects.filter(file_import=file_import)
     raters = set(annotations.values_list("annotator", flat=True))
+    spans = EvidenceSpan.objects.filter(rating__annotation__file_import=file_import)
+    bulk.delete_by_key(EvidenceSpan, "id", spans.values_list("pk", flat=True))
     bulk.delete_by_key(Rating, "annotation", annotations.values_list("pk", flat=True))
     annotations._raw_delete(using="default")
     for annotator in Annotator.objects.filter(pk__in=raters, user=None):

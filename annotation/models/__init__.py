@@ -34,6 +34,7 @@ from annotation.models.content import (
     Upload,
     opened_files,
 )
+from annotation.models.evidence import EvidenceSpan
 from annotation.models.qualification import (
     Acknowledgement,
     ControlPause,
@@ -61,6 +62,7 @@ __all__ = [
     "DryRun",
     "Duty",
     "DutyReminder",
+    "EvidenceSpan",
     "ExamAttempt",
     "ExamItem",
     "Guideline",

@@ -468,6 +468,11 @@ class Criterion(models.Model):
         REQUIRED = "required", _("Required")
         REQUIRED_EXCEPT_BEST = "required_except_best", _("Required below the best point")
 
+    class EvidenceRule(models.TextChoices):
+        NONE = "none", _("None")
+        OPTIONAL = "optional", _("Optional")
+        REQUIRED = "required", _("Required below the best point")
+
     class Direction(models.TextChoices):
         HIGHER = "higher_is_better", _("Higher is better")
         LOWER = "lower_is_better", _("Lower is better")
@@ -484,6 +489,7 @@ class Criterion(models.Model):
     not_applicable = models.BooleanField(default=False)
     rationale_rule = models.CharField(max_length=20, choices=RationaleRule, default=RationaleRule.OPTIONAL)
     rationale_words = models.PositiveSmallIntegerField(default=0)
+    evidence_rule = models.CharField(max_length=8, choices=EvidenceRule, default=EvidenceRule.OPTIONAL)
     group = models.CharField(max_length=12, default="general")
     speaker = models.CharField(max_length=60, blank=True)
     panel_hint = models.CharField(max_length=120, blank=True)

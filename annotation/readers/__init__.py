@@ -11,9 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from annotation.readers.answers import as_answer
-    from annotation.readers.archives import File, is_compressed, is_not_data, unpacked_files
+    from annotation.readers.archives import (
+        File,
+        UnpackBounds,
+        UnpackedBytes,
+        is_compressed,
+        is_not_data,
+        unpacked_files,
+    )
     from annotation.readers.columns import ColumnFacts, TableFacts
     from annotation.readers.encoding import ENCODINGS, codec_called, open_stream
+    from annotation.readers.evidence import (
+        MOST_SPANS,
+        Span,
+        as_spans,
+        field_text,
+        item_texts,
+        located_span,
+        span_fault,
+        spans_as_json,
+    )
     from annotation.readers.guessing import (
         guess_kind,
         guess_mapping,
@@ -100,6 +117,7 @@ __all__ = [
     "FORMULA_STARTS",
     "MARKS_COLUMN",
     "MOST_LISTED",
+    "MOST_SPANS",
     "NAMED_FIELDS",
     "TURNS_COLUMN",
     "ColumnFacts",
@@ -122,6 +140,7 @@ __all__ = [
     "Report",
     "RubricDocument",
     "ShareProgress",
+    "Span",
     "Spool",
     "StudyImport",
     "TableFacts",
@@ -130,16 +149,20 @@ __all__ = [
     "TaxonomyRule",
     "TextByLanguage",
     "TwoStepProgress",
+    "UnpackBounds",
+    "UnpackedBytes",
     "VerdictRequest",
     "VerdictRow",
     "as_answer",
     "as_language",
+    "as_spans",
     "as_written",
     "case_folded",
     "codec_called",
     "content_digest",
     "did_you_mean",
     "excerpt",
+    "field_text",
     "first_lines",
     "guess_kind",
     "guess_mapping",
@@ -148,9 +171,11 @@ __all__ = [
     "is_on_scale",
     "is_unnamed",
     "is_with_decimal_comma",
+    "item_texts",
     "kind_of_problem",
     "kinds_of_files",
     "known_studies",
+    "located_span",
     "loose_key",
     "most_frequent",
     "names_in_items",
@@ -176,6 +201,8 @@ __all__ = [
     "set_bounds",
     "sheet_names",
     "shortened_list",
+    "span_fault",
+    "spans_as_json",
     "taxonomy_from_dict",
     "unpacked_files",
     "with_cached_head",
@@ -188,6 +215,8 @@ _MODULES = {
     "answers": ("as_answer",),
     "archives": (
         "File",
+        "UnpackBounds",
+        "UnpackedBytes",
         "is_compressed",
         "is_not_data",
         "unpacked_files",
@@ -200,6 +229,16 @@ _MODULES = {
         "ENCODINGS",
         "codec_called",
         "open_stream",
+    ),
+    "evidence": (
+        "MOST_SPANS",
+        "Span",
+        "as_spans",
+        "field_text",
+        "item_texts",
+        "located_span",
+        "span_fault",
+        "spans_as_json",
     ),
     "guessing": (
         "guess_kind",

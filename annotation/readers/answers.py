@@ -201,6 +201,7 @@ def _listed(entries: Any, place: ListColumn, values: ValuesByField, who: str, ma
         "criterion": [place.criterion] * len(entries),
         "score": [_meant(first_of(entry, SCORE_KEYS), "score", mapping) for entry in entries],
         "rationale": [as_text(first_of(entry, RATIONALE_KEYS), "rationale") for entry in entries],
+        "evidence": [entry.get("evidence") for entry in entries],
         "column": [f"{place.column}[{number}]" for number in range(1, len(entries) + 1)],
     }
 
@@ -260,8 +261,8 @@ Kept = TypeVar("Kept", bound=AnswerRow)
 class Repetitions(Generic[Kept]):
     """Keeps one answer of those with one key, counts identical repetitions, refuses contradictions.
 
-    A repetition is identical when score, N/A and blank agree and the rationales do, or only one of the two has one (an
-    export without the column); then the one with the rationale is kept.
+    A repetition is identical when score, N/A and blank agree and the rationales and spans do, or only one of the two
+    has them (an export without the column); then the one that has is kept.
     """
 
     def __init__(self, problems: Problems, restore: Callable[[PlainRow], Kept]) -> None:
@@ -280,7 +281,7 @@ class Repetitions(Generic[Kept]):
                 continue
             self.collapsed += 1
             self.collapsed_blank += row.missing
-            if not rows[kept].rationale and row.rationale:
+            if _says_more(row, rows[kept]):
                 kept = place
         fates[kept] = KEPT
         return fates
@@ -295,7 +296,16 @@ class Repetitions(Generic[Kept]):
 
 def _same(one: AnswerRow, other: AnswerRow) -> bool:
     answers = (one.score, one.applicable, one.missing) == (other.score, other.applicable, other.missing)
-    return answers and (one.rationale == other.rationale or not one.rationale or not other.rationale)
+    beside = zip(_beside_score(one), _beside_score(other), strict=True)
+    return answers and all(mine == theirs or not mine or not theirs for mine, theirs in beside)
+
+
+def _says_more(one: AnswerRow, other: AnswerRow) -> bool:
+    return list(map(bool, _beside_score(one))) > list(map(bool, _beside_score(other)))
+
+
+def _beside_score(row: AnswerRow) -> tuple[str, str]:
+    return row.rationale, getattr(row, "evidence", "")
 
 
 def _score_in_words(row: AnswerRow) -> str:

@@ -65,6 +65,7 @@ _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "score": (*SCORE_KEYS, "response"),
         "rationale": RATIONALE_KEYS,
         "seconds": ("seconds", "duration_seconds", "lead_time"),
+        "evidence": ("evidence",),
         "language": _LANGUAGE_KEYS,
         "scale_max": ("scale_max", "rating_max"),
     },

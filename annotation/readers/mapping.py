@@ -31,9 +31,10 @@ class Mapping:
     ``columns``: column (or ``outer.inner`` path; ``(key)`` = the key a list of records stands under) -> field.
     Fields of a dataset: id language generator scenario title turns content_warning, the named fields, ``attributes``
     (an object, spread) and ``attributes.NAME``. Of ratings and verdicts: item rater | judge criterion score rationale
-    seconds language scale_max | repeat (from 0) repeat_number (from 1) variant generator reply prompt served_model
-    tokens_in tokens_out cost (USD) latency (seconds), ``score.CRITERION`` and ``rationale.CRITERION`` for one column
-    per criterion, ``ratings.CRITERION`` for a list of {rater, score} inside an item.
+    evidence (spans, docs/evidence.md) seconds language scale_max | repeat (from 0) repeat_number (from 1) variant
+    generator reply prompt served_model tokens_in tokens_out cost (USD) latency (seconds), ``score.CRITERION`` and
+    ``rationale.CRITERION`` for one column per criterion, ``ratings.CRITERION`` for a list of {rater, score} inside an
+    item.
     ``constants``: field -> value where no column gives it or its cell is blank. ``values``: field -> {found: meant}.
     ``ignore``: columns that are dropped, in which ``*`` stands for anything. ``unmapped``: columns that give no field,
     whatever a guess says: attributes of items, and nothing elsewhere. ``speakers``: prefix -> speaker, for turns

@@ -23,6 +23,7 @@ from annotation.readers.answers import (
 )
 from annotation.readers.archives import File
 from annotation.readers.columns import TableFacts
+from annotation.readers.evidence import as_spans, spans_as_json
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import InvalidValue, Problems, Progress, excerpt
 from annotation.readers.reading import FileProgress
@@ -127,7 +128,7 @@ def _parsed(
 class RatingRow(NamedTuple):
     """One person's answer on one criterion of one item: a score, or not applicable, or missing (never two of them).
 
-    ``file``, ``line`` and ``column`` give the place of the score.
+    ``file``, ``line`` and ``column`` give the place of the score; ``evidence`` is its spans as JSON text, "" for none.
     """
 
     item: str
@@ -143,6 +144,7 @@ class RatingRow(NamedTuple):
     file: str
     line: int
     column: str = "score"
+    evidence: str = ""
 
 
 def parse_ratings(
@@ -176,9 +178,15 @@ class _RatingBuilder(_AnswerBuilder):
         }
         self._language = cached_conversion(lambda value: None if is_blank(value) else as_language(value))
 
+    def _evidence(self, answers: ValuesByField) -> Iterable[str]:
+        """The spans of each answer, of its criterion's own column or of the one for all of them."""
+        shared = answers.get("evidence", repeat(None))
+        return (spans_as_json(as_spans(value)) if value else "" for value in shared)
+
     def _beside(self, answers: ValuesByField, places: tuple[Iterable[Any], ...]) -> Sequence[Iterable[Any]]:
         seconds, scale_max = (convert_column(convert, answers.get(name)) for name, convert in self._number.items())
-        return seconds, convert_column(self._language, answers.get("language")), scale_max, *places
+        languages = convert_column(self._language, answers.get("language"))
+        return seconds, languages, scale_max, *places, self._evidence(answers)
 
 
 class VerdictRow(NamedTuple):

@@ -14,6 +14,7 @@ from annotation.readers.problems import FormatError, Problems
 Level = Literal["nominal", "ordinal", "interval"]
 Group = Literal["critical", "general", "domain", "task", "subjective"]
 Rule = Literal["never", "optional", "required", "required_except_best"]
+Evidence = Literal["none", "optional", "required"]
 Direction = Literal["higher_is_better", "lower_is_better", "none"]
 TextByLanguage = dict[str, str]  # language -> text
 
@@ -102,6 +103,7 @@ class CriterionDocument:
     speaker: str = "any"
     not_applicable: bool = False
     rationale: RationaleRule = RationaleRule()
+    evidence: Evidence = "optional"
     group: Group = "general"
     panel: str = ""
     direction: Direction = "higher_is_better"
@@ -115,6 +117,7 @@ class CriterionDocument:
             "mark_if": {language: list(lines) for language, lines in self.mark_if.items()},
             "dont_mark_if": {language: list(lines) for language, lines in self.dont_mark_if.items()},
             "examples": {language: [_example(example) for example in some] for language, some in self.examples.items()},
+            "evidence": "" if self.evidence == "optional" else self.evidence,
             "panel": self.panel,
         }
         return {
@@ -196,7 +199,7 @@ def scale_in_words(scale: ScaleDocument) -> str:
 _RUBRIC_KEYS = ("key", "name", "source_language", "criteria")
 _CRITERION_KEYS = (
     *("key", "name", "question", "definition", "scale", "anchors", "mark_if", "dont_mark_if", "examples"),
-    *("speaker", "not_applicable", "rationale", "group", "panel", "direction"),
+    *("speaker", "not_applicable", "rationale", "evidence", "group", "panel", "direction"),
 )
 _SCALE_KEYS = ("level", "points", "min", "max", "step")
 
@@ -270,6 +273,7 @@ class _Reader(MultilingualReader):
             speaker=self.short(parts.get("speaker"), 60).lower() or "any",
             not_applicable=self.switch(parts.get("not_applicable")),
             rationale=self.rationale(parts.get("rationale")),
+            evidence=self.one_of(parts.get("evidence"), get_args(Evidence), "optional"),
             group=self.one_of(parts.get("group"), get_args(Group), "general"),
             panel=self.short(parts.get("panel"), 120),
             direction=self.one_of(

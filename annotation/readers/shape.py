@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from difflib import get_close_matches
+from typing import Any
 
 from annotation.readers.documents import Node
 from annotation.readers.problems import FormatError, InvalidValue, Problems, excerpt
@@ -21,6 +22,7 @@ from annotation.readers.steps import (
     Entries,
     Explode,
     Extract,
+    Fields,
     First,
     Flatten,
     Keep,
@@ -36,6 +38,7 @@ from annotation.readers.steps import (
     Transcript,
     Transpose,
     Where,
+    as_list,
 )
 
 
@@ -104,8 +107,9 @@ class Total(ShapeStep):
     """``total: score``: one row for all rows that are equal in the columns ``by``, with the sum of the numbers in the
     column ``of``. ``weights`` gives a number for each text in it, `*` standing for anything, the first that fits.
 
-    The texts in the columns ``join`` of rows that add something become one, each on a line of its own; the other
-    columns are left out. The rows come when the file has been read, in the order in which their first ones stand there.
+    The texts in the columns ``join`` of rows that add something become one, each on a line of its own; the lists in
+    the columns ``collect`` of all rows become one list; the other columns are left out. The rows come when the file
+    has been read, in the order in which their first ones stand there.
     """
 
     total: str = field(metadata=WORD)
@@ -113,6 +117,7 @@ class Total(ShapeStep):
     by: tuple[str, ...] = field(metadata=NAMES)
     weights: dict[str, str] = field(default_factory=dict, metadata=WORDS)
     join: tuple[str, ...] = field(default=(), metadata=NAMES)
+    collect: tuple[str, ...] = field(default=(), metadata=NAMES)
 
     def rows(self, name: str, rows: Iterator[FileRow], problems: Problems) -> Iterator[FileRow]:
         groups: dict[tuple[str, ...], _Group] = {}
@@ -126,6 +131,8 @@ class Total(ShapeStep):
                 group.is_whole = False
                 continue
             group.score += weight
+            for column in self.collect:
+                group.lists.setdefault(column, []).extend(as_list(value_at(row.fields, column), column))
             if weight:
                 group.texts.append([as_written(value_at(row.fields, column)) for column in self.join])
         for key, group in groups.items():
@@ -133,7 +140,7 @@ class Total(ShapeStep):
                 texts = ("\n".join(filter(None, column)) for column in zip(*group.texts, strict=True))
                 joined = dict.fromkeys(self.join, "") | dict(zip(self.join, texts, strict=False))
                 yield group.first.with_fields(
-                    dict(zip(self.by, key, strict=True)) | {self.total: float(group.score)} | joined
+                    dict(zip(self.by, key, strict=True)) | {self.total: float(group.score)} | joined | group.lists
                 )
 
     def _weight(self, value: object) -> Decimal:
@@ -156,12 +163,56 @@ class _Group:
     first: FileRow
     score: Decimal = Decimal(0)
     texts: list[list[str]] = field(default_factory=list)
+    lists: dict[str, list[Any]] = field(default_factory=dict)
     is_whole: bool = True
+
+
+@dataclass(frozen=True)
+class Spans(ShapeStep):
+    """``spans: evidence``: a new column with the marked texts of the columns ``of``, each with the name of its field.
+
+    A mark begins with ``open`` and ends with ``close``. Offsets count the text without any of these, as `replace` would
+    store it. ``label`` and ``severity`` are columns; both ends of a mark without the other are none.
+    """
+
+    spans: str = field(metadata=WORD)
+    of: dict[str, str] = field(metadata=WORDS)
+    open: str = field(default="<v>", metadata=WORD)
+    close: str = field(default="</v>", metadata=WORD)
+    label: str = field(default="", metadata=WORD)
+    severity: str = field(default="", metadata=WORD)
+
+    def reshape(self, record: Fields) -> Iterable[Fields]:
+        named = {"label": self.label, "severity": self.severity}
+        beside = {name: as_written(value_at(record, column)) for name, column in named.items() if column}
+        found = [
+            {"field": part, "start": start, "end": end, "quote": quote, **beside}
+            for column, part in self.of.items()
+            for start, end, quote in self._marked(as_written(value_at(record, column)))
+        ]
+        yield {**record, self.spans: found}
+
+    @property
+    def made_from(self) -> tuple[str, ...]:
+        return (*self.of, *filter(None, (self.label, self.severity)))
+
+    def _marked(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Start, end and text of each mark, counted without the marks."""
+        plain, begins = "", None
+        for piece in re.split(f"({re.escape(self.open)}|{re.escape(self.close)})", text):
+            if piece == self.open:
+                begins = len(plain)
+            elif piece == self.close:
+                if begins is not None and begins < len(plain):
+                    yield begins, len(plain), plain[begins:]
+                begins = None
+            else:
+                plain += piece
 
 
 KINDS: tuple[type[ShapeStep], ...] = (
     *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Pair, LookUp, Match, First, Melt),
-    *(Extract, Compose, Number, Every, Total, Digest, Transcript, Where, Require),
+    *(Extract, Compose, Number, Every, Total, Spans, Digest, Transcript, Where, Require),
 )
 BY_NAME: dict[str, type[ShapeStep]] = {fields(kind)[0].name: kind for kind in KINDS}
 

@@ -486,13 +486,14 @@ class Compose(ShapeStep):
 @dataclass(frozen=True)
 class Digest(ShapeStep):
     """``digest: column``: an identifier made of the values ``of`` several columns: the first 16 digits of the SHA-256
-    of these values. Records with equal values have one identifier, in any file; a blank is like no value."""
+    of these values. Records with equal values have one identifier, in any file: a number is as its text, because a file
+    of another format holds it so; a blank is like no value."""
 
     digest: str = field(metadata=WORD)
     of: tuple[str, ...] = field(metadata=NAMES)
 
     def reshape(self, record: Fields) -> Iterable[Fields]:
-        values = [None if is_blank(value := value_at(record, path)) else value for path in self.of]
+        values = [None if is_blank(value := value_at(record, path)) else _as_text(value) for path in self.of]
         if not any(value is not None for value in values):
             raise InvalidValue("nothing", f"a value in {' or '.join(self.of)}", "no_value", self.of[0])
         yield {**record, self.digest: hashlib.sha256(orjson.dumps(values)).hexdigest()[:16]}
@@ -500,6 +501,10 @@ class Digest(ShapeStep):
     @property
     def made_from(self) -> tuple[str, ...]:
         return self.of
+
+
+def _as_text(value: Any) -> Any:
+    return value if isinstance(value, str | list | dict) else as_written(value)
 
 
 @dataclass(frozen=True)

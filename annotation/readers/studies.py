@@ -22,7 +22,14 @@ from annotation.readers.mapping import Mapping, unnamed_in_mapping
 from annotation.readers.problems import FormatError, InvalidValue, Problems, excerpt
 from annotation.readers.reading import join_aligned_files, peek, read_rows
 from annotation.readers.rows import as_number, as_written, first_of, is_blank, match_file_name, matches_any, value_at
-from annotation.readers.rubric import CriterionDocument, PointDocument, RubricDocument, ScaleDocument, rubric_from_dict
+from annotation.readers.rubric import (
+    CriterionDocument,
+    PointDocument,
+    RubricDocument,
+    ScaleDocument,
+    parse_rubric,
+    rubric_from_dict,
+)
 
 MOST_DISTINCT = 1_000
 MOST_POINTS = 11
@@ -212,7 +219,8 @@ class StudyImport:
     """One import of a study: what kind of rows, from which of its files, read how, and where they go.
 
     ``name`` is a dataset's own; ratings and verdicts say on which ``dataset`` and ``rubric`` they are. A rubric is
-    given whole, or is ``inferred`` from the import that names it. A file belongs to an import when its name fits one
+    given whole, or read from a file of the study whose name fits one of ``files``, or is ``inferred`` from the import
+    that names it. A file belongs to an import when its name fits one
     of ``files``, where there are any, when it has all ``columns``, when every cell fits its pattern in ``cells``, and
     when some cell of each row fits ``some``, whatever its column. Ratings and verdicts that name no dataset are no part
     of the study: so are its files read when they are imported by themselves, for items that are here already.
@@ -230,14 +238,23 @@ class StudyImport:
     cells: dict[str, str] = field(default_factory=dict)
     some: str = ""
     mapping: Mapping = field(default_factory=Mapping)
+    rubric_name: str = ""
+    """Of a rubric that was read from a file: by which name the other imports refer to it."""
 
     @property
     def is_by_itself(self) -> bool:
         """Whether it is for items that are here already."""
         return self.kind in ("ratings", "verdicts") and not self.dataset
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether its files have rows: those of a rubric are a document."""
+        return self.kind != "rubric"
+
     def takes(self, head: Head) -> bool:
         """Whether a file is one of this import's, by its name and its first megabyte."""
+        if not self.has_rows:
+            return any(match_file_name(pattern, head.name) is not None for pattern in self.files)
         if self.mapping.aligned:
             if any(match_file_name(pattern, head.name) is not None for pattern in self.mapping.shared):
                 return True
@@ -300,11 +317,11 @@ class KnownStudy:
         shared = {
             number: [file for file, head in zip(files, heads, strict=True) if any(map(part.takes, head))]
             for number, part in enumerate(self.imports)
-            if part.kind != "rubric" and not part.is_by_itself
+            if not part.is_by_itself
         }
         needed = {self.imports[number].rubric for number, taken in shared.items() if taken}
         parts = ((part, shared.get(number, [])) for number, part in enumerate(self.imports))
-        return [(part, taken) for part, taken in parts if taken or (part.kind == "rubric" and part.name in needed)]
+        return [(part, taken) for part, taken in parts if taken or (not part.has_rows and part.name in needed)]
 
     def unclaimed(self, files: Sequence[File]) -> list[str]:
         """The names of the files that no import takes."""
@@ -312,9 +329,13 @@ class KnownStudy:
         return [name for name, _raw in files if name not in claimed]
 
     def is_of(self, heads: Sequence[Head]) -> bool:
-        """Whether each is of one of its imports; a tool's items alone are no study."""
-        parts = [part for part in self.imports if part.kind != "rubric" and not part.is_by_itself]
+        """Whether each is of one of its imports; a tool's items alone are no study, nor are a file of a rubric and
+        ratings without their items."""
+        parts = [part for part in self.imports if not part.is_by_itself]
         kinds = [{part.kind for part in parts if part.takes(head)} for head in heads]
+        has_files_of_rubrics = any(not part.has_rows and part.files for part in parts)
+        if has_files_of_rubrics and not any("dataset" in kind for kind in kinds):
+            return False
         return all(kinds) and (not self.tool or any(kind - {"dataset"} for kind in kinds))
 
 
@@ -376,9 +397,23 @@ FactsByCriterion = dict[str, ScaleFacts]
 
 
 def with_inferred_rubrics(parts: Sequence[Part]) -> list[Part]:
-    """The parts, with each rubric to be inferred derived from the answers that name it."""
+    """The parts, with each rubric read from its file, or else derived from the answers that name it if it is to be
+    inferred. Raises ``FormatError`` for a file that is no rubric."""
+    parts = [(_with_document(part, taken), taken) for part, taken in parts]
+    keys = {part.rubric_name: part.name for part, _files in parts if part.rubric_name}
+    parts = [(replace(part, rubric=keys.get(part.rubric, part.rubric)), taken) for part, taken in parts]
     inferred = {part.name: _facts(part.name, parts) for part, _files in parts if part.inferred}
     return [(_with_scales(part, inferred), taken) for part, taken in parts]
+
+
+def _with_document(part: StudyImport, taken: Sequence[File]) -> StudyImport:
+    if part.has_rows or not taken:
+        return part
+    parsed = parse_rubric(taken[0][0], open_stream(taken[0][1]).read())
+    if parsed.document is None:
+        raise FormatError(parsed.problems.shown[0])
+    key = parsed.document.key
+    return replace(part, name=key, rubric_name=part.name, document=parsed.document, inferred=False)
 
 
 def _facts(rubric: str, parts: Sequence[Part]) -> FactsByCriterion:

@@ -14,7 +14,6 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from accounts.inputs import whole_number, without_nul
 from accounts.models import Job, Project, User
@@ -38,6 +37,7 @@ from annotation.readers import (
 from annotation.readers import TURNS_COLUMN as TURNS
 from annotation.readers import Mapping as ColumnMapping
 from annotation.readers import known_studies as studies
+from annotation.views.import_words import IGNORE, field_label, problem_on_page, report_on_page
 
 # --- mappings --------------------------------------------------------------------------------------------------------
 SAVED, EARLIER, READY = "saved", "import", "ready"
@@ -111,7 +111,6 @@ def chosen_mapping(*, user: User, file_import: Import, choice: str) -> Mapping:
     return get_object_or_404(earlier, pk=pk).column_mapping()
 
 
-IGNORE = "ignore"
 ATTRIBUTE = "attributes."
 _WRITTEN = "written_mapping"  # in the session
 PROBLEM = ("file", "line", "column", "found", "expected", "code")
@@ -123,7 +122,7 @@ FIELDS = {
         *NAMED_FIELDS,
         *("content_warning", "attributes", IGNORE),
     ),
-    "ratings": ("item", "rater", "criterion", "score", "rationale", "seconds", "scale_max", "language"),
+    "ratings": ("item", "rater", "criterion", "score", "rationale", "evidence", "seconds", "scale_max", "language"),
     "verdicts": (
         *("item", "judge", "variant", "criterion", "score", "rationale", "repeat", "repeat_number", "generator"),
         *("prompt", "reply", "served_model", "tokens_in", "tokens_out", "cost", "latency"),
@@ -138,40 +137,6 @@ CONSTANTS = {
 SWITCHES = ("short_rows", "trust_ids", "decimal_comma")
 LINE_BREAK = "\\n"  # how a form shows a line break in a text that replaces another
 PER_CRITERION = {"ratings": ("score", "rationale", "ratings"), "verdicts": ("score", "rationale")}
-FIELD_LABELS = {
-    "id": gettext_lazy("Item id"),
-    "item": gettext_lazy("Item id"),
-    "language": gettext_lazy("Language"),
-    "generator": gettext_lazy("Generator"),
-    "scenario": gettext_lazy("Scenario"),
-    "title": gettext_lazy("Title"),
-    "turns": gettext_lazy("All turns of the dialogue"),
-    "turn.speaker": gettext_lazy("Turn: speaker"),
-    "turn.name": gettext_lazy("Turn: name of the speaker"),
-    "turn.text": gettext_lazy("Turn: text"),
-    "turn.number": gettext_lazy("Turn: number"),
-    "content_warning": gettext_lazy("Content warning"),
-    "attributes": gettext_lazy("Several attributes (an object)"),
-    IGNORE: gettext_lazy("Not stored"),
-    "rater": gettext_lazy("Rater"),
-    "judge": gettext_lazy("Judge"),
-    "variant": gettext_lazy("Prompt variant"),
-    "criterion": gettext_lazy("Criterion"),
-    "score": gettext_lazy("Score"),
-    "rationale": gettext_lazy("Rationale"),
-    "ratings": gettext_lazy("List of ratings"),
-    "seconds": gettext_lazy("Seconds"),
-    "scale_max": gettext_lazy("Highest point of the scale"),
-    "repeat": gettext_lazy("Repeat"),
-    "repeat_number": gettext_lazy("Repeat, counted from 1"),
-    "reply": gettext_lazy("Whole reply of the judge"),
-    "prompt": gettext_lazy("Prompt that the judge got"),
-    "served_model": gettext_lazy("Model that answered"),
-    "tokens_in": gettext_lazy("Tokens of the prompt"),
-    "tokens_out": gettext_lazy("Tokens of the reply"),
-    "cost": gettext_lazy("Cost in USD"),
-    "latency": gettext_lazy("Seconds until the reply"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +155,6 @@ class ConstantShown:
     field: str
     label: str
     value: str
-
-
-def field_label(field: str) -> str:
-    """A field of a mapping in words: ``score.fluency`` -> "Score: fluency"."""
-    if field in FIELD_LABELS:
-        return str(FIELD_LABELS[field])
-    part, _dot, name = field.partition(".")
-    if name:
-        return f"{_('Attribute') if part == 'attributes' else FIELD_LABELS.get(part, part)}: {name}"
-    return presentation.called(field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,18 +230,19 @@ def _written(request: HttpRequest, file_import: Import) -> dict[str, Any] | None
 
 def _unstored(user: User, project: Project, file_import: Import, seen: PreviewReport) -> dict[str, Any]:
     mapping, keys = ColumnMapping.from_dict(seen["mapping"]), tuple(seen["scales"])
+    names = {column["name"] for column in seen["columns"]}
     columns = _columns(file_import.kind, [*seen["columns"], *_unseen(seen, mapping)], keys)
     return {
         "seen": seen,
-        "report": Report.from_dict(seen["report"]),
-        "problems": seen["problems"],
+        "report": report_on_page(Report.from_dict(seen["report"])),
+        "problems": [problem_on_page(problem, names) for problem in seen["problems"]],
         "kinds": Import.Kind.choices,
         "columns": columns,
         "has_scales": any(column.facts["off_scale"] is not None for column in columns),
         "constants": _constants(file_import.kind, mapping),
         "criteria": _criteria(seen, mapping),
         "keys": keys,
-        "kinds_of_problems": seen.get("kinds_of_problems", []),
+        "kinds_of_problems": [problem_on_page(kind, names) for kind in seen.get("kinds_of_problems", [])],
         "unread": _unread(seen),
         "speakers": [*mapping.speakers.items(), ("", ""), ("", "")] if "turns" in mapping.columns.values() else [],
         "replacements": _replacements(mapping),

@@ -127,7 +127,7 @@ def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
                 [kept_file for kept_file in loose if kept_file.file in taken],
                 [file for file in unpacked if file in taken],
             )
-            for study_import, taken in with_inferred_rubrics(study.parts(files))
+            for study_import, taken in _parts(study, files)
         ]
         taken = {name for part in parts for name in part.names}
         if not taken:
@@ -135,6 +135,16 @@ def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
             names = ", ".join(name for name, _raw in files)
             raise Refused(sentence % {"study": study.title, "files": names}, code="other_study")
         yield Sorted(parts, [name for name, _raw in files if name not in taken and not is_not_data(name)])
+
+
+def _parts(study: KnownStudy, files: Sequence[File]) -> list[tuple[StudyImport, list[File]]]:
+    """The imports that the files are for, with their rubrics."""
+    try:
+        return with_inferred_rubrics(study.parts(files))
+    except FormatError as error:
+        problems = Problems()
+        problems.add(error.problem)
+        raise FileRefused(problems) from None
 
 
 def _unpacked(archive: File, stack: ExitStack) -> list[File]:

@@ -16,7 +16,7 @@ from django.test import Client
 from accounts import people, tokens
 from accounts.models import AuditEntry, Membership, Role, Scope, User
 from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Annotation, Assignment, Draft, PanelSeat, Rating, Skip
 from tests.annotation import scene
 from tests.cast import PASSWORD, Cast

@@ -20,7 +20,7 @@ from accounts.models import AuditEntry
 from analytics import disagreements
 from annotation import adjudication
 from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Adjudication, Annotator, Campaign, Criterion, Item, MeetingDecision, Rating
 from tests import make
 from tests.analytics import scene

@@ -27,7 +27,7 @@ from analytics.figures import Figure
 from analytics.questions import question_of
 from annotation import allocation, campaigns, panels
 from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Annotation, Campaign
 from tests import make
 from tests.analytics import scene, studies

@@ -15,16 +15,18 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import orjson
 import pandas as pd
 import pytest
+from django.conf import settings
 
 from accounts.models import Project
 from accounts.refusals import Refused
 from analytics import bundles, ratings
 from annotation import allocation, panels, selections
 from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.imports import storage
 from annotation.models import Annotation, Assignment, Campaign, Dataset, Import, Item, ItemSelection
 from annotation.readers.ratings import RatingRow
+from annotation.readers.rows import set_bounds
 from judging.models import Attempt, Call, Judge, Verdict
 from tests import make
 from tests.analytics import scene
@@ -260,6 +262,18 @@ def test_what_was_changed_or_is_not_whole_is_refused_and_nothing_is_stored(
     assert said in refused.value.sentence
     assert not Dataset.objects.filter(project=cast.teine).exists()
     assert not Import.objects.filter(project=cast.teine).exists()
+
+
+def test_a_bundle_that_unpacks_to_too_much_is_refused_before_it_is_read(cast: Cast, study: Campaign) -> None:
+    content = rewritten(taken_out(cast.kassa), lambda members: members.update({"skips.jsonl": b" " * 3 * 2**20}))
+    set_bounds(**settings.IMPORT_BOUNDS | {"unpacked_mb": 2})
+    try:
+        with pytest.raises(Refused) as refused:
+            loaded(cast.teine, content)
+    finally:
+        set_bounds(**settings.IMPORT_BOUNDS)
+    assert "more than 2 MB when unpacked" in refused.value.sentence and "IMPORT_UNPACKED_MB" in refused.value.sentence
+    assert not Dataset.objects.filter(project=cast.teine).exists()
 
 
 @pytest.mark.parametrize("place", [0, 30, 500, -300, -10])

@@ -17,7 +17,7 @@ from django.test import Client
 from accounts import tokens
 from accounts.models import AuditEntry, Scope
 from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make

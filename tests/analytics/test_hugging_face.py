@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from io import BytesIO
+from io import BytesIO, StringIO
+from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 import orjson
 import pytest
 import yaml
+from django.core.management import call_command
 
 from accounts import people
-from analytics import hugging_face
+from analytics import exports, hugging_face
 from annotation.desk import service
-from annotation.models import Campaign, Dataset
+from annotation.models import Campaign, Dataset, EvidenceSpan, Rating
 from annotation.readers.rubric import parse_rubric
+from annotation.readers.studies import recognise
 from tests import make
 from tests.analytics import scene
 from tests.analytics.test_exports import downloaded, lines
@@ -66,6 +69,48 @@ def test_every_configuration_is_a_table_with_the_rows_of_its_export(cast: Cast, 
         assert [row["score"] for row in tables[name]] == [row["score"] for row in rows]
     assert tables["items"][0]["turns"][0]["speaker"] == "customer"
     assert parse_rubric("rubric.yaml", files["rubric.yaml"]).problems.sentences() == []
+
+
+def test_the_folder_is_imported_again_and_is_equal(cast: Cast, rated: Campaign, tmp_path: Path) -> None:
+    target = people.found_project(name="Again", slug="again", founder=cast.aino)
+    given = Rating.objects.filter(annotation__campaign=rated).order_by("pk").first()
+    assert given is not None
+    text = given.annotation.item.turns[0]["text"]
+    EvidenceSpan.objects.create(rating=given, turn=0, start=1, end=5, quote=text[1:5])
+    files = folder(cast)
+    packed = downloaded(cast.client("boris"), "hugging-face")
+    study = recognise([("study.zip", packed)])
+    assert study is not None and study.name == "panelbench-hugging-face"
+    with ZipFile(BytesIO(packed)) as archive:
+        archive.extractall(tmp_path / "study")
+    call_command("import_study", "again", str(tmp_path / "study"), stdout=StringIO())
+    copied = Campaign.objects.get(project=target)
+    assert copied.rubric_version.digest == rated.rubric_version.digest
+    for kind in ("items", "ratings", "verdicts"):
+        first, second = (exported(campaign, kind) for campaign in (rated, copied))
+        assert first == second and len(first) == {"items": 12, "ratings": 36, "verdicts": 24}[kind], kind
+    assert files["rubric.yaml"] == folder_of(copied)["rubric.yaml"]
+
+
+KEPT = {
+    "items": ("id", "language", "generator", "scenario", "title", "turns", "attributes"),
+    "ratings": ("item", "rater", "criterion", "score", "status", "rationale", "evidence", "score_label"),
+    "verdicts": ("item", "judge", "criterion", "score", "status", "repeat", "rationale"),
+}
+
+
+def exported(campaign: Campaign, kind: str) -> list[tuple[Any, ...]]:
+    """What every instance says alike of a campaign's rows."""
+    subject = campaign.dataset if kind == "items" else campaign
+    table = exports.export_table(exports.checked_export(project=campaign.project, what=kind, subject=subject))
+    places = [table.names.index(name) for name in KEPT[kind]]
+    return sorted((tuple(row[place] for place in places) for row in table.rows), key=repr)
+
+
+def folder_of(campaign: Campaign) -> dict[str, bytes]:
+    export = exports.checked_export(project=campaign.project, what="hugging-face", subject=campaign)
+    with ZipFile(BytesIO(b"".join(exports.export_pieces(export)))) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def test_the_card_tells_of_agreement_with_its_interval_by_criterion_and_language(cast: Cast, rated: Campaign) -> None:

@@ -14,7 +14,7 @@ import pytest
 from accounts.models import Membership, Role
 from analytics import items, ratings, shares, snapshots
 from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Annotation, Campaign, Item
 from judging.models import Attempt, Call, Verdict
 from tests import make

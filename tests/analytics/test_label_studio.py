@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Campaign, Item, Rating
 from annotation.readers.items import content_digest, parse_items
 from annotation.readers.ratings import parse_ratings, parse_verdicts

@@ -13,7 +13,7 @@ from analytics import ratings
 from annotation import exports as rated
 from annotation import selections
 from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Item, Rating, Selection
 from annotation.writers.tables import CodedColumn, CodedRows, Column, Table, pieces
 from judging import exports as judged

@@ -22,7 +22,7 @@ from analytics.stats.planning.sampling import (
 )
 from annotation import allocation
 from annotation.desk import leasing, service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Campaign, Duty, Selection
 from tests import make
 from tests.analytics import scene

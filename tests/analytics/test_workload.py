@@ -23,7 +23,7 @@ from accounts.models import AuditEntry
 from analytics import workload
 from annotation import pay
 from annotation.desk import service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Annotation, Campaign, Duty, PayRate
 from tests import make
 from tests.analytics import scene

@@ -11,7 +11,7 @@ from django.test import Client
 from accounts.models import Membership, Role, User
 from annotation import allocation, campaigns, panels
 from annotation.desk import leasing
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.models import Annotator, Assignment, Duty
 from annotation.readers.items import ItemRow
 from tests import make

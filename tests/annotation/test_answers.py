@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accounts.refusals import Refused
-from annotation.desk.service import LONGEST_RATIONALE, Answer, complete, count_words, words_needed
+from annotation.desk.answers import LONGEST_RATIONALE, Answer, complete, count_words, words_needed
 from annotation.models import Criterion
 
 

@@ -14,8 +14,8 @@ from django.utils import timezone
 from accounts.models import AuditEntry, Membership, User
 from annotation import campaigns, panels
 from annotation.desk import leasing, service
+from annotation.desk.answers import Answer
 from annotation.desk.leasing import LEASE
-from annotation.desk.service import Answer
 from annotation.models import (
     Annotation,
     Annotator,

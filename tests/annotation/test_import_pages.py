@@ -335,3 +335,23 @@ def test_the_page_of_an_import_decodes_its_file_once(cast: Cast, monkeypatch: py
         shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
         assert "1: A title" in shown and "2: id · language · question" in shown
         assert decoded == ["titled.csv"], "the second view shows what the first has read"
+
+
+def test_problems_on_the_page_name_its_labels_and_the_api_the_keys(cast: Cast) -> None:
+    boris = cast.client("boris")
+    turns = "id,language,turn.speaker,turn.text\n7e1,et,user,Tere\n7e1,et,,Head aega\n"
+    ratings = 'item,rater,criterion,score,scale_max\nd1,mari,fluency,"1,5",kolm\n'
+    quotes = 'id,language,answer\n1,et,"a "b" c"\n'
+    expected = {
+        ("turns.csv", turns, "dataset"): ("Ids like 7e1, or like a date", ("trust_ids",)),
+        ("ratings.csv", ratings, "ratings"): ("Numbers like 3,5", ("decimal_comma", "scale_max with")),
+        ("quotes.csv", quotes, "dataset"): ("Mapping (YAML)", ("in the mapping",)),
+    }
+    for (name, text, kind), (label, keys) in expected.items():
+        file_import = uploaded(boris, file(name, text), kind=kind)
+        shown = (
+            page(boris, f"/p/kassa/imports/{file_import.pk}/").partition('id="problems"')[2].partition("</section>")[0]
+        )
+        assert label in shown and not [key for key in keys if key in shown], (name, shown)
+        said = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/preview/").content.decode()
+        assert keys[0] in said, (name, said)

@@ -17,7 +17,7 @@ from zeal import zeal_ignore
 
 from annotation import tasks as tasks_of_imports
 from annotation.imports import storage, targets
-from annotation.models import Annotator, Import, Item, Rating
+from annotation.models import Annotator, EvidenceSpan, Import, Item, Rating
 from annotation.readers import known_studies
 from judging import tasks
 from judging.imports import studies, verdicts
@@ -76,6 +76,22 @@ DICES = {
     "instance": {"user_prompt": CHAT, "response": "Tore."},
     "annotations": {"safety": {"majority_human": "Yes", "individual_human_scores": ["Yes", "No", "Unsure"]}},
 }
+HUB_RATING = {"item": "d1", "rater": "r1", "criterion": "fluency", "score": 2.0, "not_applicable": False}
+HUB_VERDICT = {"item": "d1", "judge": "steady", "criterion": "fluency", "score": 1.0, "not_applicable": False}
+HUB_SPANS = '[{"turn": 0, "start": 0, "end": 4, "quote": "Tere"}]'
+HUB_TURNS = [{"speaker": "user", "text": "Tere"}]
+HUB = {
+    "items.jsonl": {"id": "d1", "language": "et", "turns": HUB_TURNS, "attributes": '{"a": 1}'},
+    "ratings.jsonl": {**HUB_RATING, "rationale": "ladus", "inclusion_probability": 1.0, "evidence": HUB_SPANS},
+    "verdicts.jsonl": {**HUB_VERDICT, "repeat": 0, "rationale": "", "inclusion_probability": 1.0},
+}
+HUB_RUBRIC = """
+key: hub
+name: Quality
+source_language: en
+criteria:
+  - {key: fluency, name: Fluency, scale: {level: ordinal, points: [0, 1, 2]}}
+"""
 CSV_MULTIPICO = "item_id,lang,language_variety,source,level,post,reply\nm1,et,et,made up,1,Sajab.,Tore ilm!\n"
 MLQE = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores\n"
 RATINGS_ESTONIAN = "reviewer_name,conversation_external_id,rating_category_name,rating_value,rating_max\n"
@@ -90,6 +106,10 @@ MADE: dict[str, Files] = {
     "argilla": {"records.jsonl": examples("argilla")["records.jsonl"]},
     "label-studio": {"export.json": examples("label-studio")["export.json"]},
     "panelbench-label-studio": {"export.json": json.dumps(TASKS).encode()},
+    "panelbench-hugging-face": {
+        **{name: json.dumps(row).encode() for name, row in HUB.items()},
+        "rubric.yaml": HUB_RUBRIC.encode(),
+    },
     "dices-350": {"dices_350.json": json.dumps({"instances": [DICES]}).encode()},
     "hanna": made_up.folder(),
     "mlqe-pe": {
@@ -128,7 +148,11 @@ def digest_of_rows(file_import: Import) -> Digest:
         *("item__external_id", "criterion__key", "repeat", "attempt__request", "attempt__reply"),
         *("attempt__served_model", "attempt__tokens_in", "attempt__tokens_out", "attempt__cost", "attempt__latency"),
     )
-    parts = (("items", items), ("ratings", ratings), ("verdicts", given), ("requests", asked))
+    spans = EvidenceSpan.objects.filter(rating__annotation__file_import__in=own).values_list(
+        *("rating__annotation__item__external_id", "rating__annotation__annotator__pseudonym"),
+        *("turn", "field", "start", "end", "quote", "label", "severity"),
+    )
+    parts = (("items", items), ("ratings", ratings), ("verdicts", given), ("requests", asked), ("evidence", spans))
     return {name: _digest(rows) for name, rows in parts}
 
 

@@ -224,6 +224,7 @@ class Answer(TypedDict):
     score: NotRequired[float | None]
     status: NotRequired[AnswerStatusEnum]
     rationale: NotRequired[str]
+    evidence: NotRequired[list[Span]]
 
 
 class Arrived(TypedDict):
@@ -483,6 +484,7 @@ class Criterion(TypedDict):
     numeric: Range | None
     rationale: str
     rationale_words: int
+    evidence: str
     critical: bool
 
 
@@ -963,6 +965,7 @@ class ItemRating(TypedDict):
     status: str
     score: float | None
     rationale: str
+    evidence: list[Span]
     critical_mark: bool
     seconds: float | None
     blind: bool | None
@@ -1508,6 +1511,7 @@ class SeenRating(TypedDict):
     status: str
     score: float | None
     rationale: str
+    evidence: list[Span]
 
 
 class SelectedItem(TypedDict):
@@ -1584,6 +1588,16 @@ class Snapshot(TypedDict):
     not_blind: int
     counts: list[Count]
     estimates: list[Estimate]
+
+
+class Span(TypedDict):
+    turn: NotRequired[int | None]
+    field: NotRequired[str]
+    start: int
+    end: int
+    quote: str
+    label: str
+    severity: str
 
 
 class Standing(TypedDict):

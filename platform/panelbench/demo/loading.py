@@ -27,7 +27,7 @@ from accounts.models import Membership, Project, Role, User
 from analytics import thresholds
 from annotation import allocation, campaigns, panels, rubrics
 from annotation.desk import leasing, service
-from annotation.desk.service import Answer
+from annotation.desk.answers import Answer
 from annotation.imports import opening, storage
 from annotation.models import Annotator, Campaign, Dataset, Duty, Import, Panel, RubricVersion, Skip
 from annotation.readers import ItemRow, VerdictRow, guess_mapping, parse_items, parse_rubric, peek

@@ -1,11 +1,12 @@
 // The desk: joins the sheet, the keys, the draft, the lease and the submission.
+import { Evidence } from "./evidence.js";
 import { ActiveClock, Criterion, Sheet, keepTime } from "./sheet.js";
 import { Draft, Submission, Unsent, freshToken, keepLease, sweep } from "./saving.js";
 
 // From a key press to a command's name, pure; the desk decides what the command does.
 
 const STAYS = "panelbench.stays"; // in the local storage of who wants no next criterion opened
-const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyU: "undo" };
+const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyE: "evidence", KeyU: "undo" };
 const PAGES = { PageDown: 0.9, PageUp: -0.9, Home: -Infinity, End: Infinity }; // of the height that is visible
 const SIDES = { ArrowLeft: "left", ArrowRight: "right" };
 const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
@@ -190,9 +191,12 @@ function start() {
   keepTime(clock);
   switchAdvance(sheet);
   if (sweep()) status.alert(words.damaged);
-  const restored = restore(unsent.read());
+  const kept = unsent.read();
+  const restored = restore(kept);
   const begun = sheet.criteria.some((criterion) => criterion.score !== null);
   const desk = { status, sheet, draft, submission, show: switchViews(document, begun ? "rubric" : "dialogue") };
+  desk.evidence = new Evidence({ sheet, status, words, changed: () => changed(desk, draft) });
+  if (restored) desk.evidence.restore(kept.fields);
   refresh(desk);
   sheet.openFirstUnanswered();
   listen(desk);
@@ -318,6 +322,10 @@ const commands = {
     const criterion = sheet.left?.rationale ? sheet.left : sheet.current;
     criterion.element.open = true;
     criterion.rationale?.focus();
+  },
+  evidence({ evidence, show }) {
+    show("dialogue");
+    evidence.begin();
   },
   read(_desk, { by }) {
     const text = document.querySelector("#dialogue .pane-scroll");

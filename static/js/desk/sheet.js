@@ -4,7 +4,7 @@
 
 export const NA = "na";
 
-// As annotation/desk/service.py counts: words between spaces and punctuation; Thai, Lao, Myanmar, Khmer, kana and Han put
+// As annotation/desk/answers.py counts: words between spaces and punctuation; Thai, Lao, Myanmar, Khmer, kana and Han put
 // no spaces, about two letters make a word there.
 const UNSPACED_LETTER =
   /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\u{20000}-\u{3ffff}]/gu;
@@ -103,6 +103,8 @@ export class Criterion {
     this.scale = element.querySelector("[data-scale]");
     this.inputs = [...this.scale.querySelectorAll("input")];
     this.rationale = element.querySelector("textarea");
+    this.chips = element.querySelector("[data-evidence]");
+    this.called = element.querySelector(".criterion-name").textContent;
     this.critical = "critical" in element.dataset;
     this.best = element.dataset.best === "" ? null : Number(element.dataset.best);
     this.rule = { rule: element.dataset.rule, minWords: Number(element.dataset.minWords) || 0 };
@@ -147,8 +149,15 @@ export class Criterion {
     return written < needed;
   }
 
+  // The best point has nothing to mark.
+  get wantsEvidence() {
+    if (this.element.dataset.evidenceRule !== "required" || this.score === null || this.score === NA) return false;
+    const isBest = this.best !== null && Number(this.score) === this.best;
+    return !isBest && !this.chips.childElementCount;
+  }
+
   get isComplete() {
-    return this.score !== null && this.isOnScale && !this.wantsRationale;
+    return this.score !== null && this.isOnScale && !this.wantsRationale && !this.wantsEvidence;
   }
 
   get stops() {
@@ -193,6 +202,7 @@ export class Criterion {
     this.element.dataset.state = this.isComplete ? "done" : scored ? "wants-rationale" : "";
     this.element.querySelector("[data-given]").textContent = scored ? this.shown : "";
     this.element.querySelector("[data-wants-rationale]").hidden = !(scored && this.wantsRationale);
+    this.element.querySelector("[data-wants-evidence]").hidden = !(scored && this.wantsEvidence);
     const count = this.element.querySelector("[data-words]");
     if (count) count.textContent = needed > 0 ? this.#words.fill("words", { written, needed }) : "";
     this.rationale?.setAttribute("aria-required", String(needed > 0));
@@ -204,7 +214,8 @@ export class Criterion {
   get problem() {
     if (this.score === null) return this.number?.validity.badInput ? this.#words.outOfRange : this.#words.missing;
     if (!this.isOnScale) return this.#words.outOfRange;
-    return this.wantsRationale ? this.#words.fill("wantsWords", this.rationaleWords) : "";
+    if (this.wantsRationale) return this.#words.fill("wantsWords", this.rationaleWords);
+    return this.wantsEvidence ? this.#words.wantsEvidence : "";
   }
 
   say(problem) {
@@ -266,7 +277,7 @@ export class Sheet {
   // After a score: on to the next unanswered criterion, or to `last` when there is none; any other move calls it off.
   advanceFrom(criterion, last) {
     this.holdStill();
-    if (!this.advances || criterion.wantsRationale || !criterion.isOnScale) return;
+    if (!this.advances || criterion.wantsRationale || criterion.wantsEvidence || !criterion.isOnScale) return;
     this.#advance = setTimeout(() => {
       const next = this.stopper ? -1 : nextOpen(this.#answered, this.criteria.indexOf(criterion));
       if (next === -1) last();

@@ -264,6 +264,21 @@ def test_a_digest_is_one_for_equal_values_and_a_blank_is_no_value() -> None:
     first, second, third = (made["id"] for made in rows(said, {"a": "x"}, {"b": " ", "a": "x"}, {"a": "x", "b": "y"}))
     assert first == second != third
     assert "expected a value in a or b" in refused(said, {"a": "", "b": None})
+    numbers = [made["id"] for made in rows(said, {"a": 1}, {"a": "1"}, {"a": 1.0}, {"a": " 1"}, {"a": True})]
+    assert len(set(numbers[:3])) == 1 and len(set(numbers)) == 3  # a CSV file has texts where a JSON file has numbers
+
+
+def test_marks_become_spans_of_the_text_without_them() -> None:
+    said = "shape: [{spans: evidence, of: {a: source, b: answer}, severity: s}, {keep: [evidence]}]"
+    record = {"a": "ما <v>هذا</v>؟", "b": "</v>x<v>👩‍🔬</v><v></v> y<v>z", "s": "Major"}
+    assert rows(said, record) == [
+        {
+            "evidence": [
+                {"field": "source", "start": 3, "end": 6, "quote": "هذا", "severity": "Major"},
+                {"field": "answer", "start": 1, "end": 4, "quote": "👩‍🔬", "severity": "Major"},
+            ]
+        }
+    ]
 
 
 @pytest.mark.parametrize("turn", ["Hi", {"role": "user"}, {"role": "user", "content": 3}])

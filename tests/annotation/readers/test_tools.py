@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotation.readers.archives import File
+from annotation.readers.evidence import as_spans
 from annotation.readers.items import parse_items
 from annotation.readers.mapping import Mapping
 from annotation.readers.ratings import parse_ratings, parse_verdicts
@@ -363,6 +364,15 @@ def test_wmt_errors_add_up_by_rater_and_translation() -> None:
         ],
         [],
         ["Major, Non-translation!: <v>Ha ha.</v>"],
+    ]
+    spans = [[span[:7] for span in as_spans(row.evidence)] for row in parse_ratings(files, mapping).rows]
+    assert spans == [
+        [
+            (4, 8, None, "answer", "Hunt", "Accuracy/Mistranslation", "Major"),
+            (16, 17, None, "answer", ".", "Fluency/Punctuation", "Minor"),
+        ],
+        [],
+        [(0, 6, None, "answer", "Ha ha.", "Non-translation!", "Major")],
     ]
 
 
