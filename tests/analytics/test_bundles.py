@@ -185,10 +185,11 @@ ADDED = {
         "annotations": ["swapped"],
         "duties": ["taxonomy", "criteria_sets", "priority", "due_at", "quota", "paused"],
         "assignments": ["criteria_set"],
+        "criteria": ["evidence_rule"],
     },
 }
 """By version and member, the fields that it brought."""
-NEW_MEMBERS = {3: ["item_selections", "selected_items"], 4: ["adjudications"], 5: ["taxonomies"]}
+NEW_MEMBERS = {3: ["item_selections", "selected_items"], 4: ["adjudications"], 5: ["taxonomies", "evidence"]}
 
 
 def as_version_1(members: dict[str, bytes]) -> None:
