@@ -25,6 +25,7 @@ from accounts.models import Profile
 from analytics import ratings, snapshots
 from analytics.figures import SMALL, Figure
 from analytics.models import Snapshot
+from analytics.panel_profiles import FEWEST_IN_GROUP, groups_in_words, rounded_count
 from annotation import exports as rated
 from annotation.models import Annotation, Campaign, Item
 from annotation.readers import (
@@ -212,6 +213,8 @@ class Described:
     grew_up_with: Counter[str] = field(default_factory=Counter)
     education: Counter[str] = field(default_factory=Counter)
     experience: Counter[str] = field(default_factory=Counter)
+    dialect: Counter[str] = field(default_factory=Counter)
+    age_band: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,15 +372,19 @@ def size_in_words(rows: int) -> str:
 def statement(panel: Described) -> str:
     """What those who consented let the study say of a panel; of the others nothing but their number."""
     of = f"Of the {panel.annotators} annotators of “{_line(panel.panel)}”"
-    if not panel.consenting:
-        return f"{of}, none has agreed to be described."
+    if panel.consenting < FEWEST_IN_GROUP:
+        return f"{of}, fewer than {FEWEST_IN_GROUP} agreed to be described, so nothing is said of them."
     parts = (
         ("First languages", panel.grew_up_with),
+        ("Dialects", panel.dialect),
+        ("Ages", panel.age_band),
         ("Education", panel.education),
         ("Experience", panel.experience),
     )
-    texts = [f" {name}: {_line(_counted(counts))}." for name, counts in parts if counts]
-    return f"{of}, {panel.consenting} agreed to be described.{''.join(texts)}"
+    words = [(name, groups_in_words(counts, panel.consenting, "other or not stated")) for name, counts in parts]
+    texts = [f" {name}: {_line(text)}." for name, text in words if text]
+    about = f"about {rounded_count(panel.consenting)} agreed to be described (counts to the nearest five)"
+    return f"{of}, {about}.{''.join(texts)}"
 
 
 def card_limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Iterator[str]:
@@ -400,10 +407,6 @@ def _line(text: str) -> str:
     """Text from outside in one line, in which nothing is markup."""
     plain_text = " ".join(text.split()).replace("\\", "\\\\")
     return re.sub(r"([|*\[\]#])", r"\\\1", plain_text).replace("<", "&lt;")
-
-
-def _counted(counts: Counter[str]) -> str:
-    return ", ".join(f"{value} ({count})" for value, count in sorted(counts.items()))
 
 
 def _in(words: TextByLanguage, language: str) -> str:
@@ -455,21 +458,22 @@ def _count(panel: Described, annotations: int, user: int | None, profiles: Mappi
     panel.grew_up_with += Counter(profile.grew_up_with)
     panel.education += Counter(filter(None, [profile.education]))
     panel.experience += Counter(filter(None, [profile.experience]))
+    panel.dialect += Counter(filter(None, [profile.dialect]))
+    panel.age_band += Counter(filter(None, [profile.age_band]))
 
 
 def on_panel(panel: Described, language_name: Callable[[str], str]) -> str:
     """What those who consented let the study say of a panel; of the others nothing but their number."""
-    if not panel.consenting:
-        return _("Nobody on this panel has agreed to be described.")
+    if panel.consenting < FEWEST_IN_GROUP:
+        return _("Fewer than five people on this panel have agreed to be described, so nothing is said of them.")
     facts = (
         (_("First languages"), Counter({language_name(tag): count for tag, count in panel.grew_up_with.items()})),
+        (_("Dialects"), panel.dialect),
+        (_("Ages"), panel.age_band),
         (_("Education"), panel.education),
         (_("Experience with language work"), panel.experience),
     )
-    of = _("%(consenting)d of %(annotators)d agreed to be described.")
-    counted = of % {"consenting": panel.consenting, "annotators": panel.annotators}
-    return " ".join([counted, *(f"{name}: {_counts_in_words(counts)}." for name, counts in facts if counts)])
-
-
-def _counts_in_words(counts: Counter[str]) -> str:
-    return ", ".join(f"{value} ({count})" for value, count in sorted(counts.items()))
+    of = _("About %(consenting)d of %(annotators)d agreed to be described; counts are to the nearest five.")
+    counted = of % {"consenting": rounded_count(panel.consenting), "annotators": panel.annotators}
+    words = [(name, groups_in_words(counts, panel.consenting, _("other or not stated"))) for name, counts in facts]
+    return " ".join([counted, *(f"{name}: {text}." for name, text in words if text)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,17 +104,17 @@ def _repeatable(duty: Duty, annotator: Annotator) -> list[int]:
 # --- comparing --------------------------------------------------------------------------------------------------------
 def control_assignments(*, duty: Duty, annotator: Annotator) -> QuerySet[Assignment]:
     """The annotator's submitted controls of a duty since they were last reinstated, in the order in which they came."""
-    own = _submitted_controls(duty, annotator)
+    own = _submitted_controls(duty, [annotator])
     pauses = ControlPause.objects.filter(duty=duty, annotator=annotator, reinstated_at__isnull=False)
     since = pauses.aggregate(last=Max("paused_at"))["last"]
     return own.filter(leased_at__gt=since) if since else own
 
 
-def _submitted_controls(duty: Duty, annotator: Annotator) -> QuerySet[Assignment]:
+def _submitted_controls(duty: Duty, annotators: Sequence[Annotator]) -> QuerySet[Assignment]:
     own = Assignment.objects.filter(
         duty__stands_for=duty,
         duty__purpose=Duty.Purpose.CONTROL,
-        annotator=annotator,
+        annotator__in=annotators,
         state=Assignment.State.SUBMITTED,
     )
     return own.select_related("item").order_by("leased_at", "pk")
@@ -131,7 +132,7 @@ def revealed_comparisons(*, duty: Duty, annotator: Annotator) -> list[ReferenceC
     last = pauses.aggregate(last=Max("paused_at"))["last"]
     if rule is None or last is None:
         return []
-    before = _submitted_controls(duty, annotator).filter(leased_at__lte=last)
+    before = _submitted_controls(duty, [annotator]).filter(leased_at__lte=last)
     return compare(before, campaign=duty.campaign_id, rule=rule)
 
 
@@ -149,16 +150,39 @@ def standing_of(compared: list[ReferenceComparison]) -> ControlStanding:
     return ControlStanding(controls, matched, lower, upper)
 
 
-def repeat_match(*, duty: Duty, annotator: Annotator) -> tuple[int, int]:
-    """Of the annotator's repeated answers, how many are the same as the first ones; (same, compared)."""
-    mine = Rating.objects.filter(annotation__annotator=annotator, annotation__superseded_at=None)
-    columns = ("annotation__item", "criterion", "status", "score")
-    first = {row[:2]: row[2:] for row in mine.filter(annotation__assignment__duty=duty).values_list(*columns)}
-    again = mine.filter(
+def comparisons_by_annotator(
+    *, duty: Duty, annotators: Sequence[Annotator], rule: QualificationRule
+) -> dict[int, list[ReferenceComparison]]:
+    """By annotator, as `control_comparisons`."""
+    ended = ControlPause.objects.filter(duty=duty, annotator__in=annotators, reinstated_at__isnull=False)
+    since = dict(ended.order_by().values_list("annotator").annotate(Max("paused_at")))
+    counted = [
+        one
+        for one in _submitted_controls(duty, annotators)
+        if one.annotator_id not in since or (one.leased_at and one.leased_at > since[one.annotator_id])
+    ]
+    found: dict[int, list[ReferenceComparison]] = defaultdict(list)
+    for comparison in compare(counted, campaign=duty.campaign_id, rule=rule):
+        found[comparison.assignment.annotator_id or 0].append(comparison)
+    return found
+
+
+def repeats_by_annotator(*, duty: Duty, annotators: Sequence[Annotator]) -> dict[int, tuple[int, int]]:
+    """By annotator, of the repeated answers how many are the same as the first ones: (same, compared)."""
+    current = Rating.objects.filter(annotation__annotator__in=annotators, annotation__superseded_at=None)
+    columns = ("annotation__annotator", "annotation__item", "criterion", "status", "score")
+    again = current.filter(
         annotation__assignment__duty__stands_for=duty, annotation__assignment__duty__purpose=Duty.Purpose.REPEAT
     )
-    pairs = [(first[row[:2]], row[2:]) for row in again.values_list(*columns) if row[:2] in first]
-    return sum(one == other for one, other in pairs), len(pairs)
+    repeated = {row[:3]: row[3:] for row in again.values_list(*columns)}
+    items = {item for _annotator, item, _criterion in repeated}
+    first = current.filter(annotation__assignment__duty=duty, annotation__item__in=items)
+    found: dict[int, tuple[int, int]] = {}
+    for row in first.values_list(*columns) if repeated else ():
+        if row[:3] in repeated:
+            same, n = found.get(row[0], (0, 0))
+            found[row[0]] = (same + (row[3:] == repeated[row[:3]]), n + 1)
+    return found
 
 
 # --- pausing ----------------------------------------------------------------------------------------------------------

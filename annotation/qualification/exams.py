@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -50,8 +50,31 @@ def exam_standing(
     *, duty: Duty, annotator: Annotator, rule: QualificationRule, now: datetime | None = None
 ) -> ExamStanding:
     """What the annotator may do about the exam of a duty."""
-    now = now or timezone.now()
     attempts = list(ExamAttempt.objects.filter(duty=duty, annotator=annotator).order_by("number"))
+    return _standing_after(attempts, duty, annotator, rule, now or timezone.now())
+
+
+def standings_by_annotator(
+    *, duty: Duty, annotators: Sequence[Annotator], rule: QualificationRule
+) -> dict[int, ExamStanding]:
+    """By annotator, as `exam_standing`. Those who have begun no attempt share one."""
+    now = timezone.now()
+    attempts: dict[int, list[ExamAttempt]] = defaultdict(list)
+    for attempt in ExamAttempt.objects.filter(duty=duty, annotator__in=annotators).order_by("number"):
+        attempts[attempt.annotator_id].append(attempt)
+    unseen = [person for person in annotators if person.pk not in attempts]
+    of_unseen = _standing_after([], duty, unseen[0], rule, now) if unseen else None
+    begun = {
+        person.pk: _standing_after(attempts[person.pk], duty, person, rule, now)
+        for person in annotators
+        if person.pk in attempts
+    }
+    return begun | {person.pk: of_unseen for person in unseen if of_unseen}
+
+
+def _standing_after(
+    attempts: Sequence[ExamAttempt], duty: Duty, annotator: Annotator, rule: QualificationRule, now: datetime
+) -> ExamStanding:
     finished = [attempt for attempt in attempts if attempt.finished_at]
     last = finished[-1] if finished else None
     since_passed = next((place for place, attempt in enumerate(reversed(finished)) if attempt.passed), len(finished))
@@ -205,22 +228,32 @@ class TrainingProgress:
 
 def training_progress(*, duty: Duty, annotator: Annotator) -> TrainingProgress:
     """How far the annotator is with the training of a duty."""
+    return training_by_annotator(duty=duty, annotators=[annotator])[annotator.pk]
+
+
+def training_by_annotator(*, duty: Duty, annotators: Sequence[Annotator]) -> dict[int, TrainingProgress]:
+    """By annotator, how far they are with the training of a duty."""
     items = set(reference_items(duty=duty, purpose=Duty.Purpose.TRAINING).values_list("item", flat=True))
-    revisions = _revisions(duty, annotator, items)
+    revisions = _revisions(duty, annotators, items)
+    return {person.pk: _training_of(items, revisions[person.pk]) for person in annotators}
+
+
+def _training_of(items: set[int], revisions: Mapping[int, int]) -> TrainingProgress:
     finished = [revisions.get(item, 0) for item in items]
     rounds = min(finished, default=0)
     done = sum(revision > rounds for revision in finished)
     return TrainingProgress(done=done or (len(items) if rounds else 0), total=len(items), rounds=rounds)
 
 
-def _revisions(duty: Duty, annotator: Annotator, items: set[int]) -> dict[int, int]:
-    """By item, how often the annotator has submitted it in the training."""
+def _revisions(duty: Duty, annotators: Sequence[Annotator], items: set[int]) -> dict[int, dict[int, int]]:
+    """By annotator and item, how often the annotator has submitted it in the training."""
     own = Assignment.objects.filter(
-        duty__stands_for=duty, duty__purpose=Duty.Purpose.TRAINING, annotator=annotator, item__in=items
+        duty__stands_for=duty, duty__purpose=Duty.Purpose.TRAINING, annotator__in=annotators, item__in=items
     )
-    rows = own.values_list("item", "state", "revision")
-    submitted = Assignment.State.SUBMITTED
-    return {item: revision if state == submitted else revision - 1 for item, state, revision in rows}
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    for annotator, item, state, revision in own.values_list("annotator", "item", "state", "revision"):
+        found[annotator or 0][item] = revision if state == Assignment.State.SUBMITTED else revision - 1
+    return found
 
 
 def take_training(
@@ -233,7 +266,7 @@ def take_training(
     if held := own.filter(state=Assignment.State.LEASED).first():
         return held
     items = set(reference_items(duty=duty, purpose=Duty.Purpose.TRAINING).values_list("item", flat=True))
-    revisions = _revisions(duty, annotator, items)
+    revisions = _revisions(duty, [annotator], items)[annotator.pk]
     order = sorted(items, key=lambda item: (revisions.get(item, 0), drawn_number(duty.seed, "training", item)))
     if not order:
         return None

@@ -80,8 +80,17 @@ def versions(campaign: Campaign) -> QuerySet[Guideline]:
 def guideline_for(*, duty: Duty, user: User | None) -> Guideline | None:
     """The newest version in the language of the duty's panel, else in the user's interface language, else in English,
     else in the first language there is; None if the campaign has no guidelines."""
-    rows = Guideline.objects.filter(campaign=duty.campaign_id).order_by("language", "number")
-    newest = {guideline.language: guideline for guideline in rows}
+    return guideline_among(newest_guidelines(duty.campaign_id), duty=duty, user=user)
+
+
+def newest_guidelines(campaign: int) -> dict[str, Guideline]:
+    """By language, the newest version."""
+    rows = Guideline.objects.filter(campaign=campaign).order_by("language", "number")
+    return {guideline.language: guideline for guideline in rows}
+
+
+def guideline_among(newest: Mapping[str, Guideline], *, duty: Duty, user: User | None) -> Guideline | None:
+    """As `guideline_for`, among the newest versions of the duty's campaign."""
     if not newest:
         return None
     wanted = [duty.panel.language, user.ui_language if user else "", "en"]

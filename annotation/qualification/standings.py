@@ -5,6 +5,8 @@ And mismatches with references, which annotators contest and leads decide; each 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -30,7 +32,7 @@ from annotation.models import (
 from annotation.qualification import controls, exams
 from annotation.qualification.controls import ControlStanding
 from annotation.qualification.exams import ExamStanding, TrainingProgress
-from annotation.qualification.guidelines import guideline_for
+from annotation.qualification.guidelines import guideline_among, newest_guidelines
 from annotation.qualification.matching import ReferenceComparison, compare
 from annotation.qualification.references import rule_of
 
@@ -56,30 +58,48 @@ def standings(campaign: Campaign) -> list[AnnotatorStanding]:
     found = []
     for duty in Duty.objects.filter(campaign=campaign).select_related("panel", "campaign__project").order_by("pk"):
         seats = PanelSeat.objects.filter(panel=duty.panel).select_related("annotator__user")
-        found += [standing_in(duty, seat.annotator, rule) for seat in seats.order_by("annotator__pseudonym")]
+        people = [seat.annotator for seat in seats.order_by("annotator__pseudonym")]
+        found += _standings_in(duty, people, rule)
     return found
 
 
 def standing_in(duty: Duty, annotator: Annotator, rule: QualificationRule | None) -> AnnotatorStanding:
     """One annotator in one duty."""
-    guideline = guideline_for(duty=duty, user=annotator.user)
-    known = Acknowledgement.objects.filter(guideline=guideline, annotator=annotator)
-    compared = controls.control_comparisons(duty=duty, annotator=annotator, rule=rule) if rule else []
-    waiting = MismatchReview.objects.filter(
-        assignment__duty__stands_for=duty, assignment__annotator=annotator, state=MismatchReview.State.CONTESTED
+    (standing,) = _standings_in(duty, [annotator], rule)
+    return standing
+
+
+def _standings_in(duty: Duty, people: Sequence[Annotator], rule: QualificationRule | None) -> list[AnnotatorStanding]:
+    """Of some annotators in one duty, in a number of queries that does not grow with them; those whose exam is neither
+    passed nor unseen take some of their own."""
+    newest = newest_guidelines(duty.campaign_id)
+    guidelines = {person.pk: guideline_among(newest, duty=duty, user=person.user) for person in people}
+    known = Acknowledgement.objects.filter(guideline__campaign=duty.campaign_id, annotator__in=people)
+    confirmed = set(known.values_list("guideline", "annotator"))
+    compared = controls.comparisons_by_annotator(duty=duty, annotators=people, rule=rule) if rule else {}
+    repeats = controls.repeats_by_annotator(duty=duty, annotators=people)
+    training = exams.training_by_annotator(duty=duty, annotators=people) if rule and rule.training else {}
+    exam = exams.standings_by_annotator(duty=duty, annotators=people, rule=rule) if rule and rule.exam_items else {}
+    paused = ControlPause.objects.filter(duty=duty, annotator__in=people, reinstated_at=None).order_by("-pk")
+    pauses = {pause.annotator_id: pause for pause in paused}
+    waiting_for = MismatchReview.objects.filter(
+        assignment__duty__stands_for=duty, assignment__annotator__in=people, state=MismatchReview.State.CONTESTED
     )
-    has_exam = rule is not None and rule.exam_items > 0
-    return AnnotatorStanding(
-        duty=duty,
-        annotator=annotator,
-        acknowledged=known.exists() if guideline else None,
-        training=exams.training_progress(duty=duty, annotator=annotator) if rule and rule.training else None,
-        exam=exams.exam_standing(duty=duty, annotator=annotator, rule=rule) if rule and has_exam else None,
-        controls=controls.standing_of(compared),
-        repeats=controls.repeat_match(duty=duty, annotator=annotator),
-        pause=controls.open_pause(duty=duty, annotator=annotator),
-        contested=waiting.count(),
-    )
+    contested = Counter(waiting_for.values_list("assignment__annotator", flat=True))
+    return [
+        AnnotatorStanding(
+            duty=duty,
+            annotator=person,
+            acknowledged=(guideline.pk, person.pk) in confirmed if (guideline := guidelines[person.pk]) else None,
+            training=training.get(person.pk),
+            exam=exam.get(person.pk),
+            controls=controls.standing_of(compared.get(person.pk, [])),
+            repeats=repeats.get(person.pk, (0, 0)),
+            pause=pauses.get(person.pk),
+            contested=contested[person.pk],
+        )
+        for person in people
+    ]
 
 
 def mismatches(*, duty: Duty, annotator: Annotator) -> list[ReferenceComparison]:

@@ -16,7 +16,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from accounts import audit, invitations, jobs, languages, tasks
-from accounts.models import Project, Role, Scope, User
+from accounts.models import AGE_BANDS, Project, Role, Scope, User
 from accounts.refusals import Refused
 
 
@@ -152,6 +152,10 @@ class ProfileForm(forms.Form):
     grew_up_with = LanguagesField(label=_("Languages you grew up with"), required=False)
     education = forms.CharField(label=_("Education"), max_length=120, required=False)
     experience = forms.CharField(label=_("Experience with language work"), max_length=240, required=False)
+    dialect = forms.CharField(label=_("Dialect or variety"), max_length=80, required=False)
+    age_band = forms.ChoiceField(
+        label=_("Age"), choices=[("", "—"), *((band, band) for band in AGE_BANDS)], required=False
+    )
     consent = forms.BooleanField(
         label=_("Studies may publish these facts about their panel, without my name"), required=False
     )

@@ -75,6 +75,9 @@ class User(AbstractUser):
         return "".join(word[0] for word in ends).upper()
 
 
+AGE_BANDS = ("18–24", "25–34", "35–44", "45–54", "55–64", "65+")
+
+
 class Profile(models.Model):
     """Facts that a person lets studies publish about their panel. Not used without `consented_at`."""
 
@@ -82,6 +85,8 @@ class Profile(models.Model):
     education = models.CharField(_("education"), max_length=120, blank=True)
     experience = models.CharField(_("experience"), max_length=240, blank=True)
     grew_up_with = models.JSONField(_("languages grown up with"), default=list, blank=True)
+    dialect = models.CharField(max_length=80, blank=True)
+    age_band = models.CharField(max_length=5, blank=True)
     consented_at = models.DateTimeField(null=True, blank=True)
 
 

@@ -129,10 +129,20 @@ def _keep_a_lead(member: Membership, role: Role | None) -> None:
         raise Refused(_("A project needs a lead. Make somebody else lead first."), code="last_lead")
 
 
-def describe_self(*, user: User, education: str, experience: str, grew_up_with: list[str], consent: bool) -> Profile:
+def describe_self(
+    *,
+    user: User,
+    education: str,
+    experience: str,
+    grew_up_with: list[str],
+    consent: bool,
+    dialect: str = "",
+    age_band: str = "",
+) -> Profile:
     """Store the facts that a user lets studies publish about their panel; without consent nothing is stored."""
-    facts = {"education": education, "experience": experience, "grew_up_with": grew_up_with}
-    kept = facts if consent else {"education": "", "experience": "", "grew_up_with": []}
+    texts = {"education": education, "experience": experience, "dialect": dialect, "age_band": age_band}
+    facts = {**texts, "grew_up_with": grew_up_with}
+    kept = facts if consent else {**dict.fromkeys(texts, ""), "grew_up_with": []}
     with transaction.atomic():
         profile, _created = Profile.objects.update_or_create(
             user=user, defaults={**kept, "consented_at": timezone.now() if consent else None}

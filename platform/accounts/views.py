@@ -354,6 +354,8 @@ def _profile_facts(user: User) -> dict[str, object]:
         "grew_up_with": profile.grew_up_with,
         "education": profile.education,
         "experience": profile.experience,
+        "dialect": profile.dialect,
+        "age_band": profile.age_band,
         "consent": profile.consented_at is not None,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
@@ -15,7 +16,7 @@ from analytics import overview, thresholds
 from analytics.models import GateDecision
 from annotation import campaigns
 from annotation.desk import leasing, service
-from annotation.models import Annotation, Campaign, Import, Skip
+from annotation.models import Annotation, Assignment, Campaign, Import, Skip
 from judging.models import Attempt, Call, JudgeRun
 from tests.analytics import scene
 from tests.annotation import scene as desks
@@ -79,7 +80,10 @@ def test_hours_and_money_are_summed(cast: Cast) -> None:
     for seconds in (1800, 5400):
         taken = leasing.take(duty=duty, annotator=desks.annotator(cast, cast.maarika))
         assert taken is not None
+        long_ago = timezone.now() - timedelta(hours=2)  # no more seconds count than passed
+        Assignment.objects.filter(pk=taken.pk).update(leased_at=long_ago)
         service.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=seconds - 600)
+        Annotation.objects.filter(assignment=taken).update(submitted_at=long_ago)
         taken.refresh_from_db()
         anew: dict[str, Any] = {"shown": taken.key, "key": uuid4(), "seconds": seconds}  # with the seconds before
         service.revise_scores(assignment=taken, answers=desks.ANSWERS, **anew)

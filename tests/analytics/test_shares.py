@@ -79,12 +79,10 @@ def test_panels_are_described_by_those_who_consented_alone(cast: Cast) -> None:
     people.describe_self(user=other, education="secret school", experience="", grew_up_with=["fi"], consent=False)
     snapshots.snapshot(campaign=duty.campaign)
     _share, secret = shares.make(campaign=duty.campaign, label="x", actor=cast.aino)
-    said = "1 of 2 agreed to be described. First languages: Estonian (1), Russian (1). Education: MA &lt;b&gt; (1)."
+    few = "Fewer than five people on this panel have agreed to be described"
     page = Client().get(f"/shared/{secret}/").content.decode()
-    assert said in page
-    assert not re.search(r"secret school|Finnish|Maarika|Liis", page)
-    people.describe_self(user=cast.maarika, **told, consent=False)
-    assert "Nobody on this panel has agreed to be described." in Client().get(f"/shared/{secret}/").content.decode()
+    assert few in page
+    assert not re.search(r"secret school|MA &lt;b&gt;|Finnish|Maarika|Liis", page)
 
 
 def test_its_tables_hold_the_ratings_under_other_pseudonyms(link: str) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry
 from analytics import answer_pages, bundles, exclusions, questions, ratings
 from analytics.stats.core.estimates import wilson_interval
 from analytics.stats.core.shares import wilson_of_share
+from annotation import panels
 from annotation.models import (
     Annotation,
     Assignment,
@@ -262,3 +265,23 @@ def test_a_question_leaves_out_ratings_by_failed_controls(cast: Cast) -> None:
     assert (answer.content["left_out"]["controls"], len(answer.revision) <= 120) == (2 * rated, True)
     assert standings.standings(campaign)[0].pause is not None
     assert references.count_references(campaign)[0]["items"] == 19
+
+
+@pytest.mark.django_db
+def test_the_page_of_annotators_asks_the_database_as_often_for_ten_as_for_two(cast: Cast) -> None:
+    work = qualified.qualified_duty(
+        cast, training=[1], exam=[2], control=[3, 4], exam_items=1, control_rate=0.2, repeat_rate=0.2
+    )
+    lead, address = cast.client("aino"), f"/p/kassa/campaigns/{work.campaign_id}/qualification/"
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert lead.get(address).status_code == 200
+        return len(asked)
+
+    panels.seat(panel=work.panel, user=scene.member(cast, "First"))
+    lead.get(address)
+    few = queries()
+    for number in range(8):
+        panels.seat(panel=work.panel, user=scene.member(cast, f"Member {number}"))
+    assert queries() <= few
