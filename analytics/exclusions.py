@@ -9,15 +9,18 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from analytics import ratings
+from analytics.rationale_languages import is_in_another_language
 from annotation import adjudication
 from annotation.desk.answers import Answer, rationale_problem, worst
+from annotation.desk.presentation import text_language
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Duty, Item, Rating, ReferenceItem
 from annotation.qualification import controls
 from annotation.writers.tables import Table
@@ -25,14 +28,15 @@ from annotation.writers.tables import Table
 if TYPE_CHECKING:
     from analytics.questions import NumbersQuestion
 
-EXCLUSIONS = ("controls", "speed", "rationale", "critical", "single")
+EXCLUSIONS = ("controls", "speed", "rationale", "language", "critical", "single")
 """In the order in which they apply.
 
 `controls`: every rating, in a duty, of an annotator whose control items there match their references too seldom (the
 whole interval lies below the threshold, as where their work is paused). `speed`: an item that was rated in less than a
-third of the median time of its duty. `rationale`: a rationale that breaks the rule of its criterion. `critical`: every
-rating of an item and criterion where one annotator gave a critical mark or was stopped by one, chosen or not. `single`:
-the only score left of an item and criterion.
+third of the median time of its duty. `rationale`: a rationale that breaks the rule of its criterion. `language`: a
+rationale in another language than those of the item and of the criterion as it was shown. `critical`: every rating of
+an item and criterion where one annotator gave a critical mark or was stopped by one, chosen or not. `single`: the only
+score left of an item and criterion.
 """
 SUSPICIOUS_SHARE = 1 / 3
 FEWEST_TIMES = 10
@@ -48,6 +52,7 @@ def available_exclusions(campaign: Campaign) -> tuple[str, ...]:
         "controls": ReferenceItem.objects.filter(campaign=campaign, purpose=ReferenceItem.Purpose.CONTROL).exists(),
         "speed": timed.exists(),
         "rationale": any(_has_rule(criterion) for criterion in criteria),
+        "language": _reasons(campaign).exists(),
         "critical": any(criterion.is_critical and worst(criterion) is not None for criterion in criteria),
         "single": True,
     }
@@ -160,6 +165,36 @@ def _broken_rationales(campaign: Campaign) -> set[Place]:
     }
 
 
+def _reasons(campaign: Campaign) -> QuerySet[Rating]:
+    """The current ratings that have a rationale."""
+    return Rating.objects.filter(
+        annotation__campaign=campaign, annotation__superseded_at=None, score__isnull=False
+    ).exclude(rationale="")
+
+
+def _language_rule(campaign: Campaign, found: Table) -> ExclusionRule:
+    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion", "rater", "duty")))
+    foreign = _foreign_rationales(campaign)
+
+    def rule(_all: Rows, left: Rows) -> Rows:
+        return [row for row in left if place(row) not in foreign]
+
+    return rule
+
+
+def _foreign_rationales(campaign: Campaign) -> set[Place]:
+    """Item, criterion, annotator and duty of every rating whose rationale is in a language that nobody asked for."""
+    criteria = {criterion.pk: criterion for criterion in campaign.rubric_version.criteria.all()}
+    about = [f"annotation__{name}" for name in ("item__external_id", "annotator__pseudonym", "assignment__duty__name")]
+    rows = _reasons(campaign).values_list(*about, "annotation__item__language", "criterion", "rationale")
+    shown = cache(lambda criterion, language: text_language([criteria[criterion]], language))
+    return {
+        (item, criteria[criterion].key, rater, duty)
+        for item, rater, duty, language, criterion, text in rows.iterator()
+        if is_in_another_language(text, {language, shown(criterion, language)})
+    }
+
+
 def _has_rule(criterion: Criterion) -> bool:
     return criterion.rationale_rule != Criterion.RationaleRule.OPTIONAL
 
@@ -199,6 +234,7 @@ _RULES: dict[str, Callable[[Campaign, Table], ExclusionRule]] = {
     "controls": _controls_rule,
     "speed": _speed_rule,
     "rationale": _rationale_rule,
+    "language": _language_rule,
     "critical": _critical_rule,
     "single": _single_rule,
 }

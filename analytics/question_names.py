@@ -225,6 +225,7 @@ EXCLUSION_NAMES = {
     "controls": gettext_lazy("by annotators with control items that match too seldom"),
     "speed": gettext_lazy("item rated in less than a third of the median time"),
     "rationale": gettext_lazy("rationale breaks the rule of its criterion"),
+    "language": gettext_lazy("rationale in another language than the item and its rubric"),
     "critical": gettext_lazy("a critical mark on the item and criterion"),
     "single": gettext_lazy("the only rating left of the item and criterion"),
 }

@@ -16,6 +16,7 @@ from django.test import Client
 from accounts import removal
 from analytics.models import Snapshot
 from analytics.questions import question_of
+from analytics.rationale_languages import is_in_another_language
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.reference import excluding
 from annotation import campaigns
@@ -116,6 +117,34 @@ def test_each_exclusion_and_all_together_against_the_function_of_the_library(cas
     assert set(map(tuple, left[place].to_numpy())) == set(map(tuple, kept.frame[place].to_numpy()))
     assert asked(client, campaign, "exclude=critical")["left_out"] == {"not_blind": 0, "too_fast": 0, "critical": 2}
     assert asked(client, campaign, "exclude=single")["left_out"] == {"not_blind": 0, "too_fast": 0, "single": 0}
+
+
+def test_a_rationale_in_a_language_that_nobody_asked_for_is_left_out(cast: Cast, campaign: Campaign) -> None:
+    boris, place = cast.client("boris"), campaign.pk
+    assert asked(boris, campaign, "exclude=language")["left_out"]["language"] == 0  # English, as its rubric
+    Rating.objects.filter(annotation__campaign=place, criterion__key="fluency", rationale=SHORT).update(
+        rationale="потому что ответ плохой"
+    )
+    written = Rating.objects.filter(annotation__campaign=place, rationale__startswith="потому").count()
+    assert asked(boris, campaign, "exclude=language&seed=2")["left_out"]["language"] == written > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "is_foreign"),
+    [
+        ("because the agent was rude and did not answer", {"et"}, True),
+        ("because the agent was rude and did not answer", {"et", "en"}, False),
+        ("sest agent oli ebaviisakas ega vastanud küsimusele", {"et"}, False),
+        ("because the agent was rude", {"ar"}, True),
+        ("لأن الوكيل كان وقحا ولم يجب", {"ar"}, False),
+        ("rude", {"ar"}, False),
+        ("担当者が失礼でした、回答もありません", {"ja"}, False),
+        ("因为他没有回答这个问题的所有部分", {"zh-Hans"}, False),
+        ("пакет не пришёл вовремя", {"et"}, True),
+    ],
+)
+def test_what_another_language_is(text: str, expected: set[str], is_foreign: bool) -> None:
+    assert is_in_another_language(text, expected) is is_foreign
 
 
 def test_counts_are_those_under_the_filters(cast: Cast, campaign: Campaign) -> None:
