@@ -35,7 +35,7 @@ class ThreadEntry:
     is_broadcast: bool
 
 
-def ask(*, assignment: Assignment, user: User, text: str) -> ItemQuestion:
+def ask_about_item(*, assignment: Assignment, user: User, text: str) -> ItemQuestion:
     """Store the annotator's question about the item of their assignment."""
     duty, annotator = leasing.duty_and_annotator(user=user, duty=assignment.duty.visible_pk)
     leasing.require_open(duty.campaign)
@@ -94,7 +94,9 @@ def open_questions(project: Project) -> QuerySet[ItemQuestion]:
     return ItemQuestion.objects.filter(duty__campaign__project=project, answered_at=None)
 
 
-def answer(*, question: ItemQuestion, text: str, broadcast: bool, actor: User | None = None) -> ItemQuestion:
+def answer_item_question(
+    *, question: ItemQuestion, text: str, broadcast: bool, actor: User | None = None
+) -> ItemQuestion:
     """Answer a question, or change its answer. ``broadcast``: everybody on the duty sees question and answer."""
     written = text.strip()[:LONGEST_ANSWER]
     if not written:

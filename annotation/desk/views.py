@@ -238,7 +238,9 @@ def ask_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     is_leased = assignment.state == Assignment.State.LEASED
     address = reverse("desk_item" if is_leased else "desk_revise", args=[key])
     try:
-        threads.ask(assignment=assignment, user=request.user, text=without_nul(request.POST.get("question", "")))
+        threads.ask_about_item(
+            assignment=assignment, user=request.user, text=without_nul(request.POST.get("question", ""))
+        )
         messages.success(
             request, _("Your question was sent. The answer appears here and under “Questions and answers”.")
         )

@@ -49,7 +49,7 @@ def answer_question(request: HttpRequest, project: str, campaign: int, question:
     asked = get_object_or_404(threads.questions_in(current), pk=question)
     text, broadcast = without_nul(request.POST.get("answer", "")), "broadcast" in request.POST
     try:
-        threads.answer(question=asked, text=text, broadcast=broadcast, actor=request.user)
+        threads.answer_item_question(question=asked, text=text, broadcast=broadcast, actor=request.user)
         messages.success(request, _("Annotators see your answer now."))
     except Refused as refused:
         messages.error(request, refused.sentence)

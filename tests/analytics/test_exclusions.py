@@ -165,7 +165,7 @@ def test_the_first_lines_of_an_answer_count_what_is_left_out(cast: Cast, campaig
     assert "3 ratings left out: rationale breaks the rule" in section
     form = client.get(f"/p/kassa/numbers/{campaign.pk}/explore/?{query}").content.decode()
     chosen = dict(re.findall(r'name="exclude" value="(\w+)"( checked)?', form))
-    assert chosen == {"rationale": " checked", "critical": " checked", "single": ""}
+    assert chosen == {"rationale": " checked", "language": "", "critical": " checked", "single": ""}
 
 
 def test_what_a_campaign_has_no_data_for_is_not_offered(cast: Cast) -> None:
