@@ -25,6 +25,7 @@ SOME_COLUMNS: dict[str, tuple[str, ...]] = {
     "accounts.Membership": ("user", "role", "user__name"),
     "accounts.Job": ("kind", "state", "done", "total", "sentence"),
     "annotation.Import": ("kind", "state", "state_since"),
+    "annotation.ItemQuestion": ("duty", "answered_at"),
     "annotation.Skip": ("duty", "at", "resolved_at"),  # whoever skips an item again changes the row
     "annotation.RubricVersion": ("number", "state", "digest", "published_at"),
     "judging.Judge": ("name", "provider", "model", "simulated", "parent", "digest"),  # of its variant and parameters
@@ -50,7 +51,6 @@ LEFT_OUT = {
     **dict.fromkeys(("accounts.Invitation", "accounts.Token", "accounts.Webhook", "accounts.Delivery"), "not shown"),
     **dict.fromkeys(("annotation.ImportFile", "annotation.Upload", "annotation.DryRun"), "not shown"),
     **dict.fromkeys(("annotation.SavedMapping", "annotation.InvitedSeat", "annotation.Draft"), "not shown"),
-    "annotation.ItemQuestion": "on pages that are not kept; the first page of a project counts it anew",
     "annotation.PrivateNote": "for the annotator alone who writes it; the desk saves it again and again",
     **dict.fromkeys(("analytics.Share", "analytics.Transfer", "analytics.StoredCell"), "not shown"),
     "annotation.Item": "never changes in a dataset that is ready",

@@ -24,6 +24,7 @@ def test_a_question_is_asked_answered_and_broadcast_without_names(cast: Cast) ->
     work = scene.duty(cast, items=1, overlap=2, seated=[piret])
     maarika, lead = cast.client("maarika"), cast.client("aino")
     item = scene.next_page(maarika, work)
+    assert "open." not in lead.get("/p/kassa/").content.decode()
     for _twice in range(2):
         page = maarika.post(f"{item}ask/", {"question": "Kas see on nali?"}, follow=True).content.decode()
         assert "Kas see on nali?" in page and "No answer yet" in page
