@@ -6,11 +6,10 @@ of one script are not told apart: short rationales do not say enough.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Collection
 from functools import cache
-from typing import Any
-
-import regex
 
 from accounts import languages
 
@@ -18,14 +17,34 @@ FEWEST_LETTERS = 10
 FEWEST_WORDS = 6
 _ENGLISH_SHARE, _OWN_SHARE = 0.8, 0.5
 _SCRIPTS = {
-    "Hans": ("Han",),
-    "Hant": ("Han",),
-    "Jpan": ("Han", "Hiragana", "Katakana"),
-    "Kore": ("Hangul", "Han"),
-    "Aran": ("Arabic",),
+    "Latn": ("LATIN",),
+    "Cyrl": ("CYRILLIC",),
+    "Grek": ("GREEK",),
+    "Arab": ("ARABIC",),
+    "Aran": ("ARABIC",),
+    "Hebr": ("HEBREW",),
+    "Deva": ("DEVANAGARI",),
+    "Beng": ("BENGALI",),
+    "Taml": ("TAMIL",),
+    "Telu": ("TELUGU",),
+    "Gujr": ("GUJARATI",),
+    "Knda": ("KANNADA",),
+    "Mlym": ("MALAYALAM",),
+    "Guru": ("GURMUKHI",),
+    "Thai": ("THAI",),
+    "Laoo": ("LAO",),
+    "Mymr": ("MYANMAR",),
+    "Khmr": ("KHMER",),
+    "Geor": ("GEORGIAN",),
+    "Armn": ("ARMENIAN",),
+    "Ethi": ("ETHIOPIC",),
+    "Hans": ("CJK",),
+    "Hant": ("CJK",),
+    "Jpan": ("CJK", "HIRAGANA", "KATAKANA"),
+    "Kore": ("HANGUL", "CJK"),
 }
-_LETTER = regex.compile(r"\p{L}")
-_WORD = regex.compile(r"\p{L}+")
+"""By script, how the Unicode names of its letters begin. A language in another script is not checked."""
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 def is_in_another_language(text: str, expected: Collection[str]) -> bool:
@@ -34,13 +53,15 @@ def is_in_another_language(text: str, expected: Collection[str]) -> bool:
     Fewer than ten letters say nothing. Under half of the letters in an expected script: another language. Six words or
     more that are English, where English is not expected and the words are not known in an expected language: English.
     """
-    letters = _LETTER.findall(text)
-    scripts = {name for tag in expected for name in _scripts_of(tag)}
-    if len(letters) < FEWEST_LETTERS or not scripts:
+    letters = [character for character in text if character.isalpha()]
+    known = [_SCRIPTS.get(languages.script(tag), ()) for tag in expected]
+    scripts = {name for names in known for name in names}
+    if len(letters) < FEWEST_LETTERS or not all(known):
         return False
-    if 2 * len(_in(frozenset(scripts)).findall(text)) < len(letters):
+    own = sum(unicodedata.name(letter, "").partition(" ")[0] in scripts for letter in letters)
+    if 2 * own < len(letters):
         return True
-    return "Latn" in scripts and _is_english_instead(text, {tag.partition("-")[0] for tag in expected})
+    return "LATIN" in scripts and _is_english_instead(text, {tag.partition("-")[0] for tag in expected})
 
 
 def _is_english_instead(text: str, expected: Collection[str]) -> bool:
@@ -58,14 +79,3 @@ def _with_dictionary() -> frozenset[str]:
     from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
 
     return frozenset(SUPPORTED_LANGUAGES)
-
-
-def _scripts_of(tag: str) -> tuple[str, ...]:
-    """The Unicode names of the scripts of a language; none for one that nobody knows the script of."""
-    code = languages.script(tag)
-    return _SCRIPTS.get(code, (code,) if code else ())
-
-
-@cache
-def _in(scripts: frozenset[str]) -> Any:
-    return regex.compile("|".join(rf"\p{{Script={name}}}" for name in sorted(scripts)))
