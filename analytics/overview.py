@@ -163,16 +163,17 @@ def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) 
         (jobs, "jobs", ngettext("%d job failed in the last week.", "%d jobs failed in the last week.", jobs)),
     )
     counted = [Attention(text % count, reverse(page, args=[project.slug])) for count, page, text in sentences if count]
-    return [*_undecided(project, user, uses), *counted, *_skipped(project), *_asked(project, user)]
+    is_lead = access.holds(user=user, project=project, roles=(Role.LEAD,))
+    asked = _asked(project) if is_lead else ()
+    return [*_undecided(project, uses, is_lead), *counted, *_skipped(project), *asked]
 
 
-def _undecided(project: Project, user: User, uses: Sequence[GateDecision]) -> Iterator[Attention]:
+def _undecided(project: Project, uses: Sequence[GateDecision], is_lead: bool) -> Iterator[Attention]:
     """Stale decisions by campaign; for leads, thresholds that are not declared although judges were run."""
     stale = Counter(row.campaign_id for row in uses if row.decision == GateDecision.Use.STALE)
     for campaign, count in stale.items():
         sentence = ngettext("%d decision about a judge is stale.", "%d decisions about judges are stale.", count)
         yield Attention(sentence % count, reverse("judge_decisions", args=[project.slug, campaign]))
-    is_lead = access.holds(user=user, project=project, roles=(Role.LEAD,))
     if is_lead and JudgeRun.objects.filter(project=project).exists() and current_thresholds(project) is None:
         sentence = _("Judges were run, but no thresholds for their use are declared.")
         yield Attention(sentence, reverse("thresholds", args=[project.slug]))
@@ -188,10 +189,8 @@ def _skipped(project: Project) -> Iterator[Attention]:
         yield Attention(sentence % count, reverse("campaign", args=[project.slug, campaign]))
 
 
-def _asked(project: Project, user: User) -> Iterator[Attention]:
-    """Questions of annotators that nobody has answered, by campaign, for leads."""
-    if access.membership(user=user, slug=project.slug).role != Role.LEAD:
-        return
+def _asked(project: Project) -> Iterator[Attention]:
+    """Questions of annotators that nobody has answered, by campaign."""
     asked = threads.open_questions(project).order_by().values_list("duty__campaign")
     for campaign, count in asked.annotate(Count("pk")):
         sentence = ngettext("%d question of an annotator is open.", "%d questions of annotators are open.", count)

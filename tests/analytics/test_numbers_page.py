@@ -429,7 +429,7 @@ class TestOverview:
     ) -> None:
         panel_scene.panels.seat(panel=panel_scene.panels.create(project=cast.kassa, name="P"), user=cast.maarika)
         client = cast.client("aino")
-        with django_assert_num_queries(28):
+        with django_assert_num_queries(29):
             page = client.get("/p/kassa/").content.decode()
         assert "What to do next" not in page
         assert "24 imported annotations" in page

@@ -1,4 +1,4 @@
-"""Instructions that a model proposes have no words of a panel's reasons (docs/decisions/0035)."""
+"""Instructions that a model proposes have no words of a panel's reasons (docs/decisions/0036)."""
 
 from __future__ import annotations
 
