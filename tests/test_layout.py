@@ -39,7 +39,7 @@ BANNED = {
 # The client's exception is called as the server's. `measure` is the function of each measurement in bench that
 # `bench.against_release` calls in two checkouts, and one that notebooks import from `analytics.stats`. Every plugin of
 # pytest has hooks of these names.
-SEVERAL_MEANINGS = {"Refused", "measure", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"}
+SEVERAL_MEANINGS = {"Refused", "measure"}
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 STATEMENT = ast.stmt | ast.excepthandler | ast.match_case
