@@ -220,3 +220,13 @@ def browser_type_launch_args() -> dict[str, Any]:
         quiet.append("--no-sandbox")  # Chromium refuses to run as root with it
     found = os.environ[CHROMIUM]
     return {"args": quiet} if found == PLAYWRIGHTS else {"args": quiet, "executable_path": found}
+
+
+@pytest.fixture
+def mailed_at_once() -> Iterator[None]:
+    """Mails that a worker would send are sent by this process."""
+    from panelbench.celery import app
+
+    app.conf.task_always_eager = True
+    yield
+    app.conf.task_always_eager = False

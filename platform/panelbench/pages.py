@@ -62,11 +62,12 @@ _SILENT = {
 
 def shell(request: HttpRequest) -> dict[str, object]:
     """The template context of the frame: `shell` (project, role, is_lead, nav, silent, notices, version), and
-    `unreviewed_languages`."""
+    `interface_languages` (code, its own name) and `reviewed_languages`."""
     placeholder = getattr(request, "csrf_placeholder", "")  # of a page that is kept (analytics.page_cache)
     return {
         "shell": SimpleLazyObject(lambda: _shell(request)),
-        "unreviewed_languages": settings.UNREVIEWED_LANGUAGES,
+        "interface_languages": settings.LANGUAGES,
+        "reviewed_languages": settings.REVIEWED_LANGUAGES,
         "demo": SimpleLazyObject(_demo),
         **({"csrf_token": placeholder} if placeholder else {}),
     }

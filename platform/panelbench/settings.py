@@ -200,9 +200,13 @@ DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "panelbench@localhost")
 
 # --- language and time ----------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("et", "Eesti"), ("es", "Español"), ("ar", "العربية"), ("ja", "日本語")]
+LANGUAGES = [
+    *(("en", "English"), ("et", "Eesti"), ("fi", "Suomi"), ("hu", "Magyar"), ("ru", "Русский"), ("de", "Deutsch")),
+    *(("fr", "Français"), ("es", "Español"), ("pt-br", "Português (Brasil)"), ("it", "Italiano"), ("cs", "Čeština")),
+    *(("zh-hans", "简体中文"), ("ja", "日本語"), ("hi", "हिन्दी"), ("ar", "العربية")),
+]
 COMPLETE_LANGUAGES = ["en"]  # those whose catalogue says everything: pages of leads and researchers are in no other
-UNREVIEWED_LANGUAGES = ["et", "es", "ar", "ja"]  # no native speaker has read them through; docs/translating.md
+REVIEWED_LANGUAGES = ["en"]  # those that a native speaker has read through; docs/translating.md
 LOCALE_PATHS = [RESOURCE_DIR / "locale"]
 USE_I18N = True
 FORMAT_MODULE_PATH = "panelbench.dates"

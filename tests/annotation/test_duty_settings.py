@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.utils import timezone
 
+from accounts.models import User
 from annotation import duty_settings
 from annotation.duty_settings import DutySettings
 from annotation.models import Assignment, Duty, DutyReminder
@@ -64,6 +66,20 @@ class TestOneDuty:
         taken = scene.taken(cast, duty)
         body = {"annotators": [taken.annotator.pseudonym]}  # type: ignore[union-attr]
         assert browser.post(f"{there}return/", body, content_type="application/json").json() == {"items": 1}
+
+
+@pytest.mark.django_db
+def test_a_reminder_is_in_the_annotator_s_language(
+    cast: Cast, mailed_at_once: None, django_capture_on_commit_callbacks: Any
+) -> None:
+    duty = scene.duty(cast, items=2)
+    User.objects.filter(pk=cast.maarika.pk).update(ui_language="zh-hans")
+    due = datetime(2030, 11, 24, 15, 30, tzinfo=UTC)
+    duty_settings.change_duty(duty=duty, settings=DutySettings(due_at=due))
+    with django_capture_on_commit_callbacks(execute=True):
+        duty_settings.send_reminders(now=due - timedelta(hours=9))
+    assert [(sent.to, sent.subject) for sent in mail.outbox] == [([cast.maarika.email], "有文本等待您评分")]
+    assert "2030年11月24日 15:30" in mail.outbox[0].body
 
 
 @pytest.mark.django_db

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from threading import Event, Thread
@@ -32,7 +31,6 @@ from annotation.models import (
     ReferenceItem,
 )
 from annotation.qualification import controls, guidelines, references, standings
-from panelbench.celery import app
 from tests.annotation import qualified, scene
 from tests.annotation.qualified import RIGHT, WRONG
 from tests.cast import Cast
@@ -275,14 +273,6 @@ def test_nobody_gets_a_control_in_two_duties_of_a_campaign(cast: Cast) -> None:
     _work(cast, other, RIGHT, 15)
     had = Assignment.objects.filter(duty__purpose=Duty.Purpose.CONTROL).values_list("item", flat=True)
     assert len(had) == len(set(had)) == 5
-
-
-@pytest.fixture
-def mailed_at_once() -> Iterator[None]:
-    """Mails that a worker would send are sent by this process."""
-    app.conf.task_always_eager = True
-    yield
-    app.conf.task_always_eager = False
 
 
 def test_a_falling_match_pauses_and_can_be_contested_and_ended(
