@@ -86,6 +86,7 @@ class CriterionFields:
     not_applicable: bool = False
     rule: str = "optional"
     min_words: str = ""
+    evidence: str = "optional"
     group: str = "general"
     panel: str = ""
     direction: str = "higher_is_better"
@@ -109,6 +110,7 @@ class CriterionFields:
             "examples": self.examples,
             "speaker": self.speaker.strip(),
             "panel": self.panel.strip(),
+            "evidence": "" if self.evidence == "optional" else self.evidence,
         }
         return {
             "key": self.key.strip() or None,
@@ -231,6 +233,7 @@ def _criterion_fields(part: Mapping[str, Any]) -> CriterionFields:
         not_applicable=part["not_applicable"],
         rule=rationale["rule"],
         min_words=_written(rationale["min_words"] or None),
+        evidence=part.get("evidence", "optional"),
         group=part["group"],
         panel=part.get("panel", ""),
         direction=part["direction"],
@@ -267,7 +270,7 @@ def posted_fields(posted: QueryDict) -> RubricFields:
     def criterion(prefix: str) -> CriterionFields:
         plain = (
             *("key", "level", "shape", "minimum", "maximum", "step", "speaker"),
-            *("rule", "min_words", "group", "panel", "direction"),
+            *("rule", "min_words", "evidence", "group", "panel", "direction"),
         )
         return CriterionFields(
             **{name: posted.get(f"{prefix}-{name}", "") for name in plain},
@@ -407,6 +410,7 @@ def shown_fields(fields: RubricFields, problems: Mapping[int, list[str]], focus:
         "levels": Criterion.Level.choices,
         "groups": GROUPS,
         "rules": Criterion.RationaleRule.choices,
+        "evidence_rules": Criterion.EvidenceRule.choices,
         "directions": Criterion.Direction.choices,
     }
 

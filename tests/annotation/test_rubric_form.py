@@ -33,6 +33,7 @@ criteria:
     speaker: agent
     not_applicable: true
     rationale: {rule: required_except_best, min_words: 3}
+    evidence: required
     panel: natives
   - {key: stop, name: Stop, scale: {level: nominal, points: [{value: 0, label: No}, {value: 1, label: Yes}]},
      group: critical, direction: none}
