@@ -118,9 +118,10 @@ def _reuse_replies(
     the design has in flight; returns both."""
     untried = known_replies.untried(call_requests)
     known_replies.lock_design(run)
+    asked = known_replies.in_flight(run, untried, now)
     sources = known_replies.replies_to(run, untried)
     unknown = [call_request for call_request in untried if call_request.call.pk not in sources]
-    waiting = known_replies.wait_for_others(run, unknown, now)
+    waiting = known_replies.let_wait(unknown, asked, now)
     numbers = _last_numbers([*sources])
     outcomes = [
         _reused_outcome(call_request, sources[pk], numbers.get(pk, 0) + 1, writer.variant, now)

@@ -7,7 +7,7 @@ same time: the run that comes second waits for the reply to the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -67,13 +67,21 @@ def replies_to(run: JudgeRun, call_requests: Sequence[CallRequest]) -> dict[int,
     }
 
 
-def wait_for_others(run: JudgeRun, call_requests: Sequence[CallRequest], now: datetime) -> frozenset[int]:
-    """Let the calls wait whose request another run of the design has in flight; returns them."""
+def in_flight(run: JudgeRun, call_requests: Sequence[CallRequest], now: datetime) -> frozenset[str]:
+    """The keys of those requests that another run of the design has in flight, its holder alive.
+
+    Looked up before `replies_to`: a reply that comes in between is then found there, and nothing is sent twice.
+    """
     if run.design_id is None or not call_requests:
         return frozenset()
     keys = {call_request.reply_key for call_request in call_requests}
-    in_flight = Attempt.objects.filter(outcome__in=Attempt.OPEN, call__run__design=run.design_id)
-    asked = set(in_flight.exclude(call__run=run.pk).filter(reply_key__in=keys).values_list("reply_key", flat=True))
+    held = Attempt.objects.filter(outcome__in=Attempt.OPEN, call__run__design=run.design_id, reply_key__in=keys)
+    held = held.filter(call__state=Call.State.LEASED, call__leased_until__gt=now)
+    return frozenset(held.exclude(call__run=run.pk).values_list("reply_key", flat=True))
+
+
+def let_wait(call_requests: Sequence[CallRequest], asked: Collection[str], now: datetime) -> frozenset[int]:
+    """Let the calls wait whose request is ``asked`` already; returns them."""
     waiting = [call_request.call.pk for call_request in call_requests if call_request.reply_key in asked]
     if waiting:
         Call.objects.filter(pk__in=waiting).update(not_before=now + WAIT)

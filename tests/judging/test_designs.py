@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from scipy import stats
@@ -18,7 +19,7 @@ from scipy import stats
 from accounts.models import AuditEntry, Project
 from accounts.refusals import Refused
 from annotation.models import RubricVersion
-from judging import calls, designs, pilots, runs, work_sessions
+from judging import calls, client, designs, judges, pilots, runs, work_sessions
 from judging.designs import DesignPhase
 from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from tests import make
@@ -317,6 +318,34 @@ class TestEqualRequests:
         outcomes = Attempt.objects.filter(call__run=first).values_list("outcome", flat=True)
         assert sorted(outcomes) == ["lost"] * 3 + ["reused"] * 4
         assert Verdict.objects.filter(run=first).count() == Verdict.objects.filter(run=second).count() == 8
+
+    def test_a_reply_that_arrives_while_another_run_looks_for_it_is_not_paid_twice(
+        self, cast: Cast, priced: RunningProvider
+    ) -> None:
+        about = {"dataset": make.dataset(cast.kassa, 1), "rubric_version": make.rubric(cast.kassa)}
+        about |= {"factors": {"anchor_detail": ["anchors", "reasons"]}, "repeats": 1}
+        first, second = designs.start_design(design=made(cast, **about))
+        taken = calls.take_calls(run=first, limit=1)
+        (request,) = taken.call_requests
+        calls.mark_sent(lease=taken.lease, attempts=[request.attempt.pk])
+        scores = {one.key: {"rationale": "So.", "score": one.choices[0]} for one in request.criteria}
+        answer = client.stored_answer({"choices": [{"message": {"content": json.dumps(scores)}}]})
+        variant = judges.variant_of(first.judge.variant)
+        outcome = calls.answered_outcome(request, lease=taken.lease, judge=first.judge, variant=variant, answer=answer)
+        looked: list[str] = []
+
+        def settled_meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+            if sql.startswith("SELECT") and '"reply_key" IN' in sql:
+                looked.append(sql)
+                if len(looked) == 2:
+                    assert calls.settle_call(outcomes=[outcome]) == 1
+            return execute(sql, *rest)
+
+        with connection.execute_wrapper(settled_meanwhile):
+            assert calls.take_calls(run=second, limit=1).call_requests == []
+        worked([second])
+        assert Attempt.objects.get(call__run=second).outcome == Attempt.Outcome.REUSED
+        assert priced.control()["requests"] == 0
 
     def test_a_reference_answer_makes_requests_differ_only_where_an_item_has_one(
         self, cast: Cast, priced: RunningProvider
