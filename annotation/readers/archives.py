@@ -29,6 +29,7 @@ _PROSE = (".md", ".pdf", ".rst", ".docx", ".html", ".bib", ".cff", ".py", ".sh",
 _PROSE_NAMES = ("readme", "licence", "license", "citation", "copying", "changelog", "notice", "source")
 _ENCRYPTED = 0x1
 _IN_MEMORY = 16 * 2**20
+_PIECE = 2**20
 _DIRECTORY_FILES, _DIRECTORY_SIZE = 4, 5  # of what `zipfile._EndRecData` gives
 _TAR_BLOCK, _LONGEST_TAR_NAME = 512, 64 * 2**10  # bytes
 # Headers that are about the next one: long names, and pax.
@@ -283,7 +284,12 @@ class UnpackedStream(io.RawIOBase):
         except FAULTS as error:
             raise FormatError(_broken(self.name, error)) from None
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size >= 0:
+            return self._counted(size)
+        return b"".join(iter(lambda: self._counted(_PIECE), b""))  # so that a bomb is refused before it is unpacked
+
+    def _counted(self, size: int) -> bytes:
         try:
             content = self._stream.read(size)
         except FormatError:

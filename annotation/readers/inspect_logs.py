@@ -16,6 +16,7 @@ _ZSTANDARD = 93  # the number of the method in a zip
 _HEADERS = ("header.json", "_journal/start.json")  # of a log that has ended, and of one that has not
 _LOCAL = struct.Struct("<4s2B4HL2L2H")  # a member's own header, before its name and its bytes
 _PIECE = 2**16
+LARGEST_HEADER = 64 * 2**20  # bytes: it is held whole, without its samples
 
 
 class InspectLog(io.RawIOBase):
@@ -59,7 +60,7 @@ class InspectLog(io.RawIOBase):
         return whole[:end]
 
     def _written(self) -> Iterator[bytes]:
-        header = b"".join(self._member(self._header)).strip()
+        header = self._whole_header().strip()
         if not header.startswith(b"{") or not header.endswith(b"}"):
             raise BadZipFile(f"{self._header.filename} is not one JSON object")
         yield header[:-1].rstrip()
@@ -68,6 +69,16 @@ class InspectLog(io.RawIOBase):
             yield b",\n" if number else b"\n"
             yield from self._member(sample)
         yield b"]}"
+
+    def _whole_header(self) -> bytes:
+        pieces, length = [], 0
+        for piece in self._member(self._header):
+            pieces.append(piece)
+            length += len(piece)
+            if length > LARGEST_HEADER:
+                text = f"{self._header.filename} of more than {LARGEST_HEADER / 2**20:,.0f} MB when unpacked"
+                raise FormatError(Problem(self.name, None, None, text, "a log of Inspect AI", "size"))
+        return b"".join(pieces)
 
     def _member(self, entry: ZipInfo) -> Iterator[bytes]:
         if entry.compress_type in (ZIP_STORED, ZIP_DEFLATED):

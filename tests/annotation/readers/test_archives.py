@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import pytest
 
-from annotation.readers.archives import File, UnpackBounds, unpacked_files
+from annotation.readers.archives import File, UnpackBounds, UnpackedBytes, UnpackedStream, unpacked_files
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, Problems
 from annotation.readers.ratings import parse_ratings
@@ -171,6 +171,22 @@ def test_a_bomb_is_refused_before_it_is_unpacked(bounds: UnpackBounds, refused: 
         assert list(problems.codes) == ["size"] * refused
     halves = zipped(("a.csv", content[:50_000]), ("b.parquet", content[:50_000]))
     assert list(drained(halves, "a.zip", bounds).codes) == ["size"] * refused
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked_where_it_is_read_at_once() -> None:
+    class Counted(io.BytesIO):
+        taken = 0
+
+        def read(self, size: int | None = -1) -> bytes:
+            content = super().read(size)
+            Counted.taken += len(content)
+            return content
+
+    stream = Counted(b"0" * 8 * 2**20)
+    meter = UnpackedBytes("a.gz", 1, UnpackBounds(total=2**20))
+    with pytest.raises(FormatError):
+        UnpackedStream("a.gz", stream, meter).read()
+    assert Counted.taken <= 2 * 2**20
 
 
 def test_a_zip_of_very_many_files_is_refused() -> None:
