@@ -24,7 +24,7 @@ Codes = NDArray[np.integer]
 STATISTICS = ("rasch_severity", "rasch_infit")
 MOST_POINTS, MOST_RATERS = 20, 200
 ENOUGH_CLUSTERS = 30
-"""Below, intervals say that they are approximate."""
+"""With fewer, or a rater with fewer, intervals say that they are approximate."""
 PENALTY = 0.01
 """Of a normal prior on the steps with standard deviation 10: keeps a step finite that no pair of scores tells."""
 STEPS, AT_REST = 100, 1e-9
@@ -318,6 +318,7 @@ def _with_interval(row: Estimate, value: float, influence: Floats, confidence: f
     se, df = (float(part) for part in left_out_error(np.array(value), without, Units(np.ones(n, dtype=np.int64))))
     interval = t_interval(value, se, max(1.0, min(df, n - 1)), method="jackknife t, clusters", confidence=confidence)
     row = row.with_(**interval.as_changes())
-    if row.method and n < ENOUGH_CLUSTERS:
-        row = row.with_(method=approximate(row.method, f"{n} clusters"))
+    few = n if n < ENOUGH_CLUSTERS else min(n, row.n_clusters or n)
+    if row.method and few < ENOUGH_CLUSTERS:
+        row = row.with_(method=approximate(row.method, f"{few} clusters"))
     return row

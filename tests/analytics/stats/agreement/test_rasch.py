@@ -137,5 +137,14 @@ def test_an_interval_from_few_clusters_says_so_and_slots_are_no_persons() -> Non
     frame = rows_of(*simulated(30, [-0.2, 0.0, 0.1, 0.3], 3, 6), judge=9)
     few = rasch.rasch_report(ratings_table(frame))[0].estimate
     assert "approximate: 15 clusters" in (few.method or "")
+    many = rows_of(*simulated(120, [-0.2, 0.0, 0.1, 0.3], 3, 6), judge=9)
+    items = sorted(many["item"].unique())[:4]
+    seldom = many[(many["rater"] != "r3") | many["item"].isin(items)]
+    methods = {
+        row.annotator: row.estimate.method or ""
+        for row in rasch.rasch_report(ratings_table(seldom))
+        if row.estimate.statistic == "rasch_severity"
+    }
+    assert "approximate" in methods["r3"] and "approximate" not in methods["r0"]
     slots = rasch.rasch_report(ratings_table(frame.assign(rater_identified=False)))
     assert {row.estimate.reason for row in slots} == {rasch.ANONYMOUS}
