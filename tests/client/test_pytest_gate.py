@@ -64,6 +64,7 @@ def test_every_decision_is_a_test(cast: Cast, live_server: Any, tmp_path: Path) 
 
     for options, sentence in (
         (("--panelbench-judge", "Nobody"), "Nothing is decided in campaign"),
+        (("--panelbench-language", "et", "--panelbench-language", "fr"), f"campaign {campaign.pk} about language fr."),
         (("--panelbench-fail-on", "maybe"), "There is no decision maybe"),
     ):
         refused = gated(tmp_path, "--panelbench-gate", str(campaign.pk), *options, **here)

@@ -58,8 +58,8 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     wanted = {name: config.getoption(f"panelbench_{name}") for name in NARROWING}
     failing = failing_decisions(config.getoption("panelbench_fail_on"))
     chosen = chosen_decisions(decided_in(config, campaign), wanted)
-    if not chosen:
-        raise pytest.UsageError(nothing_decided(campaign, wanted))
+    if missing := nothing_decided(campaign, chosen, wanted):
+        raise pytest.UsageError(missing)
     items += [
         GateItem.from_parent(session, name=name_of(campaign, decision), decision=decision, failing=failing)
         for decision in chosen
@@ -76,8 +76,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         }
         failing = failing_decisions(asked.get("fail_on", item.config.getoption("panelbench_fail_on")))
         chosen = chosen_decisions(decided_in(item.config, int(asked["campaign"])), wanted)
-        if not chosen:
-            pytest.fail(nothing_decided(asked["campaign"], wanted), pytrace=False)
+        if missing := nothing_decided(asked["campaign"], chosen, wanted):
+            pytest.fail(missing, pytrace=False)
         if failed := [decision for decision in chosen if decision["decision"] in failing]:
             pytest.fail("\n".join(map(in_words, failed)), pytrace=False)
 
@@ -143,9 +143,15 @@ def chosen_decisions(decided: Sequence[types.Decision], wanted: Mapping[str, Seq
     ]
 
 
-def nothing_decided(campaign: int, wanted: Mapping[str, Sequence[str]]) -> str:
-    """That there is no decision to pass: what was asked for."""
+def nothing_decided(campaign: int, chosen: Sequence[types.Decision], wanted: Mapping[str, Sequence[str]]) -> str:
+    """That there is no decision to pass, about all that was asked for or about one name of it; "" where there is."""
     asked = " ".join(f"{name} {', '.join(texts)}" for name, texts in wanted.items() if texts)
+    if chosen:
+        known = {name: {dict(decision)[name] for decision in chosen} for name in wanted}
+        missing = (f"{name} {text}" for name, texts in wanted.items() for text in texts if text not in known[name])
+        asked = ", ".join(missing)
+        if not asked:
+            return ""
     return f"Nothing is decided in campaign {campaign}{f' about {asked}' if asked else ''}."
 
 
