@@ -44,6 +44,14 @@ _SCRIPTS = {
     "Kore": ("HANGUL", "CJK"),
 }
 """By script, how the Unicode names of its letters begin. A language in another script is not checked."""
+_ALSO_IN = {
+    **dict.fromkeys(("sr", "bs", "kk", "tt", "uz", "az", "tk"), ("LATIN", "CYRILLIC")),
+    **dict.fromkeys(("ha", "ms", "ku"), ("LATIN", "ARABIC")),
+    **dict.fromkeys(("ky", "tg"), ("CYRILLIC", "ARABIC")),
+    **dict.fromkeys(("sd", "ks"), ("ARABIC", "DEVANAGARI")),
+    "pa": ("GURMUKHI", "ARABIC"),
+}
+"""Languages that people write in either of two scripts, unless the tag names one."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -54,7 +62,7 @@ def is_in_another_language(text: str, expected: Collection[str]) -> bool:
     more that are English, where English is not expected and the words are not known in an expected language: English.
     """
     letters = [character for character in text if character.isalpha()]
-    known = [_SCRIPTS.get(languages.script(tag), ()) for tag in expected]
+    known = [_letters_of(tag) for tag in expected]
     scripts = {name for names in known for name in names}
     if len(letters) < FEWEST_LETTERS or not all(known):
         return False
@@ -62,6 +70,14 @@ def is_in_another_language(text: str, expected: Collection[str]) -> bool:
     if 2 * own < len(letters):
         return True
     return "LATIN" in scripts and _is_english_instead(text, {tag.partition("-")[0] for tag in expected})
+
+
+def _letters_of(tag: str) -> tuple[str, ...]:
+    """How the names of its letters begin, in every script that it is written in; none where it is not checked."""
+    language, _hyphen, more = tag.partition("-")
+    names_script = any(len(part) == 4 and part.isalpha() for part in more.split("-"))
+    names = _SCRIPTS.get(languages.script(tag), ())
+    return names if names_script or not names else (*names, *_ALSO_IN.get(language, ()))
 
 
 def _is_english_instead(text: str, expected: Collection[str]) -> bool:

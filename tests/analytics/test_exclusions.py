@@ -141,6 +141,9 @@ def test_a_rationale_in_a_language_that_nobody_asked_for_is_left_out(cast: Cast,
         ("担当者が失礼でした、回答もありません", {"ja"}, False),
         ("因为他没有回答这个问题的所有部分", {"zh-Hans"}, False),
         ("пакет не пришёл вовремя", {"et"}, True),
+        ("Odgovor je jasan i tačan, ali predug.", {"sr"}, False),
+        ("Odgovor je jasan i tačan, ali predug.", {"sr-Cyrl"}, True),
+        ("לא ענה על השאלה בכלל", {"sr"}, True),
     ],
 )
 def test_what_another_language_is(text: str, expected: set[str], is_foreign: bool) -> None:
