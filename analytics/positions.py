@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from analytics.workload import FEWEST_ITEMS, wilson_low
 from annotation.desk import pairs
@@ -15,32 +15,65 @@ from annotation.models import Annotation, Campaign, Rating
 class PositionPreference:
     """The choices of one annotator in one duty: `first` of `chosen` fell on the candidate that was shown first.
 
-    Ties are counted apart. The order was drawn, so that without a preference for a position one half falls on it.
+    Ties are counted apart. The order was drawn, so that without a preference for a position one half falls on it. It is
+    drawn once for an item: `by_item` has, for each, how many choices fell on the first, and how many there are.
     """
 
     pseudonym: str
-    first: int = 0
-    chosen: int = 0
     ties: int = 0
+    by_item: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def count(self, item: int, *, first: int, chosen: int) -> None:
+        """Add choices on an item."""
+        firsts, all_here = self.by_item.get(item, (0, 0))
+        self.by_item[item] = firsts + first, all_here + chosen
+
+    @property
+    def first(self) -> int:
+        return sum(first for first, _chosen in self.by_item.values())
+
+    @property
+    def chosen(self) -> int:
+        return sum(chosen for _first, chosen in self.by_item.values())
+
+    @property
+    def items(self) -> int:
+        return len(self.by_item)
 
     @property
     def share(self) -> float | None:
         return self.first / self.chosen if self.chosen else None
 
     @property
+    def _independent(self) -> float:
+        """How many independent choices say as much: p (1 - p) / v, v = sum over items of (first - p chosen)^2 / n^2.
+
+        From half the items up to all choices; the items where the share does not vary. Source: effective number of a
+        share, Kish 1965, Survey Sampling, 8.2.
+        """
+        n, p = self.chosen, self.first / self.chosen
+        spread = sum((first - p * chosen) ** 2 for first, chosen in self.by_item.values()) / n**2
+        if not 0 < p < 1 or not spread:
+            return float(self.items)
+        return min(float(n), max(self.items / 2, p * (1 - p) / spread))
+
+    @property
     def low(self) -> float:
-        """The lower end of Wilson's 95% interval of the share."""
-        return wilson_low(self.first, self.chosen) if self.chosen else 0.0
+        """The lower end of Wilson's 95% interval of the share; choices on one item are not independent."""
+        return self._wilson_low(self.share or 0.0) if self.chosen else 0.0
 
     @property
     def high(self) -> float:
         """The upper end."""
-        return 1 - wilson_low(self.chosen - self.first, self.chosen) if self.chosen else 1.0
+        return 1 - self._wilson_low(1 - (self.share or 0.0)) if self.chosen else 1.0
+
+    def _wilson_low(self, share: float) -> float:
+        return wilson_low(share * self._independent, self._independent)
 
     @property
     def is_flagged(self) -> bool:
-        """Whether one half lies outside the interval, of enough choices."""
-        return self.chosen >= FEWEST_ITEMS and not self.low <= 0.5 <= self.high
+        """Whether one half lies outside the interval, on enough items."""
+        return self.items >= FEWEST_ITEMS and not self.low <= 0.5 <= self.high
 
 
 def position_preferences(campaign: Campaign) -> Mapping[int, list[PositionPreference]]:
@@ -56,19 +89,22 @@ def position_preferences(campaign: Campaign) -> Mapping[int, list[PositionPrefer
         criterion__in=asked,
         score__isnull=False,
     ).order_by("annotation__annotator__pseudonym")
-    columns = ("annotation__assignment__duty", "annotation__annotator__pseudonym", "annotation__swapped", "score")
-    for duty, pseudonym, swapped, score in rows.values_list(*columns).iterator():
+    about = ("duty", "item")
+    columns = (*(f"annotation__assignment__{name}" for name in about), "annotation__annotator__pseudonym")
+    for duty, item, pseudonym, swapped, score in rows.values_list(*columns, "annotation__swapped", "score").iterator():
         one = found[duty].setdefault(pseudonym, PositionPreference(pseudonym))
         if score == pairs.TIE:
             one.ties += 1
         else:
-            one.chosen += 1
-            one.first += score == (pairs.SECOND if swapped else pairs.FIRST)
+            one.count(item, first=int(score == (pairs.SECOND if swapped else pairs.FIRST)), chosen=1)
     return {duty: _with_everybody([*people.values()]) for duty, people in found.items()}
 
 
 def _with_everybody(people: list[PositionPreference]) -> list[PositionPreference]:
     if len(people) < 2:
         return people
-    sums = (sum(getattr(one, name) for one in people) for name in ("first", "chosen", "ties"))
-    return [PositionPreference("", *sums), *people]
+    everybody = PositionPreference("", sum(one.ties for one in people))
+    for one in people:
+        for item, (first, chosen) in one.by_item.items():
+            everybody.count(item, first=first, chosen=chosen)
+    return [everybody, *people]

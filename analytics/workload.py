@@ -306,7 +306,7 @@ def _same_flag(one: AnnotatorWork) -> list[str]:
     return [sentence % {"same": one.same, "sheets": one.sheets, "share": f"{one.others_same:.0%}"}]
 
 
-def wilson_low(hits: int, n: int, z: float = 1.96) -> float:
+def wilson_low(hits: float, n: float, z: float = 1.96) -> float:
     """The lower end of Wilson's interval of hits / n (Wilson 1927)."""
     p = hits / n
     return (p + z * z / (2 * n) - z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / (1 + z * z / n)

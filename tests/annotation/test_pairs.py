@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from analytics.positions import PositionPreference
+from analytics.workload import FEWEST_ITEMS
 from annotation import exports
 from annotation.desk import pairs
 from annotation.models import Annotation, Duty, Rating
@@ -58,6 +60,20 @@ def test_the_candidates_are_shown_in_a_drawn_order_and_the_answer_is_in_the_term
 
     page = cast.client("aino").get(f"/p/kassa/numbers/{work.campaign_id}/work/").content.decode()
     assert "12 of 12" in page and "1.00 [0.76, 1.00]" in page
+
+
+def test_choices_on_one_item_do_not_count_as_so_many() -> None:
+    """6 of 8 items by two questions that are answered alike: 12 of 16 choices say as much as 6 of 8, [0.41, 0.93]."""
+    once, twice = PositionPreference("a"), PositionPreference("b")
+    for item in range(8):
+        once.count(item, first=int(item < 6), chosen=1)
+        twice.count(item, first=2 * int(item < 6), chosen=2)
+    assert (twice.first, twice.chosen, twice.items) == (12, 16, 8)
+    assert (once.low, once.high) == pytest.approx((0.4093, 0.9285), abs=1e-4)
+    assert (twice.low, twice.high) == pytest.approx((once.low, once.high))
+    for item in range(8, 24):
+        twice.count(item, first=2 * int(item % 8 < 6), chosen=2)
+    assert (twice.share, twice.is_flagged) == (0.75, twice.items >= FEWEST_ITEMS)
 
 
 def test_of_two_annotators_of_an_item_each_sees_the_other_order_first(cast: Cast) -> None:
