@@ -13,6 +13,7 @@ from accounts.models import User
 from annotation import allocation, campaigns, panels
 from annotation.models import Annotation, Campaign, Draft, Duty, Rating
 from tests import make
+from tests.annotation import scene
 from tests.browser.conftest import VisitAs
 from tests.cast import Cast
 
@@ -162,3 +163,23 @@ def test_the_desk_asks_for_few_and_small_files(visit_as: VisitAs, cast: Cast) ->
     page.wait_for_load_state("networkidle")
     assert len(sizes) <= 15, sizes
     assert sum(sizes.values()) <= 100_000, sizes
+
+
+def test_a_critical_mark_stops_what_has_no_score_and_drops_no_score(visit_as: VisitAs, cast: Cast) -> None:
+    critical = {"group": "critical", "direction": "lower_is_better"}
+    keys = ("harm", "leak", "fluency", "coherence")
+    criteria = [make.criterion(key, (0, 1), **(critical if key in keys[:2] else {})) for key in keys]
+    duty = scene.duty(cast, items=2, overlap=1, criteria=criteria)
+    page = visit_as("maarika", f"/desk/{duty.pk}/")
+    page.wait_for_url(re.compile("/desk/at/"))
+    for digit, key in (("0", "harm"), ("1", "fluency"), ("1", "leak")):
+        page.locator(f"#criterion-{key} input[value='{digit}']").evaluate("input => input.click()")
+        expect(page.locator(f"#criterion-{key} [data-given]")).to_have_text(digit)
+    stopped = page.locator("[data-stopped]")
+    expect(stopped).to_have_count(1)
+    expect(stopped).to_have_attribute("data-criterion", "coherence")
+    before = page.url
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(lambda address: address != before)
+    stored = dict(Rating.objects.values_list("criterion__key", "score"))
+    assert stored == {"harm": 0, "leak": 1, "fluency": 1, "coherence": None}

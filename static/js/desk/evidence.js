@@ -146,7 +146,7 @@ export class Evidence {
   #status;
   #words;
   #changed;
-  #bar = document.querySelector("[data-mark-bar]");
+  #bar = document.querySelector("[data-mark-bar]:has(option)"); // none where no criterion takes evidence
   #choice = document.querySelector("[data-mark-for]");
   #parts = [...document.querySelectorAll("[data-part]")].map((element) => new Part(element));
   #pending = null; // {part, places}

@@ -187,7 +187,7 @@ export class Criterion {
     this.element.scrollIntoView({ block: "nearest" });
   }
 
-  // Stopped by a critical criterion: kept as it was, but not sent.
+  // Stopped by a critical mark before it had a score: it takes none, and its rationale is not sent.
   stop(stopped) {
     this.scale.disabled = stopped;
     if (this.rationale) this.rationale.disabled = stopped;
@@ -248,9 +248,9 @@ export class Sheet {
     return this.criteria.find((criterion) => criterion.stops) ?? null;
   }
 
-  // What this submission has to answer: all of it, or the critical mark alone.
+  // What this submission has to answer: all of it; after a critical mark only what has a score, which is kept.
   get asked() {
-    return this.stopper ? [this.stopper] : this.criteria;
+    return this.stopper ? this.criteria.filter((criterion) => criterion.score !== null) : this.criteria;
   }
 
   get done() {
@@ -279,7 +279,7 @@ export class Sheet {
     this.holdStill();
     if (!this.advances || criterion.wantsRationale || criterion.wantsEvidence || !criterion.isOnScale) return;
     this.#advance = setTimeout(() => {
-      const next = this.stopper ? -1 : nextOpen(this.#answered, this.criteria.indexOf(criterion));
+      const next = nextOpen(this.#answered, this.criteria.indexOf(criterion));
       if (next === -1) last();
       else this.criteria[next].open();
       this.left = criterion;
@@ -296,9 +296,9 @@ export class Sheet {
   }
 
   refresh() {
-    const { stopper } = this;
+    const { asked } = this;
     for (const criterion of this.criteria) {
-      criterion.stop(stopper !== null && criterion !== stopper);
+      criterion.stop(!asked.includes(criterion));
       criterion.refresh();
     }
   }
@@ -319,6 +319,7 @@ export class Sheet {
   }
 
   get #answered() {
-    return this.criteria.map((criterion) => criterion.isComplete);
+    const { asked } = this;
+    return this.criteria.map((criterion) => criterion.isComplete || !asked.includes(criterion));
   }
 }
