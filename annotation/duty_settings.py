@@ -92,6 +92,7 @@ def return_items(*, duty: Duty, annotators: Collection[int], actor: User | None 
     """
     held = Assignment.objects.filter(duty=duty, annotator__in=annotators, state=Assignment.State.LEASED)
     with transaction.atomic():
+        leasing.keep_drafts(held.select_for_update(no_key=True))
         returned = held.update(state=Assignment.State.OPEN, annotator=None, key=None, leased_at=None, leased_until=None)
         if returned:
             audit.record(actor=actor, project=duty.campaign.project, verb="return items", subject=duty)

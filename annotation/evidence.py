@@ -55,10 +55,11 @@ def _fault_in_words(answer: Answer, texts: Mapping[int | str, str]) -> str:
 
 
 def _as_stored(spans: Sequence[Span], texts: Mapping[int | str, str]) -> tuple[Span, ...]:
-    found = (
-        span._replace(quote=texts[span.field if span.turn is None else span.turn][span.start : span.end])
-        for span in spans
-    )
+    """Each span once, in one text, with its quote; labels are those of imported errors, nobody gives one here."""
+    found = []
+    for start, end, turn, field, *_given in spans:
+        part: int | str = field if turn is None else turn
+        found.append(Span(start, end, turn, field if turn is None else "", texts[part][start:end]))
     return tuple(dict.fromkeys(found))
 
 

@@ -9,7 +9,7 @@ machine can serve (bench/next_item.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -402,19 +402,20 @@ def _lease(slot: Assignment, annotator: Annotator, now: datetime) -> bool:
     }
     if not as_read.update(**lease):
         return False
-    _keep_draft(slot, now)
+    keep_drafts([slot], now)
     for field, value in lease.items():
         setattr(slot, field, value)
     return True
 
 
-def _keep_draft(slot: Assignment, now: datetime) -> None:
-    """Keep a draft with the key of the expired lease, so that its annotator's late submission gets an explanation."""
-    if slot.key and slot.annotator_id:
-        Draft.objects.update_or_create(
-            duty_id=slot.duty_id,
-            item_id=slot.item_id,
-            annotator_id=slot.annotator_id,
-            defaults={"key": slot.key},
-            create_defaults={"key": slot.key, "saved_at": now},
-        )
+def keep_drafts(slots: Iterable[Assignment], now: datetime | None = None) -> None:
+    """Keep a draft with the key of each lease that ends, so that a late submission gets an explanation."""
+    for slot in slots:
+        if slot.key and slot.annotator_id:
+            Draft.objects.update_or_create(
+                duty_id=slot.duty_id,
+                item_id=slot.item_id,
+                annotator_id=slot.annotator_id,
+                defaults={"key": slot.key},
+                create_defaults={"key": slot.key, "saved_at": now or timezone.now()},
+            )

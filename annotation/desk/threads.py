@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -45,13 +45,15 @@ def ask_about_item(*, assignment: Assignment, user: User, text: str) -> ItemQues
     if not question:
         wrong = _("Write your question.")
         raise Refused(wrong, code="invalid", fields={"question": wrong})
-    own = ItemQuestion.objects.filter(duty=duty, annotator=annotator)
+    own = ItemQuestion.objects.filter(duty=duty, annotator=annotator, answered_at=None)
     same = {"item_id": assignment.item_id, "text": question, "of_repeat": _is_repeat(assignment)}
-    if own.filter(answered_at=None).count() >= MOST_OPEN:
-        raise Refused(_("Wait for an answer before you ask more."), code="too_many")
-    return own.filter(**same, answered_at=None).first() or ItemQuestion.objects.create(
-        duty=duty, annotator=annotator, **same
-    )
+    with transaction.atomic():
+        Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)  # a double click asks once
+        if asked := own.filter(**same).first():
+            return asked
+        if own.count() >= MOST_OPEN:
+            raise Refused(_("Wait for an answer before you ask more."), code="too_many")
+        return ItemQuestion.objects.create(duty=duty, annotator=annotator, **same)
 
 
 def _is_repeat(assignment: Assignment) -> bool:
@@ -86,7 +88,7 @@ def _entries(questions: QuerySet[ItemQuestion], annotator: int | None) -> list[T
 def questions_in(campaign: Campaign) -> QuerySet[ItemQuestion]:
     """All questions of a campaign, unanswered ones first, oldest first; then the answered ones, newest first."""
     found = ItemQuestion.objects.filter(duty__campaign=campaign).select_related("duty", "item", "annotator")
-    return found.order_by("answered_at", "pk")
+    return found.order_by(F("answered_at").desc(nulls_first=True), "pk")
 
 
 def open_questions(project: Project) -> QuerySet[ItemQuestion]:

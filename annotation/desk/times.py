@@ -11,30 +11,29 @@ from annotation.desk.leasing import LEASE
 from annotation.models import Annotation, Assignment, Draft
 
 GRACE = 60.0
-"""Seconds above the time that passed: for a page that was open before its lease was renewed, and for clocks."""
+"""Seconds above the time that passed since the lease, once for an item: every draft would add them again."""
 
 
 def possible_seconds(assignment: Assignment, claimed: float, now: datetime | None = None) -> float:
-    """The claimed seconds, at most those stored for the item so far and the time since then.
+    """The claimed seconds, at most those stored for the item so far and the time since then, or the time of the lease.
 
     Before anything is stored the time counts from the lease. A revision of submitted scores adds at most `LEASE`, the
     longest time for which the server knows that a page was open.
     """
     if not math.isfinite(claimed) or claimed <= GRACE:
         return max(claimed, 0.0) if math.isfinite(claimed) else 0.0
-    now = now or timezone.now()
-    stored, since, most = _known(assignment)
-    passed = (now - since).total_seconds() if since else 0.0
-    return min(claimed, stored + min(max(passed, 0.0), most) + GRACE)
+    return min(claimed, _most_seconds(assignment, now or timezone.now()))
 
 
-def _known(assignment: Assignment) -> tuple[float, datetime | None, float]:
-    """The seconds that are stored, since when more may have passed, and how many at most."""
+def _most_seconds(assignment: Assignment, now: datetime) -> float:
     own = Draft.objects.filter(duty=assignment.duty_id, item=assignment.item_id, annotator=assignment.annotator_id)
-    if draft := own.values_list("seconds", "saved_at").first():
-        return *draft, math.inf
+    draft = own.values_list("seconds", "saved_at").first()
     revisions = Annotation.objects.filter(assignment=assignment).order_by("-revision")
-    if submitted := revisions.values_list("seconds", "submitted_at").first():
-        return submitted[0] or 0.0, submitted[1], LEASE.total_seconds()
-    leased = Assignment.objects.filter(pk=assignment.pk).values_list("leased_at", flat=True).first()
-    return 0.0, leased, math.inf
+    if not draft and (submitted := revisions.values_list("seconds", "submitted_at").first()):
+        return (submitted[0] or 0.0) + min(_passed(submitted[1], now), LEASE.total_seconds())
+    leased = _passed(Assignment.objects.filter(pk=assignment.pk).values_list("leased_at", flat=True).first(), now)
+    return max(leased, draft[0] + _passed(draft[1], now)) if draft else leased + GRACE
+
+
+def _passed(since: datetime | None, now: datetime) -> float:
+    return max((now - since).total_seconds(), 0.0) if since else 0.0

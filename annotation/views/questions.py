@@ -35,7 +35,7 @@ def questions_page(request: HttpRequest, project: str, campaign: int) -> HttpRes
         "project": current.project,
         "campaign": current,
         "unanswered": [one for one in found[:MOST_QUESTIONS] if one.answered_at is None],
-        "answered": [one for one in reversed(found[:MOST_QUESTIONS]) if one.answered_at],
+        "answered": [one for one in found[:MOST_QUESTIONS] if one.answered_at],
         "most": MOST_QUESTIONS if len(found) > MOST_QUESTIONS else None,
     }
     return render(request, "annotation/questions.html", context)

@@ -44,7 +44,7 @@ class TestOneDuty:
     def test_more_annotators_once_though_it_is_clicked_twice_and_items_are_returned(self, cast: Cast) -> None:
         duty = scene.duty(cast, items=2, overlap=1)
         lead = cast.client("aino")
-        scene.next_page(cast.client("maarika"), duty)
+        there = scene.next_page(cast.client("maarika"), duty)
         for _click in range(2):
             lead.post(address(cast, duty, "annotators/"), {"more": "2", "overlap": "1"})
         assert Assignment.objects.filter(duty=duty).count() == 2 * 3
@@ -52,6 +52,8 @@ class TestOneDuty:
         assert count == 1
         lead.post(address(cast, duty, "return/"), {"annotator": [str(pk), "x"]})
         assert not duty_settings.people_with_items(Duty.objects.get())
+        late = cast.client("maarika").post(f"{there}submit/", scene.FULL, headers=scene.JSON)
+        assert (late.status_code, late.json()["code"]) == (409, "lease_lost")
 
     def test_the_api_sets_and_grows(self, cast: Cast) -> None:
         duty = scene.duty(cast, items=2, overlap=1)

@@ -11,8 +11,8 @@ import time_machine
 from django.utils import timezone
 
 from accounts.mail import site_address
-from annotation.desk import service
-from annotation.models import Annotation, Assignment, ItemQuestion, QualificationRule
+from annotation.desk import service, threads
+from annotation.models import Annotation, Assignment, Draft, ItemQuestion, QualificationRule
 from tests.annotation import scene
 from tests.cast import Cast
 
@@ -50,6 +50,18 @@ def test_a_question_is_asked_answered_and_broadcast_without_names(cast: Cast) ->
     assert "open." not in lead.get("/p/kassa/").content.decode()
 
 
+def test_open_questions_come_first_and_then_the_latest_answers(cast: Cast) -> None:
+    work = scene.duty(cast, items=1)
+    own: dict[str, Any] = {"duty": work, "item": scene.taken(cast, work).item}
+    own["annotator"] = scene.annotator(cast, cast.maarika)
+    now = timezone.now()
+    for text, age in (("older", 2), ("newer", 1)):
+        ItemQuestion.objects.create(**own, text=text, answer="Yes.", answered_at=now - timedelta(hours=age))
+    ItemQuestion.objects.create(**own, text="open")
+    listed = threads.questions_in(work.campaign).values_list("text", flat=True)
+    assert list(listed) == ["open", "newer", "older"]
+
+
 def test_a_question_that_cannot_be_asked_is_refused_with_a_sentence(cast: Cast) -> None:
     work = scene.duty(cast, items=1, overlap=1)
     maarika = cast.client("maarika")
@@ -83,6 +95,9 @@ def test_a_browser_claims_no_more_seconds_than_the_server_has_seen_pass(cast: Ca
     assert day is not None and day < 200
 
     item = scene.next_page(maarika, work)
+    for claimed in range(60, 1200, 60):  # every draft claims a minute more than the last one
+        maarika.post(f"{item}draft/", {**scene.FULL, "seconds": str(claimed)}, headers=scene.JSON)
+    assert Draft.objects.get().seconds < 120
     with time_machine.travel(timezone.now() + timedelta(minutes=50), tick=False):
         maarika.post(f"{item}draft/", {**scene.FULL, "seconds": "2400"}, headers=scene.JSON)
     with time_machine.travel(timezone.now() + timedelta(minutes=60), tick=False):
