@@ -33,10 +33,10 @@ EXCLUSIONS = ("controls", "speed", "rationale", "language", "critical", "single"
 
 `controls`: every rating, in a duty, of an annotator whose control items there match their references too seldom (the
 whole interval lies below the threshold, as where their work is paused). `speed`: an item that was rated in less than a
-third of the median time of its duty. `rationale`: a rationale that breaks the rule of its criterion. `language`: a
-rationale in another language than those of the item and of the criterion as it was shown. `critical`: every rating of
-an item and criterion where one annotator gave a critical mark or was stopped by one, chosen or not. `single`: the only
-score left of an item and criterion.
+third of the median time of its duty, among items with the same criteria. `rationale`: a rationale that breaks the rule
+of its criterion. `language`: a rationale in another language than those of the item and of the criterion as it was
+shown. `critical`: every rating of an item and criterion where one annotator gave a critical mark or was stopped by one,
+chosen or not. `single`: the only score left of an item and criterion.
 """
 SUSPICIOUS_SHARE = 1 / 3
 FEWEST_TIMES = 10
@@ -118,25 +118,36 @@ def _controls_rule(campaign: Campaign, found: Table) -> ExclusionRule:
 
 def _speed_rule(campaign: Campaign, found: Table) -> ExclusionRule:
     seconds, duty = found.names.index("seconds"), found.names.index("duty")
-    fewest = fewest_seconds(campaign)
+    place = itemgetter(*(found.names.index(name) for name in ("item", "rater", "duty")))
+    fewest, sets = fewest_seconds(campaign), _criteria_sets(campaign)
 
     def rule(_all: Rows, left: Rows) -> Rows:
-        return [row for row in left if row[seconds] is None or row[seconds] >= fewest.get(row[duty], 0.0)]
+        limits = (fewest.get((row[duty], sets.get(place(row), 0)), 0.0) for row in left)
+        return [row for row, least in zip(left, limits, strict=True) if row[seconds] is None or row[seconds] >= least]
 
     return rule
 
 
-def fewest_seconds(campaign: Campaign) -> dict[str | None, float]:
-    """By duty (None: imported), a third of the median seconds of its current annotations; only where enough are known.
+def fewest_seconds(campaign: Campaign) -> dict[tuple[str | None, int], float]:
+    """By duty (None: imported) and set of criteria (0: all), a third of the median seconds of its current annotations;
+    only where enough are known. An item that asks for fewer criteria takes less time.
 
     A convention, not a test: `min_seconds` of a question sets a limit of one's own.
     """
-    times = defaultdict[str | None, list[float]](list)
+    times = defaultdict[tuple[str | None, int], list[float]](list)
     timed = Annotation.objects.filter(campaign=campaign, superseded_at=None).exclude(seconds=None)
-    for duty, seconds in timed.values_list("assignment__duty__name", "seconds").iterator():
-        times[duty].append(seconds or 0.0)
-    known = {duty: values for duty, values in times.items() if len(values) >= FEWEST_TIMES}
-    return {duty: statistics.median(values) * SUSPICIOUS_SHARE for duty, values in known.items()}
+    columns = ("assignment__duty__name", "assignment__criteria_set", "seconds")
+    for duty, criteria_set, seconds in timed.values_list(*columns).iterator():
+        times[duty, criteria_set or 0].append(seconds or 0.0)
+    known = {group: values for group, values in times.items() if len(values) >= FEWEST_TIMES}
+    return {group: statistics.median(values) * SUSPICIOUS_SHARE for group, values in known.items()}
+
+
+def _criteria_sets(campaign: Campaign) -> dict[tuple[str, str, str | None], int]:
+    """The set of criteria by item, annotator and duty, where it is not all criteria of the duty."""
+    rows = Annotation.objects.filter(campaign=campaign, superseded_at=None, assignment__criteria_set__gt=0)
+    place = ("item__external_id", "annotator__pseudonym", "assignment__duty__name")
+    return {tuple(at): number for *at, number in rows.values_list(*place, "assignment__criteria_set").iterator()}
 
 
 def _rationale_rule(campaign: Campaign, found: Table) -> ExclusionRule:

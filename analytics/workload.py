@@ -99,8 +99,9 @@ def _after(today: date, days: float) -> date | None:
 
 @dataclass(slots=True)
 class AnnotatorWork:
-    """One annotator in one duty. `fast`: items in less than a third of the duty's median time; `same`: of the `sheets`
-    with three scores or more, those on which all scores are the same.
+    """One annotator in one duty. `fast`: items in less than a third of the duty's median time, among items with the
+    same criteria, at most `fewest_seconds`; `same`: of the `sheets` with three scores or more, those on which all
+    scores are the same.
     """
 
     work: Work
@@ -174,7 +175,8 @@ def workload(campaign: Campaign, today: date | None = None) -> Workload:
         own = submitted.get(duty.pk, [])
         total = sum(n for (key, _language, _done), n in counted.items() if key == duty.pk)
         done = sum(n for (key, _language, is_done), n in counted.items() if key == duty.pk and is_done)
-        people = _annotators(works[duty.pk], own, sheets.get(duty.pk, {}), fewest.get(duty.name))
+        limits = {criteria_set: seconds for (name, criteria_set), seconds in fewest.items() if name == duty.name}
+        people = _annotators(works[duty.pk], own, sheets.get(duty.pk, {}), limits)
         costs = [one.work.earned for one in people if one.work.earned is not None]
         days = Counter(each.day for each in own)
         pace = pace_of([each.seconds for each in own if each.seconds is not None])
@@ -209,21 +211,22 @@ def _languages(
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One submitted item: by whom, on which day (UTC), in how many active seconds."""
+    """One submitted item: by whom, on which day (UTC), in how many active seconds, on which set of criteria."""
 
     annotator: int
     language: str
     seconds: float | None
     day: date
+    criteria_set: int = 0
 
 
 def _submissions(campaign: Campaign) -> dict[int, list[Submission]]:
     """By duty, every submission as it is now; a revised item counts on the day of its latest revision."""
     rows = Annotation.objects.filter(campaign=campaign, superseded_at=None, assignment__isnull=False)
-    columns = ("assignment__duty", "annotator", "item__language", "seconds", "submitted_at")
+    columns = ("assignment__duty", "annotator", "item__language", "seconds", "submitted_at", "assignment__criteria_set")
     found: dict[int, list[Submission]] = defaultdict(list)
-    for duty, annotator, language, seconds, moment in rows.values_list(*columns).iterator(CHUNK):
-        found[duty].append(Submission(annotator, language, seconds, timezone.localdate(moment)))
+    for duty, annotator, language, seconds, moment, asked in rows.values_list(*columns).iterator(CHUNK):
+        found[duty].append(Submission(annotator, language, seconds, timezone.localdate(moment), asked))
     return found
 
 
@@ -253,7 +256,7 @@ def _annotators(
     works: Iterable[Work],
     submitted: Sequence[Submission],
     sheets: Mapping[int, tuple[int, int]],
-    fewest: float | None,
+    fewest: Mapping[int, float],
 ) -> tuple[AnnotatorWork, ...]:
     """Each annotator of a duty beside the others of it."""
     by_annotator: dict[int, list[Submission]] = defaultdict(list)
@@ -264,13 +267,14 @@ def _annotators(
     for work in works:
         own = by_annotator[work.annotator]
         times = [each.seconds for each in own if each.seconds is not None]
+        limits = {fewest[each.criteria_set] for each in own if each.criteria_set in fewest}
         n_sheets, n_same = sheets.get(work.annotator, (0, 0))
         others = all_sheets - n_sheets
         one = AnnotatorWork(
             work=work,
             pace=pace_of(times),
-            fast=sum(seconds < fewest for seconds in times) if fewest else 0,
-            fewest_seconds=fewest,
+            fast=sum(each.seconds is not None and each.seconds < fewest.get(each.criteria_set, 0.0) for each in own),
+            fewest_seconds=max(limits, default=None),
             sheets=n_sheets,
             same=n_same,
             others_same=(all_same - n_same) / others if others else None,

@@ -7,6 +7,7 @@ import html
 import io
 import re
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -19,12 +20,14 @@ from analytics.questions import question_of
 from analytics.rationale_languages import is_in_another_language
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.reference import excluding
-from annotation import campaigns
+from analytics.workload import workload
+from annotation import allocation, campaigns
 from annotation.imports import storage
-from annotation.models import Annotation, Annotator, Campaign, Import, Rating
+from annotation.models import Annotation, Annotator, Assignment, Campaign, Duty, Import, Rating
 from annotation.readers.ratings import RatingRow
 from tests import make
 from tests.analytics import scene
+from tests.annotation import scene as desk
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
@@ -197,6 +200,24 @@ def test_a_suspicious_speed_is_below_a_third_of_the_median(cast: Cast) -> None:
     Annotation.objects.filter(pk__in=[row.pk for row in rows[9:]]).update(seconds=None)
     Snapshot.objects.all().delete()  # nine times are too few
     assert asked(cast.client("boris"), made, "exclude=speed")["left_out"]["speed"] == 0
+
+
+def test_fewer_criteria_take_less_time_and_are_no_suspicious_speed(cast: Cast) -> None:
+    duty = desk.duty(cast, items=26, overlap=1)
+    Duty.objects.update(criteria_sets=[["fluency"]])
+    Assignment.objects.filter(position__lte=12).update(criteria_set=1)
+    piece: dict[str, Any] = {"campaign": duty.campaign, "annotator": desk.annotator(cast, cast.maarika)}
+    for slot in Assignment.objects.order_by("position"):
+        seconds = 6.0 if slot.criteria_set else 3.0 if slot.position == 26 else 60.0
+        key = uuid4()
+        Assignment.objects.filter(pk=slot.pk).update(state="submitted", key=key, annotator=piece["annotator"])
+        done = Annotation.objects.create(**piece, item=slot.item, assignment=slot, key=key, seconds=seconds)
+        for criterion in allocation.criteria_of(duty.pk, slot.criteria_set):
+            Rating.objects.create(annotation=done, criterion=criterion, score=1)
+    left_out = asked(cast.client("boris"), duty.campaign, "exclude=speed")["left_out"]
+    assert left_out["speed"] == 2
+    (work,) = workload(duty.campaign).duties
+    assert [one.fast for one in work.annotators] == [1]
 
 
 def test_what_a_critical_mark_stopped_is_left_out_for_everybody(cast: Cast, campaign: Campaign) -> None:
