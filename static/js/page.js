@@ -25,7 +25,8 @@ function remember(theme) {
   }
 }
 
-// [data-opens="id"] shows that dialog; [data-closes] inside one closes it, and so does a press on the backdrop.
+// [data-opens="id"] shows that dialog; [data-closes] inside one closes it, and so does a press on the backdrop, unless it
+// is the second press of the double click that opened the dialog.
 function openDialogs(root) {
   root.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-opens]");
@@ -35,7 +36,7 @@ function openDialogs(root) {
       return;
     }
     const dialog = event.target.closest("dialog");
-    if (dialog && (event.target === dialog || event.target.closest("[data-closes]"))) dialog.close();
+    if (dialog && ((event.target === dialog && event.detail < 2) || event.target.closest("[data-closes]"))) dialog.close();
   });
 }
 

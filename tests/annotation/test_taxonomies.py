@@ -190,10 +190,12 @@ class TestCampaignOfTheExample:
         )
 
     def test_from_the_rules_to_a_critical_mark_that_stops_the_rest(self, cast: Cast, campaign: Campaign) -> None:
-        for name, people in (("Crowd", 4), ("Editing", 2), ("Literature", 2), ("Science et", 2)):
-            panel_of(cast, name, people)
         browser, address = cast.client("aino"), f"/p/{cast.kassa.slug}/campaigns/{campaign.pk}/duties/by-rules/"
         taxonomy = Taxonomy.objects.get()
+        without_panels = browser.get(address, {"taxonomy": taxonomy.pk}).content.decode()
+        assert "Nothing would be added." in without_panels and "have all that the rules ask for" not in without_panels
+        for name, people in (("Crowd", 4), ("Editing", 2), ("Literature", 2), ("Science et", 2)):
+            panel_of(cast, name, people)
         page = browser.get(address, {"taxonomy": taxonomy.pk})
         plan = page.context["plan"]
         counts = {duty.panel.name: (duty.items, duty.assignments, duty.lacking) for duty in plan.duties}

@@ -116,3 +116,10 @@ def test_the_tab_bar_has_the_same_four_places_on_every_page(visit_as: VisitAs, c
         page.set_viewport_size(PHONE)
         seen.add(tuple(page.locator(".side nav a:visible span").all_inner_texts()))
     assert seen == {("Overview", "Datasets", "Rubrics", "Campaigns")}
+
+
+def test_a_double_click_leaves_its_question_open(visit_as: VisitAs, cast: Cast) -> None:
+    duty = scene.duty(cast, items=1, overlap=1)
+    page = visit_as("aino", f"/p/kassa/campaigns/{duty.campaign_id}/duties/{duty.pk}/")
+    page.get_by_role("button", name="Add").dblclick()
+    expect(page.locator("[data-confirm-dialog]")).to_be_visible()

@@ -194,7 +194,8 @@ function start() {
   const kept = unsent.read();
   const restored = restore(kept);
   const begun = sheet.criteria.some((criterion) => criterion.score !== null);
-  const desk = { status, sheet, draft, submission, show: switchViews(document, begun ? "rubric" : "dialogue") };
+  const notified = form.querySelector(".notices[role=status]"); // at the top of the sheet: a question was sent
+  const desk = { status, sheet, draft, submission, show: switchViews(document, begun || notified ? "rubric" : "dialogue") };
   desk.evidence = new Evidence({ sheet, status, words, changed: () => changed(desk, draft) });
   if (restored) desk.evidence.restore(kept.fields);
   refresh(desk);

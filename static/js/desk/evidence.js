@@ -151,6 +151,7 @@ export class Evidence {
   #parts = [...document.querySelectorAll("[data-part]")].map((element) => new Part(element));
   #pending = null; // {part, places}
   #keys = null; // {part, first, last}: words chosen by the keys
+  #isLeft = false; // the last press was on the bar
   #done = []; // what Ctrl+Z takes back, the newest last
 
   constructor({ sheet, status, words, changed }) {
@@ -162,6 +163,7 @@ export class Evidence {
     document.addEventListener("selectionchange", () => this.#select());
     document.addEventListener("keydown", (event) => this.#key(event), { capture: true });
     document.addEventListener("click", (event) => this.#click(event));
+    document.addEventListener("mousedown", (event) => this.#press(event));
     document.addEventListener("toggle", () => this.paint(), { capture: true });
     this.paint();
   }
@@ -236,10 +238,17 @@ export class Evidence {
 
   #click(event) {
     const { target } = event;
+    this.#isLeft = target.closest("[data-mark-bar]") !== null || (this.#isLeft && event.detail > 1);
     if (target.closest("[data-mark]")) this.#mark();
     else if (target.closest("[data-mark-cancel]")) this.#leave();
     else if (target.closest("[data-removes-span]")) this.#remove(target.closest("[data-span]"));
     else if (target.closest("[data-shows-span]")) this.#find(target.closest("[data-span]"));
+  }
+
+  // The second press of a double click on "Mark" meets the text below the bar, and would choose a word of it.
+  #press(event) {
+    if (event.detail > 1 && this.#isLeft) event.preventDefault();
+    else this.#isLeft = false;
   }
 
   #leave() {
@@ -385,8 +394,19 @@ export class Evidence {
     selection.removeAllRanges();
     selection.addRange(range);
     this.#offer(part, places);
-    if (!isOnScreen(part.element)) part.element.scrollIntoView({ block: "center" });
+    this.#reveal([...range.getClientRects()].at(-1));
     this.#status.say(part.text.slice(...places));
+  }
+
+  // Moves the texts so that the last of the chosen words is between their upper edge and the bar.
+  #reveal(last) {
+    if (!last) return;
+    const pane = this.#bar.parentElement.querySelector(".pane-scroll");
+    const isPane = getComputedStyle(pane).overflowY !== "visible";
+    const top = isPane ? pane.getBoundingClientRect().top : innerHeight / 5;
+    const bottom = this.#bar.getBoundingClientRect().top;
+    if (last.top >= top && last.bottom <= bottom) return;
+    (isPane ? pane : globalThis).scrollBy(0, (last.top + last.bottom - top - bottom) / 2);
   }
 }
 
