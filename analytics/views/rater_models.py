@@ -43,26 +43,26 @@ TITLES = {
 }
 NOTES = {
     "severity": gettext_lazy(
-        "Adds to the coefficients: who scores lower or higher than the panel, whatever items each of them had. "
+        "Beyond agreement: who scores lower or higher than the panel, whatever items each of them had. "
         "Many-facet Rasch model, from pairs of scores on one item, in logits. 0 is the mean annotator; below 0: lower "
         "scores. Infit is near 1 where the model fits, above 1.5 erratic, below 0.5 nearly always the same."
     ),
     "variance": gettext_lazy(
-        "Adds to the coefficients: what to work on. A large share of raters asks for training, one of languages for a "
+        "Beyond agreement: what to work on. A large share of raters asks for training, one of languages for a "
         "look at the translations. A large rest asks for a clearer rubric or more raters. Generalizability theory, "
         "Henderson’s method 1; annotators only."
     ),
     "study": gettext_lazy(
-        "Adds to the coefficients: how many raters an item needs. Φ is the share of the items’ variance in the mean of "
+        "Beyond agreement: how many raters an item needs. Φ is the share of the items’ variance in the mean of "
         "so many raters; .8 is often asked for. The Planner turns it into a number of raters."
     ),
     "errors": gettext_lazy(
-        "Adds to the coefficients: how often each annotator gives the score that the model takes for the right one. "
+        "Beyond agreement: how often each annotator gives the score that the model takes for the right one. "
         "Dawid and Skene’s model, fitted in each language by EM. It takes the panel’s errors for independent; judges "
         "have no part in it."
     ),
     "languages": gettext_lazy(
-        "Adds to the bias by language: a test on answers that the panel finds equally good. Differential item "
+        "Beyond bias by language: a test on answers that the panel finds equally good. Differential item "
         "functioning: a cumulative logit of the judge’s score on the panel’s mean. In logits against the pivot "
         "language; above 0: the judge is more lenient."
     ),
