@@ -9,7 +9,7 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -345,8 +345,8 @@ def lease_hidden(*, duty: Duty, item: int, annotator: Annotator, now: datetime, 
 def _criteria_set(hidden: Duty, item: int, annotator: Annotator) -> int:
     """Which criteria a hidden assignment asks for, in a duty that asks different items about different ones.
 
-    A repeat has those of its first time, a reference item the smallest set that has all its criteria: it must not show
-    by its criteria that it is another kind of item.
+    A repeat has those of its first time, a reference item those of `closest_set`: it must not show by its criteria that
+    it is another kind of item.
     """
     visible = Duty.objects.get(pk=hidden.visible_pk)
     if hidden.purpose == Duty.Purpose.REPEAT:
@@ -355,5 +355,13 @@ def _criteria_set(hidden: Duty, item: int, annotator: Annotator) -> int:
     scores = ReferenceScore.objects.filter(reference__campaign=visible.campaign_id, reference__item=item)
     rated = set(visible.criteria.values_list("key", flat=True))
     wanted = rated & set(scores.values_list("criterion__key", flat=True))
-    holding = [(len(keys), place) for place, keys in enumerate(visible.criteria_sets, 1) if wanted <= set(keys)]
-    return min(holding)[1] if holding else 0
+    return closest_set(visible.criteria_sets, wanted)
+
+
+def closest_set(sets: Sequence[Collection[str]], wanted: Collection[str]) -> int:
+    """The number, from 1, of the set with most of the criteria that are ``wanted``; of those, the smallest; 0 of none.
+
+    Criteria that the set lacks are not compared with their reference scores.
+    """
+    places = range(1, len(sets) + 1)
+    return min(places, key=lambda place: (-len({*wanted} & {*sets[place - 1]}), len(sets[place - 1])), default=0)

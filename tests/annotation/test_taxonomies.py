@@ -20,6 +20,7 @@ from annotation.models import (
     Selection,
     Taxonomy,
 )
+from annotation.qualification import references
 from annotation.readers import parse_taxonomy
 from tests import make
 from tests.annotation import scene
@@ -249,3 +250,13 @@ class TestCampaignOfTheExample:
         assert wrong.status_code in (409, 422) and "line 12, rules[1].overlap" in wrong.json()["fields"]["yaml"][0]
         unknown = browser.post(address, {**body, "panels": {"Crowd": [10**9]}}, content_type="application/json")
         assert unknown.status_code in (409, 422)
+
+
+def test_a_control_asks_for_the_criteria_of_an_ordinary_item() -> None:
+    """It would be known by a set of criteria that no other item has."""
+    sets = [["a", "b", "c"], ["a", "b"], ["c", "d"]]
+    assert references.closest_set(sets, {"a"}) == 2
+    assert references.closest_set(sets, {"a", "c"}) == 1
+    assert references.closest_set(sets, {"b", "d"}) == 2, "none has both: one of the smallest with one of them"
+    assert references.closest_set(sets, {"a", "b", "c", "d"}) == 1
+    assert references.closest_set([], {"a"}) == 0
