@@ -438,12 +438,13 @@ class TestOverview:
 
 
 PAGES = {
-    "Numbers": "numbers/{}/", "Agreement": "numbers/{}/agreement/", "Explore": "numbers/{}/explore/",
-    "Items": "numbers/{}/items/", "Annotators": "numbers/{}/annotators/", "Adjudication": "numbers/{}/adjudication/",
+    "Numbers": "numbers/{}/", "Agreement": "numbers/{}/agreement/", "Rater models": "numbers/{}/raters/",
+    "Explore": "numbers/{}/explore/", "Items": "numbers/{}/items/", "Annotators": "numbers/{}/annotators/",
+    "Adjudication": "numbers/{}/adjudication/",
     "Calibration": "numbers/{}/calibration/", "Stability": "numbers/{}/stability/",
     "Results": "numbers/{}/results/", "Planner": "numbers/{}/planner/",
     "Comparison": "numbers/{}/comparison/", "Judges": "judges/?campaign={}", "Audits": "numbers/{}/audits/",
-    "Decisions": "numbers/{}/judges/",
+    "Decisions": "numbers/{}/judges/", "Workflow": "numbers/{}/workflow/",
 }  # fmt: skip
 
 

@@ -183,7 +183,7 @@ def test_a_pdf_has_pages_with_its_tables(cast: Cast, rated: Campaign) -> None:
     pdf = written(cast, format="pdf")
     assert pdf.startswith(b"%PDF-")
     streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL)
-    plain = b"".join(zlib.decompress(each) for each in streams if each.startswith(b"x"))
+    plain = b"".join(zlib.decompressobj().decompress(each) for each in streams if each.startswith(b"x"))
     assert len(re.findall(rb"/Type /Page\b", plain)) >= 2
 
 
