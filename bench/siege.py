@@ -1,10 +1,10 @@
 """A siege: people submit, a judge runs under a money cap and a lead downloads, while everything is killed in turn.
 
-``python -m bench.siege`` (PostgreSQL and Redis with 80 annotators, then SQLite with 16; about five minutes each, and it
+``python -m bench.siege`` (PostgreSQL and Redis with 200 annotators, then SQLite with 32; about eight minutes each; it
 ends by itself) writes results/siege.md. ``--database`` runs one and only prints. `panelbench up` runs on a small file
-system of its own; PostgreSQL, Redis, the web server, its processes and the worker die by SIGKILL, the disk is filled,
-connections send and read as slowly as they can. What was acknowledged is then looked for, and what the provider
-counted is held against the cap.
+system of its own. In an order that ``--seed`` draws, PostgreSQL, Redis, the web server, its processes and the worker
+die by SIGKILL, browsers vanish in the middle of a request, the disk is filled, connections send and read as slowly as
+they can. What was acknowledged is then looked for, and what the provider counted is held against the cap.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from typing import Any
 from bench.clients import CRITERIA
 from bench.server import Instance, Postgresql, Redis, filled, small_disk
 from bench.siege_clients import PASSWORD, AnnotatorThread, Attack, Browser, SentRequest, Visitor, start_threads
-from panelbench import connections
 from panelbench.instance import WEB_PROCESSES
+from panelbench.pulses import close_connections
 from tests.provider_server import RunningProvider, running_provider
 
-ANNOTATORS = {"postgresql": 80, "sqlite": 16}
-PAUSE = {"postgresql": (2.0, 6.0), "sqlite": (0.5, 1.5)}  # seconds that a person thinks about an item
+ANNOTATORS = {"postgresql": 200, "sqlite": 32}
+PAUSE = {"postgresql": (5.0, 15.0), "sqlite": (1.0, 3.0)}  # seconds that a person thinks about an item
 ITEMS, OVERLAP = 2000, 3
 JUDGED = 300  # items, each with five calls
 PRICE = (Decimal("2.00"), Decimal("8.00"))  # USD per million tokens in and out
@@ -43,6 +43,7 @@ CAP = Decimal("0.40")
 PER_MINUTE, LATENCY = 300, 1.5
 RESULTS = Path(__file__).parent / "results" / "siege.md"
 JUDGE_ENDS_WITHIN = 150.0  # seconds after the last blow
+SLOW = "25 slow bodies, 10 slow heads, 6 unread downloads for 20 s"
 BACK_WITHIN = 90.0  # seconds until everything must answer again
 
 
@@ -74,39 +75,42 @@ class Siege:
     give_up: threading.Event = field(default_factory=threading.Event)
     began: float = 0.0
     run: int = 0  # the judge's
+    random: random.Random = field(default_factory=random.Random)
 
     # --- blows ------------------------------------------------------------------------------------------------------
     def strike(self) -> None:
-        """Every blow, one after the other, each with some quiet before it."""
-        self._quiet(12)
-        self._blow("SIGKILL of one web process", lambda: self.instance.kill("web", most=1))
-        self._quiet(6)
-        self._blow("SIGKILL of every web process", lambda: self.instance.kill("web"))
-        self._quiet(8)
+        """Every blow, those that kill people's work twice, in a drawn order, each with some quiet before it."""
+        killing: list[tuple[str, Callable[[], None]]] = [
+            ("SIGKILL of one web process", lambda: self.instance.kill("web", most=1)),
+            ("SIGKILL of every web process", lambda: self.instance.kill("web")),
+            ("a third of the browsers killed", self._kill_browsers),
+            ("SIGKILL of everything at once", self._kill_everything),
+        ]
+        other: list[tuple[str, Callable[[], None]]] = [("SIGKILL of the worker", lambda: self.instance.kill("worker"))]
         if self.database:
-            self._blow("SIGKILL of PostgreSQL, back after 3 s", self._kill_database)
-            self._quiet(8)
-        self._blow("SIGKILL of the worker", lambda: self.instance.kill("worker"))
-        self._quiet(8)
+            killing.append(("SIGKILL of PostgreSQL, back after 3 s", self._kill_database))
+            other.append(("PostgreSQL restarted in order", self._restart_database))
         if self.broker:
-            self._blow("SIGKILL of Redis, back after 3 s", self._kill_broker)
-            self._quiet(8)
-        self._attack()
-        self._quiet(5)
+            other.append(("SIGKILL of Redis, back after 3 s", self._kill_broker))
         if self.is_disk:
-            self._blow("a full disk for 8 s", self._fill_disk)
-            self._quiet(8)
-        if self.database:
-            self._blow("PostgreSQL restarted in order", self._restart_database)
-            self._quiet(6)
-        self._blow("SIGKILL of everything at once", self._kill_everything)
-        self._quiet(15)
+            other.append(("a full disk for 8 s", self._fill_disk))
+        blows = [*killing, *killing, *other, (SLOW, self._attack)]
+        self.random.shuffle(blows)
+        self._quiet(12)
+        for what, strike in blows:
+            self._blow(what, strike)
+            self._quiet(self.random.uniform(3, 9))
+        self._quiet(10)
+
+    def _kill_browsers(self) -> None:
+        for person in self.random.sample(self.annotators, len(self.annotators) // 3):
+            person.browser.kill()
 
     def _quiet(self, seconds: float) -> None:
         time.sleep(seconds)
 
     def _blow(self, what: str, strike: Callable[[], None]) -> None:
-        blow = Blow(what, time.monotonic())
+        blow = Blow(what, time.monotonic(), alive=what == SLOW)
         self.blows.append(blow)
         _print_progress(f"{blow.began - self.began:5.0f} s  {what}")
         strike()
@@ -163,15 +167,10 @@ class Siege:
         self.instance.start()
 
     def _attack(self) -> None:
-        blow = Blow("25 slow bodies, 10 slow heads, 6 unread downloads for 20 s", time.monotonic(), alive=True)
-        self.blows.append(blow)
-        _print_progress(f"{blow.began - self.began:5.0f} s  {blow.what}")
         assert self.lead
         attack = Attack(self.instance.port, session=self.lead.browser.session, download=self.lead.paths[0])
         time.sleep(20)
         attack.end()
-        self._until_back()
-        blow.back = time.monotonic()
 
     # --- what came of it --------------------------------------------------------------------------------------------
     def requests(self) -> list[tuple[str, SentRequest]]:
@@ -269,7 +268,7 @@ def pages(scene: SiegeScene) -> list[str]:
 
 
 # --- one run --------------------------------------------------------------------------------------------------------
-def _measure(kind: str, keep: Path | None) -> str:
+def _measure(kind: str, keep: Path | None, seed: int) -> str:
     """Besiege one kind of database; what came of it, as Markdown."""
     with contextlib.ExitStack() as started:
         folder, is_disk = started.enter_context(small_disk())
@@ -279,11 +278,11 @@ def _measure(kind: str, keep: Path | None) -> str:
         siege = _instance(started, kind, folder, is_disk, log, provider)
         with _django():
             scene = make_siege_scene(ANNOTATORS[kind])
-            connections.close()  # they would not outlive their server
+            close_connections()  # they would not outlive their server
             siege.instance.start()
             started.callback(siege.instance.stop)
             siege._until_back()
-            siege.run = scene.run
+            siege.run, siege.random = scene.run, random.Random(seed)
             _people(siege, scene)
             _besiege(siege)
             return _summary(siege, scene, provider)
@@ -407,7 +406,7 @@ def _summary(siege: Siege, scene: SiegeScene, provider: RunningProvider) -> str:
 def _submissions(siege: Siege, scene: SiegeScene) -> list[str]:
     from django.db.models import Count, F
 
-    from annotation.models import Annotation, Assignment, Rating
+    from annotation.models import Annotation, Assignment, EvidenceSpan, Rating
 
     acknowledged = {key: scores for person in siege.annotators for key, (_at, scores) in person.acknowledged.items()}
     stored: dict[str, dict[str, float]] = {}
@@ -430,11 +429,25 @@ def _submissions(siege: Siege, scene: SiegeScene) -> list[str]:
     changed = sum(person.changed_answer for person in siege.annotators)
     assert current.filter(annotator=F("annotator")).count() == len(stored), "annotations without ratings"
     silent = len(set(stored) - set(acknowledged))
+    drafts = {key: scores for person in siege.annotators for key, scores in person.drafts.items()}
+    changed += sum(scores != drafts[key] for key, scores in stored.items() if key not in acknowledged)
+    marked = {key for person in siege.annotators for key in person.marked}
+    spans = Counter(map(str, EvidenceSpan.objects.values_list("rating__annotation__key", flat=True)))
+    wrong = sum(spans[key] != (key in marked) for key in stored)
+    killed, locked = (
+        sum(getattr(one, name) for one in of)
+        for name, of in (
+            ("killed", siege.annotators),
+            ("locked", [person.browser for person in (*siege.annotators, *siege.visitors)]),
+        )
+    )
     return [
         f"acknowledged submissions: {len(acknowledged)}; lost or changed: **{len(lost)}**; doubled: **{doubled}**",
         f"over-assigned items: **{over}**; slots and annotations that disagree: **{torn}**",
         f"stored without an acknowledgement that arrived: {silent}; never acknowledged: {unacknowledged}",
-        f"submissions refused: {refused}; a repeated submission answered otherwise: {changed}",
+        f"submissions refused: {refused}; repeated, or of a killed browser, and stored otherwise: {changed}",
+        f"annotations without the marked text that was sent, or with another: **{wrong}** of {len(stored)}",
+        f"browsers killed: {killed}; answers that showed a locked database: **{locked}**",
     ]
 
 
@@ -516,12 +529,13 @@ def _count() -> Any:
 def _main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database", choices=tuple(ANNOTATORS), help="only this one, printed and not written")
+    parser.add_argument("--seed", type=int, default=13, help="of the order of the blows")
     parser.add_argument("--logs", type=Path, help="a folder for the programs' logs")
     asked = parser.parse_args(arguments)
     if asked.database:
-        print(_measure(asked.database, asked.logs))
+        print(_measure(asked.database, asked.logs, asked.seed))
         return
-    tables = [_alone(kind, asked.logs) for kind in ANNOTATORS]
+    tables = [_alone(kind, asked.logs, asked.seed) for kind in ANNOTATORS]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     load = f"{os.cpu_count()} cores under a load of {os.getloadavg()[1]:.1f}"
     head = f"# A siege\n\n`python -m bench.siege` at commit {commit.stdout.strip()}, {load}."
@@ -529,9 +543,10 @@ def _main(arguments: Sequence[str] | None = None) -> None:
     print(RESULTS.read_text(encoding="utf-8"))
 
 
-def _alone(kind: str, logs: Path | None) -> str:
+def _alone(kind: str, logs: Path | None, seed: int) -> str:
     """Each in a process of its own: Django knows one database in its life."""
-    command = [sys.executable, "-m", "bench.siege", "--database", kind, *(["--logs", str(logs)] if logs else [])]
+    command = [sys.executable, "-m", "bench.siege", "--database", kind, "--seed", str(seed)]
+    command += ["--logs", str(logs)] if logs else []
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import random
 import re
 import socket
@@ -20,6 +21,8 @@ from urllib.parse import urlencode
 PASSWORD = "a siege of many kills"
 ANSWER_LIMIT = 45.0  # seconds after which a request counts as stuck
 RETRY = 0.7  # seconds before the same submission is sent again
+BEGINS_ANEW = (1.0, 4.0)  # seconds until a person whose browser was killed is back
+MARKED = {"evidence-grammar": json.dumps({"turn": 0, "start": 0, "end": 5, "quote": "Tere!"})}
 TOKEN = "a" * 32
 
 
@@ -51,6 +54,8 @@ class Browser:
     address: str
     session: str = ""
     requests: list[SentRequest] = field(default_factory=list)
+    locked: int = 0  # answers that showed a lock of the database
+    killed: threading.Event = field(default_factory=threading.Event)
     _connection: http.client.HTTPConnection | None = None
 
     def sign_in(self, email: str) -> None:
@@ -76,11 +81,12 @@ class Browser:
             try:
                 answer, content = self._exchange(method, path, body, headers)
             except (ConnectionError, http.client.BadStatusLine):
-                if self._connection is None:  # it was a new one
+                if self._connection is None or self.killed.is_set():  # it was a new one, or nobody is there any more
                     raise
                 self.hang_up()  # kept too long, or its server died since: every browser then tries a new one
                 answer, content = self._exchange(method, path, body, headers)
             status, found = answer.status, answer.headers
+            self.locked += b"is locked" in content
         except (OSError, http.client.HTTPException) as error:
             self.hang_up()
             status, found, content, note = 0, None, repr(error).encode(), type(error).__name__
@@ -107,6 +113,14 @@ class Browser:
         self._connection = connection
         return answer, content
 
+    def kill(self) -> None:
+        """Cut the connection as the system does when a browser is killed: what was sent arrives, no answer is read."""
+        self.killed.set()
+        kept = self._connection
+        if kept is not None and kept.sock is not None:
+            with contextlib.suppress(OSError):
+                kept.sock.shutdown(socket.SHUT_RDWR)
+
     def hang_up(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -115,7 +129,10 @@ class Browser:
 
 @dataclass(slots=True)
 class AnnotatorThread:
-    """Takes an item, reads it, submits it under its key, and sends it again until it is acknowledged."""
+    """Takes an item, reads it, submits it under its key, and sends it again until it is acknowledged.
+
+    Every other item has a marked text. A killed browser remembers nothing but the draft that its device keeps.
+    """
 
     browser: Browser
     duty: int
@@ -126,11 +143,16 @@ class AnnotatorThread:
     random: random.Random
     acknowledged: dict[str, tuple[float, dict[str, int]]] = field(default_factory=dict)
     not_acknowledged: list[str] = field(default_factory=list)
+    drafts: dict[str, dict[str, int]] = field(default_factory=dict)
+    marked: set[str] = field(default_factory=set)
     taken_away: int = 0
     changed_answer: int = 0
+    killed: int = 0
 
     def work(self) -> None:
         while not self.stop.is_set():
+            if self._was_killed():
+                continue
             status, headers, _body = self.browser.send("POST", f"/desk/{self.duty}/", {})
             location = headers.get("Location", "") if headers else ""
             if status != 302 or "/desk/at/" not in location:
@@ -140,15 +162,31 @@ class AnnotatorThread:
             self.stop.wait(self.random.uniform(*self.pause))
             self._submit(location.rstrip("/").rpartition("/")[2])
 
+    def _was_killed(self) -> bool:
+        if not self.browser.killed.is_set():
+            return False
+        self.browser.hang_up()
+        self.killed += 1
+        self.stop.wait(self.random.uniform(*BEGINS_ANEW))
+        self.browser.killed.clear()
+        return True
+
+    def _form(self, key: str) -> dict[str, object]:
+        if key not in self.drafts:
+            self.drafts[key] = {name: self.random.randint(0, 4) for name in self.criteria}
+            if self.random.random() < 0.5:
+                self.marked.add(key)
+        scores = {f"score-{name}": score for name, score in self.drafts[key].items()}
+        return {"key": key, "seconds": 30, **scores, **(MARKED if key in self.marked else {})}
+
     def _submit(self, key: str) -> None:
-        scores = {name: self.random.randint(0, 4) for name in self.criteria}
-        form = {"key": key, "seconds": 30, **{f"score-{name}": score for name, score in scores.items()}}
-        while True:
+        form = self._form(key)
+        while not self.browser.killed.is_set():
             status, _headers, _body = self.browser.send(
                 "POST", f"/desk/at/{key}/submit/", form, accept="application/json"
             )
             if status == 200:
-                self.acknowledged[key] = (time.monotonic(), scores)
+                self.acknowledged[key] = (time.monotonic(), self.drafts[key])
                 if self.random.random() < 0.1:  # a double click
                     again = self.browser.send("POST", f"/desk/at/{key}/submit/", form, accept="application/json")
                     self.changed_answer += again[0] in (403, 404, 409, 422)

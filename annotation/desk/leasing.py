@@ -276,7 +276,12 @@ def take(
         if held := _held(duty, annotator, now):
             return held
         _require_new_items(duty, annotator)
-        return (item is None and _unseen_item(duty, annotator, stage, now)) or _claim(duty, annotator, item, now)
+        if item is not None or stage.rule is None or not (stage.rule.control_rate or stage.rule.repeat_rate):
+            return _claim(duty, annotator, item, now)
+        if unseen := _unseen_item(duty, annotator, stage.rule, now):
+            return unseen
+        with transaction.atomic():  # as many statements as for a control, so that the time it takes shows nothing
+            return _claim(duty, annotator, item, now)
 
 
 def _require_new_items(duty: Duty, annotator: Annotator) -> None:
@@ -313,11 +318,8 @@ def take_training_item(*, duty: Duty, annotator: Annotator, again: bool) -> Assi
         return exams.take_training(duty=duty, annotator=annotator, again=again, now=now, until=now + LEASE)
 
 
-def _unseen_item(duty: Duty, annotator: Annotator, stage: Stage, now: datetime) -> Assignment | None:
+def _unseen_item(duty: Duty, annotator: Annotator, rule: QualificationRule, now: datetime) -> Assignment | None:
     """A control or a repeat, if the draw asks for one now, there is one, and an ordinary item is free as well."""
-    rule = stage.rule
-    if rule is None or not (rule.control_rate or rule.repeat_rate):
-        return None
     is_free = _free(duty, annotator, None, now).exists()
     chosen = controls.next_unseen(duty=duty, annotator=annotator, rule=rule)
     if chosen is None or not is_free:

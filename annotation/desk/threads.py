@@ -1,7 +1,8 @@
 """Questions about items: an annotator asks at the item, a lead answers, to them alone or to everybody on the duty.
 
 Annotators never see who asked. In an exam nothing is asked or shown. At a repeat only what was asked at that repeat is
-shown: the first thread would show that the item comes again.
+shown: the first thread would show that the item comes again. With one annotator for each item, answers for everybody
+are only in the list: at an item, somebody else's question would show that it is a control.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ def thread_at(assignment: Assignment) -> list[ThreadEntry]:
         return []
     of_item = ItemQuestion.objects.filter(duty=assignment.duty.visible_pk, item=assignment.item_id)
     mine = Q(annotator=assignment.annotator_id, of_repeat=_is_repeat(assignment))
-    shared = Q() if _is_repeat(assignment) else Q(is_broadcast=True) & ~Q(annotator=assignment.annotator_id)
-    shown = of_item.filter(mine | shared) if shared else of_item.filter(mine)
-    return _entries(shown.order_by("pk"), assignment.annotator_id)
+    if not _is_repeat(assignment) and assignment.duty.overlap > 1:
+        mine |= Q(is_broadcast=True) & ~Q(annotator=assignment.annotator_id)
+    return _entries(of_item.filter(mine).order_by("pk"), assignment.annotator_id)
 
 
 def thread_of(*, duty: Duty, annotator: Annotator) -> list[ThreadEntry]:

@@ -320,16 +320,16 @@ def lease_hidden(*, duty: Duty, item: int, annotator: Annotator, now: datetime, 
     """Lease an item in a hidden duty until ``until``; None if the annotator has had it there already."""
     own = Assignment.objects.filter(duty=duty, item=item)
     for _try in range(TRIES):
-        if own.filter(annotator=annotator).exists():
+        had = own.aggregate(last=Max("slot"), mine=Count("pk", filter=Q(annotator=annotator)))
+        if had["mine"]:
             return None
-        last = own.aggregate(last=Max("slot"))["last"] or 0
         try:
             with transaction.atomic():
                 return Assignment.objects.create(
                     duty=duty,
                     item_id=item,
                     annotator=annotator,
-                    slot=last + 1,
+                    slot=(had["last"] or 0) + 1,
                     position=0,
                     criteria_set=_criteria_set(duty, item, annotator) if duty.taxonomy_id else 0,
                     state=Assignment.State.LEASED,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import defaultdict
 from datetime import timedelta
 from decimal import Decimal
 from threading import Event, Thread
@@ -13,7 +15,9 @@ import pytest
 import time_machine
 from django.core import mail
 from django.db import connection, transaction
+from django.http import HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts import removal
@@ -31,8 +35,10 @@ from annotation.models import (
     ReferenceItem,
 )
 from annotation.qualification import controls, guidelines, references, standings
+from annotation.qualification.references import ReferenceRow
 from tests.annotation import qualified, scene
 from tests.annotation.qualified import RIGHT, WRONG
+from tests.annotation.test_pairs import duty_of_pairs
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
@@ -214,6 +220,45 @@ def test_a_control_looks_like_an_item(cast: Cast) -> None:
     assert told["rating"] == told["control"] == told["repeat"]
     history = maarika.get(f"/desk/{work.pk}/scored/").content.decode()
     assert not re.search("control|repeat|reference", history, re.IGNORECASE)
+
+
+def _traced(client: Client, address: str, posted: dict[str, Any] | None = None) -> tuple[HttpResponse, str, int]:
+    """The answer, what a script would see of it, and how often the database was asked."""
+    with CaptureQueriesContext(connection) as asked:
+        answer = client.get(address) if posted is None else client.post(address, posted, headers=scene.JSON)
+    shown = f"{answer.status_code} {sorted(answer.headers)}"
+    if "json" in answer.headers.get("Content-Type", ""):
+        shown += re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d[\d.:T+-]+", "", answer.content.decode())
+    return answer, shown, len(asked)
+
+
+@pytest.mark.parametrize("kind", ["dialogues", "pairs"])
+def test_every_answer_of_the_desk_is_alike_at_an_item_a_control_and_a_repeat(cast: Cast, kind: str) -> None:
+    """With evidence, a note and a question at each: the same bytes but for keys and times, and as many queries."""
+    if kind == "pairs":
+        work = duty_of_pairs(cast, items=60, overlap=1)
+        rows = [ReferenceRow(item=f"d{n}", purpose="control", criterion="preference", score="1") for n in range(1, 31)]
+        references.mark(campaign=work.campaign, rows=rows)
+        references.set_rule(campaign=work.campaign, seed=1, control_rate=0.3, repeat_rate=0.3)
+        scores, span = {"score-preference": "1"}, {"field": "passage_a", "start": 0, "end": 7, "quote": "Esimene"}
+    else:
+        work = qualified.qualified_duty(cast, items=60, control=range(1, 31), control_rate=0.3, repeat_rate=0.3)
+        scores, span = dict(RIGHT), {"turn": 0, "start": 0, "end": 5, "quote": "Tere!"}
+    posted = {**scores, "seconds": "12", "note": "Minu", f"evidence-{next(iter(scores))[6:]}": json.dumps(span)}
+    maarika, seen = cast.client("maarika"), defaultdict(set)
+    for number in range(45):
+        taking, shown, queries = _traced(maarika, f"/desk/{work.pk}/", {})
+        page, found = taking["Location"], [("take", shown, queries)]
+        purpose = Assignment.objects.get(key=scene.key_at(page)).duty.purpose
+        question = {"question": f"Küsimus {number}?"}
+        for path, body in (("", None), ("draft/", posted), ("heartbeat/", {}), ("ask/", question), ("submit/", posted)):
+            _answer, shown, queries = _traced(maarika, f"{page}{path}", body)
+            found.append((path, shown, queries))
+        if number > 5:  # the first page has no "Undo last", and repeats come after five
+            seen[purpose].update(found)
+    assert seen.keys() == {"rating", "control", "repeat"}
+    assert seen["control"] <= seen["rating"], seen["control"] ^ seen["rating"]
+    assert seen["repeat"] <= seen["rating"], seen["repeat"] ^ seen["rating"]
 
 
 def _own_counts(client: Client) -> list[Decimal]:

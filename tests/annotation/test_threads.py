@@ -11,9 +11,12 @@ import time_machine
 from django.utils import timezone
 
 from accounts.mail import site_address
+from annotation import panels
 from annotation.desk import service, threads
-from annotation.models import Annotation, Assignment, Draft, ItemQuestion, QualificationRule
-from tests.annotation import scene
+from annotation.desk.leasing import LEASE
+from annotation.models import Annotation, Assignment, Draft, ItemQuestion, QualificationRule, ReferenceItem
+from annotation.qualification import references
+from tests.annotation import qualified, scene
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
@@ -49,6 +52,25 @@ def test_a_question_is_asked_answered_and_broadcast_without_names(cast: Cast) ->
         assert page.wsgi_request.user == cast.maarika or "Maarika" not in text
     assert "Questions and answers" in client.get("/desk/").content.decode()
     assert "open." not in lead.get("/p/kassa/").content.decode()
+
+
+def test_what_others_asked_does_not_show_that_an_item_is_a_control(cast: Cast) -> None:
+    """With one annotator for each item nobody else can have asked at it: only a control has other people's threads."""
+    piret = scene.member(cast, "Piret")
+    work = qualified.qualified_duty(cast, items=8, control=range(1, 5), control_rate=0.5)
+    panels.seat(panel=work.panel, user=piret)
+    control = ReferenceItem.objects.get(item__external_id="d1")
+    own = {"duty": work, "item": control.item, "annotator": scene.annotator(cast, piret)}
+    ItemQuestion.objects.create(**own, text="Kas?", answer="Jah.", is_broadcast=True, answered_at=timezone.now())
+    hidden = references.hidden_duties(work)["control"]
+    now = timezone.now()
+    taken = references.lease_hidden(
+        duty=hidden, item=control.item_id, annotator=scene.annotator(cast, cast.maarika), now=now, until=now + LEASE
+    )
+    assert taken is not None
+    maarika = cast.client("maarika")
+    assert "Jah." not in maarika.get(f"/desk/at/{taken.key}/").content.decode()
+    assert "Jah." in maarika.get(f"/desk/{work.pk}/questions/").content.decode()
 
 
 def test_open_questions_come_first_and_then_the_latest_answers(cast: Cast) -> None:
