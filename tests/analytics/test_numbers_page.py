@@ -437,26 +437,37 @@ class TestOverview:
         assert "Simulated provider" in page
 
 
-PAGES = {
-    "Numbers": "numbers/{}/", "Agreement": "numbers/{}/agreement/", "Rater models": "numbers/{}/raters/",
-    "Explore": "numbers/{}/explore/", "Items": "numbers/{}/items/", "Annotators": "numbers/{}/annotators/",
-    "Adjudication": "numbers/{}/adjudication/",
-    "Calibration": "numbers/{}/calibration/", "Stability": "numbers/{}/stability/",
-    "Results": "numbers/{}/results/", "Planner": "numbers/{}/planner/",
-    "Comparison": "numbers/{}/comparison/", "Judges": "judges/?campaign={}", "Audits": "numbers/{}/audits/",
-    "Decisions": "numbers/{}/judges/", "Workflow": "numbers/{}/workflow/",
+GROUPS = {
+    "Figures": {"Numbers": "numbers/{}/", "Explore": "numbers/{}/explore/", "Items": "numbers/{}/items/"},
+    "Panel": {
+        "Agreement": "numbers/{}/agreement/", "Rater models": "numbers/{}/raters/",
+        "Annotators": "numbers/{}/annotators/", "Adjudication": "numbers/{}/adjudication/",
+    },
+    "Judges": {
+        "Decisions": "numbers/{}/judges/", "Calibration": "numbers/{}/calibration/",
+        "Comparison": "numbers/{}/comparison/", "Audits": "numbers/{}/audits/",
+        "Declared judges": "judges/?campaign={}",
+    },
+    "Generators": {"Results": "numbers/{}/results/", "Stability": "numbers/{}/stability/"},
+    "Next steps": {"Workflow": "numbers/{}/workflow/", "Planner": "numbers/{}/planner/"},
 }  # fmt: skip
 
 
-def test_every_page_about_a_campaign_has_the_same_row_of_links(cast: Cast, campaign: Campaign) -> None:
-    client, addresses = cast.client("boris"), {name: f"/p/kassa/{path}" for name, path in PAGES.items()}
-    link = re.compile(r'<a href="([^"]*)"( aria-current="page")?>([^<]*)</a>')
-    for name, address in addresses.items():
-        page = client.get(address.format(campaign.pk)).content.decode()
-        row = link.findall(page.partition('<nav class="tabs tabs-row"')[2].partition("</nav>")[0])
-        assert [(shown, to) for to, _current, shown in row] == [
-            (other, there.format(campaign.pk)) for other, there in addresses.items()
-        ]
-        assert [shown for _to, current, shown in row if current] == [name]
+def test_every_page_about_a_campaign_links_to_all_groups_and_to_the_pages_of_its_own(
+    cast: Cast, campaign: Campaign
+) -> None:
+    client = cast.client("boris")
+    link = re.compile(r'<a href="([^"]*)"(?: aria-current="(\w+)")?>([^<]*)</a>')
+    addresses = {
+        group: {name: f"/p/kassa/{path.format(campaign.pk)}" for name, path in pages.items()}
+        for group, pages in GROUPS.items()
+    }
+    firsts = [(next(iter(pages.values())), group) for group, pages in addresses.items()]
+    for group, pages in addresses.items():
+        for name, address in pages.items():
+            page = client.get(address).content.decode()
+            links = link.findall(page.partition('<nav class="campaign-pages"')[2].partition("</nav>")[0])
+            assert [(to, shown) for to, _current, shown in links] == [*firsts, *((to, of) for of, to in pages.items())]
+            assert [(current, shown) for _to, current, shown in links if current] == [("true", group), ("page", name)]
     for wrong in ("x", "999999", "9" * 30):
-        assert "tabs-row" not in client.get(f"/p/kassa/judges/?campaign={wrong}").content.decode()
+        assert "campaign-pages" not in client.get(f"/p/kassa/judges/?campaign={wrong}").content.decode()

@@ -57,9 +57,12 @@ def test_calibration_and_stability_are_walked(cast: Cast, visit_as: VisitAs) -> 
         scene.answered(cast.client("boris"), campaign, f"{there}/{address}")
     page = visit_as("boris", f"{there}/")
     page.set_viewport_size({"width": 390, "height": 844})
-    for name, first, later in (("Calibration", "bias", "correlation"), ("Stability", "ranks", "judge")):
-        page.locator(".tabs-row").get_by_role("link", name=name, exact=True).click()
-        expect(page.locator(".tabs-row [aria-current=page]")).to_have_text(name)
+    pages = page.locator(".campaign-pages")
+    stops = (("Judges", "Calibration", "bias", "correlation"), ("Generators", "Stability", "ranks", "judge"))
+    for group, name, first, later in stops:
+        for label in (group, name):
+            pages.get_by_role("link", name=label, exact=True).click()
+        expect(pages.locator("[aria-current=page]")).to_have_text(name)
         expect(page.locator(f"#part-{first} table").first).to_be_visible()
         page.locator(f"#part-{later}").scroll_into_view_if_needed()
         fold = page.locator(f"#part-{later} details[data-fold-narrow]")
