@@ -339,6 +339,8 @@ class Assignment(models.Model):
 
     holder_role: str | None = None
     """Not a column: the annotator's role in the project, if the query that loaded the row has read it."""
+    has_webhooks: bool = True
+    """Not a column: False if the query that loaded the row found no webhook of the project that is on."""
 
     objects = AssignmentQuerySet.as_manager()
 
