@@ -20,7 +20,7 @@ from django.db.models import Max
 
 from analytics import judge_reports, planning, rater_models, ratings
 from analytics.compared_judges import LEVELS, with_levels
-from analytics.judge_reports import CHANGED, FAMILY, LENGTH, READ, with_audited
+from analytics.judge_reports import READ, with_audited
 from analytics.ratings import Row
 from annotation import adjudication
 from annotation.models import Annotation, Campaign, Item
@@ -67,7 +67,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference"),
     "perturbation": ("score_drop", "fall", "stay", "rise"),
     "correct": ("ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen"),
-    "leaderboard": ("panel_mean", "judge_mean", "corrected_mean", "effective_labels", "corrected_difference"),
+    "leaderboard": judge_reports.LEADERBOARD,
+    "preference": ("win", "tie", "loss", "strength"),
     "alt_test": ("alt_test_omega", "alt_test_rho", "alt_test_power"),
     "beside": ("confusion", "panel_given_judge", "verdict_confidence", "f1", "human_f1"),
     "ranking": ("ranking_tau_b",),
@@ -151,6 +152,8 @@ def _calls(
             yield "judges.", partial(_between, pair=pair, names=names), dict(how)
     if question.measures:
         yield from _of_measures(question, judges, how)
+    for judge in (None, *judges) if wanted_of(question, "preference") else ():
+        yield "preference.", partial(judge_reports.preferences, judge=judge), _chosen(how, "by", "pool", "confidence")
     if names := wanted_of(question, "comparison"):
         report = partial(_compared, rules=rules, judges=judges, statistics=names, against=question.against)
         yield "comparison.", report, _chosen(how, "by", "bootstrap", "confidence", "seed")
@@ -563,9 +566,7 @@ def with_adjudications(found: Table, campaign: Campaign) -> Table:
 def with_times(found: Table, campaign: Campaign) -> Table:
     """The table with the columns `week`, `hundred` and `rated_place` of each item, by its last annotation.
 
-    They are empty where it has none.
-
-    Ratings of one item so stay together. Items with the same time are in the order of the dataset.
+    They are empty where it has none. Ratings of one item so stay together. Items with the same time are in the order of the dataset.
     """
     here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
     last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
@@ -584,10 +585,10 @@ def iso_week(moment: datetime) -> str:
 
 def columns_of_families(found: Table, question: NumbersQuestion) -> tuple[str, ...]:
     """The columns that figures of these families depend on beside those that every figure needs."""
-    read = ("score_label", *found.names[len(ratings.COLUMNS) :]) if wanted_of(question, "recovery") else ()
-    more: tuple[str, ...] = (LEVELS,) if wanted_of(question, "comparison") else ()
-    more += (RATED_PLACE,) if RATED_PLACE in found.names else ()
-    return (*question.measures, *read, *more, *(name for name in (LENGTH, FAMILY, CHANGED) if name in found.names))
+    asked = {f"{name.partition('.')[0]}." for name in question.statistics}
+    read = ("score_label", *found.names[len(ratings.COLUMNS) :]) if "recovery." in asked else ()
+    more = (LEVELS, RATED_PLACE, *(name for family in READ if family in asked for name in READ[family]))
+    return (*question.measures, *read, *(name for name in more if name in found.names))
 
 
 def asked_judges(table: CodedTable, question: NumbersQuestion) -> list[str]:

@@ -25,7 +25,7 @@ LEFT_TO_RIGHT = "\u200e"
 PERCENTAGES = frozenset(
     {"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate", "prevalence", "stay"}
     | {"commonest_share", "panel_same_mode", "rationale_share", "label_share", "class_score_share", "scale_use"}
-    | {"variance_share", "annotator_accuracy"}
+    | {"variance_share", "annotator_accuracy", "win", "tie", "loss"}
 )
 PARTS = {
     **dict.fromkeys(("f1", "precision", "recall", "score_share", "prevalence", "class_score_share"), "variant"),
@@ -37,7 +37,7 @@ REPEATS = ("repeat_sd", "flip_rate")
 """Of one judge: its ratings are the repeats."""
 SIGNED = frozenset(
     {"bias", "panel_difference", "corrected_difference", "alignment_gain", "alignment_overfit"}
-    | {"rasch_severity", "severity_shift"}
+    | {"rasch_severity", "severity_shift", "strength"}
     | {f"{name}_{kind}" for name in ("accuracy", "mae", "kappa") for kind in ("difference", "effect", "interaction")}
     | {f"{name}_change" for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")}
 )

@@ -27,12 +27,23 @@ if TYPE_CHECKING:
 
 # --- audits: columns of the ratings table that are read beside a judge's scores --------------------------------------
 LENGTH, FAMILY, CHANGED = "length_of_text", "judge_family", "changed_scores"
-READ = {"audit.": (LENGTH, FAMILY), "perturbation.": (CHANGED,)}
-"""By family of statistics, the columns that it reads."""
+READ = {
+    "audit.": (LENGTH, FAMILY),
+    "perturbation.": (CHANGED,),
+    "leaderboard.": ("task_type", "macro_group"),
+    "preference.": ("model_a", "model_b"),
+}
+"""By family of statistics, the columns that it reads: those of audits, or attributes of the items."""
+LEADERBOARD = (
+    *("panel_mean", "judge_mean", "corrected_mean", "pooled_mean", "macro_mean"),
+    *("effective_labels", "corrected_difference"),
+)
 
 
 def with_audited(found: Table, campaign: Campaign, runs: Sequence[JudgeRun], columns: Sequence[str]) -> Table:
     """The table with these of the columns that audits read; verdicts of audit runs are in no row of their own."""
+    if not {LENGTH, FAMILY, CHANGED}.intersection(columns):
+        return found
     names = ratings.rater_names(campaign, runs)
     judges = {names[run.pk]: run for run in runs}
     by_column: dict[str, Callable[[Row], Any]] = {}
@@ -101,6 +112,13 @@ def perturbation_rows(table: RatingsTable, *, judge: str, **options: Any) -> lis
     from analytics.stats.judge import audits
 
     return audits.perturbation_report(table, judge=judge, **options)
+
+
+def preferences(table: RatingsTable, *, judge: str | None, **options: Any) -> list[CellEstimate]:
+    """Win, tie, loss and strength of generators by the annotators, or by one judge."""
+    from analytics.stats.ranking.preferences import preference_report
+
+    return preference_report(table, judge=judge, **options)
 
 
 # --- reports of a question -------------------------------------------------------------------------------------------

@@ -91,7 +91,10 @@ class StepFigure:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowStep:
-    """One step. `threshold` says what it asks for; `action`: what has to be done where it did not pass, `actions`."""
+    """One step. `threshold` says what it asks for; `action`: what has to be done where it did not pass.
+
+    `is_computed_now`: it has no figures yet because a worker computes them.
+    """
 
     name: str
     state: StepState
@@ -99,6 +102,12 @@ class WorkflowStep:
     threshold: str
     action: str = ""
     figures: tuple[StepFigure, ...] = ()
+    is_computed_now: bool = False
+
+    @property
+    def label(self) -> str:
+        """Its state, as the page writes it."""
+        return _("being computed") if self.is_computed_now else self.state.label
 
     @property
     def title(self) -> str:
@@ -179,7 +188,8 @@ def campaign_workflow(
     rankings, agreement = (_rows(snapshot) for snapshot, _is_stale in found)
     about = _About(campaign, declared, choices, judge, language)
     cells = [cell for cell in decided.of_judge(judge) if cell.row["language"] == language] if decided else []
-    steps = (about.surface(rankings), about.panel(agreement), about.of_judge(cells), about.carried_over(rankings))
+    of_judge = about.of_judge(cells, is_missing=decided is not None and decided.is_stale and not cells)
+    steps = (about.surface(rankings), about.panel(agreement), of_judge, about.carried_over(rankings))
     return CampaignWorkflow(declared, judge, language, steps, tuple(stale))
 
 
@@ -252,7 +262,7 @@ class _About:
         }
         return self._step("panel", own, words, threshold, "label", rows is None)
 
-    def of_judge(self, cells: Sequence[CellDecision]) -> WorkflowStep:
+    def of_judge(self, cells: Sequence[CellDecision], *, is_missing: bool) -> WorkflowStep:
         """Step 3: the decisions of the gate in one language."""
         threshold = _("The decision is “judge alone”, “with correction” or “ranking only” on every criterion.")
         if not self.judge:
@@ -262,7 +272,7 @@ class _About:
             StepState.FAILED: _("The judge doesn’t agree with the panel in this language."),
             StepState.INSUFFICIENT: _("It can’t be decided yet whether the judge agrees with the panel."),
         }
-        return self._step("judge", map(self._decision, cells), words, threshold, "decisions", not cells)
+        return self._step("judge", map(self._decision, cells), words, threshold, "decisions", is_missing)
 
     def _step(
         self, name: str, found: Iterable[StepFigure], words: Mapping[StepState, str], threshold: str, action: str,
@@ -271,8 +281,9 @@ class _About:
         figures = tuple(found)
         if not figures:
             sentence = _("There is nothing to compare.")
-            if is_missing and name != "judge":
-                return WorkflowStep(name, StepState.NOT_RUN, _("It is being computed."), threshold)
+            if is_missing:
+                sentence = _("It is being computed.")
+                return WorkflowStep(name, StepState.NOT_RUN, sentence, threshold, is_computed_now=True)
             if name == "judge":
                 sentence = _("The judge has no decision in this language: run it on items that people rated.")
             return WorkflowStep(name, StepState.NOT_RUN, sentence, threshold, "run" if name == "judge" else action)

@@ -114,7 +114,8 @@ def number_line(label: str, row: Mapping[str, Any] | None) -> tuple[str, ...]:
     if row is None or row["value"] is None:
         return ()
     figure = Figure.of(row)
-    return (label % f"{figure.number} {figure.interval}".strip(),)
+    how = _("approximate") if figure.is_approximate else ""
+    return (label % f"{figure.number} {figure.interval} {how}".strip(),)
 
 
 def p_in_words(p: float) -> str:

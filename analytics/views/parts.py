@@ -239,13 +239,17 @@ LEADERBOARD = tuple(
     f"leaderboard.{name}"
     for name in ("panel_mean", "judge_mean", "corrected_mean", "effective_labels", "corrected_difference")
 )
+POOLED, MACRO = "leaderboard.pooled_mean", "leaderboard.macro_mean"
+PREFERENCES = tuple(f"preference.{name}" for name in ("strength", "win", "tie", "loss"))
 RESULTS_PARTS = {
     part.name: part
     for part in (
         AgreementPart("board", LEADERBOARD, rows="generator", one_criterion=True),
-        AgreementPart("languages", LEADERBOARD, rows="generator", columns="language", one_criterion=True),
+        AgreementPart("languages", (*LEADERBOARD, POOLED), rows="generator", columns="language", one_criterion=True),
         AgreementPart("criteria", LEADERBOARD, rows="generator", columns="criterion"),
         AgreementPart("differences", LEADERBOARD[-1:], columns="language", one_criterion=True),
+        AgreementPart("tasks", (MACRO, *LEADERBOARD[:3]), rows="generator", columns="criterion"),
+        AgreementPart("preferences", PREFERENCES, rows="criterion", columns=""),
     )
 }
 PLANNER_PARTS = {

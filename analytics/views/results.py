@@ -17,7 +17,7 @@ from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views import parts
 from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow, figure_cell
 from analytics.views.calibration import number_line, page_about_judges
-from analytics.views.parts import RESULTS_PARTS
+from analytics.views.parts import MACRO, POOLED, PREFERENCES, RESULTS_PARTS
 from annotation.models import Campaign, Criterion
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -30,6 +30,8 @@ TITLES = {
     "languages": gettext_lazy("Generators in each language"),
     "criteria": gettext_lazy("Generators on each criterion"),
     "differences": gettext_lazy("Differences of two generators"),
+    "tasks": gettext_lazy("Every task type counts once"),
+    "preferences": gettext_lazy("Preferences between two candidates"),
 }
 _CELL = gettext_lazy(
     "The first figure is the mean corrected by PPI++: the judge’s scores of all items, and what the panel’s labels say "
@@ -38,16 +40,34 @@ _CELL = gettext_lazy(
 _PLACE = gettext_lazy("Places are those that the clear differences leave open; place 1 is the best score.")
 NOTES = {
     "board": _CELL,
-    "languages": _CELL,
+    "languages": gettext_lazy(
+        "The first figure is the mean corrected in this language alone. Below it stands the mean whose calibrator is "
+        "drawn towards that of all languages. The mean itself is never drawn: that would hide a language that differs."
+    ),
     "criteria": gettext_lazy("All items of all languages count once, each criterion on its own scale."),
     "differences": gettext_lazy(
         "The first generator less the second, in points, on the scenarios that both answered. "
         "The judge’s difference counts on scenarios without labels."
     ),
+    "tasks": gettext_lazy(
+        "The first figure is the macro mean: every task type counts once, however many items it has. The mean of all "
+        "items stands below it, with both ranks."
+    ),
+    "preferences": gettext_lazy(
+        "Items that show two candidates. The strength is the log odds of being preferred to the mean generator "
+        "(Bradley-Terry, a tie is half a win); two generators with strengths s and t: 1 / (1 + exp(t − s))."
+    ),
 }
-EMPTY = dict.fromkeys(
-    TITLES, gettext_lazy("Results need two generators with scores in order by the panel, and a judge.")
-)
+EMPTY = {
+    **dict.fromkeys(
+        TITLES, gettext_lazy("Results need two generators with scores in order by the panel, and a judge.")
+    ),
+    "tasks": gettext_lazy("The items have no attribute “task_type” or “macro_group” with two values or more."),
+    "preferences": gettext_lazy(
+        "No criterion on a scale from 1 to 2 compares two candidates of items with the attributes “model_a” and "
+        "“model_b”."
+    ),
+}
 
 
 class ResultsSection(AgreementSection):
@@ -74,7 +94,7 @@ def _board(shown: AgreementSection) -> None:
     if not column:
         shown.grids[:] = [replace(grid, columns=(_("Corrected mean"),)) for grid in shown.grids]
     if shown.grids:
-        shown.notes += [_("No mean is corrected: %s.") % reason for reason in shared]
+        shown.notes += [*_whole_worth(shown), *(_("No mean is corrected: %s.") % reason for reason in shared)]
         shown.notes.append(str(_PLACE))
         text = _("Intervals are simultaneous for the means, and for the differences, of a column (Bonferroni).")
         shown.notes.append(text)
@@ -107,8 +127,20 @@ def _cell(
     main = corrected if is_corrected else of_panel
     own = number_line(_("panel alone: %s"), of_panel) if is_corrected else (_("panel alone, not corrected"),)
     reason = "" if corrected["reason"] in shared else corrected["reason"]
-    lines = (place, *own, *number_line(_("judge alone: %s"), found.get(JUDGE)), reason, *_worth(found.get(LABELS)))
+    lines = (
+        place, *own, *number_line(_("judge alone: %s"), found.get(JUDGE)), reason, *_worth(found.get(LABELS)),
+        *number_line(_("calibrated with all languages: %s"), found.get(POOLED)),
+    )  # fmt: skip
     return figure_cell(shown.page, main, *(line for line in lines if line), inked=False)
+
+
+def _whole_worth(shown: AgreementSection) -> list[str]:
+    """What all labels of a section are worth, where it is one column: the labels of its generators added up."""
+    rows = shown.of(LABELS)
+    if shown.question.columns or len(rows) < 2:
+        return []
+    worth = {"n": sum(row["n_items"] for row in rows), "worth": round(sum(row["value"] for row in rows))}
+    return [_("Your %(n)d labels are worth %(worth)d with this judge.") % worth]
 
 
 def _worth(row: Mapping[str, Any] | None) -> list[str]:
@@ -170,7 +202,94 @@ def _difference(shown: AgreementSection, row: Mapping[str, Any] | None) -> GridC
     return replace(cell, lines=tuple(line for line in (clear, *cell.lines) if line), url="")
 
 
+def _tasks(shown: AgreementSection) -> None:
+    """Macro means with the micro mean and both ranks."""
+    directions = _directions(shown)
+    ranks = {
+        key: _ranks(
+            [row for row in shown.of(asked) if _key_of(row, "criterion") == key[1]],
+            is_lower_better=directions.get(key[1]) == Criterion.Direction.LOWER,
+        )
+        for asked in (MACRO, _micro(shown))
+        for key in {(asked, _key_of(row, "criterion")) for row in shown.of(asked)}
+    }
+
+    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
+        row, micro = found.get(MACRO), found.get(_micro(shown))
+        if row is None:
+            return NOTHING
+        criterion, name = _key_of(row, "criterion"), row["generator"]
+        before, after = (ranks.get((asked, criterion), {}).get(name) for asked in (_micro(shown), MACRO))
+        change = ""
+        if before and after:
+            change = _("rank %(before)g by all items, %(after)g by task types") % {"before": before, "after": after}
+        return figure_cell(shown.page, row, change, *number_line(_("all items: %s"), micro), inked=False)
+
+    if shown.of(MACRO):
+        shown.cells_of(build)
+
+
+def _micro(shown: AgreementSection) -> str:
+    """The mean of all items to compare with: corrected, if every generator with a macro mean has it."""
+    names = {(row["generator"], row["criterion"]) for row in shown.of(MACRO)}
+    corrected = {(row["generator"], row["criterion"]) for row in shown.of(CORRECTED)}
+    return CORRECTED if names <= corrected else PANEL
+
+
+def _ranks(rows: Sequence[Mapping[str, Any]], *, is_lower_better: bool) -> dict[str, float]:
+    """By generator its rank, 1 for the best value; equal values share the mean rank."""
+    values = {row["generator"]: -row["value"] if is_lower_better else row["value"] for row in rows}
+    return {
+        name: 1
+        + sum(other > own for other in values.values())
+        + (sum(other == own for other in values.values()) - 1) / 2
+        for name, own in values.items()
+    }
+
+
+def _preferences(shown: AgreementSection) -> None:
+    """By criterion the strengths of the generators by the panel and by the judge, then every two of them."""
+    strength, *shares = PREFERENCES
+    for criterion in shown.axis("criterion", shown.of(strength) or shown.of(shares[0])):
+        own = [row for row in shown.rows if _key_of(row, "criterion") == criterion]
+        judges = sorted({row["judge"] or "" for row in own})
+        names = tuple(judge or _("Panel") for judge in judges)
+        title = shown.name("criterion", criterion)
+        for heading, key_of, build in (
+            (column_name("generator"), lambda row: row["generator"], _strength),
+            (_("Two generators"), lambda row: f"{row['generator']} – {row['variant']}", _win),
+        ):
+            of_kind = [row for row in own if (row["asked"] == strength) == (build is _strength)]
+            found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+            for row in of_kind:
+                found.setdefault((key_of(row), row["judge"] or ""), {})[row["asked"]] = row
+            rows = tuple(
+                GridRow(down, tuple(build(shown, found.get((down, judge), {})) for judge in judges))
+                for down in sorted({key for key, _judge in found})
+            )
+            if rows:
+                shown.grids.append(Grid(heading, names, rows, title=title))
+    if shown.grids:
+        shown.notes.append(_("Intervals of strengths are simultaneous for the generators of a criterion (Bonferroni)."))
+
+
+def _strength(shown: AgreementSection, found: Mapping[str, Mapping[str, Any]]) -> GridCell:
+    row = found.get(PREFERENCES[0])
+    return figure_cell(shown.page, row, inked=False) if row else NOTHING
+
+
+def _win(shown: AgreementSection, found: Mapping[str, Mapping[str, Any]]) -> GridCell:
+    """Share of wins, with ties and losses below."""
+    win, tie, loss = (found.get(name) for name in PREFERENCES[1:])
+    if win is None:
+        return NOTHING
+    lines = (*number_line(_("tie: %s"), tie), *number_line(_("lost: %s"), loss))
+    return replace(figure_cell(shown.page, win, *lines, inked=False), url="")
+
+
 _BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
+    "tasks": _tasks,
+    "preferences": _preferences,
     "board": _board,
     "languages": _board,
     "criteria": _board,
@@ -181,7 +300,7 @@ _BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
 # --- the page --------------------------------------------------------------------------------------------------------
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
     """The judges to choose from; or what is missing."""
-    if len(choices.generators) < 2:
+    if len(choices.generators) < 2 and not {"model_a", "model_b"} <= set(choices.attributes):
         more = _("Results compare generators: the items’ column “generator” names fewer than two.")
         return {"nothing": _("There is nothing to compare"), "nothing_more": more}
     if not choices.judges:

@@ -29,6 +29,9 @@ PENALTY = 0.01
 """Of a normal prior on the steps with standard deviation 10: keeps a step finite that no pair of scores tells."""
 STEPS, AT_REST = 100, 1e-9
 ALWAYS_ABOVE = "a rater, or a group of them, is always above or always below those it shares items with"
+LEFT_OUT = (
+    "always above or always below everybody it shares items with, or shares none: the others are fitted without it"
+)
 NOT_CONNECTED = "the raters fall into groups that share no item: their severities can't be compared"
 _NO_ORDER = "a nominal scale has no severity"
 _TOO_WIDE = f"a many-facet model needs a scale of at most {MOST_POINTS} points"
@@ -133,7 +136,28 @@ def _pairs(item: Codes, rater: Codes, code: Codes, cluster: Codes) -> _Pairs:
 
 
 def _not_finite(pairs: _Pairs, n_raters: int, q: int) -> str | None:
-    """Why no finite severities exist: the graph of who is seen below whom must be strongly connected.
+    """Why no finite severities exist: the graph of who is seen below whom must be strongly connected."""
+    n_groups, n_strong, _group = _groups(pairs, n_raters, q)
+    if n_groups > 1:
+        return NOT_CONNECTED
+    return ALWAYS_ABOVE if n_strong > 1 else None
+
+
+def comparable_raters(item: Codes, rater: Codes, code: Codes, *, n_raters: int, q: int) -> NDArray[np.bool_]:
+    """(R,) the largest group of raters with finite severities, from M scores: item, rater and code (M,), q points.
+
+    The largest strongly connected part of the graph of who is seen below whom; of equal ones the first. Source: Ford
+    1957 (doi 10.2307/2308513).
+    """
+    pairs = _pairs(item, rater, code, np.zeros(int(item.max(initial=-1)) + 1, dtype=np.intp))
+    if not len(pairs.first):
+        return np.zeros(n_raters, dtype=bool)
+    group = _groups(pairs, n_raters, q)[2]
+    return np.asarray(group == np.bincount(group).argmax(), dtype=np.bool_)
+
+
+def _groups(pairs: _Pairs, n_raters: int, q: int) -> tuple[int, int, Codes]:
+    """How many groups of raters share no item, how many are never seen below each other, and the latter (R,).
 
     A score below the most that its sum allows keeps its rater from being infinitely high. Source: Ford 1957
     (doi 10.2307/2308513), for points in place of wins.
@@ -147,10 +171,9 @@ def _not_finite(pairs: _Pairs, n_raters: int, q: int) -> str | None:
     head = np.r_[pairs.second[below], pairs.first[above]]
     shape = (n_raters, n_raters)
     shared = csr_array((np.ones(len(pairs.first)), (pairs.first, pairs.second)), shape=shape)
-    if connected_components(shared, directed=False)[0] > 1:
-        return NOT_CONNECTED
     seen = csr_array((np.ones(len(tail)), (tail, head)), shape=shape)
-    return ALWAYS_ABOVE if connected_components(seen, directed=True, connection="strong")[0] > 1 else None
+    n_strong, strong = connected_components(seen, directed=True, connection="strong")
+    return int(connected_components(shared, directed=False)[0]), int(n_strong), strong
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +268,8 @@ def rasch_report(
     lower scores on the same items; ``rasch_infit``.
 
     Intervals: clusters left out (one step of Newton's method each), t; for these raters. A judge's first answers count.
-    Undefined, with the reason, for anonymous annotators and where the scores leave severities without bounds.
+    Undefined, with the reason, for anonymous annotators and where the scores leave severities without bounds. Where
+    that is so for fewer than half of the raters, the others are fitted without them (``comparable_raters``).
     """
     is_rater = table.frame["rater_kind"].isin([*HUMAN_KINDS, "judge"]).to_numpy()
     chosen = RatingsTable(table.frame[is_rater], table.scales, table.notes)
@@ -268,16 +292,17 @@ def _of_raters(cell: Cell, judges: Collection[str], confidence: float) -> Iterat
         n_raters=len(scores.raters), n_ratings=int(scores.code.size), n_missing=scores.n_missing,
         n_clusters=number_of(scores.cluster),
     )  # fmt: skip
-    reason = _refused(cell, scores)
-    found: RaschFit | str = reason or ""
-    if reason is None:
-        points, code = np.unique(scores.code, return_inverse=True)
-        found = many_facet_rasch(
-            scores.item, scores.rater, code, scores.cluster, n_raters=len(scores.raters), q=len(points)
-        )
+    if (reason := _refused(cell, scores)) is not None:
+        yield from ((base.with_(statistic=name, reason=reason), "") for name in STATISTICS)
+        return
+    found, scores, left_out = _fitted(scores)
+    for name in left_out:
+        yield from ((base.with_(statistic=statistic, reason=LEFT_OUT), name) for statistic in STATISTICS)
     if isinstance(found, str):
         yield from ((base.with_(statistic=name, reason=found), "") for name in STATISTICS)
         return
+    if left_out:
+        base = base.with_(note=f"fitted without {', '.join(left_out)}")
     people = np.array([name not in judges for name in scores.raters])
     middle = people if people.any() else np.ones(len(people), dtype=bool)
     severity = found.severity - found.severity[middle].mean()
@@ -294,6 +319,25 @@ def _of_raters(cell: Cell, judges: Collection[str], confidence: float) -> Iterat
             why = "a description of these scores"
             infit = infit.with_(value=float(found.infit[place]), reason=None, interval_reason=why)
         yield infit, name
+
+
+def _fitted(scores: Coded) -> tuple[RaschFit | str, Coded, list[str]]:
+    """The model of the largest group of raters that can be compared, if it has most of them; the raters left out."""
+    left_out: list[str] = []
+    rest = scores
+    while True:
+        points, code = np.unique(rest.code, return_inverse=True)
+        counts = {"n_raters": len(rest.raters), "q": len(points)}
+        found = many_facet_rasch(rest.item, rest.rater, code, rest.cluster, **counts)
+        if not isinstance(found, str) or found not in (ALWAYS_ABOVE, NOT_CONNECTED):
+            break
+        kept = comparable_raters(rest.item, rest.rater, code, **counts)
+        if kept.sum() < 2 or 2 * kept.sum() <= len(scores.raters):
+            return found, scores, []
+        left_out += [name for name, is_kept in zip(rest.raters, kept, strict=True) if not is_kept]
+        for place in np.flatnonzero(~kept)[::-1]:
+            rest = rest.without_rater(int(place))
+    return (found, scores, []) if isinstance(found, str) else (found, rest, sorted(left_out))
 
 
 def _refused(cell: Cell, scores: Coded) -> str | None:

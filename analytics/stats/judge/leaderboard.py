@@ -5,7 +5,7 @@ The means of all generators are read together, and so are all differences of two
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -23,10 +23,13 @@ from analytics.stats.judge.panel import Meeting, cell_key, meet
 from analytics.stats.judge.ppi import (
     FEWEST_LABELS,
     WARN_BELOW,
+    LabelledSample,
+    OtherLabels,
     active_mean,
     answered_probability,
     classical_mean,
     crossfit_mean,
+    macro_mean,
     weighted_values,
 )
 
@@ -34,7 +37,14 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 ALL_LABELLED = "the panel labelled every item that the judge scored: there is nothing to add to its mean"
-_AS_MEAN = {"panel_mean": "classical_mean", "judge_mean": "judge_mean", "corrected_mean": "ppi_plus_mean"}
+TASKS = ("task_type", "macro_group")
+"""Attributes of items that name their task type; the first that a table has with two values or more."""
+UNEQUALLY_DRAWN = "labels drawn with unequal probabilities are weighted by them: see the corrected mean"
+_AS_MEAN = {
+    "panel_mean": "classical_mean",
+    "judge_mean": "judge_mean",
+    **dict.fromkeys(("corrected_mean", "pooled_mean", "macro_mean"), "ppi_plus_mean"),
+}
 _TWO_OF_ONE = "a cluster holds several items of one generator and language: which belong together?"
 _NO_PAIRS = "fewer than two scenarios are labelled for both"
 
@@ -52,23 +62,39 @@ def leaderboard_report(
 
     Rows with ``generator``: ``panel_mean`` of its labelled items, ``judge_mean`` of all that the judge scored,
     ``corrected_mean`` (cross-fitted PPI++, METHODS 3; where labels have unequal probabilities, ``active_mean``) and
-    ``effective_labels``, its labels times the gain. Rows of ``corrected_difference``: ``generator`` less ``variant``,
+    ``effective_labels``, its labels times the gain. In cells of one language of several ``pooled_mean``: the same with
+    calibrators drawn towards that of all languages. Where items have a task type (``TASKS``) ``macro_mean``: every type
+    counts once. Rows of ``corrected_difference``: ``generator`` less ``variant``,
     by scenarios that both answered, or of two independent means where they share none. Bonferroni: with G generators
     the means have intervals at 1 - (1 - confidence) / G, the differences at 1 - (1 - confidence) / (G (G - 1) / 2);
     ``effective_labels`` stays at 95%, alone. Columns of ``by`` are those of the table; "generator" among them is left
     out.
     """
     report: list[CellEstimate] = []
-    for cell in cells(table, by=[column for column in by if column != "generator"], pool=pool):
-        meeting = meet(cell, judge)
-        for name, estimate in leaderboard(meeting, confidence=confidence, seed=seed):
-            key = {**cell_key(cell), "generator": name}
-            report.append(CellEstimate(estimate=estimate, cell=key, judge=judge))
+    found = [
+        (cell_key(cell), meet(cell, judge))
+        for cell in cells(table, by=[column for column in by if column != "generator"], pool=pool)
+    ]
+    for key, meeting in found:
+        elsewhere = [each for other, each in found if _is_other_language(key, other)]
+        for name, estimate in leaderboard(meeting, elsewhere, confidence=confidence, seed=seed):
+            report.append(CellEstimate(estimate=estimate, cell={**key, "generator": name}, judge=judge))
     return report
 
 
-def leaderboard(meeting: Meeting, *, confidence: float = 0.95, seed: int = 0) -> Iterator[tuple[str, Estimate]]:
-    """The estimates of one meeting of judge and panel, each with the generator it is about."""
+def _is_other_language(key: Mapping[str, str | None], other: Mapping[str, str | None]) -> bool:
+    """Whether two cells differ in their language alone."""
+    if "language" not in key or not key["language"] or key["language"] == other["language"]:
+        return False
+    return {**key, "language": None} == {**other, "language": None}
+
+
+def leaderboard(
+    meeting: Meeting, elsewhere: Sequence[Meeting] = (), *, confidence: float = 0.95, seed: int = 0
+) -> Iterator[tuple[str, Estimate]]:
+    """The estimates of one meeting of judge and panel, each with the generator it is about; ``elsewhere``: the meetings
+    of other languages.
+    """
     boards = {name: _Board.of(meeting, name) for name in _generators(meeting)}
     if not meeting.scale.has_order:
         for name in boards:
@@ -77,7 +103,9 @@ def leaderboard(meeting: Meeting, *, confidence: float = 0.95, seed: int = 0) ->
     together = f"simultaneous for {len(boards)} generators, Bonferroni" if len(boards) > 1 else ""
     each = 1 - (1 - confidence) / max(len(boards), 1)
     for name, board in boards.items():
-        for estimate in board.estimates(confidence=each, seed=seed):
+        others = [_Board.of(other, name) for other in elsewhere]
+        pooled = board.pooled([other for other in others if other.items.has_both.any()], confidence=each, seed=seed)
+        for estimate in (*board.estimates(confidence=each, seed=seed), *pooled, *board.macro(each, seed)):
             yield name, _placed(estimate, meeting.scale, together)
     pairs = list(combinations(boards, 2))
     each = 1 - (1 - confidence) / max(len(pairs), 1)
@@ -93,11 +121,14 @@ def _generators(meeting: Meeting) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Board:
-    """The items of one generator; ``rated`` (N, J): which of the panel scored an item."""
+    """The items of one generator; ``rated`` (N, J): which of the panel scored an item; ``task`` (N,): its type, where
+    items have one.
+    """
 
     items: ScoredItems
     keys: tuple[tuple[str, ...], ...]
     rated: NDArray[np.bool_]
+    task: NDArray[np.str_] | None = None
 
     @classmethod
     def of(cls, meeting: Meeting, generator: str) -> _Board:
@@ -110,7 +141,9 @@ class _Board:
             probability=None if meeting.probability is None else meeting.probability[own],
         )
         names = (meeting.rows[name][own].fillna("").astype(str) for name in ("cluster", "language", "criterion"))
-        return cls(ScoredItems.of(part), tuple(zip(*names, strict=True)), ~np.isnan(part.humans))
+        task = next((name for name in TASKS if name in meeting.rows and meeting.rows[name].nunique() > 1), None)
+        types = meeting.rows[task][own].fillna("").astype(str).to_numpy(dtype=np.str_) if task else None
+        return cls(ScoredItems.of(part), tuple(zip(*names, strict=True)), ~np.isnan(part.humans), types)
 
     def estimates(self, *, confidence: float, seed: int) -> Iterator[Estimate]:
         items = self.items
@@ -120,6 +153,46 @@ class _Board:
         yield of_panel.with_(statistic="panel_mean", **_counts(self.rated[items.is_labelled]))
         yield of_judge.with_(n_raters=1, n_ratings=of_judge.n_items, n_missing=items.n_unjudged)
         yield from self._corrected(confidence, seed)
+
+    def pooled(self, others: Sequence[_Board], *, confidence: float, seed: int) -> Iterator[Estimate]:
+        """The corrected mean with calibrators drawn towards that of all languages; nothing without other languages.
+
+        The mean itself is not drawn: shrunk means miss the language that differs (bench/results/coverage_results.md).
+        """
+        sample = self.items.sample
+        if not others or len(sample.f_rest) < 2 or self.items.is_weighted:
+            return
+        places = {key[0]: int(code) for key, code in zip(self.keys, self.items.cluster, strict=True)}
+        y, f, cluster, language = [], [], [], []
+        for number, other in enumerate(others, 1):
+            both = np.flatnonzero(other.items.has_both)
+            y.append(other.items.y[both])
+            f.append(other.items.f[both])
+            language.append(np.full(len(both), number))
+            cluster.append([places.setdefault(other.keys[place][0], len(places) + len(self.keys)) for place in both])
+        labels = OtherLabels(*(np.concatenate(part) for part in (y, f, cluster, language)))
+        rng = np.random.default_rng(seed)
+        found = crossfit_mean(sample, rng=rng, confidence=confidence, others=labels).estimate
+        counts = _counts(self.rated[self.items.has_both]) | {"n_missing": self.items.n_unjudged}
+        method = found.method and f"{found.method}, calibrator of {len(others) + 1} languages"
+        yield found.with_(statistic="pooled_mean", variant=None, seed=seed, method=method, **counts)
+
+    def macro(self, confidence: float, seed: int) -> Iterator[Estimate]:
+        """The mean over task types, each counting once; nothing where items have no type."""
+        if self.task is None:
+            return
+        if self.items.is_weighted:
+            yield Estimate(statistic="macro_mean", value=None, reason=UNEQUALLY_DRAWN)
+            return
+        labelled = self.items.is_labelled
+        use_judge = self.items.has_both.sum() >= FEWEST_LABELS
+        both = self.items.has_both if use_judge else labelled
+        rest = ~labelled & ~np.isnan(self.items.f) if use_judge else np.zeros_like(labelled)
+        y, f, cluster = self.items.y, np.nan_to_num(self.items.f), self.items.cluster
+        sample = LabelledSample(y[both], f[both], f[rest], cluster[both], cluster[rest])
+        rng = np.random.default_rng(seed)
+        found = macro_mean(sample, self.task[both], self.task[rest], rng=rng, confidence=confidence)
+        yield found.with_(seed=seed, n_missing=int((labelled & ~both).sum()), **_counts(self.rated[both]))
 
     def _corrected(self, confidence: float, seed: int) -> Iterator[Estimate]:
         """The corrected mean, and how many labels it is worth."""

@@ -395,7 +395,7 @@ def substitution_estimates(meeting: Meeting, *, confidence: float = 0.95, seed: 
     values = np.column_stack([before, np.nanmean(after, axis=1)])
     estimates = [
         base.with_(variant=variant, value=float(x.mean()), reason=None).with_(
-            **_interval(x, meeting.cluster[kept], confidence).as_changes()
+            **interval_of_shares(x, meeting.cluster[kept], confidence).as_changes()
         )
         for variant, x in zip(("observed", "substituted"), values.T, strict=True)
     ]
@@ -405,7 +405,7 @@ def substitution_estimates(meeting: Meeting, *, confidence: float = 0.95, seed: 
     return [*estimates, printed.with_(interval_reason=spread)]
 
 
-def _interval(x: Floats, cluster: NDArray[np.intp], confidence: float) -> Interval:
+def interval_of_shares(x: Floats, cluster: NDArray[np.intp], confidence: float) -> Interval:
     """Of the mean of shares (N,): Wilson's with t, from clusters left out one by one."""
     se, df = error_of_mean(x, cluster)
     n = float(len(np.unique(cluster)))

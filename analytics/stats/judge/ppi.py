@@ -17,15 +17,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import Estimate, Interval, normal_interval, percentile, t_interval
+from analytics.stats.core.estimates import (
+    Estimate,
+    Interval,
+    approximate,
+    normal_interval,
+    percentile,
+    t_interval,
+)
 from analytics.stats.core.resampling import effective_number, error_of_mean, jackknife_error, number_of, resampled_sums
-from analytics.stats.judge.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster, raised
+from analytics.stats.judge.calibrators import (
+    CALIBRATORS,
+    Fit,
+    Predict,
+    default_calibrator,
+    folds_by_cluster,
+    pooled,
+    raised,
+)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 FEWEST_LABELS = 20
 WARN_BELOW = 50
+FEWEST_IN_STRATUM = 10
+"""Labelled clusters of a stratum below which the interval of a mean over strata is approximate."""
 _NO_REST = "no item without a human label has a judge score: the classical mean says all there is"
 _ONE_WITHOUT = "one item without a label does not say how far judge scores spread"
 _TOO_FEW = "two labelled items are the least a standard error needs"
@@ -61,6 +78,16 @@ class LabelledSample:
         """Whether some cluster holds more than one item."""
         both = np.concatenate([self.cluster, self.cluster_rest])
         return len(np.unique(both)) < len(both)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLabels:
+    """Labels of other languages: ``y``, ``f`` (M,), their ``cluster`` (M,), and ``language`` (M,), from 1 on."""
+
+    y: Floats
+    f: Floats
+    cluster: Codes
+    language: Codes
 
 
 def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Estimate:
@@ -129,11 +156,14 @@ def crossfit_mean(
     calibrator: str | None = None,
     folds: int = 5,
     confidence: float = 0.95,
+    others: OtherLabels | None = None,
 ) -> CrossFit:
     """PPI++ with calibrator and lambda fitted on the other folds of clusters, t interval, cluster-robust error.
 
     theta = mean over labels of e_i, e_i = y_i - lambda_k (g_k(f_i) - mean g_k(f_rest)) with k the fold of i. Refuses
-    below 20 labels; below 50 the interval is marked approximate.
+    below 20 labels; below 50 the interval is marked approximate. ``others``: g_k is drawn towards the calibrator of all
+    languages by n / (n + 20) (METHODS 3), without labels of the held clusters in any language; lambda, labels and error
+    stay those of the language, so that the mean itself is not drawn anywhere.
     """
     n = len(s.y)
     base: dict[str, Any] = {
@@ -145,7 +175,8 @@ def crossfit_mean(
     if n < FEWEST_LABELS or len(np.unique(s.cluster)) < 2:
         reason = f"{n} labels; cross-fitting needs {FEWEST_LABELS}, in two clusters or more"
         return CrossFit(Estimate(value=None, reason=reason, **base))
-    e, h = _corrected(s, calibrator or default_calibrator(n), folds_by_cluster(s.cluster, folds=folds, rng=rng))
+    fit = CALIBRATORS[calibrator or default_calibrator(n)]
+    e, h = _corrected(s, fit, folds_by_cluster(s.cluster, folds=folds, rng=rng), others)
     theta = float(e.mean())
     se = _robust(_pooled((e - theta) / n, h / max(len(h), 1), s), np.concatenate([s.cluster, s.cluster_rest]))
     df = effective_number(np.unique(s.cluster, return_counts=True)[1]) - 1
@@ -154,6 +185,76 @@ def crossfit_mean(
         **t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size).as_changes()
     )
     return CrossFit(estimate, *_gain(s.y, e, h, s, rng))
+
+
+def macro_mean(
+    s: LabelledSample,
+    stratum: NDArray[Any],
+    stratum_rest: NDArray[Any],
+    *,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> Estimate:
+    """The mean over H strata, each counting once: theta = 1/H sum_h theta_h; strata (n,) of labels, (N,) of the rest.
+
+    theta_h = mean over its labels of y_i - lambda_k (g_k(f_i) - mean of g_k(f_rest) in h), g_k and lambda_k fitted on
+    the other folds of clusters of all strata, as in ``crossfit_mean``; below 20 labels, and in strata without other
+    items, lambda is 0. Cluster-robust error; t with Satterthwaite's degrees of freedom. Undefined where a stratum has
+    no label. Sources: METHODS 3; Cochran 1977, Sampling Techniques, 5.4 (strata, effective degrees of freedom).
+    """
+    n, names = len(s.y), np.unique(np.concatenate([stratum, stratum_rest]))
+    base: dict[str, Any] = {"statistic": "macro_mean", "n_items": n, "n_clusters": number_of(s.cluster)}
+    if len(names) < 2 or not np.isin(names, stratum).all():
+        reason = "a task type has no label" if len(names) > 1 else "the items are of one task type"
+        return Estimate(value=None, reason=reason, **base)
+    is_corrected = n >= FEWEST_LABELS and len(s.f_rest) >= 2 and len(np.unique(s.cluster)) > 1
+    e, h = _corrected_within(s, stratum, stratum_rest, rng) if is_corrected else (s.y, np.zeros(len(s.f_rest)))
+    means = np.array([e[stratum == one].mean() for one in names])
+    influence, variances, dfs = np.zeros(n + len(h)), [], []
+    for one, mean in zip(names, means, strict=True):
+        own, rest = stratum == one, stratum_rest == one
+        part = LabelledSample(s.y[own], s.f[own], s.f_rest[rest], s.cluster[own], s.cluster_rest[rest])
+        moved = _pooled((e[own] - mean) / own.sum(), h[rest] / max(int(rest.sum()), 1), part) / len(names)
+        influence[np.r_[own, rest]] = moved
+        variances.append(_robust(moved, np.concatenate([part.cluster, part.cluster_rest])) ** 2)
+        dfs.append(effective_number(np.unique(part.cluster, return_counts=True)[1]) - 1)
+    theta, se = float(means.mean()), _robust(influence, np.concatenate([s.cluster, s.cluster_rest]))
+    if min(dfs) <= 0:
+        return Estimate(value=theta, interval_reason="a task type has labels in one cluster only", **base)
+    weight = sum(v**2 / df for v, df in zip(variances, dfs, strict=True))
+    df = sum(variances) ** 2 / weight if weight > 0 else min(dfs)
+    method = "cross-fitted, strata, t" if is_corrected else "labels alone, strata, t"
+    if n < WARN_BELOW or min(dfs) < FEWEST_IN_STRATUM - 1:
+        method = approximate(method, "few labels")
+    interval = t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size)
+    return Estimate(value=theta, **base).with_(**interval.as_changes())
+
+
+def _corrected_within(
+    s: LabelledSample, stratum: NDArray[Any], stratum_rest: NDArray[Any], rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """e (n,) and h (N,) as ``_corrected``, the judge's part centred on the other items of the same stratum."""
+    fit, fold = CALIBRATORS[default_calibrator(len(s.y))], folds_by_cluster(s.cluster, folds=5, rng=rng)
+    names = np.unique(np.concatenate([stratum, stratum_rest]))
+    e, h = s.y.copy(), np.zeros(len(s.f_rest))
+    for one in np.unique(fold):
+        held = fold == one
+        predict = fit(s.f[~held], s.y[~held])
+        g, rest = predict(s.f), predict(s.f_rest)
+        y = s.y.copy()
+        for name in names:
+            own, others = (stratum == name) & ~held, stratum_rest == name
+            middle = rest[others].mean() if others.any() else np.nan
+            y[own] -= s.y[own].mean() if own.any() else 0.0
+            g[stratum == name] -= middle
+            rest[others] -= middle
+        used = ~held & ~np.isnan(g)
+        lam = optimal_lambda(y[used], g[used], rest)
+        e[held] -= lam * np.nan_to_num(g[held])
+        for name in names:
+            own = stratum == name
+            h[stratum_rest == name] += (held & own).sum() / max(own.sum(), 1) * lam * rest[stratum_rest == name]
+    return e, h
 
 
 def stratified_mean(strata: list[LabelledSample], *, confidence: float = 0.95) -> Estimate:
@@ -310,18 +411,29 @@ def _left_out(s: LabelledSample, theta: float, lam: float | None, confidence: fl
     return t_interval(theta, se, df, method="cluster jackknife t", confidence=confidence, unit=s.size)
 
 
-def _corrected(s: LabelledSample, calibrator: str, fold: Codes) -> tuple[Floats, Floats]:
+def _corrected(s: LabelledSample, fit: Fit, fold: Codes, others: OtherLabels | None) -> tuple[Floats, Floats]:
     """e (n,) of the labels and h (N,) = sum_k n_k/n lambda_k (g_k(f_rest) - mean), both from other folds' fits."""
-    fit, e, h = CALIBRATORS[calibrator], np.empty(len(s.y)), np.zeros(len(s.f_rest))
+    e, h = np.empty(len(s.y)), np.zeros(len(s.f_rest))
     for one in np.unique(fold):
         held = fold == one
-        predict = fit(s.f[~held], s.y[~held])
+        predict = _without(s, fit, held, others)
         rest, own = predict(s.f_rest), predict(s.f[~held])
         lam = optimal_lambda(s.y[~held], own, rest)
         centred = lam * (rest - rest.mean()) if len(rest) else rest
         h += held.mean() * centred
         e[held] = s.y[held] - (lam * (predict(s.f[held]) - rest.mean()) if len(rest) else 0.0)
     return e, h
+
+
+def _without(s: LabelledSample, fit: Fit, held: NDArray[np.bool_], others: OtherLabels | None) -> Predict:
+    """The calibrator of the labels that are not held (n,), drawn towards that of all languages where there are."""
+    if others is None:
+        return fit(s.f[~held], s.y[~held])
+    apart = ~np.isin(others.cluster, s.cluster[held])
+    own = np.zeros(int((~held).sum()), dtype=np.intp)
+    f, y = np.r_[s.f[~held], others.f[apart]], np.r_[s.y[~held], others.y[apart]]
+    of_language = pooled(fit, f, y, np.r_[own, others.language[apart]])
+    return lambda x: of_language(x, np.zeros(len(x), dtype=np.intp))
 
 
 def _pooled(own: Floats, rest: Floats, s: LabelledSample) -> Floats:

@@ -148,3 +148,18 @@ def test_an_interval_from_few_clusters_says_so_and_slots_are_no_persons() -> Non
     assert "approximate" in methods["r3"] and "approximate" not in methods["r0"]
     slots = rasch.rasch_report(ratings_table(frame.assign(rater_identified=False)))
     assert {row.estimate.reason for row in slots} == {rasch.ANONYMOUS}
+
+
+def test_a_rater_with_extreme_scores_is_named_and_the_others_are_fitted() -> None:
+    item, rater, code = simulated(80, [-0.4, 0.0, 0.1, 0.3], 4, 7)
+    frame = rows_of(item, rater, code, judge=9)
+    top = pd.DataFrame({"item": range(4), "cluster": [n // 2 for n in range(4)], "criterion": "tone", "rater": "r9"})
+    top = top.assign(rater_kind="annotator", score=4, language="et")
+    rows = rasch.rasch_report(ratings_table(pd.concat([frame, top], ignore_index=True)))
+    severity = {row.annotator: row.estimate for row in rows if row.estimate.statistic == "rasch_severity"}
+    alone = {row.annotator: row.estimate for row in rasch.rasch_report(ratings_table(frame))
+             if row.estimate.statistic == "rasch_severity"}  # fmt: skip
+    assert severity["r9"].value is None and severity["r9"].reason == rasch.LEFT_OUT
+    for name, row in alone.items():
+        assert severity[name].value == pytest.approx(row.value) and severity[name].note == "fitted without r9"
+        assert severity[name].low == pytest.approx(row.low)

@@ -13,6 +13,7 @@ from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import leaderboard, ppi
+from analytics.stats.judge.calibrators import folds_by_cluster
 from analytics.stats.planning import pilot
 
 LEVELS = {"atlas": 3.1, "birch": 2.6, "cedar": 1.4}
@@ -173,3 +174,85 @@ def test_constant_scores_need_no_number_of_raters() -> None:
     frame["score"] = 2.0
     rows = pilot.pilot_report(ratings_table(frame, scales=SCALE), pilot.Goals(), statistics=["raters_needed"])
     assert {(row.estimate.value, row.estimate.reason) for row in rows} == {(None, "the scores do not vary")}
+
+
+# --- calibrators of all languages, and means over task types ---------------------------------------------------------
+def test_a_pooled_calibrator_is_drawn_by_n_over_n_plus_20() -> None:
+    """The calibrator "offset" written out: each fold has its own shift, drawn towards that of all languages."""
+    rng = np.random.default_rng(3)
+    y, f, rest = rng.normal(2, 1, 24), rng.normal(1.5, 1, 24), rng.normal(1.6, 1, 60)
+    s = ppi.LabelledSample.of(y, f, rest)
+    cluster = np.array([0, 1, 2, 500, 501, 502])  # three scenarios in both languages
+    others = ppi.OtherLabels(rng.normal(3, 1, 6), rng.normal(1, 1, 6), cluster, np.ones(6, dtype=np.intp))
+    found = ppi.crossfit_mean(s, rng=np.random.default_rng(8), calibrator="offset", others=others).estimate
+    fold = folds_by_cluster(s.cluster, folds=5, rng=np.random.default_rng(8))
+    e = np.empty(24)
+    for one in range(5):
+        held = fold == one
+        apart = ~np.isin(cluster, np.flatnonzero(held))
+        n = int((~held).sum())
+        own = float((y - f)[~held].mean())
+        every = float(np.r_[(y - f)[~held], (others.y - others.f)[apart]].mean())
+        shift = n / (n + 20) * own + 20 / (n + 20) * every
+        lam = ppi.optimal_lambda(y[~held], f[~held] + shift, rest + shift)
+        e[held] = y[held] - lam * (f[held] - rest.mean())
+    assert found.value == pytest.approx(e.mean())
+    alone = ppi.crossfit_mean(s, rng=np.random.default_rng(8), calibrator="offset").estimate
+    assert alone.low is not None and found.low is not None and alone.n_items == found.n_items == 24
+
+
+def test_only_cells_of_one_language_have_a_mean_calibrated_with_all() -> None:
+    frame = study(30)
+    other = frame.assign(language="fi", item="fi-" + frame["item"].astype(str))
+    both = pd.concat([frame, other[other["cluster"] != "s2"]], ignore_index=True)
+    rows = found(both)
+    assert ("pooled_mean", "atlas", None) not in found(frame) and ("pooled_mean", "atlas", None) in rows
+    estimate = rows["pooled_mean", "atlas", None]
+    assert "calibrator of 2 languages" in (estimate.method or "") and estimate.n_items in (29, 30)
+    assert ("pooled_mean", "atlas", None) not in found(both, by=("criterion",))
+
+
+def test_labels_alone_count_every_task_type_once_as_welch_does() -> None:
+    a, b = np.array([3.0, 4, 4, 5, 2, 3, 4, 4, 5, 5]), np.array([1.0, 2, 2, 3, 1, 2, 4, 1, 2, 1, 1, 2])
+    y, stratum = np.r_[a, b], np.repeat(["chat", "poem"], [10, 12])
+    none = np.empty(0)
+    s = ppi.LabelledSample.of(y, np.zeros(22), none)
+    estimate = ppi.macro_mean(s, stratum, none.astype(np.str_), rng=np.random.default_rng(0))
+    welch = stats.ttest_ind(a, -b, equal_var=False).confidence_interval(0.95)  # of mean(a) + mean(b)
+    assert estimate.value == pytest.approx((a.mean() + b.mean()) / 2)
+    assert (estimate.low, estimate.high) == pytest.approx((welch.low / 2, welch.high / 2))
+    assert "labels alone" in (estimate.method or "")
+    few = ppi.macro_mean(s, stratum, np.array(["code"]), rng=np.random.default_rng(0))
+    assert few.value is None and few.reason == "a task type has no label"
+
+
+def test_a_judge_moves_a_macro_mean_within_its_task_type_only() -> None:
+    """A judge that is right up to a shift of its own in each type gives the mean of all items of each type."""
+    rng = np.random.default_rng(1)
+    truth = {"chat": rng.normal(3, 1, 100), "poem": rng.normal(1, 1, 400)}
+    lift = {"chat": 1.0, "poem": -0.5}
+    n = {"chat": 25, "poem": 25}
+    y = np.concatenate([truth[name][: n[name]] for name in truth])
+    f = np.concatenate([truth[name][: n[name]] + lift[name] for name in truth])
+    rest = np.concatenate([truth[name][n[name] :] + lift[name] for name in truth])
+    strata = np.repeat(list(truth), [25, 25]), np.repeat(list(truth), [75, 375])
+    estimate = ppi.macro_mean(ppi.LabelledSample.of(y, f, rest), *strata, rng=np.random.default_rng(2))
+    alone = (truth["chat"][:25].mean() + truth["poem"][:25].mean()) / 2
+    best = (truth["chat"].mean() + truth["poem"].mean()) / 2
+    assert estimate.value is not None and abs(estimate.value - best) < abs(alone - best) + 0.02
+    assert estimate.low is not None and estimate.high is not None and estimate.low < best < estimate.high
+    labels = ppi.LabelledSample.of(y, np.zeros(50), np.empty(0))
+    wide = ppi.macro_mean(labels, strata[0], np.empty(0, dtype=np.str_), rng=np.random.default_rng(2))
+    assert wide.low is not None and wide.high is not None
+    assert estimate.high - estimate.low < 0.8 * (wide.high - wide.low)
+
+
+def test_task_types_are_an_attribute_of_the_items() -> None:
+    frame = study(30)
+    place = frame["item"].str.rpartition("-")[2].astype(int)
+    typed = frame.assign(task_type=np.where(place % 3 == 0, "poem", "chat"))
+    rows = found(typed, seed=4)
+    for name in NAMES:
+        estimate = rows["macro_mean", name, None]
+        assert estimate.value is not None and estimate.n_items == 30 and "Bonferroni" in (estimate.method or "")
+    assert ("macro_mean", "atlas", None) not in found(frame)
