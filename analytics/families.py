@@ -566,7 +566,7 @@ def with_adjudications(found: Table, campaign: Campaign) -> Table:
 def with_times(found: Table, campaign: Campaign) -> Table:
     """The table with the columns `week`, `hundred` and `rated_place` of each item, by its last annotation.
 
-    They are empty where it has none. Ratings of one item so stay together. Items with the same time are in the order of the dataset.
+    They are empty where it has none. Items with the same time are in the order of the dataset.
     """
     here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
     last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")

@@ -145,9 +145,9 @@ def _key(row: CellEstimate) -> tuple[str, ...]:
     return e.statistic, *(str(row.cell.get(name) or "") for name in ("language", "generator")), e.variant or ""
 
 
-def coverage_lines(simulations: int) -> Iterator[str]:
+def result_coverage(simulations: int) -> Iterator[str]:
     """The table, a row for each process, size and statistic."""
-    yield "| process | scenarios | labels or pairs | statistic | coverage | error | without | mean width | approximate |"
+    yield "| process | scenarios | labels, pairs | statistic | coverage | error | without | mean width | approximate |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for name, made, reported, sizes, many in PROCESSES:
         whole = made(many, many if name != "preferences" else 4, np.random.default_rng(1))
@@ -209,5 +209,5 @@ def _line(
 
 
 if __name__ == "__main__":
-    for line in coverage_lines(int(sys.argv[1]) if len(sys.argv) > 1 else 2000):
+    for line in result_coverage(int(sys.argv[1]) if len(sys.argv) > 1 else 2000):
         print(line, flush=True)

@@ -41,8 +41,8 @@ _PLACE = gettext_lazy("Places are those that the clear differences leave open; p
 NOTES = {
     "board": _CELL,
     "languages": gettext_lazy(
-        "The first figure is the mean corrected in this language alone. Below it stands the mean whose calibrator is "
-        "drawn towards that of all languages. The mean itself is never drawn: that would hide a language that differs."
+        "The first figure is the mean corrected in this language alone. The last one has a calibrator that is drawn "
+        "towards that of all languages. The mean itself is not drawn: that would hide a language that differs."
     ),
     "criteria": gettext_lazy("All items of all languages count once, each criterion on its own scale."),
     "differences": gettext_lazy(
@@ -239,12 +239,8 @@ def _micro(shown: AgreementSection) -> str:
 def _ranks(rows: Sequence[Mapping[str, Any]], *, is_lower_better: bool) -> dict[str, float]:
     """By generator its rank, 1 for the best value; equal values share the mean rank."""
     values = {row["generator"]: -row["value"] if is_lower_better else row["value"] for row in rows}
-    return {
-        name: 1
-        + sum(other > own for other in values.values())
-        + (sum(other == own for other in values.values()) - 1) / 2
-        for name, own in values.items()
-    }
+    found = list(values.values())
+    return {name: 1 + sum(x > own for x in found) + (found.count(own) - 1) / 2 for name, own in values.items()}
 
 
 def _preferences(shown: AgreementSection) -> None:

@@ -21,6 +21,7 @@ from analytics.questions import NumbersQuestion, check_question, question_choice
 from analytics.views.parts import CALIBRATION_PARTS, PLANNER_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
 from analytics.views.rater_models import PARTS as RATER_PARTS
 from analytics.views.rater_models import rater_question
+from annotation import campaigns
 from annotation.models import Campaign
 from tests import make
 from tests.analytics import scene
@@ -117,7 +118,8 @@ def test_every_section_stands_alone_with_its_files_and_methods(cast: Cast, judge
     for part in PAGES[which]:
         more = "&budget=300" if which == "planner" else ""
         text = opened(client, judged, which, part, f"reference=mean&bootstrap=200{more}")
-        assert "<html" in text and "<table" in text, (part, text_of(text.partition("<main")[2])[:1500])
+        has_table = part not in ("tasks", "preferences")  # these items have no task type and show no two candidates
+        assert "<html" in text and ("<table" in text) == has_table, (part, text_of(text.partition("<main")[2])[:1500])
         assert re.search(r"\b[126]0 items", text) and "CSV" in text, part
         for link in re.findall(r'href="([^"]*(?:cells\.(?:csv|json)|/explore/|/estimates/)[^"]*)"', text):
             linked = client.get(html.unescape(link))
@@ -401,3 +403,60 @@ def test_rank_one_is_the_lowest_mean_where_lower_is_better(cast: Cast, judged: C
     }
     for row in highest:
         assert lowest[row["judge"], row["generator"], row["language"]] == 4 - row["value"]
+
+
+def test_task_types_and_preferences_are_sections_of_results(cast: Cast) -> None:
+    """Two task types of unequal size; pairs of three models, of which the panel prefers atlas-1 in 3 of 4."""
+    rows = [
+        make.item_row(
+            n, "et", generator=GENERATORS[n % 2], scenario=f"s{n // 2}", external_id=f"i{n}",
+            attributes={"task_type": "poem" if n < 24 else "chat"},
+        )
+        for n in range(120)
+    ]  # fmt: skip
+    campaign = make.campaign(cast.kassa, items=rows)
+    scores = [(n * 7 // 3 + n % 2) % 3 + (n >= 24) for n in range(120)]
+    make.rated(campaign, {"fluency": {"mari": scores, "jaan": scores}})
+    scene.with_verdicts(campaign, {"fluency": scores})
+    client = cast.client("boris")
+    found = [row for row in rows_of(client, campaign, "results", "tasks") if row["asked"] == "leaderboard.macro_mean"]
+    for place, row in enumerate(found):
+        own = [np.mean(scores[start + place : end : 2]) for start, end in ((0, 24), (24, 120))]
+        assert row["generator"] == GENERATORS[place] and row["value"] == pytest.approx(np.mean(own))
+        assert row["low"] < row["value"] < row["high"]
+    text = text_of(opened(client, campaign, "results", "tasks"))
+    assert "rank 1 by all items" in text and "all items:" in text
+    assert "compares two candidates" in text_of(opened(client, campaign, "results", "preferences"))
+
+
+def test_preferences_of_a_panel_and_a_judge_stand_side_by_side(cast: Cast) -> None:
+    pairs = (("atlas-1", "birch-2"), ("cedar-3", "atlas-1"), ("birch-2", "cedar-3"))
+    texts = {"question": "Kus?", "passage_a": "Siin", "passage_b": "Seal"}
+    rows = [
+        make.item_row(
+            n, "et", turns=[], fields=texts, scenario=f"s{n}", external_id=f"p{n}",
+            attributes=dict(zip(("model_a", "model_b"), pairs[n % 3], strict=True)),
+        )
+        for n in range(60)
+    ]  # fmt: skip
+    scale = {"level": "interval", "min": 1, "max": 2}
+    words = {"en": "1 is the first, 2 the second"}
+    preference = make.criterion("preference", (1, 2), direction="none", scale=scale, definition=words, anchors={})
+    about = {"dataset": make.dataset(cast.kassa, rows), "rubric_version": make.rubric(cast.kassa, preference)}
+    campaign = campaigns.open_campaign(project=cast.kassa, name="Pairs", **about)
+    mari = [(1.0, 2.0, 1.5)[n % 3] if n % 4 else (2.0, 1.0, 1.5)[n % 3] for n in range(60)]
+    make.rated(campaign, {"preference": {"mari": mari, "jaan": mari}})
+    scene.with_verdicts(campaign, {"preference": [1.0] * 60})
+    client = cast.client("boris")
+    found = rows_of(client, campaign, "results", "preferences")
+    assert value([row for row in found if not row["judge"]], asked="preference.win", generator="atlas-1",
+                 variant="birch-2") == pytest.approx(0.75)  # fmt: skip
+    of_panel = [row for row in found if row["asked"] == "preference.strength" and not row["judge"]]
+    strengths = {row["generator"]: row["value"] for row in of_panel}
+    # birch-2 and cedar-3 tie, atlas-1 beats both in 3 of 4: log odds of 3
+    assert strengths["atlas-1"] - strengths["birch-2"] == pytest.approx(math.log(3), abs=1e-6)
+    of_judge = [row for row in found if row["judge"] and row["asked"] == "preference.strength"]
+    assert [row["value"] for row in of_judge] == pytest.approx([0, 0, 0], abs=1e-9)
+    page = text_of(opened(client, campaign, "results", "preferences"))
+    assert "Kohtunik" in page and "75%" in page and "lost: 25%" in page
+    assert client.get(f"/p/kassa/numbers/{campaign.pk}/results/").status_code == 200

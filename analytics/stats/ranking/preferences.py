@@ -131,9 +131,13 @@ def preference_report(
     return [
         CellEstimate(estimate=row, cell={**{k: v or None for k, v in cell.key.items()}, "generator": name}, judge=judge)
         for cell in cells(chosen, by=across, pool=pool)
-        if set(cell.scale.values.tolist()) in ({1.0, 2.0}, set(SCORES))
+        if cell.scale.has_order and cell.scale.is_numeric and _is_preference(cell.scale.values)
         for name, row in _of_cell(cell, confidence)
     ]
+
+
+def _is_preference(values: Floats) -> bool:
+    return len(values) > 0 and (values[0], values[-1]) == (SCORES[0], SCORES[-1]) and set(values) <= set(SCORES)
 
 
 @dataclass(frozen=True, slots=True)

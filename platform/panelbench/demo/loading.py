@@ -25,11 +25,21 @@ from django.utils import timezone
 from accounts import people
 from accounts.models import Membership, Project, Role, User
 from analytics import thresholds
-from annotation import allocation, campaigns, panels, rubrics
+from annotation import allocation, campaigns, panels, rubrics, selections
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
 from annotation.imports import opening, storage
-from annotation.models import Annotator, Campaign, Dataset, Duty, Import, Panel, RubricVersion, Skip
+from annotation.models import (
+    Annotator,
+    Campaign,
+    Dataset,
+    Duty,
+    Import,
+    ItemSelection,
+    Panel,
+    RubricVersion,
+    Skip,
+)
 from annotation.readers import ItemRow, VerdictRow, guess_mapping, parse_items, parse_rubric, peek
 from judging import judges, runs, spending, tasks
 from judging.imports import verdicts
@@ -93,14 +103,15 @@ def _create_project(cast: dict[str, Any]) -> Project:
         name="Customer support in five languages",
         slug=SLUG,
         founder=lead,
-        description="Demo: 150 short dialogues in five languages, rated by panels of three and by five judges.",
+        description="Demo: 300 short dialogues in five languages. Panels of three rate half of them, five judges all.",
     )
     Membership.objects.create(project=project, user=researcher, role=Role.RESEARCHER)
     thresholds.declare_thresholds(project=project, preset="skilled", actor=lead)
     campaign = _campaign(project, researcher)
     answers_by_item = _ratings()
+    labelled = _labelled(campaign, lead, answers_by_item)
     for panel in cast["panels"]:
-        _rate(_duty(campaign, panel, lead), answers_by_item)
+        _rate(_duty(campaign, panel, labelled, lead), answers_by_item)
     _import_verdicts(campaign, researcher)
     return project
 
@@ -141,11 +152,19 @@ def _rubric(project: Project, researcher: User) -> RubricVersion:
     return rubrics.publish(version=draft, actor=researcher)
 
 
-def _duty(campaign: Campaign, entry: dict[str, Any], lead: User) -> Duty:
+def _labelled(campaign: Campaign, lead: User, answers_by_item: dict[tuple[str, str], Answers]) -> ItemSelection:
+    """The scenarios that panels rate; the judges also score the others."""
+    scenarios = sorted({item.partition("/")[0] for _annotator, item in answers_by_item})
+    rule = {"kind": "filter", "filter": {"scenario": scenarios}}
+    return selections.select(campaign=campaign, name="Scenarios for the panels", rule=rule, seed=1, actor=lead)
+
+
+def _duty(campaign: Campaign, entry: dict[str, Any], labelled: ItemSelection, lead: User) -> Duty:
     panel = panels.create(project=campaign.project, name=entry["name"], language=entry["language"], actor=lead)
     for seat in entry["seats"]:
         _seat(panel, seat, lead)
-    return allocation.allocate(campaign=campaign, panel=panel, overlap=len(entry["seats"]), seed=1, actor=lead)
+    how: dict[str, Any] = {"overlap": len(entry["seats"]), "seed": 1, "selection": labelled, "actor": lead}
+    return allocation.allocate(campaign=campaign, panel=panel, **how)
 
 
 def _seat(panel: Panel, entry: dict[str, Any], lead: User) -> None:
