@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 from accounts.refusals import Refused
 from analytics import ratings
 from analytics.cells import question_table
-from analytics.families import iso_week
 from analytics.questions import COEFFICIENTS, LEFT_OUT, NumbersQuestion
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number
@@ -128,7 +127,7 @@ def published_versions(campaign: Campaign) -> dict[str, int]:
     """By ISO week (as in the column `week`) the newest version of the campaign's rubric that was published in it."""
     versions = RubricVersion.objects.filter(rubric=campaign.rubric_version.rubric_id).exclude(published_at=None)
     found = versions.order_by("number").values_list("published_at", "number")
-    return {iso_week(moment): number for moment, number in found if moment is not None}
+    return {ratings.iso_week(moment): number for moment, number in found if moment is not None}
 
 
 # --- soft labels -----------------------------------------------------------------------------------------------------

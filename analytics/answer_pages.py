@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from accounts import languages
 from accounts.models import Job
 from accounts.refusals import Refused
-from analytics import questions, snapshots
+from analytics import snapshots
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
-from analytics.items import ATTRIBUTE, REFERENCES
+from analytics.item_choices import ATTRIBUTE, CUT, REFERENCES
 from analytics.models import Computation, Snapshot
 from analytics.numbers import criterion_groups
 from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, STATISTIC_NAMES
@@ -25,6 +25,7 @@ from analytics.questions import NEEDS_ORDER, NumbersQuestion
 from analytics.ratings import attribute_choices
 from analytics.score_views import CLASS_NAMES
 from annotation.models import Campaign
+from annotation.writers import tables
 
 MOST_MATRICES = 24
 KEEPING_RULES = ("mode_split", "median", "mean", "each")
@@ -212,32 +213,47 @@ class AnswerPage:
         return ShownCell(*names, Figure.of(row), self.items_address(row)) if row else ShownCell(*names)
 
     def items_address(self, row: Mapping[str, Any]) -> str:
-        """The address of the items behind a cell; nothing where their list cannot be cut to it."""
-        question = self.question
-        wanted = dict(question.where)
-        wanted |= {name: value for name in (*ABOUT, *self.keys) if (value := plain_value(row.get(name)))}
-        several = len({name for name, _value in question.where}) < len(question.where)
-        if (
-            several
-            or question.min_seconds
-            or question.exclude
-            or question.level
-            or ("criterion" not in wanted and len(self.criteria) > 1)  # a list is about one criterion
-            or set(wanted) & {"scenario", "item", "dataset_version", "languages"}
-            or set(question.dimensions) & set(questions.TIMES)
-        ):
-            return ""
-        pairs: list[tuple[str, str]] = [
-            (name, wanted[name]) for name in ("criterion", "language", "generator", "panel") if name in wanted
+        """The address of the items behind a cell, those first on which raters, or the judge and the panel, differ most.
+
+        A list is about one criterion: the first of several. What it can't leave out as the question does, it names.
+        """
+        question, wanted = self.question, self._wanted(row)
+        criteria = [key for key in wanted.get("criterion", ()) if key in self.criteria] or list(self.criteria)
+        single = [name for name in ("language", "generator", "panel") if len(wanted.get(name, ())) == 1]
+        pairs = [("criterion", criteria[0]), *((name, wanted[name][0]) for name in single)]
+        pairs += [("where", f"{name}={value}") for name in CUT for value in wanted.get(name, ()) if name not in single]
+        pairs += [
+            (f"{ATTRIBUTE}{self.keys[name]}", value)
+            for name, values in wanted.items()
+            if name in self.keys
+            for value in values
         ]
-        pairs += [(f"{ATTRIBUTE}{self.keys[name]}", value) for name, value in wanted.items() if name in self.keys]
-        judges = {judge["name"] for judge in self.content["judges"]}
-        pairs += [("judge", row["judge"])] if row.get("judge") in judges and not question.runs else []
-        pairs += [("rater", name) for name in question.raters]
+        if row.get("judge") in {judge["name"] for judge in self.content["judges"]} and not question.runs:
+            pairs += [("judge", row["judge"]), ("sort", "judge_error")]
+        pairs += [("rater", name) for name in self._raters(row)]
         pairs += [("panel", name) for name in question.panels if "panel" not in wanted]
         pairs += [("reference", row["reference"])] if row.get("reference") in REFERENCES else []
         pairs += [("blind", "only")] if question.blind_only else []
+        pairs += [("min_seconds", tables.number(question.min_seconds))] if question.min_seconds else []
+        pairs += [("exclude", name) for name in question.exclude]
         return f"{reverse('numbers_items', args=[self.campaign.project.slug, self.campaign.pk])}?{urlencode(pairs)}"
+
+    def _wanted(self, row: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+        """What a row's items have in common, by column: from the question's filters, and from the row's own cell."""
+        wanted: dict[str, tuple[str, ...]] = {}
+        for name, value in self.question.where:
+            wanted[name] = (*wanted.get(name, ()), value)
+        for name in ("criterion", "panel", *CUT, *self.keys):
+            if value := plain_value(row.get(name)):
+                wanted[name] = (value,)
+        if languages_compared := plain_value(row.get("languages")):
+            wanted["language"] = tuple(languages_compared.split(" ~ "))
+        return wanted
+
+    def _raters(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        """The annotators whose ratings a row is about: a pair of them, or those of the question."""
+        pair = tuple(map(str, row.get("raters") or ()))
+        return pair if len(pair) == 2 and str(row.get("asked")).startswith("pairs.") else self.question.raters
 
     def values(self, name: str) -> list[str]:
         """The known order of a column's values."""

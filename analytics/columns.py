@@ -7,6 +7,7 @@ that these refer to. Rows have the order and the values of `ratings.combined`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.core.exceptions import EmptyResultSet
@@ -189,7 +190,7 @@ class CodedScores:
         return CodedColumn(self._item, values)
 
     def _of_source(self, place: int) -> CodedColumn:
-        return CodedColumn(self._source, [source[place] for source in self._sources]).distinct()
+        return CodedColumn(self._source, list(map(itemgetter(place), self._sources))).distinct()
 
 
 _BLIND = {-1: None, 0: False, 1: True}

@@ -22,7 +22,8 @@ from accounts.inputs import whole_number, without_nul
 from accounts.models import User
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.items import default_rule, judge_error, reference_score
+from analytics.item_choices import default_rule
+from analytics.items import judge_error, reference_score
 from annotation import adjudication, campaigns
 from annotation.desk.answers import worst
 from annotation.models import Adjudication, Campaign, Criterion, Item, Rating

@@ -10,20 +10,17 @@ import json
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import combinations, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
-
-from django.db.models import Max
 
 from analytics import judge_reports, planning, rater_models, ratings
 from analytics.compared_judges import LEVELS, with_levels
 from analytics.judge_reports import READ, with_audited
 from analytics.ratings import Row
 from annotation import adjudication
-from annotation.models import Annotation, Campaign, Item
+from annotation.models import Campaign, Item
 from annotation.writers.tables import Column, Table
 
 if TYPE_CHECKING:
@@ -566,21 +563,13 @@ def with_adjudications(found: Table, campaign: Campaign) -> Table:
 def with_times(found: Table, campaign: Campaign) -> Table:
     """The table with the columns `week`, `hundred` and `rated_place` of each item, by its last annotation.
 
-    They are empty where it has none. Items with the same time are in the order of the dataset.
+    They are empty where it has none. Ratings of one item so stay together.
     """
-    here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
-    last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
-    times = {item: (iso_week(moment), str(place // 100 * 100 + 1), place) for place, (item, moment) in enumerate(last)}
+    times = ratings.item_times(campaign)
     item_at = found.names.index("item")
     rows = ((*row, *times.get(row[item_at], (None, None, None))) for row in found.rows)
     columns = (Column("week"), Column("hundred"), Column(RATED_PLACE, "integer"))
     return replace(found, columns=(*found.columns, *columns), rows=rows)
-
-
-def iso_week(moment: datetime) -> str:
-    """2026-W47, in UTC."""
-    year, week, _day = moment.astimezone(UTC).isocalendar()
-    return f"{year:04}-W{week:02}"
 
 
 def columns_of_families(found: Table, question: NumbersQuestion) -> tuple[str, ...]:

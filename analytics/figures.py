@@ -144,7 +144,10 @@ class Figure:
     @property
     def items_query(self) -> str:
         """The parameters under which the list of items shows what this figure is about (docs/items.md)."""
-        about = {"criterion": self.criterion, "language": self.language, "judge": self.judge}
+        about = {"criterion": self.criterion, "language": self.language, "generator": self.generator}
+        about["judge"] = self.judge
+        if self.statistic in ("score_share", "class_score_share", "prevalence"):
+            about["judged" if self.judge else "scored"] = self.variant
         sort = {"sort": "judge_error"} if self.judge else {}
         return urlencode({name: value for name, value in about.items() if value} | sort)
 

@@ -8,239 +8,23 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal
-from urllib.parse import urlencode
+from math import floor
+from typing import Any
 
-from django.core.cache import caches
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
-from django.http import QueryDict
-from django.utils.translation import gettext as _
 
-from accounts.inputs import without_nul
-from accounts.refusals import Refused
 from analytics import ratings
+from analytics.item_choices import CHUNK, ItemChoice, ItemOptions, Measure, default_rule, settled_rule
 from annotation import adjudication
 from annotation.adjudication import Adjudicated
-from annotation.models import Annotation, Campaign, Criterion, Dataset, Duty, Item, Rating, Skip
-from judging.models import JudgeRun, Verdict
+from annotation.models import Annotation, Campaign, Criterion, Item, Rating, Skip
+from judging.models import Verdict
 from judging.runs import whole_run
 
-Sort = Literal["disagreement", "judge_error", "id", "n"]
-Measure = Literal["mode_share", "pair_difference"]
-SORTS: tuple[Sort, ...] = ("disagreement", "judge_error", "id", "n")
-REFERENCES = ("mode", "median", "mean")
-BLIND_ONLY = "only"
-ATTRIBUTE = "attribute."
-MOST_VALUES = 200
-"""An attribute with more values than this is filtered by its address only."""
-KEPT_SECONDS = 24 * 3600
-CHUNK = 20_000
 BATCH = 500
-
-
-# --- what a reader may choose, and what was chosen -------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class ItemOptions:
-    """What the list of a campaign's items can be filtered by. An attribute with too many values has None."""
-
-    criteria: dict[str, Criterion]
-    languages: tuple[str, ...]
-    generators: tuple[str, ...]
-    attributes: dict[str, tuple[str, ...] | None]
-    judges: dict[str, JudgeRun]
-    of_designs: frozenset[str]
-    raters: tuple[str, ...]
-    panels: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemChoice:
-    """Which items on which criterion, whose ratings count, and the order. `run` is the judge's; None without a judge.
-
-    `reference` is the rule that settles the panel's score: by default the mode, on interval scales the mean (METHODS
-    3).
-    """
-
-    criterion: Criterion
-    language: str = ""
-    generator: str = ""
-    attributes: tuple[tuple[str, str], ...] = ()
-    judge: str = ""
-    run: JudgeRun | None = None
-    raters: tuple[str, ...] = ()
-    panels: tuple[str, ...] = ()
-    blind_only: bool = False
-    q: str = ""
-    sort: Sort = "disagreement"
-    reference: str = "mode"
-
-    @property
-    def measure(self) -> Measure:
-        """How disagreement on one item is measured at the criterion's level (`item_disagreement`)."""
-        return "mode_share" if self.criterion.level == Criterion.Level.NOMINAL else "pair_difference"
-
-    @property
-    def parameters(self) -> list[tuple[str, str]]:
-        """The choice as parameters of an address."""
-        reference = "" if self.reference == default_rule(self.criterion) else self.reference
-        single = {
-            "criterion": self.criterion.key,
-            "language": self.language,
-            "generator": self.generator,
-            "judge": self.judge,
-            "q": self.q,
-            "sort": "" if self.sort == SORTS[0] else self.sort,
-            "reference": reference,
-            "blind": BLIND_ONLY if self.blind_only else "",
-        }
-        several = [("rater", name) for name in self.raters] + [("panel", name) for name in self.panels]
-        by_attribute = [(f"{ATTRIBUTE}{key}", value) for key, value in self.attributes]
-        return [pair for pair in (*single.items(), *several, *by_attribute) if pair[1]]
-
-    @property
-    def query(self) -> str:
-        return urlencode(self.parameters)
-
-
-def item_options(campaign: Campaign) -> ItemOptions:
-    """What the items of this campaign can be filtered by."""
-    runs = list(ratings.newest_runs(campaign))
-    names = ratings.rater_names(campaign, runs)
-    judged, of_designs = {names[run.pk]: run for run in runs}, ratings.names_of_designs(runs, names)
-    panels = Duty.objects.filter(campaign=campaign).order_by("panel__name").values_list("panel__name", flat=True)
-    languages, generators, attributes = _described(campaign.dataset)
-    return ItemOptions(
-        criteria={criterion.key: criterion for criterion in campaign.rubric_version.criteria.all()},
-        languages=languages,
-        generators=generators,
-        attributes=attributes,
-        judges={name: judged[name] for name in sorted(judged, key=lambda name: name in of_designs)},
-        of_designs=of_designs,
-        raters=tuple(ratings.annotators(campaign).values_list("pseudonym", flat=True)),
-        panels=tuple(dict.fromkeys(panels)),
-    )
-
-
-def chosen_items(campaign: Campaign, options: ItemOptions, query: QueryDict) -> ItemChoice:
-    """The choice in an address; `Refused` with one sentence for each parameter that names nothing.
-
-    Parameters: criterion, language, generator, attribute.KEY, judge, rater and panel (may be repeated), blind=only, q,
-    sort, reference.
-    """
-    given = {name: without_nul(query.get(name, "")).strip() for name in ("language", "generator", "judge", "q")}
-    raters, panels = (tuple(filter(None, query.getlist(name))) for name in ("rater", "panel"))
-    attributes = tuple(
-        (name.removeprefix(ATTRIBUTE), value)
-        for name, values in query.lists()
-        for value in values
-        if name.startswith(ATTRIBUTE) and value
-    )
-    sort, reference = query.get("sort") or SORTS[0], query.get("reference") or ""
-    wrong = dict(_wrong(options, query, given, raters, panels, attributes))
-    if wrong:
-        raise Refused(" ".join(wrong.values()), code="unknown_choice", fields=wrong)
-    if sort == "judge_error" and not options.judges:
-        sentence = _("No judge has rated these items, so they can't be sorted by the judge's error.")
-        raise Refused(sentence, code="no_judge", fields={"sort": sentence})
-    criterion = _criterion(campaign, options, query.get("criterion", ""))
-    judge = given["judge"] or next(iter(options.judges), "")
-    return ItemChoice(
-        criterion=criterion,
-        language=given["language"],
-        generator=given["generator"],
-        attributes=attributes,
-        judge=judge,
-        run=options.judges.get(judge),
-        raters=tuple(dict.fromkeys(raters)),
-        panels=tuple(dict.fromkeys(panels)),
-        blind_only=query.get("blind") == BLIND_ONLY,
-        q=given["q"],
-        sort=next(known for known in SORTS if known == sort),
-        reference=_rule_of(criterion, reference),
-    )
-
-
-def default_rule(criterion: Criterion) -> str:
-    """The panel's mode, or its mean where scores are distances (as `stats.judge.calibration.default_reference`)."""
-    return "mean" if criterion.level == Criterion.Level.INTERVAL else "mode"
-
-
-def _rule_of(criterion: Criterion, wanted: str) -> str:
-    """The rule wanted, or the default; labels without an order have a mode alone."""
-    return default_rule(criterion) if criterion.level == Criterion.Level.NOMINAL else wanted or default_rule(criterion)
-
-
-def _wrong(
-    options: ItemOptions,
-    query: QueryDict,
-    given: Mapping[str, str],
-    raters: Sequence[str],
-    panels: Sequence[str],
-    attributes: Sequence[tuple[str, str]],
-) -> Iterator[tuple[str, str]]:
-    """A sentence by parameter for everything that there is not."""
-    no_order = _("“%s” is not a sort order. Choose disagreement, judge_error, id or n.")
-    no_rule = _("“%s” is not a reference rule. Choose mode, median or mean.")
-    known: tuple[tuple[str, Sequence[str], Iterable[str], str], ...] = (
-        ("criterion", [query.get("criterion", "")], options.criteria, _("This rubric has no criterion “%s”.")),
-        ("language", [given["language"]], options.languages, _("No item of this campaign has the language “%s”.")),
-        ("generator", [given["generator"]], options.generators, _("No item of this campaign is by generator “%s”.")),
-        ("judge", [given["judge"]], options.judges, _("No judge “%s” has rated these items.")),
-        ("rater", raters, options.raters, _("Nobody called %s has rated in this campaign.")),
-        ("panel", panels, options.panels, _("No panel “%s” rates in this campaign.")),
-        ("sort", [query.get("sort", "")], SORTS, no_order),
-        ("reference", [query.get("reference", "")], REFERENCES, no_rule),
-        ("blind", [query.get("blind", "")], [BLIND_ONLY], _("“blind” can only be “only”, not “%s”.")),
-    )
-    for name, values, choices, sentence in known:
-        if unknown := [value for value in values if value and value not in set(choices)]:
-            yield name, sentence % ", ".join(unknown)
-    for key, value in attributes:
-        if key not in options.attributes:
-            yield f"{ATTRIBUTE}{key}", _("No item of this campaign has the attribute “%s”.") % key
-        elif (existing := options.attributes[key]) is not None and value not in existing:
-            sentence = _("No item of this campaign has “%(value)s” as its attribute “%(key)s”.")
-            yield f"{ATTRIBUTE}{key}", sentence % {"value": value, "key": key}
-
-
-def _criterion(campaign: Campaign, options: ItemOptions, key: str) -> Criterion:
-    """The criterion of that key, else the first with a score, else the first."""
-    if key:
-        return options.criteria[key]
-    current = Rating.objects.filter(
-        criterion=OuterRef("pk"), annotation__campaign=campaign, annotation__superseded_at=None
-    )
-    judged = Verdict.objects.filter(criterion=OuterRef("pk"), run__in=whole_run(options.judges.values()))
-    scored = campaign.rubric_version.criteria.filter(Exists(current) | Exists(judged)).order_by("position").first()
-    return options.criteria[scored.key] if scored else next(iter(options.criteria.values()))
-
-
-def _described(dataset: Dataset) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...] | None]]:
-    """Languages, generators and attributes with their values. The items of a dataset never change: kept for a day."""
-    name = f"item-choices:{dataset.pk}:{dataset.created_at.timestamp()}"
-    kept = caches["content"].get(name)
-    if kept is None:
-        kept = _read(dataset)
-        caches["content"].set(name, kept, KEPT_SECONDS)
-    return kept  # type: ignore[no-any-return]
-
-
-def _read(dataset: Dataset) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...] | None]]:
-    languages, generators = set[str](), set[str]()
-    values: dict[str, set[str]] = defaultdict(set)
-    rows = Item.objects.of(dataset).values_list("language", "generator", "attributes")
-    for language, generator, attributes in rows.iterator(CHUNK):
-        languages.add(language)
-        generators.add(generator)
-        for key, value in attributes.items():
-            existing, text = values[key], ratings.attribute_text(value)
-            if text is not None and len(existing) <= MOST_VALUES:
-                existing.add(text)
-    by_key = {key: tuple(sorted(texts)) if len(texts) <= MOST_VALUES else None for key, texts in sorted(values.items())}
-    return tuple(sorted(languages)), tuple(sorted(generators - {""})), by_key
 
 
 # --- scores of one item on one criterion -----------------------------------------------------------------------------
@@ -333,6 +117,8 @@ def reference_score(counts: Mapping[float, int], rule: str) -> float | None:
     n = sum(counts.values())
     if not n:
         return None
+    if rule == "minimum":
+        return min(counts)
     if rule == "mean":
         return sum(score * count for score, count in counts.items()) / n
     if rule == "median":
@@ -360,7 +146,19 @@ def listed_items(campaign: Campaign, choice: ItemChoice) -> list[ItemScores]:
     found = [scores[pk] for pk in _matching(campaign, choice, scores) if pk in scores]
     for scored in found:
         scored.settle(choice)
-    return sorted(found, key=_KEYS[choice.sort])
+    return sorted((scored for scored in found if _is_of_cell(scored, choice)), key=_KEYS[choice.sort])
+
+
+def _is_of_cell(scored: ItemScores, choice: ItemChoice) -> bool:
+    """Whether a rater, the reference and the judge gave the scores that are asked for."""
+    if choice.scored is not None and choice.scored not in scored.counts:
+        return False
+    if choice.settled is not None and choice.settled != scored.reference:
+        return False
+    if choice.judged is None:
+        return True
+    judge = scored.judge
+    return bool(judge and judge.is_usable and floor((judge.score or 0.0) + 0.5) == choice.judged)
 
 
 def _downwards(value: float | None) -> tuple[bool, float]:
@@ -378,7 +176,7 @@ _KEYS = {
 def _matching(campaign: Campaign, choice: ItemChoice, scores: Mapping[int, ItemScores]) -> Iterator[int]:
     """Primary keys of the items that fit the filters; their places in the dataset are noted in `scores`."""
     wanted = {"language": choice.language, "generator": choice.generator, "q": choice.q}
-    items = Item.objects.of(campaign.dataset).matching(wanted)
+    items = Item.objects.of(campaign.dataset).matching(wanted).filter(_cut_to(campaign, choice))
     by_attribute = dict[str, set[str]]()
     for key, value in choice.attributes:
         by_attribute.setdefault(key, set()).add(value)
@@ -387,6 +185,29 @@ def _matching(campaign: Campaign, choice: ItemChoice, scores: Mapping[int, ItemS
         if pk in scores and (not rest or _has(rest[0], by_attribute)):
             scores[pk].ordinal = ordinal
             yield pk
+
+
+_FIELDS = {"scenario": "scenario", "item": "external_id", "dataset_version": "dataset__version"}
+_FIELDS |= {"language": "language", "generator": "generator"}
+
+
+def _cut_to(campaign: Campaign, choice: ItemChoice) -> Q:
+    """The condition on items of the filters that a question has, too."""
+    found = Q()
+    for column, name in _FIELDS.items():
+        if values := choice.wanted(column):
+            numbers = {value for value in values if value.isdecimal()}
+            found &= Q(**{f"{name}__in": numbers if column == "dataset_version" else values})
+    weeks, hundreds = choice.wanted("week"), choice.wanted("hundred")
+    if weeks or hundreds:
+        times = ratings.item_times(campaign).items()
+        there = [
+            item
+            for item, (week, hundred, _place) in times
+            if (not weeks or week in weeks) and (not hundreds or hundred in hundreds)
+        ]
+        found &= Q(external_id__in=there)
+    return found
 
 
 def _has(attributes: Mapping[str, Any], wanted: Mapping[str, set[str]]) -> bool:
@@ -413,14 +234,7 @@ def _scores(campaign: Campaign, choice: ItemChoice) -> dict[int, ItemScores]:
 
 def ratings_of_choice(campaign: Campaign, choice: ItemChoice) -> QuerySet[Rating]:
     """The ratings by the chosen raters and panels, on any criterion, superseded ones too."""
-    found = Rating.objects.filter(annotation__campaign=campaign)
-    if choice.raters:
-        found = found.filter(annotation__annotator__pseudonym__in=choice.raters)
-    if choice.panels:
-        found = found.filter(annotation__assignment__duty__panel__name__in=choice.panels)
-    if choice.blind_only:
-        found = found.filter(Q(annotation__blind=True) | Q(annotation__blind=None))
-    return found
+    return Rating.objects.filter(choice.about_ratings, annotation__campaign=campaign)
 
 
 def _first_verdicts(choice: ItemChoice) -> Iterator[tuple[int, JudgeScore]]:
@@ -551,7 +365,7 @@ def scores_of_item(campaign: Campaign, item: Item, options: ItemOptions, choice:
 def _about(choice: ItemChoice, criterion: Criterion) -> ItemChoice:
     """The same choice about another criterion, whose reference is its own by default."""
     is_default = choice.reference == default_rule(choice.criterion)
-    reference = _rule_of(criterion, "" if is_default else choice.reference)
+    reference = settled_rule(criterion, "" if is_default else choice.reference)
     return replace(choice, criterion=criterion, reference=reference)
 
 

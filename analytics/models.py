@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 from uuid import uuid4
 
 from django.conf import settings
@@ -15,6 +16,68 @@ from annotation.models import Campaign
 from judging.models import Judge
 
 
+class RowsField(models.JSONField):
+    """A JSON object of which the lists of rows (`estimates`, `counts`) are stored by columns, each text once.
+
+    A quarter of the size; whoever reads it has the rows as they were, in the order of their fields, and rows that were
+    stored as such stay readable. For the database it is a `JSONField`.
+    """
+
+    PACKED = ("estimates", "counts")
+
+    def deconstruct(self) -> Any:
+        name, _path, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        if isinstance(value, dict):
+            rows = {name: packed_rows(value[name]) for name in self.PACKED if isinstance(value.get(name), list)}
+            value = {**value, **rows}
+        return super().get_db_prep_value(value, connection, prepared)
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        found = super().from_db_value(value, expression, connection)
+        if isinstance(found, dict):
+            for name in self.PACKED:
+                if isinstance(found.get(name), dict) and "shapes" in found[name]:
+                    found[name] = list(unpacked_rows(found[name]))
+        return found
+
+
+def packed_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows by columns: `shapes`, the names that rows have; `of`, the shape of each row; and of each name its values in
+    the order of the rows, or its distinct values with their codes.
+    """
+    shapes: dict[tuple[str, ...], int] = {}
+    columns: dict[str, list[Any]] = {}
+    of = [shapes.setdefault(tuple(row), len(shapes)) for row in rows]
+    for row in rows:
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    return {"shapes": list(map(list, shapes)), "of": of, "columns": {name: _coded(v) for name, v in columns.items()}}
+
+
+def _coded(values: list[Any]) -> list[Any] | dict[str, list[Any]]:
+    places: dict[tuple[type, str], int] = {}
+    codes = [places.setdefault((type(value), repr(value)), len(places)) for value in values]
+    if 2 * len(places) > len(values):
+        return values
+    first = dict(zip(reversed(codes), reversed(values), strict=True))
+    return {"values": [first[place] for place in range(len(places))], "codes": codes}
+
+
+def unpacked_rows(packed: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows of `packed_rows`."""
+    columns = {name: iter(_decoded(values)) for name, values in packed["columns"].items()}
+    shapes = [[(name, columns[name]) for name in names] for names in packed["shapes"]]
+    for shape in packed["of"]:
+        yield {name: next(values) for name, values in shapes[shape]}
+
+
+def _decoded(values: Any) -> Iterator[Any]:
+    return map(values["values"].__getitem__, values["codes"]) if isinstance(values, dict) else iter(values)
+
+
 class Snapshot(models.Model):
     """The estimates of one campaign at a `revision` of its annotations and verdicts, with how they were made."""
 
@@ -24,7 +87,7 @@ class Snapshot(models.Model):
     inputs_digest = models.CharField(max_length=64)
     seed = models.BigIntegerField()
     code_version = models.CharField(max_length=40)
-    content = models.JSONField()
+    content = RowsField()
     seconds = models.FloatField()
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

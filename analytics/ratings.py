@@ -15,12 +15,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from math import isfinite
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from django.core.cache import caches
-from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Exists, ExpressionWrapper, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
@@ -282,6 +283,21 @@ def _judge_reader(judges: Table) -> Any:
 
 def _cells(table: Table, names: Sequence[str]) -> Any:
     return itemgetter(*(table.names.index(name) for name in names))
+
+
+def item_times(campaign: Campaign) -> dict[str, tuple[str, str, int]]:
+    """By item its `week`, `hundred` and place in the order of rating, by its last annotation; items without one are
+    not in it. Items with the same time are in the order of the dataset.
+    """
+    here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
+    last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
+    return {item: (iso_week(moment), str(place // 100 * 100 + 1), place) for place, (item, moment) in enumerate(last)}
+
+
+def iso_week(moment: datetime) -> str:
+    """2026-W47, in UTC."""
+    year, week, _day = moment.astimezone(UTC).isocalendar()
+    return f"{year:04}-W{week:02}"
 
 
 class ItemAttributes:

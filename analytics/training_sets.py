@@ -17,7 +17,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from accounts.models import Project
-from analytics.items import default_rule, reference_score
+from analytics.item_choices import default_rule
+from analytics.items import reference_score
 from annotation.models import Campaign, Criterion, Item, Rating
 from annotation.writers.tables import BATCH, Column, Table
 from judging import examples

@@ -17,8 +17,10 @@ from rest_framework.views import APIView
 
 from accounts.api_requests import CursorPagination
 from accounts.inputs import whole_number
-from analytics import items
-from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemScores
+from analytics import item_choices, items
+from analytics.exclusions import EXCLUSIONS
+from analytics.item_choices import ItemChoice
+from analytics.items import CriterionScores, GivenVerdict, ItemScores
 from analytics.views.items import RatingShown, shown_campaign
 from annotation.adjudication import Adjudicated
 from annotation.api.content import DatasetItemSerializer
@@ -33,10 +35,22 @@ CHOICES = [
     OpenApiParameter("judge", str, description="A judge by name; by default the first."),
     OpenApiParameter("rater", TEXTS, description="Pseudonyms of the annotators that count, all of them by default."),
     OpenApiParameter("panel", TEXTS, description="Names of the panels that count, all of them by default."),
-    OpenApiParameter("blind", {"type": "string", "enum": [items.BLIND_ONLY]}),
+    OpenApiParameter("blind", {"type": "string", "enum": [item_choices.BLIND_ONLY]}),
+    OpenApiParameter(
+        "where", TEXTS, description=f"COLUMN=VALUE, as in a question; columns: {', '.join(item_choices.CUT)}."
+    ),
+    OpenApiParameter("scored", float, description="Only items that a rater gave this score."),
+    OpenApiParameter("settled", float, description="Only items with this reference."),
+    OpenApiParameter("judged", float, description="Only items that the judge gave this score, rounded half up."),
+    OpenApiParameter("min_seconds", float, description="Ratings of items that took less time do not count."),
+    OpenApiParameter(
+        "exclude",
+        {"type": "array", "items": {"type": "string", "enum": list(EXCLUSIONS)}},
+        description="What a figure leaves out beside; the list has it all the same.",
+    ),
     OpenApiParameter("q", str, description="A text that turns, fields, title or id hold."),
-    OpenApiParameter("sort", {"type": "string", "enum": list(items.SORTS)}),
-    OpenApiParameter("reference", {"type": "string", "enum": list(items.REFERENCES)}),
+    OpenApiParameter("sort", {"type": "string", "enum": list(item_choices.SORTS)}),
+    OpenApiParameter("reference", {"type": "string", "enum": list(item_choices.REFERENCES)}),
 ]
 NUMBER = {"allow_null": True, "read_only": True}
 
@@ -216,9 +230,9 @@ class ByNumber(CursorPagination):
         return None if start is None else replace_query_param(self.address, self.cursor_query_param, str(start))
 
 
-def _chosen(request: Request, campaign: Campaign) -> tuple[items.ItemOptions, ItemChoice]:
-    options = items.item_options(campaign)
-    return options, items.chosen_items(campaign, options, request.query_params)
+def _chosen(request: Request, campaign: Campaign) -> tuple[item_choices.ItemOptions, ItemChoice]:
+    options = item_choices.item_options(campaign)
+    return options, item_choices.chosen_items(campaign, options, request.query_params)
 
 
 class CampaignItems(generics.GenericAPIView[Any]):

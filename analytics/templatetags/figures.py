@@ -37,10 +37,17 @@ def estimate(figure: Figure | None) -> SafeString:
     return _markup(f'<span class="estimate{small}" title="{title}"><b>{figure.number}</b> {around}</span>')
 
 
-@register.simple_tag
-def shaded_share(figure: Figure) -> SafeString:
-    """A cell of a table of shares, in a shade of its own."""
-    return _markup(f'<td data-bin="{figure.shade}" title="{escape(str(figure))}">{figure.number}</td>')
+@register.simple_tag(takes_context=True)
+def shaded_share(context: Mapping[str, Any], figure: Figure) -> SafeString:
+    """A cell of a table of shares, in a shade of its own, which leads to its items."""
+    number = _linked(context, figure, figure.number)
+    return _markup(f'<td data-bin="{figure.shade}" title="{escape(str(figure))}">{number}</td>')
+
+
+@register.simple_tag(takes_context=True)
+def linked_number(context: Mapping[str, Any], figure: Figure) -> SafeString:
+    """A figure's number, which leads to its items; on a shared page the number alone."""
+    return _markup(_linked(context, figure, figure.number))
 
 
 @register.simple_tag
@@ -82,11 +89,21 @@ def items_link(context: Mapping[str, Any], figure: Figure | None, about: str) ->
 
 
 def _items_link(context: Mapping[str, Any], figure: Figure | None, about: str) -> str:
+    url = _items_url(context, figure)
+    return f' · <a href="{url}">{escape(_("Items"))}<span class="vh"> · {escape(about)}</span></a>' if url else ""
+
+
+def _linked(context: Mapping[str, Any], figure: Figure, text: str) -> str:
+    url = _items_url(context, figure)
+    return f'<a href="{url}">{text}</a>' if url else text
+
+
+def _items_url(context: Mapping[str, Any], figure: Figure | None) -> str:
+    """Nothing on a shared page."""
     address = context["addresses"].get("item_list") if "addresses" in context else None
     if not address or figure is None:
         return ""
-    url = escape(f"{address}{'&' if '?' in address else '?'}{figure.items_query}")
-    return f' · <a href="{url}">{escape(_("Items"))}<span class="vh"> · {escape(about)}</span></a>'
+    return escape(f"{address}{'&' if '?' in address else '?'}{figure.items_query}")
 
 
 @register.simple_tag(takes_context=True)

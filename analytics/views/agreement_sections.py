@@ -220,7 +220,7 @@ def figure_cell(
     shown = ShownCell("", "", figure)
     counts = counts or shown.counts
     if not figure.is_defined:
-        return GridCell(lines=(_("undefined"), figure.reason, counts))
+        return GridCell(lines=(_("undefined"), figure.reason, counts), url=page.items_address(row))
     spans = figure.interval or figure.no_interval
     interval = f"{spans} {_('approximate')}" if figure.is_approximate else spans
     ink = HeatCell("", None, figure).bin
@@ -310,7 +310,7 @@ def _annotators(shown: AgreementSection) -> None:
         words = (better if (change.value or 0) > 0 else worse) if clear else unclear
         few = ShownCell("", "", change).few
         cells = (
-            GridCell(Figure.of(row).number, (Figure.of(row).basis,)),
+            GridCell(Figure.of(row).number, (Figure.of(row).basis,), url=shown.page.items_address(row)),
             GridCell(change.number, (change.interval or change.no_interval,), few, title=change.made),
             GridCell(lines=(words,)),
         )
@@ -341,7 +341,7 @@ def _pairs(shown: AgreementSection) -> None:
     in_name_order, small = sorted(names), len(names) > agreement.LARGE_PANEL
     both = {**pairs, **{pair[::-1]: row for pair, row in pairs.items()}}
     equal = {**shares, **{pair[::-1]: row for pair, row in shares.items()}}
-    cells = {pair: _pair_cell(row, equal.get(pair), small=small) for pair, row in both.items()}
+    cells = {pair: _pair_cell(shown.page, row, equal.get(pair), small=small) for pair, row in both.items()}
     rows = tuple(
         GridRow(down, tuple(cells.get((down, across), NOTHING) for across in in_name_order)) for down in in_name_order
     )
@@ -372,7 +372,7 @@ def _mean_pairs(
         others = ngettext("%d other annotator", "%d other annotators", row["n_raters"] - 1) % (row["n_raters"] - 1)
         items = ngettext("%d item", "%d items", row["n_items"]) % row["n_items"]
         cells = (
-            GridCell(figure.number, (f"{others}, {items}",)),
+            GridCell(figure.number, (f"{others}, {items}",), url=shown.page.items_address(row)),
             *([GridCell(Figure.of(share).number)] if share else []),
         )
         rows.append(GridRow(name, cells))
@@ -381,28 +381,30 @@ def _mean_pairs(
         shown.grids.append(Grid(_("Annotator"), columns, tuple(rows)))
 
 
-def _pair_cell(row: Mapping[str, Any], share: Mapping[str, Any] | None, *, small: bool) -> GridCell:
+def _pair_cell(page: AnswerPage, row: Mapping[str, Any], share: Mapping[str, Any] | None, *, small: bool) -> GridCell:
     figure = Figure.of(row)
-    ink = HeatCell("", None, figure).bin
+    ink, url = HeatCell("", None, figure).bin, "" if small else page.items_address(row)
     if small:
         number = f"{row['value']:.2f}".replace("-", MINUS).replace("0.", ".") if figure.is_defined else "–"
         return GridCell(number, bin=ink)
     equal = [_("%s equal") % Figure.of(share).number] if share else []
     line = " · ".join([*equal, ngettext("%d item", "%d items", figure.n_items) % figure.n_items])
     if not figure.is_defined:
-        return GridCell("–", (line,), title=figure.reason)
+        return GridCell("–", (line,), url=url, title=figure.reason)
     spans = (figure.interval,) if figure.interval else ()
-    return GridCell(figure.number, (*spans, line), title=figure.made, bin=None if figure.is_small else ink)
+    return GridCell(figure.number, (*spans, line), url=url, title=figure.made, bin=None if figure.is_small else ink)
 
 
 def _classes(shown: AgreementSection) -> None:
     found: dict[tuple[str, str], dict[str, Figure]] = {}
+    urls: dict[tuple[str, str], str] = {}
     for row in shown.of("class_share"):
         cell = plain_value(row.get("criterion")), plain_value(row.get("language"))
         found.setdefault(cell, {})[row["agreement_class"]] = Figure.of(row)
+        urls[cell] = shown.page.items_address(row)
     columns, rows = shown.axis("language"), []
     for down in shown.axis("criterion"):
-        cells = tuple(_class_cell(found.get((down, across), {})) for across in columns)
+        cells = tuple(_class_cell(found.get((down, across), {}), urls.get((down, across), "")) for across in columns)
         rows.append(GridRow(shown.name("criterion", down), cells))
     if found:
         names = tuple(shown.name("language", column) for column in columns)
@@ -412,7 +414,7 @@ def _classes(shown: AgreementSection) -> None:
         shown.grids.append(Grid(column_name("criterion"), names, tuple(rows), (note,)))
 
 
-def _class_cell(figures: Mapping[str, Figure]) -> GridCell:
+def _class_cell(figures: Mapping[str, Figure], url: str) -> GridCell:
     if not figures:
         return GridCell(lines=(_("no item has two scores"),))
     start, bars = 0.0, []
@@ -424,7 +426,7 @@ def _class_cell(figures: Mapping[str, Figure]) -> GridCell:
     text = " · ".join(f"{CLASS_NAMES[name]} {figure.number}" for name, figure in figures.items() if name in CLASS_NAMES)
     full = figures.get("full", first)
     few = ShownCell("", "", first).few
-    return GridCell(full.number, (text, ShownCell("", "", first).counts), few, bars=tuple(bars))
+    return GridCell(full.number, (text, ShownCell("", "", first).counts), few, url=url, bars=tuple(bars))
 
 
 def _raters(shown: AgreementSection) -> None:
@@ -455,7 +457,8 @@ def _raters(shown: AgreementSection) -> None:
         )
         first = ShownCell("", "", Figure.of(curve[1]))
         basis = " · ".join(text for text in (first.counts, first.few) if text)
-        rows.append(GridRow(shown.name("criterion", key), tuple(cells), below=words, curve=points, basis=basis))
+        about = {"below": words, "curve": points, "basis": basis, "url": shown.page.items_address(curve[1])}
+        rows.append(GridRow(shown.name("criterion", key), tuple(cells), **about))
     columns = tuple(ngettext("%d rater", "%d raters", n) % n for n in range(1, most + 1))
     shown.grids.append(Grid(column_name("criterion"), columns, tuple(rows)))
     reasons = {row["reason"] for row in shown.rows if row["value"] is None and row.get("reason")}

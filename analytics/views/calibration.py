@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -189,7 +190,9 @@ def _confusion(shown: AgreementSection) -> None:
         rows = []
         for label in labels:
             total = sum(pairs[label, other]["n_items"] for other in labels if (label, other) in pairs)
-            shares = tuple(_share_cell(pairs.get((label, other)), total) for other in labels)
+            shares = tuple(
+                _share_cell(shown, pairs.get((label, other)), total, settled=label, judged=other) for other in labels
+            )
             rows.append(GridRow(label, shares, below=ngettext("%d item", "%d items", total) % total))
         if rows:
             title = shown.name(shown.question.columns, place)
@@ -198,13 +201,14 @@ def _confusion(shown: AgreementSection) -> None:
         shown.notes.append(_("Columns: the score of the judge. The shares are shown without intervals."))
 
 
-def _share_cell(row: Mapping[str, Any] | None, total: int) -> GridCell:
-    """A share of some items, with their number."""
+def _share_cell(shown: AgreementSection, row: Mapping[str, Any] | None, total: int, **of_cell: str) -> GridCell:
+    """A share of some items, with their number; it leads to the items that have these scores."""
     if row is None or row["value"] is None:
         return NOTHING
     figure = Figure.of(row)
     counts = _("%(n)d of %(total)d") % {"n": round(row["value"] * total), "total": total}
-    return GridCell(f"{100 * row['value']:.0f}%", (counts,), bin=figure.shade if row["value"] else None)
+    url = f"{shown.page.items_address(row)}&{urlencode(of_cell)}" if row["value"] else ""
+    return GridCell(f"{100 * row['value']:.0f}%", (counts,), url=url, bin=figure.shade if row["value"] else None)
 
 
 def _reliability(shown: AgreementSection) -> None:
@@ -248,7 +252,10 @@ def _classes(shown: AgreementSection) -> None:
                 cells = found.get((place, name, who), {})
                 total = max((row["n_ratings"] for row in cells.values()), default=0)
                 if total:
-                    shares = tuple(_share_cell(cells.get(score), total) for score in scores)
+                    parameter = "judged" if who else "scored"
+                    shares = tuple(
+                        _share_cell(shown, cells.get(score), total, **{parameter: score}) for score in scores
+                    )
                     rows.append(GridRow(f"{words} · {title}", shares, below=_("%d scores") % total))
         if rows:
             shown.grids.append(Grid(_("Class"), tuple(scores), tuple(rows), title=shown.name(column, place)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -117,6 +117,8 @@ class ComparedCell:
     difference: Figure | None
     is_same: bool = False
     """Whether it is the judge that the others are compared with."""
+    items: str = ""
+    """The address of the items of the cell; nothing for a mean of cells, and for a jury."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +184,28 @@ class ComparisonPage:
         by_judge: dict[str, dict[CellKey, Figure]] = {}
         for row, figure in self.figures(""):
             by_judge.setdefault(str(row["judge"]), {})[_cell_of(row)] = figure
-        differences = self._differences
+        differences, judges = self._differences, {judge["name"] for judge in self.snapshot.content["judges"]}
         return [
             (
                 self.short(name),
                 [
-                    ComparedCell(found.get(cell), differences.get((name, cell)), is_same=name == self.against)
+                    ComparedCell(
+                        found.get(cell),
+                        differences.get((name, cell)),
+                        is_same=name == self.against,
+                        items=self._items(found.get(cell), judges),
+                    )
                     for cell in self.cells
                 ],
             )
             for name, found in by_judge.items()
         ]
+
+    def _items(self, figure: Figure | None, judges: Collection[str]) -> str:
+        if figure is None or not figure.criterion or figure.judge not in judges:
+            return ""
+        campaign = self.choice.campaign
+        return f"{reverse('numbers_items', args=[campaign.project.slug, campaign.pk])}?{figure.items_query}"
 
     @property
     def is_turned(self) -> bool:

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 
 from accounts import languages
 from accounts.refusals import Refused
-from analytics import answer_pages, computing, page_cache, questions, tasks
+from analytics import answer_pages, computing, families, page_cache, questions, tasks
 from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.question_names import (
     EXCLUSION_NAMES,
@@ -94,7 +94,10 @@ class QuestionForm:
     def has_filters(self) -> bool:
         """Whether anything among filters, reference, runs and seconds is not as usual."""
         question, usual = self.question, NumbersQuestion()
-        names = ("where", "reference", "ties", "runs", "min_seconds", "exclude", "juries", "level", "cluster")
+        names = (
+            *("where", "reference", "ties", "min_seconds", "juries", "level", "cluster", "against", "variants"),
+            *("confidence", "bootstrap", "seed"),
+        )
         return any(getattr(question, name) != getattr(usual, name) for name in names)
 
     @property
@@ -107,6 +110,30 @@ class QuestionForm:
             for name, text in questions.pairs_of(self.question)
             if name not in fields and not (name == "where" and text.partition("=")[0] in self._filtered)
         ]
+
+    @property
+    def kept_beside(self) -> list[tuple[str, str]]:
+        """What the form of Explore has no field for: it has some that other forms do not have."""
+        fields = ("confidence", "bootstrap", "seed", "variant", "against", "where")
+        return [(name, text) for name, text in self.kept if name not in fields]
+
+    @property
+    def other_filters(self) -> list[tuple[str, str]]:
+        """The filters of columns that have no list to choose from: the parameter's value, and its words."""
+        others = [(column, value) for column, value in self.question.where if column not in self._filtered]
+        return [(f"{column}={value}", f"{column_name(column)}: {value}") for column, value in others]
+
+    @property
+    def other_columns(self) -> list[str]:
+        """The columns of these filters."""
+        return [column for column in self.choices.filters if column not in self._filtered]
+
+    @property
+    def compared_with(self) -> list[str]:
+        """Judges and juries that others may be compared with."""
+        rule = self.question.jury_rule
+        juries = [families.jury_name(members, rule) for members in self.question.jury_members]
+        return [*self.judges, *juries]
 
     @property
     def judges(self) -> tuple[str, ...]:

@@ -18,8 +18,10 @@ from django.views.decorators.http import require_safe
 from accounts import access, languages
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import items, page_cache, ratings
-from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemOptions, ItemScores
+from analytics import item_choices, items, page_cache, ratings
+from analytics.item_choices import ItemChoice, ItemOptions
+from analytics.items import CriterionScores, GivenVerdict, ItemScores
+from analytics.question_names import EXCLUSION_NAMES, column_name
 from analytics.views.exports import download
 from annotation import evidence
 from annotation.adjudication import Adjudicated
@@ -40,7 +42,12 @@ SORT_NAMES = {
     "n": gettext_lazy("Number of scores"),
     "id": gettext_lazy("Order of the dataset"),
 }
-RULE_NAMES = {"mode": gettext_lazy("mode"), "median": gettext_lazy("median"), "mean": gettext_lazy("mean")}
+RULE_NAMES = {
+    "mode": gettext_lazy("mode"),
+    "median": gettext_lazy("median"),
+    "mean": gettext_lazy("mean"),
+    "minimum": gettext_lazy("minimum"),
+}
 
 
 # --- what the templates read -----------------------------------------------------------------------------------------
@@ -279,7 +286,7 @@ def shown_campaign(user: User, project: str, campaign: int) -> Campaign:
 def items_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """The items of a campaign with their scores on one criterion, filtered, in the order chosen."""
     current = shown_campaign(request.user, project, campaign)
-    options = items.item_options(current)
+    options = item_choices.item_options(current)
     choice, refusal = _choice(current, options, request.GET)
     scored = [] if refusal else items.listed_items(current, choice)
     page = Paginator(scored, PAGE).get_page(request.GET.get("page"))
@@ -301,7 +308,7 @@ def items_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
 def items_file(request: HttpRequest, project: str, campaign: int) -> HttpResponseBase:
     """The same list, whole, as CSV; what is wrong with the address is shown on the page."""
     current = shown_campaign(request.user, project, campaign)
-    choice, refusal = _choice(current, items.item_options(current), request.GET)
+    choice, refusal = _choice(current, item_choices.item_options(current), request.GET)
     if refusal:
         return redirect(f"{reverse('numbers_items', args=[project, campaign])}?{request.GET.urlencode()}")
     name = slugify(current.name) or f"campaign-{current.pk}"
@@ -319,7 +326,7 @@ def item_scores_page(request: HttpRequest, project: str, campaign: int, item: in
     """One item as the desk shows it, and beside it every rating and every verdict, by criterion."""
     current = shown_campaign(request.user, project, campaign)
     stored = get_object_or_404(Item.objects.visible_to(request.user).of(current.dataset), pk=item)
-    options = items.item_options(current)
+    options = item_choices.item_options(current)
     choice, refusal = _choice(current, options, request.GET)
     scored = items.scores_of_item(current, stored, options, choice)
     context = {
@@ -339,9 +346,9 @@ def item_scores_page(request: HttpRequest, project: str, campaign: int, item: in
 def _choice(campaign: Campaign, options: ItemOptions, query: QueryDict) -> tuple[ItemChoice, str]:
     """What the address asks for; or what it would show without parameters, and what is wrong with those given."""
     try:
-        return items.chosen_items(campaign, options, query), ""
+        return item_choices.chosen_items(campaign, options, query), ""
     except Refused as refused:
-        return items.chosen_items(campaign, options, QueryDict()), refused.sentence
+        return item_choices.chosen_items(campaign, options, QueryDict()), refused.sentence
 
 
 def _neighbours(campaign: Campaign, choice: ItemChoice, item: Item) -> dict[str, Any]:
@@ -381,10 +388,12 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
             (tag, languages.name_for(tag, spoken)) for tag in languages.in_name_order(options.languages, spoken)
         ],
         "attributes": [
-            (f"{items.ATTRIBUTE}{key}", key, values, chosen.get(key, ""))
+            (f"{item_choices.ATTRIBUTE}{key}", key, values, chosen.get(key, ""))
             for key, values in options.attributes.items()
             if (values and len(values) > 1) or key in chosen
         ],
+        "cut": _cut_in_words(choice, spoken),
+        "left_out": [str(EXCLUSION_NAMES[name]) for name in choice.left_out],
         "n_filters": len({name for name, _value in choice.parameters} - {"criterion", "sort", "judge", "language"}),
         "sorts": [(key, name) for key, name in SORT_NAMES.items() if key != "judge_error" or options.judges],
         "rules": RULE_NAMES.items(),
@@ -393,3 +402,13 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
         "rates_here": seats.exists(),
         "simulated": bool(choice.run and choice.run.judge.simulated),
     }
+
+
+def _cut_in_words(choice: ItemChoice, spoken: str | None) -> list[tuple[str, str, str]]:
+    """Each filter of a figure that led here: the parameter's value, and what it is in words."""
+    found = []
+    for column, value in choice.where:
+        shown = languages.name_for(value, spoken) if column == "language" else value
+        shown = f"{value}–{int(value) + 99}" if column == "hundred" and value.isdecimal() else shown
+        found.append((f"{column}={value}", str(column_name(column)), shown))
+    return found

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import computing, decisions, figures, items, page_cache, ratings, snapshots, tasks
+from analytics import computing, decisions, figures, item_choices, page_cache, ratings, snapshots, tasks
 from analytics.figures import Figures, listed, spread
 from analytics.models import Snapshot
 from analytics.numbers import RULE_NAMES, NumbersPage, chosen_option
@@ -59,7 +59,7 @@ class Raters:
     def items_query(self) -> str:
         """The same for the list of items, as far as it knows the rule."""
         blind = [("blind", BLIND_ONLY)] if self.blind_only else []
-        rule = [("reference", self.reference)] if self.reference in items.REFERENCES else []
+        rule = [("reference", self.reference)] if self.reference in item_choices.REFERENCES else []
         return urlencode([*(("rater", annotator.pseudonym) for annotator in self.chosen), *blind, *rule])
 
 

@@ -107,7 +107,7 @@ def _severity(shown: AgreementSection) -> None:
             return cell
         clear = _("scores lower") if (figure.value or 0) < 0 else _("scores higher")
         words = clear if figure.excludes_zero else _("no clear difference")
-        return replace(cell, lines=(words, *cell.lines), url="")
+        return replace(cell, lines=(words, *cell.lines))
 
     shown.cells_of(build)
     for place, grid in enumerate(shown.grids):
@@ -132,7 +132,7 @@ def _variance(shown: AgreementSection) -> None:
             return NOTHING
         figure = Figure.of(row)
         cell = figure_cell(shown.page, row, inked=False)
-        return replace(cell, bin=figure.shade if figure.value and not cell.few else None, url="")
+        return replace(cell, bin=figure.shade if figure.value and not cell.few else None)
 
     shown.cells_of(build)
     order = list(map(str, SOURCES.values()))
@@ -157,7 +157,7 @@ def _errors(shown: AgreementSection) -> None:
     def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
         cell = figure_cell(shown.page, found[ACCURACY], inked=False)
         without = Figure.of(found[ACCURACY]).no_interval  # a note below the table says it once
-        return replace(cell, lines=tuple(line for line in cell.lines if line != without), url="")
+        return replace(cell, lines=tuple(line for line in cell.lines if line != without))
 
     shown.cells_of(build)
     if shown.grids:
@@ -175,7 +175,7 @@ def _languages(shown: AgreementSection) -> None:
             return figure_cell(shown.page, row)
         clear = _("more lenient") if (figure.value or 0) > 0 else _("more severe")
         words = clear if figure.excludes_zero else _("no clear difference")
-        return replace(figure_cell(shown.page, row, words, inked=False), url="")
+        return figure_cell(shown.page, row, words, inked=False)
 
     shown.cells_of(build)
     if shown.grids:

@@ -126,7 +126,10 @@ def _ranks(shown: AgreementSection) -> None:
         names = [shown.name("language", tag) for tag in languages]
         shown.charts.append(_bump(title, ranks, languages, names, generators))
         cells = tuple(
-            GridRow(name, tuple(_rank_cell(ranks.get((name, tag)), means.get((judge, name, tag))) for tag in languages))
+            GridRow(
+                name,
+                tuple(_rank_cell(shown, ranks.get((name, tag)), means.get((judge, name, tag))) for tag in languages),
+            )
             for name in generators
         )
         notes = [
@@ -151,7 +154,7 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return plain_value(row["judge"]), row["generator"], row["language"]
 
 
-def _rank_cell(row: Mapping[str, Any] | None, mean: Mapping[str, Any] | None) -> GridCell:
+def _rank_cell(shown: AgreementSection, row: Mapping[str, Any] | None, mean: Mapping[str, Any] | None) -> GridCell:
     if row is None:
         return NOTHING
     figure, lines = Figure.of(row), []
@@ -160,7 +163,7 @@ def _rank_cell(row: Mapping[str, Any] | None, mean: Mapping[str, Any] | None) ->
     if mean is not None:
         of_mean = Figure.of(mean)
         lines += [_("mean %s") % f"{of_mean.number} {of_mean.interval}".strip(), of_mean.basis]
-    return GridCell(f"{row['value']:g}", tuple(lines), title=figure.made)
+    return GridCell(f"{row['value']:g}", tuple(lines), url=shown.page.items_address(row), title=figure.made)
 
 
 def _bump(
@@ -231,7 +234,7 @@ def _ranking_cell(shown: AgreementSection, rows: Mapping[str, Mapping[str, Any]]
         lines.append(ngettext("%d tied pair", "%d tied pairs", int(tied["value"])) % int(tied["value"]))
     cell = figure_cell(shown.page, row, *lines)
     notes = [str(each["note"]) for each in (inversions, sure) if each is not None and each.get("note")]
-    return replace(cell, title=" · ".join([cell.title, *notes]), url="")
+    return replace(cell, title=" · ".join([cell.title, *notes]))
 
 
 def _surface(shown: AgreementSection) -> None:

@@ -433,13 +433,13 @@ class CodedColumn(NamedTuple):
         """The same column with each value once, in the order in which they first stand in `values`."""
         import numpy as np
 
-        places: dict[Any, int] = {}
         kinds = set(map(type, self.values)) - {type(None)}
         is_plain = len(kinds) == 1 and not kinds & {list, dict}  # else 1 and True, or 1 and 1.0, are one key
         keys = self.values if is_plain else [(type(value), _key(value)) for value in self.values]
-        moved = [places.setdefault(key, len(places)) for key in keys]
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
         if len(places) == len(self.values):
             return self
+        moved = list(map(places.__getitem__, keys))
         first = dict(zip(reversed(moved), reversed(self.values), strict=True))
         return CodedColumn(np.array(moved, dtype=np.intp)[self.codes], [first[place] for place in range(len(places))])
 

@@ -14,7 +14,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from analytics import answer_pages, cells, ratings, snapshots, stored_cells
-from analytics.models import Snapshot, StoredCell
+from analytics.models import Snapshot, StoredCell, packed_rows, unpacked_rows
 from analytics.questions import Settings, question_of
 from annotation.models import Annotation, Campaign, Criterion, Import, Item, Rating
 from judging.models import JudgeRun, Verdict
@@ -277,3 +277,12 @@ def test_files_of_answers_are_written_without_pandas() -> None:
     )
     found = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
+
+
+def test_rows_stored_by_columns_are_the_same_rows_in_the_same_order_of_fields() -> None:
+    few = [{"a": 1, "b": None, "c": ["x", "y"]}, {"b": "x", "a": 1.0}, {"a": True, "z": 0.0}, {"z": -0.0, "a": 0}]
+    rows = [*few * 50, *({"n": n, "a": "text that stands in every row"} for n in range(100))]
+    packed = json.dumps(packed_rows(rows))
+    assert json.dumps(list(unpacked_rows(json.loads(packed)))) == json.dumps(rows)
+    assert packed.count("text that") == 1 and len(packed) < len(json.dumps(rows)) / 3
+    assert list(unpacked_rows(packed_rows([]))) == []

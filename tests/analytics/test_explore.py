@@ -286,12 +286,34 @@ def test_a_cell_leads_to_the_items_by_its_rule_and_panels(cast: Cast, campaign: 
 
     assert all("reference=median" in link for link in links("reference=median")) and links("reference=median")
     assert not any("reference=" in link for link in links("reference=each")) and links("reference=each")
-    assert links("min_seconds=5") == links("level=nominal") == []
+    assert links("level=nominal") and all("min_seconds=5" in link for link in links("min_seconds=5"))
     asked = question_of("statistic=accuracy&panel=Tartu")
     row = {"criterion": "fluency", "language": "et", "reference": "mode", "judge": None}
     answer = snapshots.snapshot(campaign=campaign, settings=question_of("statistic=accuracy"))
     assert "panel=Tartu" in AnswerPage(campaign, answer, asked).items_address(row)
-    assert not AnswerPage(campaign, answer, asked).items_address({**row, "criterion": None})  # pooled criteria
+    pooled = AnswerPage(campaign, answer, asked).items_address({**row, "criterion": None})
+    assert f"criterion={next(iter(AnswerPage(campaign, answer, asked).criteria))}" in pooled  # a list is about one
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "rows=scenario&columns=week&statistic=percent_agreement&exclude=single&min_seconds=0.5",
+        "rows=item&columns=dataset_version&statistic=mae&where=language%3Det&where=language%3Dar",
+        "columns=languages&rows=judge&statistic=stability.kendall_tau_b&statistic=consistency.fleiss_kappa",
+        "rows=raters&columns=hundred&statistic=pairs.percent_agreement&where=criterion%3Dfluency",
+        "rows=annotator&columns=&statistic=left_out.gwet_ac_change&where=criterion%3Dfluency&blind=only",
+    ],
+)
+def test_every_cell_leads_to_a_list_of_its_items(cast: Cast, campaign: Campaign, query: str) -> None:
+    client = cast.client("boris")
+    page = read_raw(client, campaign, f"bootstrap=0&{query}")
+    cells = re.findall(r"<td[ >].*?</td>", page.partition('id="answer"')[2].partition('id="basis-title"')[0], re.DOTALL)
+    given = [cell for cell in cells if "not rated" not in cell]
+    links = {html.unescape(found) for cell in given for found in re.findall(r'href="([^"]*/items/\?[^"]*)"', cell)}
+    assert links and all("/items/?" in cell for cell in given if cell[:4] != "<td>" or "<data" in cell)
+    for link in sorted(links)[:4]:
+        assert client.get(link).status_code == 200, link
 
 
 def read_raw(client: Client, campaign: Campaign, query: str) -> str:

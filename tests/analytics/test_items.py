@@ -117,10 +117,24 @@ class TestList:
             ("?attribute.style=plain&attribute.style=ornate", ["d1", "d3", "d2"]),
             ("?q=number+4", ["d4"]),
             ("?rater=mari&rater=liis", ["d1", "d4", "d2", "d3", "d5"]),
+            ("?where=item%3Dd4&where=item%3Dd2&where=language%3Dar&where=language%3Det", ["d4", "d2"]),
+            ("?where=dataset_version%3D1&where=generator%3Datlas", ["d1", "d2"]),
+            ("?where=dataset_version%3D2", []),
+            ("?where=hundred%3D1", ["d1", "d3", "d4", "d2"]),
+            ("?where=week%3D1999-W01", []),
+            ("?scored=0", ["d1"]),
+            ("?settled=3", ["d1", "d4"]),
+            ("?judged=3", ["d4", "d2"]),
+            ("?settled=3&judged=3", ["d4"]),
         ],
     )
     def test_filters(self, cast: Cast, campaign: Campaign, query: str, expected: list[str]) -> None:
         assert ids(read(cast, campaign, query)) == expected
+
+    def test_what_the_figure_leaves_out_and_the_list_does_not_is_said(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast, campaign, "?exclude=single&where=generator%3Datlas")
+        assert "The figure leaves out more ratings: the only rating left of the item and criterion." in page
+        assert 'name="where" value="generator=atlas" checked' in page and 'name="exclude" value="single"' in page
 
     def test_only_the_chosen_raters_and_the_chosen_rule_count(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast, campaign, "?rater=mari&rater=jaan&reference=mean")
@@ -139,6 +153,11 @@ class TestList:
             ("?reference=max", "“max” is not a reference rule."),
             ("?blind=no", "“blind” can only be “only”"),
             ("?attribute.size=3", "No item of this campaign has the attribute “size”."),
+            ("?where=colour%3Dred", "“colour=red” is not a filter."),
+            ("?where=language%3Dfi", "No item of this campaign has “fi” as its language."),
+            ("?exclude=rain", "“rain” can&#x27;t be left out."),
+            ("?scored=x", "“x” is not a number for “scored”."),
+            ("?min_seconds=nan", "“nan” is not a number for “min_seconds”."),
             ("?attribute.style=x", "No item of this campaign has “x” as its attribute “style”."),
         ],
     )

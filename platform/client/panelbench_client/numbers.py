@@ -110,8 +110,9 @@ class NumberMethods(ServerConnection):
         return self.save(self.at(f"campaigns/{{}}/soft-labels.{kind}", campaign), to, params=question)
 
     @operation(
-        "GET", "/projects/{project}/campaigns/{campaign}/items/", rater="raters", panel="panels", blind="blind_only"
-    )
+        "GET", "/projects/{project}/campaigns/{campaign}/items/",
+        rater="raters", panel="panels", blind="blind_only", exclude="",
+    )  # fmt: skip
     def campaign_items(
         self,
         campaign: int,
@@ -124,22 +125,32 @@ class NumberMethods(ServerConnection):
         raters: Sequence[str] = (),
         panels: Sequence[str] = (),
         blind_only: bool = False,
+        where: Sequence[str] = (),
+        min_seconds: float | None = None,
+        scored: float | None = None,
+        settled: float | None = None,
+        judged: float | None = None,
         q: str | None = None,
         sort: str | None = None,
         reference: str | None = None,
     ) -> Iterator[types.ListedItem]:
         """Items with their scores on one criterion, those that disagree most first.
 
-        ``sort`` is disagreement, judge_error, id or n; ``reference`` is mode, median or mean.
+        ``where``: COLUMN=VALUE, as in a question. ``sort`` is disagreement, judge_error, id or n; ``reference`` is
+        mode, median, mean or minimum.
         """
-        filters = {"criterion": criterion, "language": language, "generator": generator, "judge": judge, "q": q}
+        filters: dict[str, Any] = {"criterion": criterion, "language": language, "generator": generator, "q": q}
+        filters |= {"judge": judge, "where": tuple(where), "min_seconds": min_seconds}
+        filters |= {"scored": scored, "settled": settled, "judged": judged}
         filters |= {f"attribute.{key}": value for key, value in (attributes or {}).items()}
         people = {"rater": tuple(raters), "panel": tuple(panels), "blind": "only" if blind_only else None}
         return self.pages(self.at("campaigns/{}/items/", campaign), **filters, **people, sort=sort, reference=reference)
 
     @operation(
         "GET", "/projects/{project}/campaigns/{campaign}/items/{item}/",
-        language="", generator="", q="", sort="", judge="", rater="raters", panel="panels", blind="blind_only",
+        language="", generator="", q="", sort="", judge="", where="", exclude="", min_seconds="",
+        scored="", settled="", judged="",
+        rater="raters", panel="panels", blind="blind_only",
     )  # fmt: skip
     def campaign_item(
         self,
