@@ -288,6 +288,12 @@ def study_questions(choices: QuestionChoices) -> list[tuple[str, str, NumbersQue
     ]
 
 
+def _left_out(question: NumbersQuestion) -> list[str]:
+    more = [_("by people who could see verdicts")] if question.blind_only else []
+    more += [_("item rated in less than %g s") % question.min_seconds] if question.min_seconds else []
+    return [*(str(EXCLUSION_NAMES[name]) for name in question.exclude), *more]
+
+
 def question_in_words(question: NumbersQuestion) -> list[tuple[str, str]]:
     """Each thing that is chosen in a question, with its name."""
     juries = f"{'; '.join(question.juries)}: {JURY_RULE_NAMES[question.jury_rule]}" if question.juries else ""
@@ -305,7 +311,9 @@ def question_in_words(question: NumbersQuestion) -> list[tuple[str, str]]:
         (_("Clusters"), _("none: items of one scenario are taken for independent") if question.cluster else ""),
         (_("Reference"), str(REFERENCE_NAMES[question.reference]) if question.needs_judge else ""),
         (_("Tied modes"), str(TIE_NAMES[question.ties]) if question.needs_judge else ""),
-        (_("Left out"), "; ".join(str(EXCLUSION_NAMES[name]) for name in question.exclude)),
+        (_("Left out"), "; ".join(_left_out(question))),
+        (_("Variant"), ", ".join(question.variants)),
+        (_("Compared with"), question.against),
         (_("Level"), question.level),
         (_("Criteria"), _("pooled") if question.pool else ""),
         (

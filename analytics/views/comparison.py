@@ -184,7 +184,7 @@ class ComparisonPage:
         by_judge: dict[str, dict[CellKey, Figure]] = {}
         for row, figure in self.figures(""):
             by_judge.setdefault(str(row["judge"]), {})[_cell_of(row)] = figure
-        differences, judges = self._differences, {judge["name"] for judge in self.snapshot.content["judges"]}
+        differences, judges = self._differences, {judge["name"] for judge in self.snapshot.content.get("judges", ())}
         return [
             (
                 self.short(name),

@@ -127,7 +127,7 @@ class TestFigures:
         assert "no distances" not in page
         assert "Judge minus panel" not in page
         row = page[page.index('<th scope="row">yes</th>') :]
-        assert re.findall(r"<b>([\d.]+)</b>|>(\d+%)</td>", row[: row.index("</tr>")]) == [
+        assert re.findall(r"<b>([\d.]+)</b>|>(\d+%)</a></td>", row[: row.index("</tr>")]) == [
             ("", "50%"), ("", "50%"), ("0.75", ""), ("0.75", ""), ("0.75", ""),
         ]  # fmt: skip
         assert re.search(r"Accuracy: <span[^>]*><b>0\.75</b>", page)
@@ -141,7 +141,11 @@ class TestFigures:
         page = read(cast.client("boris"), made)
         assert "no annotator yet" in page
         assert "Rater agreement by criterion" not in page
-        assert re.search(r'<bdi>Kohtunik</bdi></th>(<td data-bin="\d" title="[^"]*">[\d%]+</td> ?){4}', page)
+        cells = page.partition("<bdi>Kohtunik</bdi></th>")[2].partition("</tr>")[0]
+        links = re.findall(r'<td data-bin="\d" title="[^"]*"><a href="([^"]+)">[\d%]+</a></td>', cells)
+        assert len(links) == 4 and "judge=Kohtunik" in links[3] and "judged=3" in links[3]
+        found = cast.client("boris").get(html.unescape(links[3])).content.decode()
+        assert "3 items" in found and "<bdi>3</bdi>" in found  # of the first item the first repeat counts
         assert re.search(r"atlas</bdi></td><td[^>]*> ?<span[^>]*><b>2\.00</b>", page)
         assert "Repeats of a judge" in page
 
