@@ -7,7 +7,8 @@ class AnalyticsConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import jobs
-        from analytics import computing, exports, reports, transfers
+        from analytics import computing, exports, reports, snapshots, transfers
+        from annotation import panels
 
         jobs.KINDS.update(transfers.KINDS)
         jobs.KINDS.update(computing.KINDS)
@@ -15,3 +16,5 @@ class AnalyticsConfig(AppConfig):
         exports.BY_WORKER["recomputation"] = reports.recomputation_pieces
         if transfers.clear not in jobs.cleanings:
             jobs.cleanings.append(transfers.clear)
+        if snapshots.delete_figures not in panels.computed:
+            panels.computed.append(snapshots.delete_figures)

@@ -107,6 +107,12 @@ def current_snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTING
     return current or stored.first(), current is None
 
 
+def delete_figures(campaigns: list[int]) -> None:
+    """Delete every stored figure of these campaigns: ratings were deleted, and former figures may name their rater."""
+    for model in (Snapshot, StoredCell):
+        model.objects.filter(campaign__in=campaigns).delete()
+
+
 def is_stale(campaign: Campaign) -> bool:
     """Whether there is no snapshot over all raters of the campaign as it stands; no content is read."""
     stored = Snapshot.objects.filter(campaign=campaign, **_identity(DEFAULT_SETTINGS))

@@ -169,7 +169,7 @@ MEMBERS = (
         name="annotators",
         model=Annotator,
         rows=lambda project: Annotator.objects.filter(project=project),
-        leaves=("project", "user"),
+        leaves=("project", "user", "removed_at"),
         on_write=_pseudonym,
     ),
     Member(name="panels", model=Panel, rows=lambda project: Panel.objects.filter(project=project), leaves=_OURS),
@@ -184,7 +184,7 @@ MEMBERS = (
         model=Campaign,
         rows=_campaigns,
         refers={"dataset": "datasets", "rubric_version": "rubric_versions"},
-        leaves=(*_OURS, "qualification_of"),
+        leaves=(*_OURS, "qualification_of", "asks_at_close"),
     ),
     Member(
         name="item_selections",

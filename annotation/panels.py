@@ -1,21 +1,31 @@
-"""Panels and their annotators; what is erased with a person (DESIGN 8.25)."""
+"""Panels and their annotators; what is erased with a person (DESIGN 8.25), and their removal by a lead."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import audit, languages
+from accounts import audit, languages, removal
 from accounts.models import SIGHTED, Invitation, Membership, Project, Role, User
 from accounts.refusals import Refused
+from annotation import adjudication
 from annotation.models import (
+    Acknowledgement,
     Adjudication,
+    Annotation,
     Annotator,
     Assignment,
+    ClosingAnswer,
+    ControlPause,
     Draft,
+    Duty,
+    EvidenceSpan,
+    ExamAttempt,
     InvitedSeat,
     ItemQuestion,
     MismatchReview,
@@ -151,15 +161,22 @@ def names_by_invitation(invitations: Sequence[Invitation]) -> dict[int, str]:
     return dict(InvitedSeat.objects.filter(invitation__in=invitations).values_list("invitation", "panel__name"))
 
 
-def redact(user: User) -> None:
+def redact(user: User, project: Project | None = None) -> None:
     """Empty a person's rationales and notes, delete their drafts, free their leased items, remove them from panels.
 
-    Runs in the transaction that erases the user. Scores and times are kept.
+    In one project, or in all of them. Runs in the transaction that erases or removes the person. Scores and times are
+    kept.
     """
-    own = Annotator.objects.filter(user=user)
+    own = Annotator.objects.filter(user=user, **({"project": project} if project else {}))
     Rating.objects.filter(annotation__annotator__in=own).exclude(rationale="").update(rationale="")
     Skip.objects.filter(annotator__in=own).exclude(note="").update(note="")
-    Adjudication.objects.filter(adjudicator=user).update(rationale="", cause_note="")
+    ClosingAnswer.objects.filter(annotator__in=own).exclude(comment="").update(comment="")
+    adjudicated = Adjudication.objects.filter(adjudicator=user)
+    uploaded = Upload.objects.filter(created_by=user)
+    if project is not None:
+        adjudicated, uploaded = adjudicated.filter(campaign__project=project), uploaded.filter(project=project)
+    adjudicated.update(rationale="", cause_note="")
+    uploaded.update(name="")
     Draft.objects.filter(annotator__in=own).delete()
     PrivateNote.objects.filter(annotator__in=own).delete()
     ItemQuestion.objects.filter(annotator__in=own).update(text="")
@@ -167,5 +184,99 @@ def redact(user: User) -> None:
     held.update(state=Assignment.State.OPEN, annotator=None, key=None, leased_at=None, leased_until=None)
     PanelSeat.objects.filter(annotator__in=own).delete()
     MismatchReview.objects.filter(assignment__annotator__in=own).exclude(objection="").update(objection="")
-    Upload.objects.filter(created_by=user).update(name="")
-    own.update(user=None)
+    own.update(user=None, removed_at=timezone.now())
+
+
+# --- removal of a person by a lead -----------------------------------------------------------------------------------
+# Functions of other apps that delete what they have computed for these campaigns; registered when the apps are loaded.
+computed: list[Callable[[list[int]], None]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class PersonHeld:
+    """What a project holds of a person: numbers of scored items, of texts, and of campaigns with their scores."""
+
+    annotator: Annotator
+    items: int
+    texts: int
+    campaigns: int
+    may_erase_account: bool
+
+
+def people_held(project: Project) -> QuerySet[Annotator]:
+    """The annotators of a project whose person is known, members or not, by pseudonym."""
+    return Annotator.objects.filter(project=project, user__isnull=False).select_related("user").order_by("pseudonym")
+
+
+def person_held(*, annotator: Annotator, actor: User) -> PersonHeld:
+    """What `remove_person` would remove."""
+    current = Annotation.objects.filter(annotator=annotator, superseded_at=None)
+    own = Rating.objects.filter(annotation__annotator=annotator).exclude(rationale="").count()
+    for written in (PrivateNote, ItemQuestion, Draft):
+        own += written._default_manager.filter(annotator=annotator).count()
+    return PersonHeld(
+        annotator=annotator,
+        items=current.count(),
+        texts=own,
+        campaigns=current.values("campaign").order_by().distinct().count(),
+        may_erase_account=annotator.user is not None
+        and removal.may_erase_account(user=annotator.user, project=annotator.project, actor=actor),
+    )
+
+
+def remove_person(
+    *, annotator: Annotator, typed: str, with_ratings: bool = False, with_account: bool = False, actor: User
+) -> int:
+    """Remove a person from a project on their request; returns how many ratings were deleted.
+
+    ``typed``: the pseudonym, as a confirmation (code ``wrong_name``). ``with_ratings``: their ratings, too: else these
+    stay under the pseudonym, which belongs to nobody then. ``with_account``: erase their account; refused if other
+    projects use it (code ``other_projects``). The audit trail names only the pseudonym.
+    """
+    if typed.strip() != annotator.pseudonym:
+        sentence = _("This is not the pseudonym. Type “%(name)s” to remove this person.")
+        wrong = sentence % {"name": annotator.pseudonym}
+        raise Refused(wrong, code="wrong_name", fields={"typed": wrong})
+    with transaction.atomic():
+        held = Annotator.objects.select_for_update().select_related("user", "project").get(pk=annotator.pk)
+        user, project = held.user, held.project
+        if user is None:
+            raise Refused(_("This person was removed before."), code="removed")
+        if user.pk == actor.pk:
+            raise Refused(_("You can't remove yourself. Erase your account, or ask another lead."), code="oneself")
+        if with_account and not removal.may_erase_account(user=user, project=project, actor=actor):
+            raise Refused(_("Other projects use this account, so it stays. Ask its owner."), code="other_projects")
+        fields = [name for name, asked in (("ratings", with_ratings), ("account", with_account)) if asked]
+        removal.remove_from_project(user=user, project=project, actor=actor)
+        deleted = delete_ratings(held) if with_ratings else 0
+        if with_account:
+            removal.erase_user(user=user, actor=actor)
+        audit.record(actor=actor, project=project, verb="remove person", subject=held, fields=fields)
+    return deleted
+
+
+def delete_ratings(annotator: Annotator) -> int:
+    """Delete all that an annotator has scored, with training, exams and controls; returns how many ratings.
+
+    Their slots are free again, what adjudicators saw of them goes, and figures of their campaigns are computed anew.
+    """
+    own = Annotation.objects.filter(annotator=annotator)
+    campaigns = sorted(set(own.filter(campaign__qualification_of=None).values_list("campaign", flat=True)))
+    ratings = Rating.objects.filter(annotation__in=own)
+    EvidenceSpan.objects.filter(rating__in=ratings).delete()
+    count, _by_model = ratings.delete()
+    own.delete()
+    for rows in (ExamAttempt, ControlPause, Acknowledgement, Skip, ItemQuestion, ClosingAnswer):
+        rows._default_manager.filter(annotator=annotator).delete()
+    slots = Assignment.objects.filter(annotator=annotator)
+    MismatchReview.objects.filter(assignment__in=slots).delete()
+    slots.exclude(duty__purpose=Duty.Purpose.RATING).delete()
+    freed = {"annotator": None, "key": None, "leased_at": None, "leased_until": None, "revision": 1}
+    slots.update(state=Assignment.State.OPEN, **freed)
+    for seen in Adjudication.objects.filter(campaign__in=campaigns).iterator():
+        left = [each for each in seen.seen if each["rater"] != annotator.pseudonym]
+        if len(left) != len(seen.seen):
+            Adjudication.objects.filter(pk=seen.pk).update(seen=left, digest=adjudication.digest_of(left))
+    for delete in computed:
+        delete(campaigns)
+    return count

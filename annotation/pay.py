@@ -34,7 +34,7 @@ COUNTED = (Duty.Purpose.RATING, *UNSEEN)
 class Work:
     """What one annotator has submitted in one duty, its controls and repeats among the items.
 
-    `seconds`: of the `timed` items whose time is known.
+    `seconds`: of the `timed` items whose time is known. `is_removed`: the person was removed, so nothing is paid.
     """
 
     duty: Duty
@@ -44,6 +44,7 @@ class Work:
     timed: int
     seconds: float
     rate: PayRate | None
+    is_removed: bool = False
 
     @property
     def hours(self) -> float:
@@ -99,7 +100,7 @@ def work_done(condition: Q) -> list[Work]:
     rows: Any = (
         Annotation.objects.filter(condition, superseded_at=None, assignment__duty__purpose__in=COUNTED)
         .annotate(known_duty=Coalesce("assignment__duty__stands_for", "assignment__duty"))
-        .values("known_duty", "annotator", "annotator__pseudonym")
+        .values("known_duty", "annotator", "annotator__pseudonym", "annotator__removed_at")
         .annotate(items=Count("pk"), timed=Count("seconds"), spent=Sum("seconds"))
         .order_by("known_duty", "annotator__pseudonym")
     )
@@ -114,7 +115,8 @@ def work_done(condition: Q) -> list[Work]:
             items=row["items"],
             timed=row["timed"],
             seconds=row["spent"] or 0.0,
-            rate=getattr(by_key[row["known_duty"]], "pay_rate", None),
+            rate=None if row["annotator__removed_at"] else getattr(by_key[row["known_duty"]], "pay_rate", None),
+            is_removed=row["annotator__removed_at"] is not None,
         )
         for row in found
         if row["known_duty"] in by_key
@@ -147,8 +149,13 @@ SHEET = (
 
 
 def pay_rows(campaign: Campaign) -> Iterator[tuple[Any, ...]]:
-    """The pay sheet of a campaign under `SHEET`: a row for each duty and annotator, by pseudonym."""
+    """The pay sheet of a campaign under `SHEET`: a row for each duty and annotator, by pseudonym.
+
+    Without people who were removed.
+    """
     for one in work_in(campaign):
+        if one.is_removed:
+            continue
         rate, earned = one.rate, one.earned
         yield (
             one.duty.name, one.duty.panel.name, one.pseudonym, one.items, one.timed, f"{one.hours:.4f}",

@@ -98,6 +98,8 @@ pages = [
             ("duties/<int:duty>/", duty_page.duty_page, "duty"),
             ("duties/<int:duty>/annotators/", duty_page.add_annotators_view, "duty_annotators"),
             ("duties/<int:duty>/return/", duty_page.return_items_view, "duty_return"),
+            ("questionnaire/", questions.questionnaire_page, "questionnaire"),
+            ("questionnaire.csv", questions.questionnaire_csv, "questionnaire_csv"),
             ("qualification/", qualification.qualification_page, "qualification"),
             ("qualification/<int:duty>/<int:annotator>/", qualification.standing_page, "standing"),
             ("guidelines/new/", qualification.new_guideline, "guideline_new"),
@@ -113,6 +115,8 @@ pages = [
     path(
         "p/<slug:project>/selections/<int:selection>/remove/", selections.remove_selection_view, name="selection_remove"
     ),
+    path("p/<slug:project>/people/removal/", panels.removals_page, name="person_removals"),
+    path("p/<slug:project>/people/removal/<int:annotator>/", panels.removal_page, name="person_removal"),
     path("p/<slug:project>/panels/", panels.panels_page, name="panels"),
     path("p/<slug:project>/panels/<int:panel>/", panels.panel_page, name="panel"),
     path("p/<slug:project>/panels/<int:panel>/seats/", panels.seat_member, name="panel_seat"),
@@ -239,6 +243,7 @@ api = [
             ("duties/<int:duty>/", duty_routes.DutyDetail, "api_duty"),
             ("duties/<int:duty>/annotators/", duty_routes.DutyAnnotators, "api_duty_annotators"),
             ("duties/<int:duty>/return/", duty_routes.DutyReturn, "api_duty_return"),
+            ("questionnaire/", duty_routes.ClosingQuestionnaire, "api_questionnaire"),
             ("qualification/", qualification_routes.Qualification, "api_qualification"),
             ("guidelines/", qualification_routes.Guidelines, "api_guidelines"),
             ("references/", qualification_routes.References, "api_references"),

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts import access, audit, jobs
 from accounts.jobs import JobHeartbeat, JobKind
-from accounts.models import Job, User
+from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation.models import Item, Rating
 from judging import alignment, client, judges, requests, spending
@@ -217,13 +217,15 @@ def _fail(proposal: AlignmentProposal, job: Job, sentence: str) -> None:
         jobs.fail(job, sentence)
 
 
-def redact_proposals(user: User) -> None:
+def redact_proposals(user: User, project: Project | None = None) -> None:
     """Empty what was sent and replied in proposals of campaigns in which the person gave reasons: it quotes them.
 
-    Runs in the transaction that erases the user, while the reasons are still there. The version that came of a
-    proposal, and its cost, are kept: `refuse_quotes` has kept the reasons' words out of it.
+    Runs in the transaction that erases the user, or removes them from a ``project``, while the reasons are still there.
+    The version that came of a proposal, and its cost, are kept: `refuse_quotes` has kept the reasons' words out of it.
     """
     reasons = Rating.objects.filter(annotation__annotator__user=user).exclude(rationale="")
+    if project is not None:
+        reasons = reasons.filter(annotation__annotator__project=project)
     quoting = AlignmentProposal.objects.filter(alignment__campaign__in=reasons.values("annotation__campaign"))
     quoting.update(request={}, reply={})
 

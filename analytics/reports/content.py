@@ -29,6 +29,7 @@ from analytics.questions import (
 )
 from analytics.reports import methods
 from analytics.thresholds import LIMITS
+from annotation import questionnaires
 from annotation.models import Campaign
 
 LEADERBOARD = tuple(
@@ -230,10 +231,12 @@ def answered_parts(campaign: Campaign, parts: Sequence[ReportPart], tell: Progre
 
 
 def _statement(campaign: Campaign) -> Iterator[str]:
-    """Who rated, as far as they agreed to be described; and the licence of the items."""
+    """Who rated, as far as they agreed to be described; what they found hard; and the licence of the items."""
     for panel in hugging_face.described_panels(campaign):
         named = replace(panel, panel=panel.panel or hugging_face.IMPORTED)
         yield f"{hugging_face.statement(named)} Ratings of items: {panel.annotations:,}."
+    if closing := questionnaires.closing_statement(campaign):
+        yield closing
     yield f"Licence of the items: {campaign.dataset.licence or 'not stated'}."
 
 

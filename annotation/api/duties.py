@@ -1,4 +1,7 @@
-"""One duty: its deadline, priority, quota and pause, more annotators, items in progress; for leads and researchers."""
+"""One duty: its deadline, priority, quota and pause, more annotators, items in progress; for leads and researchers.
+
+For leads: the closing questionnaire of a campaign.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.models import User
-from annotation import allocation, duty_settings
+from accounts import access
+from accounts.models import Role, User
+from annotation import allocation, duty_settings, questionnaires
 from annotation.api.campaigns import HandedOutSerializer, campaign_in_project
 from annotation.duty_settings import HIGHEST_PRIORITY, LARGEST_QUOTA, DutySettings
-from annotation.models import Duty
+from annotation.models import Campaign, Duty
+from annotation.questionnaires import ClosingResults, CriterionDifficulty, PointCounts
 
 
 class DutySettingsSerializer(serializers.Serializer[Duty]):
@@ -84,3 +89,58 @@ class DutyReturn(APIView):
         keys = [pk for pk, pseudonym, _count in duty_settings.people_with_items(shown) if pseudonym in named]
         returned = duty_settings.return_items(duty=shown, annotators=keys, actor=request.user)
         return Response(ReturnedSerializer({"items": returned}).data)
+
+
+# --- the closing questionnaire ---------------------------------------------------------------------------------------
+class PointCountsSerializer(serializers.Serializer[PointCounts]):
+    """How many people chose each point from 1 to 5."""
+
+    people = serializers.IntegerField()
+    mean = serializers.FloatField(allow_null=True)
+    counts = serializers.ListField(child=serializers.IntegerField())
+
+
+class CriterionDifficultySerializer(serializers.Serializer[CriterionDifficulty]):
+    """`language`: "" where languages with few people are put together; null: too few people answered."""
+
+    criterion = serializers.CharField(source="criterion.key")
+    language = serializers.CharField()
+    difficulty = PointCountsSerializer(allow_null=True)
+    confidence = PointCountsSerializer(allow_null=True)
+
+
+class ClosingResultsSerializer(serializers.Serializer[ClosingResults]):
+    """`answered` of `people` have answered; `waiting` answers are not shown yet, because their group is too small."""
+
+    asked = serializers.BooleanField(source="is_asked")
+    people = serializers.IntegerField()
+    answered = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+    criteria = CriterionDifficultySerializer(source="rows", many=True)
+    comments = serializers.ListField(child=serializers.CharField())
+
+
+class ClosingSwitchSerializer(serializers.Serializer[Any]):
+    asked = serializers.BooleanField()
+
+
+def _led(user: User, slug: str, campaign: int) -> Campaign:
+    access.require(user=user, slug=slug, roles=(Role.LEAD,))
+    return campaign_in_project(user, slug, campaign)
+
+
+class ClosingQuestionnaire(APIView):
+    @extend_schema(responses=ClosingResultsSerializer)
+    def get(self, request: Request, project: str, campaign: int) -> Response:
+        """What annotators answered to the closing questionnaire, in groups of five people or more; for leads."""
+        results = questionnaires.closing_results(_led(request.user, project, campaign))
+        return Response(ClosingResultsSerializer(results).data)
+
+    @extend_schema(request=ClosingSwitchSerializer, responses=ClosingResultsSerializer)
+    def put(self, request: Request, project: str, campaign: int) -> Response:
+        """Switch the closing questionnaire on or off; for leads."""
+        current = _led(request.user, project, campaign)
+        serializer = ClosingSwitchSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        questionnaires.switch_questionnaire(campaign=current, actor=request.user, **serializer.validated_data)
+        return Response(ClosingResultsSerializer(questionnaires.closing_results(current)).data)

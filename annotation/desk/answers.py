@@ -12,7 +12,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.models import User
+from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Criterion, Rating
 from annotation.readers import MOST_SPANS, InvalidValue, Span, as_spans
@@ -97,9 +97,11 @@ def rationale_problem(criterion: Criterion, answer: Answer) -> str:
     return _length_problem(criterion, answer)
 
 
-def note_rules_kept(user: User) -> None:
+def note_rules_kept(user: User, project: Project | None = None) -> None:
     """Store of every rationale of a person whether it keeps its rule, before `panels.redact` erases it."""
     own = Rating.objects.filter(annotation__annotator__user=user, score__isnull=False).exclude(rationale="")
+    if project is not None:
+        own = own.filter(annotation__annotator__project=project)
     kept: dict[bool, list[int]] = {True: [], False: []}
     for rating in own.select_related("criterion").iterator():
         problem = rationale_problem(rating.criterion, Answer(score=rating.score, rationale=rating.rationale))

@@ -125,7 +125,9 @@ def duties(user: User) -> list[DeskDuty]:
     asked = ItemQuestion.objects.filter(duty=OuterRef("pk"))
     same_item = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
     free = Assignment.objects.filter(~Exists(same_item), duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
-    rows = _seated(user).exclude(campaign__state=Campaign.State.CLOSED).select_related("campaign__project", "panel")
+    rows = (
+        seated_duties(user).exclude(campaign__state=Campaign.State.CLOSED).select_related("campaign__project", "panel")
+    )
     counted = rows.annotate(
         slots=Case(
             When(taxonomy=None, then=_count(Selection.objects.filter(duty=OuterRef("pk")), "duty") * F("overlap")),
@@ -148,7 +150,7 @@ def duties(user: User) -> list[DeskDuty]:
     return [_desk_duty(duty) for duty in ordered]
 
 
-def _seated(user: User) -> QuerySet[Duty]:
+def seated_duties(user: User) -> QuerySet[Duty]:
     member = access.member_of(user, project="campaign__project")
     return Duty.objects.filter(member, panel__seats__annotator__user=user, campaign__project__archived_at=None)
 
@@ -221,7 +223,7 @@ def _progress_before_work(duty: Duty, annotator: Annotator) -> Progress:
 def duty_and_annotator(*, user: User, duty: int) -> tuple[Duty, Annotator]:
     """The user's duty with its campaign and panel, and the user as its annotator. Raises ``Duty.DoesNotExist`` if no
     panel of the user has this duty."""
-    seated = _seated(user).annotate(seated=F("panel__seats__annotator"))  # of the seat in the filter
+    seated = seated_duties(user).annotate(seated=F("panel__seats__annotator"))  # of the seat in the filter
     own_duty = seated.select_related("campaign__project", "panel").get(pk=duty)
     return own_duty, Annotator(pk=own_duty.seated)
 

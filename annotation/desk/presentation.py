@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 import orjson
@@ -160,6 +161,14 @@ class CriterionShown:
     answer: AnswerShown
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionShown:
+    """An earlier version of the annotator's own scores: for each criterion its name, what was given, the rationale."""
+
+    submitted_at: datetime
+    scores: tuple[tuple[str, str, str], ...]
+
+
 def show_item(
     item: Item, criteria: Sequence[Criterion], layout: Mapping[str, Any] | None = None, swapped: bool | None = None
 ) -> ItemShown:
@@ -258,6 +267,28 @@ def show_criteria(
         _criterion(criterion, number, language, answers.get(criterion.key, Answer()), swapped)
         for number, criterion in enumerate(criteria, 1)
     )
+
+
+def show_version(
+    submitted_at: datetime,
+    criteria: Sequence[Criterion],
+    language: str,
+    answers: Mapping[str, Answer],
+    swapped: bool | None,
+) -> VersionShown:
+    """Submitted scores in words; what a critical mark stopped is left out."""
+    shown = show_criteria([one for one in criteria if one.key in answers], language, answers, swapped)
+    return VersionShown(
+        submitted_at=submitted_at, scores=tuple((one.name, _given(one), one.answer.rationale) for one in shown)
+    )
+
+
+def _given(shown: CriterionShown) -> str:
+    if shown.answer.na or shown.answer.score is None:
+        return _("not applicable")
+    score = f"{shown.answer.score:g}"
+    label = next((point.label for point in shown.points if point.value == shown.answer.score), score)
+    return label if shown.pairwise or label == score else f"{score} · {label}"
 
 
 def _criterion(

@@ -24,7 +24,7 @@ from accounts.models import SIGHTED, Event, Membership, User
 from accounts.refusals import Refused
 from annotation import allocation, evidence
 from annotation.desk import leasing, pairs, times
-from annotation.desk.answers import Answer, complete
+from annotation.desk.answers import Answer, Status, complete
 from annotation.desk.leasing import LEASE, LeaseLost, require_open
 from annotation.models import (
     Annotation,
@@ -65,6 +65,7 @@ WHERE assignment.key = %s AND annotator.user_id = %s AND membership.user_id = %s
 _LOADED = ("id", "duty_id", "item_id", "state", "annotator_id", "revision", "criteria_set")
 _DROP_DRAFT = "DELETE FROM annotation_draft WHERE duty_id = %s AND item_id = %s AND annotator_id = %s"
 _KEY = Assignment._meta.get_field("key")
+MOST_VERSIONS = 20
 
 
 def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment:
@@ -453,13 +454,27 @@ def revise_scores(
         return _store(assignment, answered, seconds)
 
 
+def earlier_versions(assignment: Assignment) -> list[tuple[datetime, dict[str, Answer]]]:
+    """The annotator's own earlier submissions of the assignment, newest first, each with its time."""
+    if assignment.revision <= 1:
+        return []
+    own = Annotation.objects.filter(assignment=assignment, annotator=assignment.annotator_id)
+    replaced = list(own.filter(superseded_at__isnull=False).order_by("-revision")[:MOST_VERSIONS])
+    answers = _answers_by_annotation(replaced)
+    return [(one.submitted_at, answers[one.pk]) for one in replaced]
+
+
 def answers_of(annotation: Annotation) -> dict[str, Answer]:
     """The ratings of an annotation as answers, without the stopped ones."""
-    ratings = annotation.ratings.exclude(status=Rating.Status.STOPPED).select_related("criterion")
-    marked = evidence.spans_of(Q(rating__annotation=annotation))
-    return {
-        rating.criterion.key: Answer(
-            rating.score, "na" if rating.score is None else "scored", rating.rationale, marked.get(rating.pk, ())
-        )
-        for rating in ratings
-    }
+    return _answers_by_annotation([annotation])[annotation.pk]
+
+
+def _answers_by_annotation(annotations: Sequence[Annotation]) -> dict[int, dict[str, Answer]]:
+    ratings = Rating.objects.filter(annotation__in=annotations).exclude(status=Rating.Status.STOPPED)
+    marked = evidence.spans_of(Q(rating__annotation__in=annotations))
+    answers: dict[int, dict[str, Answer]] = {annotation.pk: {} for annotation in annotations}
+    for rating in ratings.select_related("criterion").order_by("pk"):
+        status: Status = "na" if rating.score is None else "scored"
+        spans = marked.get(rating.pk, ())
+        answers[rating.annotation_id][rating.criterion.key] = Answer(rating.score, status, rating.rationale, spans)
+    return answers

@@ -1,4 +1,4 @@
-"""The pages before a duty's items: guidelines, training with feedback, the exam and its result, a pause."""
+"""The pages around a duty's items: guidelines, training with feedback, the exam, a pause, closing questions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts import languages
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
-from annotation import allocation
+from annotation import allocation, questionnaires
 from annotation.desk import leasing, pairs, presentation, service
 from annotation.desk.views import pages_and_forms, refusals_as_responses
 from annotation.models import Annotator, Assignment, Criterion, Duty, Guideline, MismatchReview, ReferenceScore
@@ -241,3 +241,43 @@ def contest_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     )
     messages.success(request, _("The project lead will decide about this score."))
     return redirect("desk_before", duty=assignment.duty.visible_pk)
+
+
+@pages_and_forms
+@login_required
+@never_cache
+@refusals_as_responses
+def closing_view(request: HttpRequest, *, duty: int) -> HttpResponse:
+    """GET: the closing questions of the duty's campaign. POST: send the answers, once."""
+    own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
+    criteria = questionnaires.criteria_scored(campaign=own_duty.campaign, annotator=annotator)
+    if not own_duty.campaign.asks_at_close or not criteria:
+        raise Http404("This campaign asks no closing questions.")
+    if request.method == "POST":
+        answers = {criterion.key: _closing_points(request.POST, criterion.key) for criterion in criteria}
+        comment = without_nul(request.POST.get("comment", ""))
+        try:
+            questionnaires.store_closing_answer(
+                duty=own_duty, annotator=annotator, user=request.user, answers=answers, comment=comment
+            )
+            messages.success(request, _("Your answers were sent. Thank you!"))
+            return redirect("desk")
+        except Refused as refused:
+            if refused.code != "empty":
+                raise
+            messages.warning(request, refused.sentence)
+    tag = presentation.text_language(criteria, own_duty.panel.language)
+    context = {
+        "title": _("Closing questions"),
+        "duty": own_duty,
+        "lang": tag,
+        "criteria": [(criterion.key, criterion.says("name", tag) or criterion.key) for criterion in criteria],
+        "points": questionnaires.SCALE,
+        "is_answered": questionnaires.has_answered(campaign=own_duty.campaign, annotator=annotator),
+    }
+    return render(request, "annotation/closing.html", context)
+
+
+def _closing_points(form: QueryDict, key: str) -> dict[str, int | None]:
+    given = {name: form.get(f"{name}-{key}", "") for name in ("difficulty", "confidence")}
+    return {name: int(point) if point in ("1", "2", "3", "4", "5") else None for name, point in given.items()}

@@ -13,6 +13,7 @@ pages = [
     path("desk/<int:duty>/scored/", views.scored_view, name="desk_scored"),
     path("desk/<int:duty>/questions/", views.thread_view, name="desk_questions"),
     path("desk/<int:duty>/before/", stage_pages.before_work_view, name="desk_before"),
+    path("desk/<int:duty>/closing/", stage_pages.closing_view, name="desk_closing"),
     path("desk/<int:duty>/guidelines/", stage_pages.guidelines_view, name="desk_guidelines"),
     path("desk/<int:duty>/training/", stage_pages.training_view, name="desk_training"),
     path("desk/<int:duty>/exam/", stage_pages.exam_view, name="desk_exam"),

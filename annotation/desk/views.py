@@ -22,7 +22,7 @@ from uuid_utils.compat import uuid7
 from accounts import languages
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
-from annotation import pay
+from annotation import pay, questionnaires
 from annotation.desk import leasing, notes, pairs, presentation, service, threads
 from annotation.desk.answers import Answer, posted_spans
 from annotation.models import Assignment, Campaign, ControlPause, Duty, Skip
@@ -90,8 +90,10 @@ def assignment_with_key(request: HttpRequest, key: UUID) -> Assignment:
 @login_required
 @never_cache
 def duties_view(request: HttpRequest) -> HttpResponse:
-    """The user's duties."""
-    return render(request, "annotation/home.html", {"title": _("Your duties"), "duties": leasing.duties(request.user)})
+    """The user's duties, and the closing questions that they may answer."""
+    listed = leasing.duties(request.user)
+    due = questionnaires.questionnaires_due(request.user, listed)
+    return render(request, "annotation/home.html", {"title": _("Your duties"), "duties": listed, "closing": due})
 
 
 @require_safe
@@ -124,9 +126,12 @@ def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
     if is_free:
         return offer_page(request, reverse("desk_duty", args=[duty]), own_duty, offer="next")
     undo = undo_url(service.last_submitted(duty=own_duty, annotator=annotator))
-    done = next(mine for mine in leasing.duties(request.user) if mine.pk == duty)
-    state = "waiting" if done.left else "finished"
-    return render(request, "annotation/done.html", {"duty": done, "state": state, "can_undo": undo})
+    listed = leasing.duties(request.user)
+    done = next(mine for mine in listed if mine.pk == duty)
+    due = questionnaires.questionnaires_due(request.user, listed)
+    closing = next((one.pk for one in due if one.campaign_id == own_duty.campaign_id), None)
+    context = {"duty": done, "state": "waiting" if done.left else "finished", "can_undo": undo, "closing": closing}
+    return render(request, "annotation/done.html", context)
 
 
 @pages_and_forms
@@ -281,6 +286,7 @@ def scored_view(request: HttpRequest, *, duty: int) -> HttpResponse:
     own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
     page = Paginator(service.scored(duty=own_duty, annotator=annotator), SCORED).get_page(request.GET.get("page"))
     context = {"title": _("Your scored items"), "duty": own_duty, "page": page, "is_open": is_open(own_duty)}
+    context["is_paused"] = own_duty.campaign.state == Campaign.State.PAUSED
     context["is_numbered"] = service.has_repeats(own_duty)
     newest = page.paginator.count + 1 - page.start_index()
     context["rows"] = [(newest - place, annotation) for place, annotation in enumerate(page.object_list)]
@@ -396,6 +402,10 @@ def desk_context(
         "item": presentation.show_item(item, criteria, campaign.dataset.layout, swapped),
         "rubric": {"name": campaign.rubric_version.name(language), "version": f"v{campaign.rubric_version.number}"},
         "criteria": presentation.show_criteria(criteria, language, answers, swapped),
+        "versions": [
+            presentation.show_version(at, criteria, language, given, swapped)
+            for at, given in service.earlier_versions(assignment)
+        ],
         "text_language": language,
         "text_direction": languages.direction(language),
         "progress": leasing.desk_progress(duty=duty, annotator=assignment.annotator),

@@ -1,6 +1,6 @@
 """The models of datasets, rubrics, panels, campaigns and imports."""
 
-from annotation.models.adjudication import Adjudication, MeetingDecision, PayRate
+from annotation.models.adjudication import Adjudication, ClosingAnswer, MeetingDecision, PayRate
 from annotation.models.campaign import (
     Annotation,
     Annotator,
@@ -55,6 +55,7 @@ __all__ = [
     "Annotator",
     "Assignment",
     "Campaign",
+    "ClosingAnswer",
     "ControlPause",
     "Criterion",
     "Dataset",

@@ -1,4 +1,4 @@
-"""Adjudications of what annotators disagree on, decisions of calibration meetings, and what work is paid."""
+"""Adjudications, decisions of calibration meetings, closing questionnaires, and what work is paid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, User
-from annotation.models.campaign import Campaign, Duty
+from annotation.models.campaign import Annotator, Campaign, Duty
 from annotation.models.content import Criterion, Item, RubricVersion
 
 
@@ -99,6 +99,27 @@ class MeetingDecision(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-held_on", "-pk"]
+
+
+class ClosingAnswer(models.Model):
+    """What an annotator answered to the closing questionnaire of a campaign, once. Leads see it only in groups.
+
+    `language`: of their panels in the campaign; "" if these have several, or none. `answers`: by the key of a
+    criterion, ``{"difficulty": 1 to 5 or null, "confidence": 1 to 5 or null}``.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="+", db_index=False)
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
+    language = models.CharField(max_length=35, blank=True)
+    answers = models.JSONField(default=dict)
+    comment = models.CharField(max_length=2000, blank=True)
+    answered_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["campaign", "annotator"], name="closing_answer_once"),
+        ]
 
 
 class PayRate(models.Model):

@@ -37,6 +37,8 @@ class Annotator(models.Model):
     )
     pseudonym = models.CharField(_("pseudonym"), max_length=80)
     identified = models.BooleanField(default=True)
+    removed_at = models.DateTimeField(null=True, editable=False)
+    """When the person behind the pseudonym was erased, or removed by a lead: `user` is None since, nothing is paid."""
 
     objects = SightedAccess.as_manager()
 
@@ -124,6 +126,8 @@ class Campaign(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    asks_at_close = models.BooleanField(default=False, db_default=False)
+    """Whether annotators who have finished get the closing questionnaire (`annotation/questionnaires.py`)."""
     qualification_of = models.OneToOneField(
         "self", null=True, editable=False, on_delete=models.CASCADE, related_name="+"
     )

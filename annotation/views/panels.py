@@ -1,4 +1,4 @@
-"""Panels: leads and researchers see them under pseudonyms; leads say who sits on them."""
+"""Panels: leads and researchers see them under pseudonyms; leads say who sits on them, and remove people's data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from accounts import access
 from accounts.models import SIGHTED, Membership, Project, Role, User
 from accounts.refusals import Refused
 from annotation import panels
-from annotation.models import Panel, PanelSeat
+from annotation.models import Annotator, Panel, PanelSeat
 from annotation.views.campaigns import show_refusal
 
 LEAD = (Role.LEAD,)
@@ -134,3 +134,66 @@ def unseat_view(request: HttpRequest, project: str, panel: int, seat: int) -> Ht
     current_project, current_panel = _panel(request, project, panel, LEAD)
     panels.unseat(seat=get_object_or_404(PanelSeat, panel=current_panel, pk=seat), actor=request.user)
     return redirect("panel", current_project.slug, current_panel.pk)
+
+
+class PersonRemovalForm(forms.Form):
+    """The pseudonym, typed as a confirmation, and what goes beside the texts."""
+
+    with_ratings = forms.BooleanField(
+        label=gettext_lazy("Delete their ratings, too"),
+        required=False,
+        help_text=gettext_lazy(
+            "Otherwise scores and times stay under the pseudonym. If they are deleted, their items are free again and "
+            "all figures of the campaigns are computed again."
+        ),
+    )
+    with_account = forms.BooleanField(
+        label=gettext_lazy("Erase their account, too"),
+        required=False,
+        help_text=gettext_lazy(
+            "Name, e-mail address, profile with consent, sign-in methods and API tokens. No other project uses it."
+        ),
+    )
+    typed = forms.CharField(label=gettext_lazy("The pseudonym, to confirm"), max_length=80)
+
+
+@require_safe
+@login_required
+def removals_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Everybody of whom the project holds data as an annotator."""
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
+    members = set(Membership.objects.filter(project=current_project).values_list("user", flat=True))
+    held = panels.people_held(current_project)
+    context = {
+        "title": _("Remove a person’s data"),
+        "project": current_project,
+        "people": [(annotator, annotator.user_id in members) for annotator in held],
+        "removed": Annotator.objects.filter(project=current_project, removed_at__isnull=False).count(),
+    }
+    return render(request, "annotation/removals.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def removal_page(request: HttpRequest, project: str, annotator: int) -> HttpResponse:
+    """What goes and what stays when a person's data are removed, and the form that removes them."""
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
+    person = get_object_or_404(panels.people_held(current_project).select_related("project"), pk=annotator)
+    held = panels.person_held(annotator=person, actor=request.user)
+    form = PersonRemovalForm(request.POST if request.method == "POST" else None)
+    if not held.may_erase_account:
+        del form.fields["with_account"]
+    if form.is_valid():
+        try:
+            deleted = panels.remove_person(annotator=person, actor=request.user, **form.cleaned_data)
+        except Refused as refused:
+            show_refusal(form, refused)
+        else:
+            done = _("The data of %(name)s are removed.") % {"name": person.pseudonym}
+            if deleted:
+                more = _("%(deleted)d ratings are deleted. All figures of their campaigns are computed again.")
+                done = f"{done} {more % {'deleted': deleted}}"
+            messages.success(request, done)
+            return redirect("person_removals", current_project.slug)
+    context = {"title": _("Remove a person’s data"), "project": current_project, "held": held, "form": form}
+    return render(request, "annotation/removal.html", context, status=422 if form.errors else 200)

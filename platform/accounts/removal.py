@@ -36,8 +36,8 @@ ORPHAN_AGE = timedelta(days=1)
 ORPHANS_EVERY = timedelta(hours=1)
 
 # --- people ----------------------------------------------------------------------------------------------------------
-# Functions of other apps that erase a person's texts; registered when the apps are loaded.
-redactions: list[Callable[[User], None]] = []
+# Functions of other apps that erase a person's texts, in one project or (None) in all; registered with the apps.
+redactions: list[Callable[[User, Project | None], None]] = []
 
 
 def led_alone(user: User) -> list[Project]:
@@ -63,9 +63,34 @@ def erase_user(*, user: User, actor: User | None, successor: User | None = None)
         Invitation.objects.filter(accepted_by=account).update(email="", name="", note="")
         Invitation.objects.filter(email=account.email).update(email="", name="", note="", revoked_at=timezone.now())
         for redact in redactions:
-            redact(account)
+            redact(account, None)
         _blank(account)
         audit.record(actor=actor, project=None, verb="erase", subject=account, fields=["email", "name", "languages"])
+
+
+def may_erase_account(*, user: User, project: Project, actor: User) -> bool:
+    """Whether a lead of ``project`` may erase the account of a person: it is in no other project, nor an operator's."""
+    elsewhere = Membership.objects.filter(user=user).exclude(project=project).exists()
+    return not (elsewhere or user.is_staff or user.is_superuser or user.may_found_projects or user.pk == actor.pk)
+
+
+def remove_from_project(*, user: User, project: Project, actor: User) -> None:
+    """Erase what a project holds of a person: membership, invitations, texts, their name in the audit trail.
+
+    Their account stays, with name, e-mail address and profile: see `may_erase_account` and `erase_user`.
+    """
+    with transaction.atomic():
+        leads = Membership.objects.select_for_update().filter(project=project, role=Role.LEAD)
+        if list(leads.values_list("user", flat=True)) == [user.pk]:
+            raise Refused(_("A project needs a lead. Make somebody else lead first."), code="last_lead")
+        Token.objects.live().filter(user=user, project=project).update(revoked_at=timezone.now())
+        invited = Invitation.objects.filter(project=project)
+        invited.filter(accepted_by=user).update(email="", name="", note="")
+        invited.filter(email=user.email, accepted_by=None).update(email="", name="", note="", revoked_at=timezone.now())
+        for redact in redactions:
+            redact(user, project)
+        Membership.objects.filter(user=user, project=project).delete()
+        AuditEntry.objects.filter(project=project, actor=user).update(actor=None)
 
 
 def _hand_over(user: User, successor: User | None, actor: User | None) -> None:

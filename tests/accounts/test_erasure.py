@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from io import StringIO
+from uuid import uuid4
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -11,13 +13,18 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.apps import apps
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.http import HttpResponse
 from django.test import Client
 
-from accounts import people, tokens
+from accounts import audit, people, tokens
 from accounts.models import AuditEntry, Membership, Role, Scope, User
-from annotation.desk import service
+from accounts.refusals import Refused
+from analytics.models import Snapshot
+from annotation import campaigns, panels, pay
+from annotation.adjudication import digest_of
+from annotation.desk import notes, service
 from annotation.desk.answers import Answer
-from annotation.models import Annotation, Assignment, Draft, PanelSeat, Rating, Skip
+from annotation.models import Adjudication, Annotation, Assignment, Draft, Duty, PanelSeat, Rating, Skip
 from tests.annotation import scene
 from tests.cast import PASSWORD, Cast
 
@@ -87,3 +94,83 @@ def test_the_last_lead_first_finds_another(cast: Cast) -> None:
     assert "Aino" not in everything()
     with pytest.raises(CommandError, match="no account"):
         call_command("erase_user", cast.aino.email, "--yes")
+
+
+# --- removal from one project, by a lead ------------------------------------------------------------------------------
+def removal(cast: Cast, **form: str) -> HttpResponse:
+    pk = scene.annotator(cast, cast.maarika).pk
+    return cast.client("aino").post(f"/p/kassa/people/removal/{pk}/", form, follow="with_ratings" in form)
+
+
+def test_a_lead_removes_a_person_and_the_ratings_stay(cast: Cast) -> None:
+    rated(cast)
+    Membership.objects.create(project=cast.teine, user=cast.maarika, role=Role.ANNOTATOR)
+    audit.record(actor=cast.maarika, project=cast.kassa, verb="contest control", subject=cast.kassa)
+    notes.keep_note(user=cast.maarika, assignment=Assignment.objects.get(state="leased"), text=REASON)
+    campaign = Duty.objects.get().campaign
+    pay.set_pay_rate(duty=Duty.objects.get(), unit="item", amount=Decimal(1), actor=cast.aino)
+    assert len(list(pay.pay_rows(campaign))) == 1
+    name = scene.annotator(cast, cast.maarika).pseudonym
+    listed = cast.client("aino").get("/p/kassa/people/removal/").content.decode()
+    assert name in listed and "Maarika" in listed
+    assert "Stays with their account" in removal(cast, typed="wrong").content.decode()
+    assert Membership.objects.filter(project=cast.kassa, user=cast.maarika).exists()
+    assert removal(cast, typed=name, with_account="on").status_code == 302  # the choice is not offered
+
+    assert REASON not in everything()
+    assert "Maarika" not in cast.client("aino").get("/p/kassa/audit/").content.decode()
+    assert User.objects.get(pk=cast.maarika.pk).name == "Maarika"
+    assert cast.client("maarika").get("/p/kassa/").status_code == 404
+    assert list(Rating.objects.values_list("score", flat=True).order_by("score")) == [0.0, 1.0]
+    assert list(pay.pay_rows(campaign)) == []
+    assert Membership.objects.filter(user=cast.maarika).count() == 1
+
+
+def test_ratings_and_account_go_where_that_was_asked_for(cast: Cast) -> None:
+    rated(cast)
+    campaign = Duty.objects.get().campaign
+    annotation, name = Annotation.objects.get(), scene.annotator(cast, cast.maarika).pseudonym
+    seen = [{"rater": name, "revision": 1, "status": "scored", "score": 1.0}]
+    Adjudication.objects.create(
+        campaign=campaign,
+        item=annotation.item,
+        criterion=campaign.rubric_version.criteria.first(),
+        rubric_version=campaign.rubric_version,
+        score=1,
+        seen=seen,
+        digest=digest_of(seen),
+        key=uuid4(),
+    )
+    Snapshot.objects.create(
+        campaign=campaign,
+        revision=campaigns.revision(campaign),
+        settings_digest="s",
+        inputs_digest="i",
+        seed=0,
+        code_version="1",
+        content={"raters": [name]},
+        seconds=1,
+    )
+    shown = removal(cast, typed=f" {name} ", with_ratings="on", with_account="on").content.decode()
+    assert "2 ratings are deleted" in shown and "1 person was removed earlier" in shown
+    assert not Rating.objects.exists() and not Annotation.objects.exists() and not Snapshot.objects.exists()
+    assert Adjudication.objects.get().seen == []
+    assert set(Assignment.objects.values_list("state", "annotator", "revision")) == {("open", None, 1)}
+    assert "aarika" not in everything()
+    assert AuditEntry.objects.filter(verb="remove person", fields=["account", "ratings"]).count() == 1
+    other = scene.member(cast, "Piret")
+    panels.seat(panel=campaign.duties.get().panel, user=other)
+    assert scene.taken(cast, campaign.duties.get(), other).slot == 1
+
+
+def test_nobody_is_removed_twice_by_themselves_or_by_others_than_leads(cast: Cast) -> None:
+    rated(cast)
+    person = scene.annotator(cast, cast.maarika)
+    panels.remove_person(annotator=person, typed=person.pseudonym, actor=cast.aino)
+    with pytest.raises(Refused, match="before"):
+        panels.remove_person(annotator=person, typed=person.pseudonym, actor=cast.aino)
+    own = scene.annotator(cast, cast.aino)
+    with pytest.raises(Refused, match="yourself"):
+        panels.remove_person(annotator=own, typed=own.pseudonym, actor=cast.aino)
+    assert cast.client("boris").get("/p/kassa/people/removal/").status_code == 403
+    assert cast.client("zoltan").get(f"/p/kassa/people/removal/{own.pk}/").status_code == 404

@@ -293,11 +293,28 @@ def test_own_scores_are_looked_at_and_changed_until_the_campaign_closes(cast: Ca
     assert mine.last().ratings.get(criterion__key="fluency").score == 3
     assert scene.taken(cast, work).item_id not in Annotation.objects.values_list("item", flat=True)
 
+    earlier = "Earlier versions of your scores"
+    assert earlier not in page
+    history = maarika.get(f"/desk/at/{mine.last().key}/scores/").content.decode()
+    assert history.count("data-version") == 1 and "Esimene" in history.partition(earlier)[2]
+    of_lead = cast.client("aino").get(f"/p/kassa/numbers/{work.campaign_id}/items/{oldest.item_id}/")
+    assert "1 earlier rating" in of_lead.content.decode()
     assert cast.client("layla").get(address).status_code == 404
     assert cast.client("layla").get(f"/desk/{work.pk}/scored/").status_code == 404
     campaigns.move(campaign=work.campaign, to=Campaign.State.PAUSED)
     late = maarika.post(f"/desk/at/{mine.last().key}/scores/", {**changed, "key": str(uuid4())}, headers=JSON)
     assert late.json()["code"] == "campaign_paused"
+
+
+def test_who_takes_an_item_over_sees_no_earlier_version_of_somebody_else(cast: Cast) -> None:
+    work = scene.duty(cast, items=1, overlap=1, seated=[cast.layla])
+    maarika, layla = cast.client("maarika"), cast.client("layla")
+    there = scene.next_page(maarika, work)
+    maarika.post(f"{there}submit/", {**FULL, "rationale-fluency": "Esimene"}, headers=JSON)
+    reopened = maarika.post(f"{there}undo/", headers=JSON).json()["next"]
+    assert "Earlier versions of your scores" in maarika.get(reopened).content.decode()
+    Assignment.objects.update(leased_until=timezone.now() - timedelta(days=1))
+    assert "Earlier versions" not in layla.get(scene.next_page(layla, work)).content.decode()
 
 
 def test_a_private_note_is_kept_with_the_item_for_its_author_alone(cast: Cast) -> None:

@@ -1,4 +1,4 @@
-"""What can be changed in a duty while it is rated."""
+"""What can be changed in a duty while it is rated, and what is asked when it is done."""
 
 from __future__ import annotations
 
@@ -42,3 +42,14 @@ class DutyMethods(ServerConnection):
         """Return the items that these annotators (pseudonyms) have in progress to the queue."""
         there = self.at("campaigns/{}/duties/{}/return/", campaign, duty)
         return cast(types.Returned, self.json("POST", there, json={"annotators": list(annotators)}))
+
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/questionnaire/")
+    def closing_questionnaire(self, campaign: int) -> types.ClosingResults:
+        """What annotators found hard, in groups of five people or more; for leads."""
+        return cast(types.ClosingResults, self.json("GET", self.at("campaigns/{}/questionnaire/", campaign)))
+
+    @operation("PUT", "/projects/{project}/campaigns/{campaign}/questionnaire/")
+    def switch_questionnaire(self, campaign: int, *, asked: bool) -> types.ClosingResults:
+        """Ask annotators the closing questions when they have finished, or no longer; answers are kept."""
+        there = self.at("campaigns/{}/questionnaire/", campaign)
+        return cast(types.ClosingResults, self.json("PUT", there, json={"asked": asked}))

@@ -386,6 +386,21 @@ class ChosenStudy(TypedDict):
     name: NotRequired[str]
 
 
+class ClosingResults(TypedDict):
+    """`answered` of `people` have answered; `waiting` answers are not shown yet, because their group is too small."""
+
+    asked: bool
+    people: int
+    answered: int
+    waiting: int
+    criteria: list[CriterionDifficulty]
+    comments: list[str]
+
+
+class ClosingSwitch(TypedDict):
+    asked: bool
+
+
 class Column(TypedDict):
     name: str
     target: str
@@ -486,6 +501,15 @@ class Criterion(TypedDict):
     rationale_words: int
     evidence: str
     critical: bool
+
+
+class CriterionDifficulty(TypedDict):
+    """`language`: "" where languages with few people are put together; null: too few people answered."""
+
+    criterion: str
+    language: str
+    difficulty: PointCounts | None
+    confidence: PointCounts | None
 
 
 class CriterionScores(TypedDict):
@@ -1205,6 +1229,14 @@ class Point(TypedDict):
     label: str
     text: str
     reason: str
+
+
+class PointCounts(TypedDict):
+    """How many people chose each point from 1 to 5."""
+
+    people: int
+    mean: float | None
+    counts: list[int]
 
 
 class Prepare(TypedDict):

@@ -6,6 +6,7 @@ import { Draft, Submission, Unsent, freshToken, keepLease, sweep } from "./savin
 // From a key press to a command's name, pure; the desk decides what the command does.
 
 const STAYS = "panelbench.stays"; // in the local storage of who wants no next criterion opened
+const HAND = "panelbench.hand"; // there too: the hand that holds the phone, "left" or "right"
 const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyE: "evidence", KeyU: "undo" };
 const PAGES = { PageDown: 0.9, PageUp: -0.9, Home: -Infinity, End: Infinity }; // of the height that is visible
 const SIDES = { ArrowLeft: "left", ArrowRight: "right" };
@@ -190,6 +191,7 @@ function start() {
 
   keepTime(clock);
   switchAdvance(sheet);
+  switchHand(sheet);
   if (sweep()) status.alert(words.damaged);
   const kept = unsent.read();
   const restored = restore(kept);
@@ -230,6 +232,42 @@ function switchAdvance(sheet) {
       // See above.
     }
   });
+}
+
+// One-hand mode on a phone, on this device: the style sheet puts scores and buttons where the thumb is.
+function switchHand(sheet) {
+  const choice = form.querySelector("[data-hands]");
+  const use = (hand) => {
+    choice.value = hand;
+    if (hand) document.body.dataset.hand = hand;
+    else delete document.body.dataset.hand;
+    sheet.current?.show();
+  };
+  try {
+    const kept = localStorage.getItem(HAND);
+    if (kept === "left" || kept === "right") use(kept);
+  } catch {
+    // Without storage the choice lasts for this page.
+  }
+  choice.addEventListener("change", () => {
+    use(choice.value);
+    const box = form.querySelector("[data-advances]");
+    if (choice.value && !box.checked) box.click(); // one criterion after the other; it can be switched off again
+    try {
+      if (choice.value) localStorage.setItem(HAND, choice.value);
+      else localStorage.removeItem(HAND);
+    } catch {
+      // See above.
+    }
+  });
+  for (const button of form.querySelectorAll("[data-steps]")) {
+    button.addEventListener("click", () => {
+      sheet.holdStill();
+      sheet.left = null;
+      sheet.step(Number(button.dataset.steps));
+      button.focus({ preventScroll: true });
+    });
+  }
 }
 
 function refresh({ sheet, status }) {

@@ -184,7 +184,13 @@ export class Criterion {
   open() {
     this.element.open = true;
     this.summary.focus({ preventScroll: true });
-    this.element.scrollIntoView({ block: "nearest" });
+    this.show();
+  }
+
+  // In one-hand mode its scores are at the lower end, which has to be in sight.
+  show() {
+    const isOneHanded = "hand" in document.body.dataset && matchMedia("(max-width: 860px)").matches;
+    this.element.scrollIntoView({ block: isOneHanded ? "end" : "nearest" });
   }
 
   // Stopped by a critical mark before it had a score: it takes none, and its rationale is not sent.

@@ -37,13 +37,25 @@ _CALL = re.compile(rf"\b(?:{'|'.join(KEYWORDS)})\s*\(".encode())
 PAGES = {
     "accounts": ("erase", "home", "join", "join_closed", "me", "tokens"),
     "annotation": (
-        *("desk", "done", "home", "take", "scored", "work", "asked", "before_work", "desk_guidelines", "feedback"),
+        *(
+            "desk",
+            "done",
+            "home",
+            "take",
+            "scored",
+            "work",
+            "asked",
+            "before_work",
+            "closing",
+            "desk_guidelines",
+            "feedback",
+        ),
     ),
     ".": ("403", "404", "429", "500", "507"),
 }
 MODULES = {
     "annotation": (
-        *("desk/*", "duty_settings", "evidence", "models/qualification"),
+        *("desk/*", "duty_settings", "evidence", "models/qualification", "questionnaires"),
         *("qualification/exams", "qualification/gate", "qualification/standings"),
     ),
     "platform/accounts": ("access", "audit", "forms", "invitations", "models", "passwords", "views"),
