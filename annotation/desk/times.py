@@ -17,8 +17,8 @@ GRACE = 60.0
 def possible_seconds(assignment: Assignment, claimed: float, now: datetime | None = None) -> float:
     """The claimed seconds, at most those stored for the item so far and the time since then, or the time of the lease.
 
-    Before anything is stored the time counts from the lease. A revision of submitted scores adds at most `LEASE`, the
-    longest time for which the server knows that a page was open.
+    Before anything is stored the time counts from the lease. A draft, a submission and a revision each add at most
+    `LEASE`, the longest time for which the server knows that a page was open.
     """
     if not math.isfinite(claimed) or claimed <= GRACE:
         return max(claimed, 0.0) if math.isfinite(claimed) else 0.0
@@ -30,10 +30,11 @@ def _most_seconds(assignment: Assignment, now: datetime) -> float:
     draft = own.values_list("seconds", "saved_at").first()
     revisions = Annotation.objects.filter(assignment=assignment).order_by("-revision")
     if not draft and (submitted := revisions.values_list("seconds", "submitted_at").first()):
-        return (submitted[0] or 0.0) + min(_passed(submitted[1], now), LEASE.total_seconds())
+        return (submitted[0] or 0.0) + _passed(submitted[1], now)
     leased = _passed(Assignment.objects.filter(pk=assignment.pk).values_list("leased_at", flat=True).first(), now)
     return max(leased, draft[0] + _passed(draft[1], now)) if draft else leased + GRACE
 
 
 def _passed(since: datetime | None, now: datetime) -> float:
-    return max((now - since).total_seconds(), 0.0) if since else 0.0
+    """The seconds that may have been worked since then: no more than `LEASE`, whoever was away for longer."""
+    return min(max((now - since).total_seconds(), 0.0), LEASE.total_seconds()) if since else 0.0

@@ -133,6 +133,17 @@ def test_a_browser_claims_no_more_seconds_than_the_server_has_seen_pass(cast: Ca
     assert revised is not None and 2900 < revised <= 2900 + 2 * 3600 + 60
 
 
+def test_a_draft_counts_no_days_away(cast: Cast) -> None:
+    work = scene.duty(cast, items=1, overlap=1)
+    maarika = cast.client("maarika")
+    item = scene.next_page(maarika, work)
+    maarika.post(f"{item}draft/", {**scene.FULL, "seconds": "50"}, headers=scene.JSON)
+    for days, most in ((3, 2 * 3600 + 120), (6, 4 * 3600 + 120)):
+        with time_machine.travel(timezone.now() + timedelta(days=days), tick=False):
+            service.save_draft(assignment=Assignment.objects.get(), answers=scene.ANSWERS, seconds=200_000)
+        assert 2 * 3600 <= Draft.objects.get().seconds <= most
+
+
 def test_a_page_in_a_mail_has_a_host(settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["*", ".bench.test"]
     assert site_address("/p/") == "http://bench.test/p/"
