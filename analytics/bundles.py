@@ -35,7 +35,7 @@ from judging.models import Judge
 
 MEMBERS = (*OF_ANNOTATION, *OF_JUDGING)
 """In the order in which they are written and read: a row refers to members that come before its own."""
-FORMAT, VERSION = "panelbench-bundle", 5
+FORMAT, VERSION = "panelbench-bundle", 6
 """The version goes up with a new member or field; `Member.first` and `Member.since` say what earlier ones lack."""
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 2**20

@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID, uuid4, uuid5
@@ -286,6 +286,16 @@ def _switch(column: models.Field[Any, Any]) -> Reader:
     return read
 
 
+def _day(column: models.Field[Any, Any]) -> Reader:
+    def read(value: Any) -> date:
+        try:
+            return date.fromisoformat(value)
+        except (TypeError, ValueError):
+            raise ValueError("a date such as 2026-05-04") from None
+
+    return read
+
+
 def _moment(column: models.Field[Any, Any]) -> Reader:
     def read(value: Any) -> datetime:
         try:
@@ -336,6 +346,7 @@ _MAKERS: tuple[tuple[type[models.Field[Any, Any]], Callable[[models.Field[Any, A
     (models.TextField, _text),
     (models.BooleanField, _switch),
     (models.DateTimeField, _moment),
+    (models.DateField, _day),  # after the moments, which are dates to Django
     (models.DecimalField, _money),
     (models.FloatField, _number),
     (models.IntegerField, _integer),

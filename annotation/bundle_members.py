@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import QuerySet
 
+from accounts import languages
 from accounts.models import Project
 from annotation.adjudication import digest_of
 from annotation.bundle import Incoming, Member, Outgoing, Row
@@ -17,12 +18,17 @@ from annotation.models import (
     Dataset,
     Duty,
     EvidenceSpan,
+    Guideline,
     Import,
     Item,
     ItemSelection,
+    MeetingDecision,
     Panel,
     PanelSeat,
+    QualificationRule,
     Rating,
+    ReferenceItem,
+    ReferenceScore,
     Rubric,
     RubricVersion,
     SelectedItem,
@@ -81,6 +87,16 @@ def _with_sets(row: Row, incoming: Incoming) -> None:
         isinstance(keys, list) and keys and all(isinstance(key, str) for key in keys) for keys in sets
     ):
         raise ValueError("lists of the keys of criteria")
+
+
+def _with_examples(row: Row, incoming: Incoming) -> None:
+    """Refuse worked examples that the desk could not show, and a language that is none."""
+    texts = ("text", "criterion", "explanation")
+    for example in row["examples"]:
+        is_shown = isinstance(example, dict) and all(isinstance(example.get(name) or "", str) for name in texts)
+        if not is_shown or not isinstance(example.get("score"), int | float | None):
+            raise ValueError("worked examples, each with text, criterion, score and explanation")
+    languages.canonical_language(row["language"])
 
 
 def _unleased(row: Row, outgoing: Outgoing) -> None:
@@ -184,7 +200,47 @@ MEMBERS = (
         model=Campaign,
         rows=_campaigns,
         refers={"dataset": "datasets", "rubric_version": "rubric_versions"},
-        leaves=(*_OURS, "qualification_of", "asks_at_close"),
+        leaves=(*_OURS, "qualification_of"),
+        since={"asks_at_close": 6},
+    ),
+    Member(
+        name="guidelines",
+        model=Guideline,
+        rows=lambda project: Guideline.objects.filter(campaign__in=_campaigns(project)),
+        refers={"campaign": "campaigns"},
+        leaves=("created_by",),
+        first=6,
+        on_read=_with_examples,
+    ),
+    Member(
+        name="qualification_rules",
+        model=QualificationRule,
+        rows=lambda project: QualificationRule.objects.filter(campaign__in=_campaigns(project)),
+        refers={"campaign": "campaigns"},
+        first=6,
+    ),
+    Member(
+        name="reference_items",
+        model=ReferenceItem,
+        rows=lambda project: ReferenceItem.objects.filter(campaign__in=_campaigns(project)),
+        refers={"campaign": "campaigns", "item": "items"},
+        leaves=("created_by",),
+        first=6,
+    ),
+    Member(
+        name="reference_scores",
+        model=ReferenceScore,
+        rows=lambda project: ReferenceScore.objects.filter(reference__campaign__in=_campaigns(project)),
+        refers={"reference": "reference_items", "criterion": "criteria"},
+        first=6,
+    ),
+    Member(
+        name="meeting_decisions",
+        model=MeetingDecision,
+        rows=lambda project: MeetingDecision.objects.filter(campaign__in=_campaigns(project)),
+        refers={"campaign": "campaigns", "criterion": "criteria", "item": "items"},
+        leaves=("recorded_by",),
+        first=6,
     ),
     Member(
         name="item_selections",

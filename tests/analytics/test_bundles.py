@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,23 @@ from django.conf import settings
 from accounts.models import Project
 from accounts.refusals import Refused
 from analytics import bundles, ratings
-from annotation import allocation, panels, selections
+from annotation import allocation, panels, questionnaires, selections
 from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.imports import storage
-from annotation.models import Annotation, Assignment, Campaign, Dataset, Import, Item, ItemSelection
+from annotation.models import (
+    Annotation,
+    Assignment,
+    Campaign,
+    Dataset,
+    Import,
+    Item,
+    ItemSelection,
+    MeetingDecision,
+    ReferenceItem,
+    ReferenceScore,
+)
+from annotation.qualification import guidelines, references
 from annotation.readers.ratings import RatingRow
 from annotation.readers.rows import set_bounds
 from judging.models import Attempt, Call, Judge, Verdict
@@ -75,6 +88,41 @@ def study(cast: Cast) -> Campaign:
     run.selection = selections.select(campaign=campaign, name=NASTY, rule={"kind": "list", "items": ["d1"]})
     run.save()
     return campaign
+
+
+def _qualified(campaign: Campaign) -> None:
+    """Guidelines with an example, a reference item with its range, a rule, a decision of a meeting."""
+    worked = {"text": NASTY, "criterion": "fluency", "score": 2, "explanation": "Sest."}
+    guidelines.publish_guideline(campaign=campaign, language="et", text="Loe.", examples=[worked])
+    fluency = campaign.rubric_version.criteria.get(key="fluency")
+    marked = ReferenceItem.objects.create(campaign=campaign, item=campaign.dataset.items.last(), purpose="control")
+    ReferenceScore.objects.create(reference=marked, criterion=fluency, score=2, lowest=1, highest=2)
+    references.set_rule(campaign=campaign, seed=7, control_rate=0.1)
+    decided = {"held_on": date(2026, 5, 4), "decision": NASTY, "criterion": fluency, "item": marked.item}
+    MeetingDecision.objects.create(campaign=campaign, **decided)
+    questionnaires.switch_questionnaire(campaign=campaign, asked=True)
+
+
+def test_guidelines_references_rules_and_meetings_are_carried(cast: Cast, study: Campaign) -> None:
+    _qualified(study)
+    content = taken_out(cast.kassa)
+    for name, good, bad, sentence in (
+        ("guidelines", b'"explanation":"Sest."', b'"explanation":1', "worked examples"),
+        ("guidelines", b'"language":"et"', b'"language":"--"', "language"),
+        ("meeting_decisions", b"2026-05-04", b"2026-15-04", "a date"),
+    ):
+        with pytest.raises(Refused, match=sentence):
+            loaded(cast.teine, rewritten(content, replaced(f"{name}.jsonl", good, bad)))
+    loaded(cast.teine, content)
+    assert taken_out(cast.teine) == content
+    there = Campaign.objects.get(project=cast.teine)
+    assert there.asks_at_close
+    assert (there.guidelines.get().text, there.guidelines.get().examples[0]["criterion"]) == ("Loe.", "fluency")
+    score = ReferenceScore.objects.get(reference__campaign=there)
+    assert (score.lowest, score.score, score.criterion.rubric_version) == (1, 2, there.rubric_version)
+    assert (there.qualification_rule.seed, there.qualification_rule.control_rate) == (7, 0.1)
+    decided = MeetingDecision.objects.get(campaign=there)
+    assert (decided.held_on, decided.recorded_by, decided.item.dataset) == (date(2026, 5, 4), None, there.dataset)
 
 
 def taken_out(project: Project, **options: Any) -> bytes:
@@ -187,9 +235,16 @@ ADDED = {
         "assignments": ["criteria_set"],
         "criteria": ["evidence_rule"],
     },
+    6: {"campaigns": ["asks_at_close"]},
 }
 """By version and member, the fields that it brought."""
-NEW_MEMBERS = {3: ["item_selections", "selected_items"], 4: ["adjudications"], 5: ["taxonomies", "evidence"]}
+QUALIFYING = ["guidelines", "qualification_rules", "reference_items", "reference_scores", "meeting_decisions"]
+NEW_MEMBERS = {
+    3: ["item_selections", "selected_items"],
+    4: ["adjudications"],
+    5: ["taxonomies", "evidence"],
+    6: QUALIFYING,
+}
 
 
 def as_version_1(members: dict[str, bytes]) -> None:
@@ -238,7 +293,7 @@ def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> N
 
 REFUSALS = {
     "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
-    "a newer version": (replaced("manifest.json", b'"version": 5', b'"version": 6'), False, "newer Panelbench"),
+    "a newer version": (replaced("manifest.json", b'"version": 6', b'"version": 7'), False, "newer Panelbench"),
     "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
     "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
     "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),
