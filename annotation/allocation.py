@@ -277,10 +277,9 @@ def free_name(campaign: Campaign, name: str) -> str:
 
 
 def _criteria_of_duty(campaign: Campaign, criteria: Sequence[Criterion] | None) -> list[Criterion]:
-    whole = list(campaign.rubric_version.criteria.all())
     if criteria is None:
-        return whole
-    if not criteria or {criterion.pk for criterion in criteria} - {criterion.pk for criterion in whole}:
+        return list(campaign.rubric_version.criteria.all())
+    if not criteria or {criterion.rubric_version_id for criterion in criteria} != {campaign.rubric_version_id}:
         wrong = _("Choose at least one criterion of this campaign's rubric.")
         raise Refused(wrong, code="invalid", fields={"criteria": wrong})
     return list(criteria)

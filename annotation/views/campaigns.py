@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -49,13 +50,6 @@ class CampaignForm(forms.Form):
         self.fields["rubric_version"].queryset = rubrics.select_related("rubric")  # type: ignore[attr-defined]
 
 
-class CriterionChoice(forms.ModelMultipleChoiceField):
-    widget = forms.CheckboxSelectMultiple
-
-    def label_from_instance(self, criterion: Criterion) -> str:
-        return criterion.says("name", get_language() or "en") or criterion.key
-
-
 class DutyForm(forms.Form):
     """The duty of one panel: whether it takes part, how many annotators rate an item, on which criteria."""
 
@@ -63,17 +57,22 @@ class DutyForm(forms.Form):
     overlap = forms.IntegerField(
         label=gettext_lazy("Annotators per item"), min_value=1, max_value=allocation.MOST_OVERLAP
     )
-    criteria = CriterionChoice(label=gettext_lazy("Criteria"), queryset=Criterion.objects.none())
+    criteria = forms.TypedMultipleChoiceField(label=gettext_lazy("Criteria"), widget=forms.CheckboxSelectMultiple)
     again = forms.BooleanField(label=gettext_lazy("The same people rate the same items again"), required=False)
 
     def __init__(
-        self, posted: Any, *, campaign: Campaign, panel: Panel, selection: ItemSelection | None = None
+        self,
+        posted: Any,
+        *,
+        campaign: Campaign,
+        panel: Panel,
+        criteria: Sequence[Criterion],
+        selection: ItemSelection | None = None,
     ) -> None:
         self.panel, self.campaign, self.selection = panel, campaign, selection
         self.size = allocation.size(
             dataset=campaign.dataset, panel=panel, overlap=1, selection=selection, campaign=campaign
         )
-        criteria = campaign.rubric_version.criteria.order_by("position")
         items = allocation.items_for(dataset=campaign.dataset, panel=panel, selection=selection, campaign=campaign)
         self.duties = list(allocation.duties_on(campaign=campaign, panel=panel, items=items))
         self.assigned = allocation.assigned_already(campaign=campaign, panel=panel, items=items) if self.duties else 0
@@ -81,11 +80,13 @@ class DutyForm(forms.Form):
         initial = {
             "takes_part": bool(self.size.items and self.size.seats and not self.duties),
             "overlap": max(1, min(3, self.size.seats)),
-            "criteria": criteria,
+            "criteria": [criterion.pk for criterion in criteria],
         }
         super().__init__(posted, prefix=f"panel-{panel.pk}", initial=initial)
         self.fields["takes_part"].label = panel.name
-        self.fields["criteria"].queryset = criteria  # type: ignore[attr-defined]
+        named = [(str(one.pk), one.says("name", get_language() or "en") or one.key) for one in criteria]
+        self.fields["criteria"].choices = named  # type: ignore[attr-defined]
+        self.fields["criteria"].coerce = {str(one.pk): one for one in criteria}.__getitem__  # type: ignore[attr-defined]
         if not self.duties:
             del self.fields["again"]
 
@@ -268,8 +269,9 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     own = ItemSelection.objects.filter(campaign=opened)
     wanted = request.GET.get("selection", "")
     selection = get_object_or_404(own, pk=import_page.key(wanted)) if wanted else None
+    criteria = list(opened.rubric_version.criteria.order_by("position"))
     shares = [
-        DutyForm(posted, campaign=opened, panel=panel, selection=selection)
+        DutyForm(posted, campaign=opened, panel=panel, criteria=criteria, selection=selection)
         for panel in Panel.objects.visible_to(request.user).filter(project=current_project)
     ]
     is_sound = request.method == "POST" and all(form.is_sound for form in shares)
