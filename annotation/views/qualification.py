@@ -27,10 +27,12 @@ from annotation.models import (
     Criterion,
     Duty,
     Guideline,
+    MismatchReview,
     QualificationRule,
     ReferenceItem,
 )
 from annotation.qualification import controls, exams, guidelines, references, standings
+from annotation.qualification.matching import ReferenceComparison
 from annotation.qualification.references import ReferenceRow, rule_of
 from annotation.views.campaigns import show_refusal
 
@@ -335,6 +337,11 @@ def remove_reference_view(request: HttpRequest, project: str, campaign: int, ref
     return redirect("references", current_project.slug, target.pk)
 
 
+def _is_settled(one: ReferenceComparison) -> bool:
+    """Whether nobody waits for a decision about it: what the annotator contests comes first."""
+    return one.review is None or one.review.state != MismatchReview.State.CONTESTED
+
+
 @require_http_methods(["GET", "POST"])
 @login_required
 def standing_page(request: HttpRequest, project: str, campaign: int, duty: int, annotator: int) -> HttpResponse:
@@ -359,7 +366,7 @@ def standing_page(request: HttpRequest, project: str, campaign: int, duty: int, 
         "annotator": person,
         "standing": standings.standing_in(own_duty, person, rule_of(target.pk)),
         "attempts": [(attempt, exams.exam_result(attempt)) for attempt in attempts],
-        "mismatches": standings.mismatches(duty=own_duty, annotator=person),
+        "mismatches": sorted(standings.mismatches(duty=own_duty, annotator=person), key=_is_settled),
         "is_lead": is_lead,
     }
     return render(request, "annotation/standing.html", context)
