@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
@@ -57,3 +61,55 @@ def _busy() -> int:
     with connection.cursor() as cursor:
         cursor.execute(BUSY)
         return int(cursor.fetchone()[0])
+
+
+class TcpProxy:
+    """The only way from the browser to the server, byte by byte; `cut` closes it, `restore` opens it again."""
+
+    def __init__(self, server: str) -> None:
+        self.host = urlsplit(server).hostname
+        self._target = (urlsplit(server).hostname, urlsplit(server).port)
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._accept_in_background()
+
+    def _accept_in_background(self) -> None:
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _address = listener.accept()
+                far = socket.create_connection(self._target)
+                self._open |= {near, far}
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._forward, args=(one, other), daemon=True).start()
+
+    def _forward(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while part := source.recv(65_536):
+                target.sendall(part)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        for end in (self._listener, *self._open):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        self._open.clear()
+
+    def restore(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._accept_in_background()
+
+
+@pytest.fixture
+def tcp_proxy(live_server: Any) -> Iterator[TcpProxy]:
+    opened = TcpProxy(live_server.url)
+    yield opened
+    opened.cut()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation import allocation, campaigns, panels
 from annotation.desk import service
 from annotation.models import Duty
-from tests import make
+from tests import access, make
 from tests.annotation import scene
+from tests.browser import tour
 from tests.browser.conftest import VisitAs
 from tests.cast import Cast
 
@@ -123,3 +125,26 @@ def test_a_double_click_leaves_its_question_open(visit_as: VisitAs, cast: Cast) 
     page = visit_as("aino", f"/p/kassa/campaigns/{duty.campaign_id}/duties/{duty.pk}/")
     page.get_by_role("button", name="Add").dblclick()
     expect(page.locator("[data-confirm-dialog]")).to_be_visible()
+
+
+PAGES = {
+    "aino": (
+        *("taxonomies", "taxonomy", "duties_by_rules", "annotator_questions", "qualification", "standing"),
+        *("references", "reference_form", "guideline_new", "duty", "workload", "adjudication", "workflow"),
+        "rubric_new",
+    ),
+    "maarika": (
+        *("desk", "desk_item", "desk_before", "desk_guidelines", "desk_questions", "desk_scored", "desk_work"),
+    ),
+}
+
+
+@pytest.mark.parametrize("who", PAGES)
+def test_pages_are_sound_light_dark_on_a_phone_and_right_to_left(visit_as: VisitAs, cast: Cast, who: str) -> None:
+    parts, routes = access.furnish(cast), {route.name: route for route in access.routes()}
+    page = visit_as(who, "/me/")
+    audit, root, faults = tour.PageAudit(page), page.url.removesuffix("/me/"), {}
+    for name in PAGES[who]:
+        there = reverse(name, kwargs={part: parts[part] for part in routes[name].parts})
+        faults[there] = audit.faults(f"{root}{there}", tour.MODES)
+    assert not any(faults.values()), {there: wrong for there, wrong in faults.items() if wrong}

@@ -1,17 +1,21 @@
 """The demo as its first visitor meets it: score by keyboard, then see the numbers move.
 
 `python -m tests.browser.tour http://127.0.0.1:8000 --out pictures` walks a running demo and keeps pictures of it, wide
-and narrow, light and dark; tests/browser/test_demo.py takes the same steps on a server of its own.
+and narrow, light and dark; tests/browser/test_demo.py takes the same steps on a server of its own. With `--every-page`
+it follows every link instead, and prints what axe, the console or the eye would find wrong, light, dark, on a phone and
+right to left.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 PASSWORD = "panelbench demo"
@@ -127,17 +131,126 @@ _LEADS_PAGES = {
 }
 
 
+# --- every page, in four modes ----------------------------------------------------------------------------------------
+PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+MODES = ("light", "dark", "phone", "rtl")
+NUMBERS = re.compile(r"(?<=[/=v])\d+|[0-9a-f]{8}-[0-9a-f-]{27}")
+NO_PAGE = re.compile(
+    r"\.(csv|tsv|yaml|json|jsonl|zip|svg|png|pdf|xlsx|parquet|html)$|/file/|/download|/logout|/transfers/"
+)
+# What a page must not have: text that its box cuts off, and a sentence that it says twice outside lists and tables.
+CUT_OFF = """
+() => [...document.querySelectorAll('main *, header *')].filter((node) => {
+  const style = getComputedStyle(node), box = node.getBoundingClientRect();
+  const hides = style.overflowX === 'hidden' || style.overflowX === 'clip';
+  const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+  return own && hides && !node.closest('.vh') && style.clipPath === 'none' && box.width > 4
+    && node.scrollWidth > node.clientWidth + 1 && !node.title;
+}).map((node) => node.textContent.trim().slice(0, 60))
+"""
+REPEATED = """
+() => {
+  const seen = new Map();
+  for (const node of document.querySelectorAll('main p, main .notice, main .field-help')) {
+    if (node.querySelector('p') || node.closest('li, td, th, details:not([open])') || !node.checkVisibility()) continue;
+    const text = node.textContent.trim().replace(/\\s+/g, ' ');
+    const isLink = node.querySelector('a')?.textContent.trim() === node.textContent.trim();
+    if (text.length > 30 && !isLink) seen.set(text, (seen.get(text) ?? 0) + 1);
+  }
+  return [...seen].filter(([, count]) => count > 1).map(([text, count]) => `${count} x ${text.slice(0, 90)}`);
+}
+"""
+DIRECTION = "window.panelbenchDirection ??= document.documentElement.dir || 'ltr'"
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+class PageAudit:
+    """What is wrong on the pages that this browser tab opens: by axe, the console, the server, and by the eye."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._heard: list[str] = []
+        page.on("console", lambda said: self._heard.append(f"console: {said.text}") if said.type == "error" else None)
+        page.on("pageerror", lambda error: self._heard.append(f"script: {error}"))
+        page.on("response", lambda got: self._heard.append(f"{got.status} {got.url}") if got.status >= 400 else None)
+
+    def faults(self, address: str, modes: Sequence[str]) -> list[str]:
+        """Open the address and look at it in every mode; a line for each fault."""
+        self._heard.clear()
+        self.page.emulate_media(color_scheme="light")
+        self.page.set_viewport_size(DESKTOP)
+        self.page.goto(address)
+        self.page.wait_for_load_state("networkidle")
+        found = [f"repeated: {text}" for text in self.page.evaluate(REPEATED)]
+        found += [fault for mode in modes for fault in _faults_in(self.page, mode)]
+        return [*self._heard, *found]
+
+
+def audit_every_page(page: Page, root: str, *, modes: Sequence[str], most: int) -> Iterator[str]:
+    """What is wrong on every kind of page that links lead to from this one: a line for each fault, then the count."""
+    waiting, audited = [urlsplit(page.url).path, *_opened_item(page)], 0
+    known, audit = {_kind(address) for address in waiting}, PageAudit(page)
+    while waiting and audited < most:
+        address = waiting.pop(0)
+        audited += 1
+        yield from (f"{address}  {fault}" for fault in audit.faults(f"{root}{address}", modes))
+        for link in page.locator("a[href^='/']").evaluate_all("all => all.map((each) => each.getAttribute('href'))"):
+            there = link.partition("#")[0]
+            if there and _kind(there) not in known and not NO_PAGE.search(there.partition("?")[0]):
+                known.add(_kind(there))
+                waiting.append(there)
+    yield f"{audited} pages in {', '.join(modes)}; {len(waiting)} left"
+
+
+def _opened_item(page: Page) -> list[str]:
+    """The address of an item of the annotator's first duty: a button opens it, no link."""
+    button = page.locator("form[action^='/desk/'] button.btn-primary").locator("visible=true")
+    if not button.count():
+        return []
+    button.last.click()
+    page.wait_for_url(re.compile("/desk/at/|/before/"))
+    return [urlsplit(page.url).path]
+
+
+def _kind(address: str) -> str:
+    """One example of each kind of page: numbers are alike, and so are the values of a query."""
+    path, _mark, query = address.partition("?")
+    return NUMBERS.sub("N", path) + "?" + "&".join(sorted(part.partition("=")[0] for part in query.split("&")))
+
+
+def _faults_in(page: Page, mode: str) -> list[str]:
+    page.emulate_media(color_scheme="dark" if mode == "dark" else "light")
+    page.set_viewport_size(PHONE if mode == "phone" else DESKTOP)
+    page.evaluate(
+        "(dir) => { document.documentElement.dir = dir }", "rtl" if mode == "rtl" else page.evaluate(DIRECTION)
+    )
+    found = [
+        f"{mode} axe: {one['id']} {one['nodes'][0]['html'][:160]}" for one in Axe().run(page).response["violations"]
+    ]
+    if (wider := page.evaluate(WIDER)) > 0:
+        found.append(f"{mode}: {wider} pixels wider than the window")
+    return found + [f"{mode} cut off: {text}" for text in page.evaluate(CUT_OFF)]
+
+
 def _main() -> None:
     """Walk the demo that runs at the given address."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root", help="where the demo answers, such as http://127.0.0.1:8000")
     parser.add_argument("--out", type=Path, default=Path("pictures"))
     parser.add_argument("--chromium", default="/usr/bin/chromium")
+    parser.add_argument("--every-page", metavar="EMAIL", nargs="+", help="audit every page that these accounts reach")
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
+    parser.add_argument("--most", type=int, default=400, help="pages of one account at most")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox", "--disable-gpu"])
-        tour(browser, options.root, options.out)
+        for email in options.every_page or ():
+            with sign_in(browser, options.root, email) as page:
+                for line in audit_every_page(page, options.root, modes=options.modes, most=options.most):
+                    print(f"{email.partition('@')[0]}: {line}", flush=True)
+        if not options.every_page:
+            tour(browser, options.root, options.out)
 
 
 if __name__ == "__main__":
