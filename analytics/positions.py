@@ -1,4 +1,4 @@
-"""Position preference: of two candidates, how often an annotator chose the one that was shown first."""
+"""Position preference: of two candidates, how often an annotator or a judge chose the one that was shown first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from analytics.workload import FEWEST_ITEMS, wilson_low
 from annotation.desk import pairs
 from annotation.models import Annotation, Campaign, Rating
+from judging.digests import canonical
+from judging.models import Judge, Verdict
 
 
 @dataclass(slots=True)
@@ -108,3 +110,52 @@ def _with_everybody(people: list[PositionPreference]) -> list[PositionPreference
         for item, (first, chosen) in one.by_item.items():
             everybody.count(item, first=first, chosen=chosen)
     return [everybody, *people]
+
+
+def judge_positions(campaign: Campaign, judge: Judge) -> PositionPreference | None:
+    """The choices of a judge on the campaign's items, in both orders of the candidates; None without both.
+
+    Its own, where it swaps in every second repeat, and those of the judge that differs from it only in the order
+    (`PromptVariant.candidate_order`). Only items that were asked about in both orders, each order counted equally: by
+    repeat, as often as in the other order.
+    """
+    asked = [criterion.pk for criterion in campaign.rubric_version.criteria.all() if pairs.is_preference(criterion)]
+    orders = {other.pk: other.variant.get("candidate_order", "given") for other in _in_other_orders(judge)}
+    if not asked or set(orders.values()) == {"given"}:
+        return None
+    rows = Verdict.objects.filter(
+        run__judge__in=orders,
+        run__rubric_version=campaign.rubric_version_id,
+        run__dataset=campaign.dataset_id,
+        run__perturbation__isnull=True,
+        criterion__in=asked,
+        status="ok",
+        score__isnull=False,
+    )
+    chosen: dict[tuple[int, int], dict[bool, list[float]]] = defaultdict(lambda: {False: [], True: []})
+    columns = ("item", "criterion", "repeat", "run__judge", "score")
+    for item, criterion, repeat, asking, score in rows.order_by("pk").values_list(*columns).iterator():
+        order = orders[asking]
+        swapped = order == "swapped" or (order == "both" and repeat % 2 == 0)
+        chosen[item, criterion][swapped].append(score)
+    found = PositionPreference(judge.name)
+    for (item, _criterion), by_order in chosen.items():
+        both = min(map(len, by_order.values()))
+        for swapped, scores in by_order.items():
+            first = pairs.SECOND if swapped else pairs.FIRST
+            decided = [score for score in scores[:both] if score != pairs.TIE]
+            found.ties += both - len(decided)
+            if decided:
+                found.count(item, first=decided.count(first), chosen=len(decided))
+    return found if found.chosen or found.ties else None
+
+
+def _in_other_orders(judge: Judge) -> list[Judge]:
+    """The judge and those that differ from it only in the order of candidates."""
+    others = Judge.objects.filter(project=judge.project_id, provider=judge.provider, model=judge.model)
+    return [other for other in others if _but_for_order(other) == _but_for_order(judge)]
+
+
+def _but_for_order(judge: Judge) -> str:
+    variant = {name: level for name, level in (judge.variant or {}).items() if name != "candidate_order"}
+    return str(canonical([variant, judge.parameters]))

@@ -50,8 +50,16 @@ REFERENCES = [
     ("shown", _("Shown")),
     ("hidden", _("Not shown")),
 ]
+CANDIDATE_ORDERS = [
+    ("given", _("As given")),
+    ("swapped", _("Swapped")),
+    ("both", _("Both: swapped in every second repeat")),
+]
 ORDERS = [("rubric", _("As in the rubric")), ("reversed", _("Reversed"))]
-FACTOR_FIELDS = ("task", "role_text", "persona", "rubric_text", "reference_answer", "criteria_order", "points_order")
+FACTOR_FIELDS = (
+    *("task", "role_text", "persona", "rubric_text", "reference_answer"),
+    *("criteria_order", "points_order", "candidate_order"),
+)
 
 
 FIRST_FIELDS = (
@@ -132,6 +140,13 @@ class JudgeForm(forms.Form):
         label=_("Order of the criteria"), choices=ORDERS, initial="rubric", required=False
     )
     points_order = forms.ChoiceField(label=_("Order of scale points"), choices=ORDERS, initial="rubric", required=False)
+    candidate_order = forms.ChoiceField(
+        label=_("Order of two candidates"),
+        choices=CANDIDATE_ORDERS,
+        initial="given",
+        required=False,
+        help_text=_("For items with two candidates. Scores are stored in the order of the item."),
+    )
     examples_from = forms.ModelChoiceField(
         label=_("Examples from"),
         queryset=ItemSelection.objects.none(),
@@ -299,6 +314,7 @@ FACTOR_NAMES = {
     "reference_answer": _("Reference answer"),
     "criteria_order": _("Order of the criteria"),
     "points_order": _("Order of scale points"),
+    "candidate_order": _("Order of two candidates"),
     "temperature": _("Temperature"),
     "top_p": _("Top p"),
     "reasoning_effort": _("Reasoning effort"),
@@ -311,6 +327,7 @@ LEVEL_NAMES = {
     **judges.TASK_NAMES,
     **dict(REFERENCES),
     **dict(ORDERS),
+    **dict(CANDIDATE_ORDERS),
     "specific": _("As the rubric has it"),
     "general": _("General"),
     "True": _("Yes"),

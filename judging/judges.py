@@ -38,6 +38,7 @@ FACTORS = {
     "reference_answer": ("layout", "shown", "hidden"),
     "criteria_order": ("rubric", "reversed"),
     "points_order": ("rubric", "reversed"),
+    "candidate_order": ("given", "swapped", "both"),
 }
 """By factor, its levels."""
 TASK_NAMES = {

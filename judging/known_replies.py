@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 from annotation.models import Item, RubricVersion
 from judging import digests, judges
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun
-from judging.prompts import response_schema, system_message, user_message
-from judging.requests import REFERENCE, CallRequest, ShownExamples, criterion_brief, item_text
+from judging.prompts import CriterionBrief, response_schema, system_message, user_message
+from judging.requests import REFERENCE, CallRequest, ShownExamples, criterion_brief, in_shown_order, item_text
 
 WAIT = timedelta(seconds=1)  # after which it is looked again whether a reply that another run waits for is there
 PlannedCall = tuple[int, int | None, int]
@@ -114,8 +114,7 @@ class SentRequests:
     @cached_property
     def instructions(self) -> dict[int | None, str]:
         """By criterion (None: all in one call), a digest of all but the text of the item."""
-        criteria = sorted(self.rubric_version.criteria.all(), key=lambda criterion: criterion.position)
-        briefs = {each.pk: criterion_brief(each, self.variant.instruction_language) for each in criteria}
+        briefs = self._briefs_by_key
         single = self.variant.grouping == "single"
         groups = {pk: [brief] for pk, brief in briefs.items()} if single else {None: [*briefs.values()]}
         judge = self.judge
@@ -130,20 +129,30 @@ class SentRequests:
         return ShownExamples(self.variant, self.judge.project_id)
 
     @cached_property
-    def _keys(self) -> dict[int, str]:
-        return {criterion.pk: criterion.key for criterion in self.rubric_version.criteria.all()}
+    def _briefs_by_key(self) -> dict[int, CriterionBrief]:
+        criteria = sorted(self.rubric_version.criteria.all(), key=lambda criterion: criterion.position)
+        return {each.pk: criterion_brief(each, self.variant.instruction_language) for each in criteria}
+
+    @property
+    def _briefs(self) -> list[CriterionBrief]:
+        return [*self._briefs_by_key.values()]
 
     def about(self, item: Item, criterion: int | None) -> str:
         """The text of the item as it is sent, after the examples."""
-        shown = self._examples.about(self._keys[criterion], item) if criterion and self.variant.examples else ()
-        return user_message(item_text(item, self.variant.reference_answer), self.variant, shown)["content"]
+        briefs = self._briefs if criterion is None else [self._briefs_by_key[criterion]]
+        shown = self._examples.about(briefs, item) if criterion and self.variant.examples else ()
+        text = in_shown_order(item_text(item, self.variant.reference_answer), briefs, self.variant)
+        return user_message(text, self.variant, shown)["content"]
 
     def same_as(self, other: SentRequests, items: Iterable[Item]) -> set[tuple[int, int | None]]:
         """The pairs of item and criterion about which both send the same."""
         equal = [pk for pk, digest in self.instructions.items() if other.instructions.get(pk) == digest]
         if not equal:
             return set()
-        texts_differ = self.variant.examples != other.variant.examples
+        orders = {self.variant.candidate_order, other.variant.candidate_order}
+        if len(orders) > 1 and "both" in orders:  # that depends on the repeat; what is sent is compared when it is sent
+            return set()
+        texts_differ = self.variant.examples != other.variant.examples or len(orders) > 1
         answers_differ = self.variant.reference_answer != other.variant.reference_answer
         return {
             (item.pk, pk)

@@ -187,7 +187,8 @@ class CriterionBrief:
     """One criterion as the judge reads it, already in the instruction language.
 
     With `is_range` the points are only the ends of the scale. On it lies every ``step`` from the lower end, or without
-    a step any number between. `direction` tells which end of the scale is the best.
+    a step any number between. `direction` tells which end of the scale is the best. `compares`: it asks which of two
+    candidates is better (`annotation/desk/pairs.py`).
     """
 
     key: str
@@ -203,6 +204,7 @@ class CriterionBrief:
     is_range: bool = False
     step: float | None = None
     direction: Direction = "higher_is_better"
+    compares: bool = False
 
     def __post_init__(self) -> None:
         if len({point.value for point in self.points}) < 2:
@@ -290,7 +292,8 @@ class PromptVariant:
     `task` is the role that opens the prompt (`study_presets.TASKS`, or ``own``: `role_text`), `persona` a point of view
     beside it. `rubric_text` ``general`` leaves out definitions and anchors. `reference_answer`: whether the item's
     field `reference` is shown, or only where the dataset's layout shows it. `criteria_order` and `points_order` reverse
-    what the rubric has, for effects of position. `examples` were drawn from panel labels (`judging/examples.py`).
+    what the rubric has, for effects of position. `candidate_order`: which of two candidates is shown first; ``both``
+    swaps them in every second repeat. `examples` were drawn from panel labels (`judging/examples.py`).
     `instructions` follow the criteria, and `own_texts` stand in the place of some of the rubric's words.
     """
 
@@ -309,6 +312,7 @@ class PromptVariant:
     examples: tuple[Example, ...] = ()
     instructions: str = ""
     own_texts: tuple[OwnText, ...] = ()
+    candidate_order: Literal["given", "swapped", "both"] = "given"
 
     @property
     def factors(self) -> dict[str, Any]:

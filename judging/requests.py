@@ -18,7 +18,8 @@ from django.utils.translation import gettext as _
 
 from accounts.inputs import storable
 from accounts.refusals import Refused
-from annotation.blinding import lay_out
+from annotation.blinding import CANDIDATES, lay_out
+from annotation.desk import pairs
 from annotation.models import Criterion, Item, RubricVersion
 from judging import digests, examples, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
@@ -26,6 +27,7 @@ from judging.perturbation import changed_criteria, changed_text, changed_variant
 from judging.prompts import (
     FRAMES,
     CriterionBrief,
+    Example,
     ItemText,
     Message,
     PointBrief,
@@ -67,6 +69,35 @@ def item_text(item: Item, reference: str = "layout") -> ItemText:
     )
 
 
+def is_shown_swapped(
+    text: ItemText, criteria: Sequence[CriterionBrief], variant: PromptVariant, repeat: int = 1
+) -> bool:
+    """Whether the second candidate of a pair is shown as the first one: only where every criterion compares them."""
+    swaps = variant.candidate_order == "swapped" or (variant.candidate_order == "both" and repeat % 2 == 0)
+    texts = dict(text.fields)
+    is_pair = all(texts.get(name, "").strip() for name in CANDIDATES)
+    return swaps and is_pair and all(brief.compares for brief in criteria)
+
+
+def swapped_text(text: ItemText) -> ItemText:
+    """The same with the texts of the two candidates exchanged; their names, which the rubric uses, stay in place."""
+    texts = dict(text.fields)
+    first, second = CANDIDATES
+    exchanged = {first: texts[second], second: texts[first]}
+    return replace(text, fields=tuple((name, exchanged.get(name, words)) for name, words in text.fields))
+
+
+def unswapped_score(score: float) -> float:
+    """A preference for one candidate, by the order of the screen, as one by the order of the item; or the reverse."""
+    return pairs.FIRST + pairs.SECOND - score
+
+
+def in_shown_order(
+    text: ItemText, criteria: Sequence[CriterionBrief], variant: PromptVariant, repeat: int = 1
+) -> ItemText:
+    return swapped_text(text) if is_shown_swapped(text, criteria, variant, repeat) else text
+
+
 def criterion_brief(criterion: Criterion, language: str) -> CriterionBrief:
     """A criterion as the judge reads it, in ``language`` or the rubric's own."""
     return CriterionBrief(
@@ -83,6 +114,7 @@ def criterion_brief(criterion: Criterion, language: str) -> CriterionBrief:
         is_range=not criterion.points,
         step=criterion.step,
         direction=criterion.direction,  # type: ignore[arg-type]
+        compares=pairs.is_preference(criterion),
     )
 
 
@@ -137,6 +169,8 @@ class CallRequest:
     worst_case: Decimal | None
     attempt: Attempt = field(compare=False)
     by_batch: bool = False
+    is_swapped: bool = False
+    """Whether the candidates were exchanged: scores of the reply are turned back."""
 
     @property
     def reply_key(self) -> str:
@@ -160,14 +194,21 @@ class ShownExamples:
         self.variant = variant
         self._items = examples.example_items(variant.examples, project) if variant.examples else {}
 
-    def about(self, criterion: str, item: Item) -> list[ShownExample]:
-        """What is shown before this item when it is rated on this criterion."""
+    def about(self, criteria: Sequence[CriterionBrief], item: Item, repeat: int = 1) -> list[ShownExample]:
+        """What is shown before this item when it is rated on the first of these criteria, candidates in its order."""
+        criterion = criteria[0].key
         return [
-            (item_text(self._items[example.item], self.variant.reference_answer), example.score)
+            self._shown(example, criteria, repeat)
             for example in self.variant.examples
             if example.criterion == criterion and example.language == item.language
             if not _is_kin(self._items[example.item], item)
         ]
+
+    def _shown(self, example: Example, criteria: Sequence[CriterionBrief], repeat: int) -> ShownExample:
+        text = item_text(self._items[example.item], self.variant.reference_answer)
+        if is_shown_swapped(text, criteria, self.variant, repeat):
+            return swapped_text(text), unswapped_score(example.score)
+        return text, example.score
 
 
 def _is_kin(example: Item, item: Item) -> bool:
@@ -209,8 +250,10 @@ class CallRequestWriter:
         """The request for one call. The item and its dataset are loaded with the call."""
         variant = changed_variant(self.variant, call.change) if call.change else self.variant
         criteria, schema, instructions = self._same(call, variant)
-        shown = self._examples.about(criteria[0].key, call.item) if variant.examples else ()
-        messages = [instructions, user_message(self._text(call, variant, criteria), variant, shown)]
+        shown = self._examples.about(criteria, call.item, call.repeat) if variant.examples else ()
+        text = self._text(call, variant, criteria)
+        is_swapped = is_shown_swapped(text, criteria, variant, call.repeat)
+        messages = [instructions, user_message(swapped_text(text) if is_swapped else text, variant, shown)]
         if call.repairs is not None:
             messages = repair_turn(messages, storable(reply_text(call.repairs.reply)), variant)
         sent: dict[str, Any] = {
@@ -223,6 +266,7 @@ class CallRequestWriter:
         key = digests.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
         attempt = Attempt(call=call, reserved=worst, reply_key=key)
         kept: dict[str, Any] = {"worst_case": worst, "attempt": attempt, "by_batch": self.run.by_batch}
+        kept["is_swapped"] = is_swapped
         return CallRequest(call=call, criteria=criteria, **kept, **sent)
 
     def _text(self, call: Call, variant: PromptVariant, criteria: Sequence[CriterionBrief]) -> ItemText:
@@ -300,7 +344,7 @@ def prompts_about(variant: PromptVariant, criteria: Sequence[Criterion], item: I
 
 
 def _prompt(variant: PromptVariant, briefs: Sequence[CriterionBrief], item: Item, shown: ShownExamples) -> Prompt:
-    before = shown.about(briefs[0].key, item) if variant.examples else ()
-    text = item_text(item, variant.reference_answer)
+    before = shown.about(briefs, item) if variant.examples else ()
+    text = in_shown_order(item_text(item, variant.reference_answer), briefs, variant)
     messages = render(item=text, criteria=briefs, variant=variant, examples=before)
     return Prompt([brief.name for brief in briefs], messages, response_schema(briefs, variant))

@@ -21,6 +21,7 @@ from accounts.models import Event, Project, User
 from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation import bulk
+from annotation.desk import pairs
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import examples, judges, spending
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
@@ -164,6 +165,7 @@ def refuse_unready(
         raise Refused(sentence, code="repeats", fields={"repeats": sentence})
     spending.refuse_cap(judge, budget=budget)
     _check_prompt(judge, rubric_version)
+    refuse_without_pairs(judge, rubric_version, repeats)
 
 
 def _refuse_foreign(dataset: Dataset, selection: ItemSelection | None) -> None:
@@ -186,6 +188,23 @@ def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
         check(briefs[:1] if variant.grouping == "single" else briefs, variant)
     except ValueError as error:
         raise Refused(_("This judge can't ask about this rubric: %s.") % error, code="prompt") from None
+
+
+def refuse_without_pairs(judge: Judge, rubric_version: RubricVersion, repeats: int) -> None:
+    """Refuse an order of candidates where it would change nothing, or not in every call."""
+    variant = judges.variant_of(judge.variant)
+    if variant.candidate_order == "given":
+        return
+    compared = [pairs.is_preference(criterion) for criterion in rubric_version.criteria.all()]
+    if not any(compared) or (variant.grouping == "compound" and not all(compared)):
+        sentence = _(
+            "This judge swaps two candidates. The rubric needs a criterion that compares them, and no other one in the "
+            "same call: choose a judge with one call per criterion."
+        )
+        raise Refused(sentence, code="prompt")
+    if variant.candidate_order == "both" and repeats < 2:
+        sentence = _("This judge swaps two candidates in every second repeat. Ask for two repeats or more.")
+        raise Refused(sentence, code="invalid", fields={"repeats": sentence})
 
 
 def insert_calls(planned_calls: Iterable[tuple[Any, ...]]) -> None:

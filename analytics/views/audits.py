@@ -22,6 +22,7 @@ from accounts import languages
 from analytics import answer_pages, computing, page_cache, tasks
 from analytics.figures import Figure
 from analytics.models import Snapshot
+from analytics.positions import judge_positions
 from analytics.questions import NumbersQuestion
 from analytics.thresholds import current_thresholds
 from analytics.views.items import criterion_name, shown_campaign
@@ -347,6 +348,7 @@ def judge_audits(request: HttpRequest, project: str, campaign: int) -> HttpRespo
             "failed": computing.failed(campaign=found, settings=QUESTION),
         }
     if snapshot is not None:
-        context["page"] = AuditsPage(found, snapshot, request.GET.get("judge", ""))
+        page = context["page"] = AuditsPage(found, snapshot, request.GET.get("judge", ""))
+        context["position"] = judge_positions(found, page.declared) if page.judges else None
     subtitle = _("Audits measure what moves a judge’s scores. They do not measure whether it agrees with people.")
     return render(request, "analytics/audits.html", {"title": _("Audits"), "subtitle": subtitle, **context})

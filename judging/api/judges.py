@@ -71,6 +71,11 @@ class VariantSerializer(StrictSerializer):
     )
     criteria_order = serializers.ChoiceField(choices=judges.FACTORS["criteria_order"], required=False)
     points_order = serializers.ChoiceField(choices=judges.FACTORS["points_order"], required=False)
+    candidate_order = serializers.ChoiceField(
+        choices=judges.FACTORS["candidate_order"],
+        required=False,
+        help_text="Of two candidates: swapped shows the second one first; both does so in every second repeat.",
+    )
     examples = serializers.JSONField(
         required=False,
         help_text='Where to draw them: {"selection": id, "per_class": 1 or 2, "seed": 1}. Answers list what was drawn: '

@@ -38,6 +38,8 @@ def variant_chips(variant: Mapping[str, Any]) -> list[str]:
     chips += [known[answer]] if (answer := variant.get("reference_answer")) in known else []
     chips += [_("Criteria reversed")] if variant.get("criteria_order") == "reversed" else []
     chips += [_("Scale points reversed")] if variant.get("points_order") == "reversed" else []
+    swapped = {"swapped": _("Candidates swapped"), "both": _("Candidates in both orders")}
+    chips += [swapped[order]] if (order := variant.get("candidate_order")) in swapped else []
     chips += [_("Further instructions")] if variant.get("instructions") else []
     own = len(variant.get("own_texts", ()))
     chips += [ngettext("%d own text", "%d own texts", own) % own] if own else []

@@ -7,20 +7,26 @@ import itertools
 import re
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import orjson
 import pytest
 
 from accounts.refusals import Refused
+from analytics.positions import judge_positions
+from analytics.workload import FEWEST_ITEMS
 from annotation import selections
 from annotation.models import Campaign, Item, ItemSelection, Rating
 from annotation.readers import parse_rubric
-from judging import judges, requests, runs
+from judging import calls, judges, requests, runs
+from judging.client import ProviderAnswer
 from judging.digests import judge_digest
-from judging.models import Judge
+from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.prompts import FRAMES, INSTRUCTION_LANGUAGES, CriterionBrief, PromptVariant, render
+from judging.requests import CallRequestWriter
 from judging.study_presets import OWN, STUDY_PRESETS, TASKS
 from tests import make
+from tests.annotation.test_pairs import ONE, OTHER, duty_of_pairs
 from tests.cast import Cast
 from tests.judging import briefs
 from tests.judging.test_continuing import asked
@@ -324,3 +330,72 @@ class TestAsAStudy:
         page = cast.client("boris").post("/p/kassa/judges/new/", posted)
         assert "Judge from this point of view: a teacher" in page.content.decode()
         assert not Judge.objects.exists()
+
+
+# --- the order of two candidates --------------------------------------------------------------------------------------
+def judge_in(campaign: Campaign, **factors: Any) -> Judge:
+    variant = judges.variant_of({"grouping": "single", **factors}).factors
+    name = f"{factors}"
+    return Judge.objects.create(project=campaign.project, name=name, model="m", digest=name, variant=variant)
+
+
+def run_of(judge: Judge, campaign: Campaign) -> JudgeRun:
+    about = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+    return JudgeRun.objects.create(project=campaign.project, judge=judge, **about)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("order", "repeat", "is_swapped"),
+    [("given", 2, False), ("swapped", 1, True), ("both", 1, False), ("both", 2, True)],
+)
+def test_candidates_are_swapped_in_the_request_and_scores_turned_back(
+    cast: Cast, order: str, repeat: int, is_swapped: bool
+) -> None:
+    campaign = duty_of_pairs(cast).campaign
+    judge = judge_in(campaign, candidate_order=order)
+    run = run_of(judge, campaign)
+    criterion = campaign.rubric_version.criteria.get()
+    call = Call.objects.create(run=run, item=campaign.dataset.items.get(), criterion=criterion, repeat=repeat)
+    asked = CallRequestWriter(run).write(call)
+    material = asked.messages[1]["content"]
+    assert (material.index(OTHER) < material.index(ONE)) is is_swapped
+    assert material.index("passage_a") < material.index("passage_b")
+    reply = {"finish_reason": "stop", "refusal": None, "reasoning": "", "tokens_in": 1, "tokens_out": 1, "raw": {}}
+    for given, stored in ((1, 2.0), (1.5, 1.5), (2, 1.0)):
+        text = f'{{"rationale": "So.", "score": {given}}}'
+        answer = ProviderAnswer(text=text, served_model="m", latency=0.1, **reply)
+        variant = judges.variant_of(judge.variant)
+        outcome = calls.answered_outcome(asked, lease=uuid4(), judge=judge, variant=variant, answer=answer)
+        assert outcome.readings[0].score == (stored if is_swapped else given)
+
+
+@pytest.mark.django_db
+def test_an_order_of_candidates_needs_a_criterion_that_compares_them(cast: Cast) -> None:
+    campaign = duty_of_pairs(cast).campaign
+    ordinary = make.rubric(cast.kassa, key="other")
+    with pytest.raises(Refused, match="swaps two candidates"):
+        runs.refuse_without_pairs(judge_in(campaign, candidate_order="swapped"), ordinary, 1)
+    with pytest.raises(Refused, match="two repeats"):
+        runs.refuse_without_pairs(both := judge_in(campaign, candidate_order="both"), campaign.rubric_version, 1)
+    runs.refuse_without_pairs(both, campaign.rubric_version, 2)
+    runs.refuse_without_pairs(judge_in(campaign), ordinary, 1)
+
+
+@pytest.mark.django_db
+def test_the_audit_of_position_compares_both_orders_of_each_item(cast: Cast) -> None:
+    campaign = duty_of_pairs(cast, items=FEWEST_ITEMS + 1).campaign
+    given, swapped = judge_in(campaign), judge_in(campaign, candidate_order="swapped")
+    about = {"criterion": campaign.rubric_version.criteria.get(), "status": "ok"}
+    items = list(campaign.dataset.items.order_by("pk"))
+    assert judge_positions(campaign, given) is None
+    for judge, score, rated in ((given, 1, items), (swapped, 2, items[1:])):  # the first shown one, whatever it is
+        run = run_of(judge, campaign)
+        Verdict.objects.bulk_create(Verdict(run=run, item=item, score=score, repeat=1, **about) for item in rated)
+    for judge in (given, swapped):
+        found = judge_positions(campaign, judge)
+        assert found is not None
+        assert (found.items, found.chosen, found.share, found.is_flagged) == (FEWEST_ITEMS, 2 * FEWEST_ITEMS, 1.0, True)
+    Verdict.objects.filter(run__judge=swapped).update(score=1)  # now it is the candidate that decides
+    steady = judge_positions(campaign, given)
+    assert steady is not None and (steady.share, steady.is_flagged) == (0.5, False)

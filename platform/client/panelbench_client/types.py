@@ -15,6 +15,7 @@ AnswerStatusEnum: TypeAlias = Literal["scored", "na", "stopped"]
 BlankEnum: TypeAlias = Literal[""]
 CallState: TypeAlias = Literal["waiting", "leased", "settled", "failed"]
 CampaignState: TypeAlias = Literal["open", "paused", "closed"]
+CandidateOrderEnum: TypeAlias = Literal["given", "swapped", "both"]
 CauseEnum: TypeAlias = Literal[
     "misread_rubric",
     "misread_dialogue",
@@ -1883,6 +1884,7 @@ class Variant(TypedDict):
     reference_answer: NotRequired[ReferenceAnswerEnum]
     criteria_order: NotRequired[PromptOrder]
     points_order: NotRequired[PromptOrder]
+    candidate_order: NotRequired[CandidateOrderEnum]
     examples: NotRequired[Json]
     instructions: NotRequired[str]
     own_texts: NotRequired[list[OwnText]]
