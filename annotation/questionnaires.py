@@ -108,6 +108,12 @@ def questionnaires_due(user: User, listed: Sequence[DeskDuty]) -> list[Duty]:
     return [duty for campaign, duty in due.items() if campaign not in waiting]
 
 
+def is_due(user: User, campaign: Campaign) -> bool:
+    """Whether the user may answer the closing questions of a campaign now."""
+    due = questionnaires_due(user, leasing.duties(user))
+    return campaign.pk in {one.campaign_id for one in due}
+
+
 def criteria_scored(*, campaign: Campaign, annotator: Annotator) -> list[Criterion]:
     """The criteria that the annotator has rated in the campaign, in the rubric's order."""
     own = Annotation.objects.filter(campaign=campaign, annotator=annotator, superseded_at=None)
@@ -129,8 +135,7 @@ def store_closing_answer(
     """
     if has_answered(campaign=duty.campaign, annotator=annotator):
         raise Refused(_("You have answered these questions. Thank you!"), code="answered")
-    due = questionnaires_due(user, leasing.duties(user))
-    if duty.campaign_id not in {one.campaign_id for one in due}:
+    if not is_due(user, duty.campaign):
         raise Refused(_("These questions open when you have finished your duties here."), code="not_finished")
     known = {criterion.key for criterion in criteria_scored(campaign=duty.campaign, annotator=annotator)}
     kept = {

@@ -273,6 +273,7 @@ def closing_view(request: HttpRequest, *, duty: int) -> HttpResponse:
         "lang": tag,
         "criteria": [(criterion.key, criterion.says("name", tag) or criterion.key) for criterion in criteria],
         "points": questionnaires.SCALE,
+        "is_due": questionnaires.is_due(request.user, own_duty.campaign),
         "is_answered": questionnaires.has_answered(campaign=own_duty.campaign, annotator=annotator),
     }
     return render(request, "annotation/closing.html", context)

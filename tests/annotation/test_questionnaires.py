@@ -73,6 +73,8 @@ class TestAQuestionnaire:
         maarika = cast.client("maarika")
         maarika.post(f"{scene.next_page(maarika, duty)}submit/", scene.FULL, headers=scene.JSON)
         there = f"/desk/{duty.pk}/closing/"
+        early = maarika.get(there).content.decode()
+        assert "These questions open when" in early and "<select" not in early
         assert maarika.post(there, {"difficulty-fluency": "3"}).status_code == 302
         assert not ClosingAnswer.objects.exists()
         campaigns.move(campaign=duty.campaign, to=Campaign.State.CLOSED)
