@@ -39,7 +39,7 @@ from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
 from judging.replies import Reading, Status, parse
-from judging.requests import LOOK_AHEAD, NOTHING_CHANGED, CallRequest, CallRequestWriter, unswapped_score
+from judging.requests import LOOK_AHEAD, NOTHING_CHANGED, CallRequest, CallRequestWriter, in_order_of_item
 
 LEASE = timedelta(seconds=30)
 MOST_HOLDERS = 2  # workers at a run at once
@@ -373,18 +373,10 @@ def _readings(call_request: CallRequest, answer: client.ProviderAnswer, variant:
     )
     readings = weighed(readings, reply=answer.raw, criteria=call_request.criteria)
     if call_request.is_swapped:
-        readings = [_in_order_of_item(reading) for reading in readings]
+        readings = [in_order_of_item(reading) for reading in readings]
     if call_request.call.repairs_id is None:
         return readings
     return [replace(reading, coerced=",".join(filter(None, (reading.coerced, "repaired")))) for reading in readings]
-
-
-def _in_order_of_item(reading: Reading) -> Reading:
-    """A preference that was given with the candidates exchanged, in the item's own order."""
-    if reading.status != "ok" or reading.score is None:
-        return reading
-    expected = None if reading.expected is None else unswapped_score(reading.expected)
-    return replace(reading, score=unswapped_score(reading.score), expected=expected)
 
 
 def unavailable_outcome(

@@ -41,7 +41,7 @@ from judging.prompts import (
     system_message,
     user_message,
 )
-from judging.replies import reply_text
+from judging.replies import Reading, reply_text
 
 # --- items and criteria as a prompt takes them ------------------------------------------------------------------------
 
@@ -90,6 +90,31 @@ def swapped_text(text: ItemText) -> ItemText:
 def unswapped_score(score: float) -> float:
     """A preference for one candidate, by the order of the screen, as one by the order of the item; or the reverse."""
     return pairs.FIRST + pairs.SECOND - score
+
+
+def in_order_of_item(reading: Reading) -> Reading:
+    """A preference that was given with the candidates exchanged, in the item's own order."""
+    if reading.status != "ok" or reading.score is None:
+        return reading
+    expected = None if reading.expected is None else unswapped_score(reading.expected)
+    return replace(reading, score=unswapped_score(reading.score), expected=expected)
+
+
+def refuse_without_pairs(judge: Judge, rubric_version: RubricVersion, repeats: int) -> None:
+    """Refuse an order of candidates where it would change nothing, or not in every call."""
+    variant = judges.variant_of(judge.variant)
+    if variant.candidate_order == "given":
+        return
+    compared = [pairs.is_preference(criterion) for criterion in rubric_version.criteria.all()]
+    if not any(compared) or (variant.grouping == "compound" and not all(compared)):
+        sentence = _(
+            "This judge swaps two candidates. The rubric needs a criterion that compares them, and no other one in the "
+            "same call: choose a judge with one call per criterion."
+        )
+        raise Refused(sentence, code="prompt")
+    if variant.candidate_order == "both" and repeats < 2:
+        sentence = _("This judge swaps two candidates in every second repeat. Ask for two repeats or more.")
+        raise Refused(sentence, code="invalid", fields={"repeats": sentence})
 
 
 def in_shown_order(

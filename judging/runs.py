@@ -21,18 +21,16 @@ from accounts.models import Event, Project, User
 from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation import bulk
-from annotation.desk import pairs
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import examples, judges, spending
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
-from judging.requests import criterion_brief, prompts_about
+from judging.requests import criterion_brief, prompts_about, refuse_without_pairs
 
 MAX_REPEATS = 50
 SAMPLE = 20
-TOKENS_PER_SCORE = 12
-TOKENS_PER_RATIONALE = 40
+TOKENS_PER_SCORE, TOKENS_PER_RATIONALE = 12, 40
 DONE = (Call.State.SETTLED, Call.State.FAILED)
 MOST_LISTED = 200
 LIVE = (JudgeRun.State.RUNNING, JudgeRun.State.PAUSED)
@@ -188,23 +186,6 @@ def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
         check(briefs[:1] if variant.grouping == "single" else briefs, variant)
     except ValueError as error:
         raise Refused(_("This judge can't ask about this rubric: %s.") % error, code="prompt") from None
-
-
-def refuse_without_pairs(judge: Judge, rubric_version: RubricVersion, repeats: int) -> None:
-    """Refuse an order of candidates where it would change nothing, or not in every call."""
-    variant = judges.variant_of(judge.variant)
-    if variant.candidate_order == "given":
-        return
-    compared = [pairs.is_preference(criterion) for criterion in rubric_version.criteria.all()]
-    if not any(compared) or (variant.grouping == "compound" and not all(compared)):
-        sentence = _(
-            "This judge swaps two candidates. The rubric needs a criterion that compares them, and no other one in the "
-            "same call: choose a judge with one call per criterion."
-        )
-        raise Refused(sentence, code="prompt")
-    if variant.candidate_order == "both" and repeats < 2:
-        sentence = _("This judge swaps two candidates in every second repeat. Ask for two repeats or more.")
-        raise Refused(sentence, code="invalid", fields={"repeats": sentence})
 
 
 def insert_calls(planned_calls: Iterable[tuple[Any, ...]]) -> None:

@@ -375,11 +375,11 @@ def test_an_order_of_candidates_needs_a_criterion_that_compares_them(cast: Cast)
     campaign = duty_of_pairs(cast).campaign
     ordinary = make.rubric(cast.kassa, key="other")
     with pytest.raises(Refused, match="swaps two candidates"):
-        runs.refuse_without_pairs(judge_in(campaign, candidate_order="swapped"), ordinary, 1)
+        requests.refuse_without_pairs(judge_in(campaign, candidate_order="swapped"), ordinary, 1)
     with pytest.raises(Refused, match="two repeats"):
-        runs.refuse_without_pairs(both := judge_in(campaign, candidate_order="both"), campaign.rubric_version, 1)
-    runs.refuse_without_pairs(both, campaign.rubric_version, 2)
-    runs.refuse_without_pairs(judge_in(campaign), ordinary, 1)
+        requests.refuse_without_pairs(both := judge_in(campaign, candidate_order="both"), campaign.rubric_version, 1)
+    requests.refuse_without_pairs(both, campaign.rubric_version, 2)
+    requests.refuse_without_pairs(judge_in(campaign), ordinary, 1)
 
 
 @pytest.mark.django_db
