@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -118,6 +118,8 @@ def pdf_is_installed() -> bool:
 
 def as_pdf(page: str) -> bytes:
     """A page as PDF; refused where WeasyPrint or Pango is missing. Nothing is fetched from anywhere."""
+    for name in ("weasyprint", "weasyprint.progress", "fontTools"):
+        logging.getLogger(name).disabled = True  # they log every step, also while they are imported
     try:
         library = import_module("weasyprint")
     except (ImportError, OSError):
@@ -126,8 +128,6 @@ def as_pdf(page: str) -> bytes:
             "HTML can be printed to PDF by a browser."
         )
         raise Refused(sentence, code="unwritable", fields={"format": sentence}) from None
-    for name in ("weasyprint", "weasyprint.progress", "fontTools"):
-        logging.getLogger(name).disabled = True  # they log every step
     written: bytes = library.HTML(string=page, url_fetcher=_fetch_nothing).write_pdf()
     return written
 
@@ -156,6 +156,8 @@ _LATEX = {
     "’": "'",
     **dict.fromkeys("\n\r\t\x0b\x0c\x85\u2028\u2029", " "),
 }
+LATEX_COLUMNS, LATEX_ROWS = 5, 10
+"""Of a part of a table, so that it fits a page."""
 LATEX_HEAD = "% Needs booktabs, and XeLaTeX or LuaLaTeX where names are not in Latin letters.\n"
 
 
@@ -166,23 +168,38 @@ def latex_text(text: str) -> str:
 
 
 def latex_table(numbered: NumberedTable) -> str:
-    """A table with its caption, label, intervals and counts."""
+    """A table with its caption, label, intervals and counts; in parts where it has more columns or rows than a page."""
     table = numbered.table
-    head = " & ".join(["", *(latex_text(column or "value") for column in table.columns)])
-    rows = [" & ".join([latex_text(name), *map(_latex_cell, cells)]) for name, cells in table.rows]
-    body = " \\\\\n".join([head, *rows])
-    lines = [
-        r"\begin{table}",
-        rf"\caption{{{latex_text(numbered.caption)}}}",
-        rf"\label{{tab:{numbered.name}}}",
-        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
-        r"\toprule",
-        body.replace(" \\\\\n", " \\\\\n\\midrule\n", 1) + r" \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
+    places = range(0, max(len(table.columns), 1), LATEX_COLUMNS)
+    starts = range(0, max(len(table.rows), 1), LATEX_ROWS)
+    parts = [(at, table.rows[start : start + LATEX_ROWS]) for start in starts for at in places]
+    caption = latex_text(numbered.caption)
+    lines = []
+    for number, (at, rows) in enumerate(parts, start=1):
+        which = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+        label = rf"\label{{tab:{numbered.name}}}" if number == 1 else ""
+        lines += [r"\begin{table}", rf"\caption{{{caption}{which}}}{label}", r"\setlength{\tabcolsep}{3pt}"]
+        lines += [*_latex_part(table.columns[at : at + LATEX_COLUMNS], rows, at), r"\end{table}"]
     return LATEX_HEAD + "\n".join(lines) + "\n"
+
+
+def _latex_part(columns: Sequence[str], rows: Iterable[tuple[str, Sequence[ShownCell]]], at: int) -> Iterator[str]:
+    """These columns, from number ``at`` on, of these rows; every cell has its width and breaks its lines."""
+    width = rf"{0.76 / max(len(columns), 2):.3f}\linewidth"
+    yield rf"\begin{{tabular}}{{l{'l' * len(columns)}}}"
+    yield r"\toprule"
+    head = [_in_box(latex_text(column or "value"), width) for column in columns]
+    yield " & ".join(["", *head]) + r" \\"
+    yield r"\midrule"
+    for name, cells in rows:
+        shown = [_in_box(_latex_cell(cell), width) for cell in cells[at : at + LATEX_COLUMNS]]
+        yield " & ".join([_in_box(latex_text(name), r"0.15\linewidth"), *shown]) + r" \\[2pt]"
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+
+
+def _in_box(text: str, width: str) -> str:
+    return rf"\parbox[t]{{{width}}}{{\raggedright {text}}}" if text else ""
 
 
 def _latex_cell(cell: ShownCell) -> str:
@@ -193,8 +210,7 @@ def _latex_cell(cell: ShownCell) -> str:
         return r"\scriptsize undefined"
     below = [figure.interval or figure.no_interval, _("approximate") if figure.is_approximate else "", cell.counts]
     small = [rf"\scriptsize {latex_text(text)}" for text in (*below, cell.few) if text]
-    lines = r"\\".join([latex_text(figure.number), *small])
-    return rf"\shortstack[r]{{{lines}}}" if small else lines
+    return r"\\".join([latex_text(figure.number), *small])
 
 
 # --- all of it -------------------------------------------------------------------------------------------------------

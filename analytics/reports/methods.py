@@ -102,14 +102,14 @@ def _on_raters(campaign: Campaign, parts: Sequence[AnsweredPart]) -> Iterator[st
     if not duties:
         yield "The ratings were imported."
     ends = f"{counts['not_applicable']:,} not applicable, {counts['stopped']:,} stopped by a critical mark"
-    ratings_of = f"{_many(counts['ratings'], 'rating')} of {_many(counts['items'], 'item')}"
-    by = _many(counts["raters"], "annotator")
-    yield f"The tables rest on {ratings_of} by {by} ({_many(counts['scores'], 'score')}, {ends})."
+    ratings_by = f"{_many(counts['ratings'], 'rating')} by {_many(counts['raters'], 'annotator')}"
+    yield f"The tables are about {_many(counts['items'], 'item')}."
+    yield f"They rest on {ratings_by} ({_many(counts['scores'], 'score')}, {ends}), and on the scores of judges."
 
 
 def _drawn(selection: Mapping[str, Any]) -> str:
     chance = selection["probability"]
-    which = "all of them" if chance == 1 else f"each with probability {chance:.3g}"
+    which = "not drawn at random" if chance == 1 else f"each with probability {chance:.3g}"
     return f"wave {selection['wave']}: {_many(selection['items'], 'item')}, {which}"
 
 

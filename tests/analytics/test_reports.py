@@ -97,7 +97,7 @@ def test_names_in_the_data_are_text_in_page_and_latex(cast: Cast, rated: Campaig
     with ZipFile(BytesIO(written(cast, format="zip"))) as archive:
         page = archive.read("report.html").decode()
         latex = archive.read("tables/01-agreement.tex").decode()
-    assert "\n{}[1cm] var(--none) =HYPERLINK(1) &" in latex  # after a row LaTeX would read it as a distance
+    assert r"\raggedright {}[1cm] var(--none) =HYPERLINK(1)} &" in latex
     report = content.composed_report(rated, content.ReportLayout(NumbersQuestion()), lambda _done, _total: None)
     in_print = report_files.report_page(report, report_files.numbered_tables(report), is_print=True)
     assert "var(--none)" in in_print
@@ -118,7 +118,7 @@ def test_the_zip_has_the_tables_of_the_answers_and_their_charts(cast: Cast, rate
     latex = files["tables/01-agreement.tex"].decode()
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 1
     assert latex.count("{") == latex.count("}")
-    heads = [line for line in latex.splitlines() if line.endswith(r"\\") and "&" in line]
+    heads = [line for line in latex.splitlines() if "&" in line]
     assert len({line.count("&") for line in heads}) == 1  # each row has as many cells as the head
     drawn = [name for name in files if name.startswith("figures/")]
     assert drawn
