@@ -131,8 +131,12 @@ class AnswerPage:
             left_out.append(
                 (_("left out: item rated in less than %g s") % self.question.min_seconds, found["too_fast"])
             )
+        if "version" in found and "version" not in self.question.exclude:
+            left_out.append((_("counted although given under an earlier version of the rubric"), found["version"]))
         return left_out + [
-            (_("left out: %s") % name, found[key]) for key, name in EXCLUSION_NAMES.items() if key in found
+            (_("left out: %s") % name, found[key])
+            for key, name in EXCLUSION_NAMES.items()
+            if key in found and key in self.question.exclude
         ]
 
     @property

@@ -16,7 +16,7 @@ from django.db.models import Case, IntegerField, Q, Value, When
 from django.db.models.functions import Length
 
 from annotation.exports import SelectionsByDuty, dataset_versions, on_scales, pseudonyms
-from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating, SelectedItem
+from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating, RubricVersion, SelectedItem
 from annotation.writers.tables import CodedColumn, combined_codes
 from judging.models import JudgeRun, Verdict
 
@@ -72,8 +72,9 @@ class CodedScores:
 
     def _people(self, only: Q) -> Numbers:
         rows = Rating.objects.filter(only, annotation__campaign=self._campaign, annotation__superseded_at=None)
-        read = rows.values_list("annotation", "criterion", _status(Rating), "score", Length("rationale"))
-        found = _read_numbers(read, annotation=int, criterion=int, status=int, score=float, written=int)
+        read = ("annotation", "criterion", _status(Rating), "score", Length("rationale"), "given_version")
+        kinds: Any = {"annotation": int, "criterion": int, "status": int, "score": float, "written": int, "given": int}
+        found = _read_numbers(rows.values_list(*read), **kinds)
         known = self._annotations["id"]
         source = known.searchsorted(found["annotation"])
         if not (is_there := _at(known, source) == found["annotation"]).all():  # on SQLite one came or went meanwhile
@@ -92,7 +93,7 @@ class CodedScores:
         found["status"][is_na] = STATUSES.index("na")
         source = np.array(keys, dtype=np.int64).searchsorted(found["run"]) + len(self._annotations["id"])
         # Repeats count from 0 in files, as our importer reads them.
-        return {**found, "source": source, "repeat": found["repeat"] - 1}
+        return {**found, "source": source, "repeat": found["repeat"] - 1, "given": source * 0 - 1}
 
     def _order(self, people: Numbers, judges: Numbers) -> None:
         """By item and criterion; people first, by annotation; then judges, by run and repeat."""
@@ -110,6 +111,7 @@ class CodedScores:
         self._item, self._criterion = item[order], criterion[order]
         names = ("source", "status", "score", "repeat", "written")
         self._source, self._status, self._score, self._repeat, self._written = (every[name][order] for name in names)
+        self._given = every["given"][order]
 
     # --- what rows share ---------------------------------------------------------------------------------------------
     def _annotated(self) -> Iterator[_Source]:
@@ -166,8 +168,21 @@ class CodedScores:
         yield CodedColumn(of_criterion, labels)
         yield self._of_item([scenario or None for scenario in scenarios])
         yield from (self._of_item([studies[dataset][place] for dataset in datasets]) for place in (0, 1))
-        yield from (of["rubric_version"], of["duty"], of["seconds"])
+        yield from (self._version(of["rubric_version"]), of["duty"], of["seconds"])
         yield CodedColumn(*_distinct_numbers(self._written))
+
+    def _version(self, of_source: CodedColumn) -> CodedColumn:
+        """The version of the rubric that each row was given under: an earlier one where a rating was kept or mapped."""
+        earlier = self._given >= 0
+        if not earlier.any():
+            return of_source
+        import numpy as np
+
+        numbers = np.array(of_source.values, dtype=np.int64)[of_source.codes]
+        known = dict(RubricVersion.objects.in_bulk(np.unique(self._given[earlier]).tolist()))
+        for pk, version in known.items():
+            numbers[self._given == pk] = version.number
+        return CodedColumn(*_distinct_numbers(numbers))
 
     def _probability(self) -> CodedColumn:
         """With which probability each row was drawn: into its duty, or into the selection of its run."""

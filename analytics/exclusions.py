@@ -28,10 +28,11 @@ from annotation.writers.tables import Table
 if TYPE_CHECKING:
     from analytics.questions import NumbersQuestion
 
-EXCLUSIONS = ("controls", "speed", "rationale", "language", "critical", "single")
+EXCLUSIONS = ("version", "controls", "speed", "rationale", "language", "critical", "single")
 """In the order in which they apply.
 
-`controls`: every rating, in a duty, of an annotator whose control items there match their references too seldom (the
+`version`: ratings that were given under an earlier version of the rubric, and kept or mapped. `controls`: every rating,
+in a duty, of an annotator whose control items there match their references too seldom (the
 whole interval lies below the threshold, as where their work is paused). `speed`: an item that was rated in less than a
 third of the median time of its duty, among items with the same criteria. `rationale`: a rationale that breaks the rule
 of its criterion. `language`: a rationale in another language than those of the item and of the criterion as it was
@@ -49,6 +50,7 @@ def available_exclusions(campaign: Campaign) -> tuple[str, ...]:
     criteria = list(Criterion.objects.filter(rubric_version=campaign.rubric_version_id))
     timed = Annotation.objects.filter(campaign=campaign, superseded_at=None).exclude(seconds=None)
     there = {
+        "version": ratings.given_earlier(campaign) > 0,
         "controls": ReferenceItem.objects.filter(campaign=campaign, purpose=ReferenceItem.Purpose.CONTROL).exists(),
         "speed": timed.exists(),
         "rationale": any(_has_rule(criterion) for criterion in criteria),
@@ -104,6 +106,15 @@ def below_controls(campaign: Campaign) -> frozenset[tuple[str, str]]:
     names = dict(Annotator.objects.filter(project=campaign.project_id).values_list("pk", "pseudonym"))
     duties = dict(Duty.objects.filter(pk__in=below).values_list("pk", "name"))
     return frozenset((names[person], duties[duty]) for duty, people in below.items() for person in people)
+
+
+def _version_rule(campaign: Campaign, found: Table) -> ExclusionRule:
+    version, present = found.names.index("rubric_version"), campaign.rubric_version.number
+
+    def rule(_all: Rows, left: Rows) -> Rows:
+        return [row for row in left if row[version] == present]
+
+    return rule
 
 
 def _controls_rule(campaign: Campaign, found: Table) -> ExclusionRule:
@@ -242,6 +253,7 @@ def _single_rule(_campaign: Campaign, found: Table) -> ExclusionRule:
 
 
 _RULES: dict[str, Callable[[Campaign, Table], ExclusionRule]] = {
+    "version": _version_rule,
     "controls": _controls_rule,
     "speed": _speed_rule,
     "rationale": _rationale_rule,
@@ -283,7 +295,8 @@ def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, 
     """How many ratings of the chosen raters, under the question's filters, each exclusion leaves out.
 
     `not_blind`: by people who could see verdicts, counted where that exclusion is off, too; `too_fast`: below
-    `min_seconds`, without those that are left out as not blind; then those of `EXCLUSIONS` that are on.
+    `min_seconds`, without those that are left out as not blind; `version`: given under an earlier version of the
+    rubric, also counted where it is off; then those of `EXCLUSIONS` that are on.
     """
     chosen = ratings.ratings_condition(question.raters) & of_panels(question)
     here = Rating.objects.filter(chosen, annotation__campaign=campaign, annotation__superseded_at=None)
@@ -292,13 +305,19 @@ def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, 
     too_fast = given.exclude(slow_enough(question)) if question.min_seconds else given.none()
     if question.blind_only:
         too_fast = too_fast.exclude(annotation__blind=False)
+    earlier = given.filter(given_version__isnull=False)
     if not question.where:
         counts = {"not_blind": not_blind.count(), "too_fast": too_fast.count()}
+        if number := earlier.count():
+            counts["version"] = number
         return counts | _counted(campaign, question)
-    found = ratings.table(campaign=campaign, runs=[], more=Q(pk__in=not_blind) | Q(pk__in=too_fast))
+    every = Q(pk__in=not_blind) | Q(pk__in=too_fast) | Q(pk__in=earlier)
+    found = ratings.table(campaign=campaign, runs=[], more=every)
     rows = list(filtered(found, question).rows)
-    blind, seconds = (found.names.index(name) for name in ("blind", "seconds"))
-    counts = {
+    blind, seconds, version = (found.names.index(name) for name in ("blind", "seconds", "rubric_version"))
+    present = campaign.rubric_version.number
+    given_earlier = {"version": number} if (number := sum(row[version] != present for row in rows)) else {}
+    counts = given_earlier | {
         "not_blind": sum(row[blind] is False for row in rows),
         "too_fast": sum(
             row[seconds] is not None

@@ -57,6 +57,7 @@ LEFT_OUT = {
     "annotation.Criterion": "its rubric version's digest",
     "annotation.SelectedItem": "never changes; its selection counts",
     "annotation.Rating": "comes with its annotation",
+    "annotation.RubricChange": "comes with its annotations and the version of its campaign",
     "judging.DesignCell": "comes with its design",
     "judging.Attempt": "ends when its call's state changes",
     **dict.fromkeys(("judging.Alignment", "judging.AlignmentCandidate"), "on pages that are not kept"),

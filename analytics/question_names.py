@@ -229,6 +229,7 @@ REFERENCE_NAMES = {
     "adjudicated_first": gettext_lazy("adjudicated, else the mode"),
 }
 EXCLUSION_NAMES = {
+    "version": gettext_lazy("given under an earlier version of the rubric"),
     "controls": gettext_lazy("by annotators with control items that match too seldom"),
     "speed": gettext_lazy("item rated in less than a third of the median time"),
     "rationale": gettext_lazy("rationale breaks the rule of its criterion"),

@@ -225,7 +225,7 @@ def combined(
     positions = {criterion.key: criterion.position for criterion in campaign.rubric_version.criteria.all()}
 
     def place(found: tuple[Row, Any, Any]) -> tuple[int, int]:
-        return places[found[0].item], positions[found[0].criterion]
+        return places[found[0].item], positions.get(found[0].criterion, len(positions))  # a version had more
 
     ours, theirs = _person_reader(people), _judge_reader(judges)
     return heapq.merge(
@@ -513,6 +513,14 @@ def usual_judges(names: Sequence[str], of_designs: Collection[str], chosen: Coll
     """The names without those of designs that are not chosen; all of them where none would be left."""
     kept = tuple(name for name in names if name not in of_designs or name in chosen)
     return kept or tuple(names)
+
+
+def given_earlier(campaign: Campaign, raters: Collection[str] = ()) -> int:
+    """How many of the ratings (of these annotators, or of all) were given under an earlier version of the rubric."""
+    here = Rating.objects.filter(
+        ratings_condition(raters), annotation__campaign=campaign, annotation__superseded_at=None
+    )
+    return here.filter(given_version__isnull=False).exclude(status=Rating.Status.STOPPED).count()
 
 
 def not_blind(campaign: Campaign, raters: Collection[str] = ()) -> int:

@@ -119,7 +119,7 @@ def draw_next_items(
 
 
 def _criterion(duty: Duty, key: str) -> Criterion:
-    criteria = {each.key: each for each in allocation.criteria_of(duty.pk)}
+    criteria = {each.key: each for each in allocation.criteria_of(duty.pk, duty.campaign.rubric_version_id)}
     if key not in criteria:
         sentence = _("“%(key)s” is not rated in this duty. Available: %(all)s.")
         raise _refused("criterion", sentence % {"key": key, "all": ", ".join(criteria)})

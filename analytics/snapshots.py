@@ -316,7 +316,8 @@ def _decided(
     content = thresholds.decided_cells(campaign, table, chosen, settings, progress)
     content |= {"counts": ratings.counted_table(table), "judges": _judges(campaign, chosen)}
     fields = {
-        "content": content | {"not_blind": ratings.not_blind(campaign)},
+        "content": content
+        | {"not_blind": ratings.not_blind(campaign), "given_earlier": ratings.given_earlier(campaign)},
         "inputs_digest": _digest(tables.pieces(table, "csv")),
         "seed": settings.seed,
         "seconds": perf_counter() - started,
@@ -350,6 +351,7 @@ def _described(campaign: Campaign, chosen: list[JudgeRun], settings: Settings) -
     return {
         "items": Item.objects.of(campaign.dataset).count(),
         "not_blind": ratings.not_blind(campaign, settings.raters),
+        "given_earlier": ratings.given_earlier(campaign, settings.raters),
         "judges": _judges(campaign, chosen),
     }
 

@@ -324,12 +324,16 @@ def _open_duty(
 
 
 @lru_cache(maxsize=2048)
-def criteria_of(duty: int, criteria_set: int = 0) -> tuple[Criterion, ...]:
+def criteria_of(duty: int, rubric_version: int, criteria_set: int = 0) -> tuple[Criterion, ...]:
     """A duty's criteria, or those of one of its sets, in the rubric's order.
 
-    They never change, so every server process keeps them in a cache.
+    Under one version of the rubric they never change, so every server process keeps them in a cache. Raises
+    ``Refused`` (code ``rubric_changed``) under a version that the campaign no longer has.
     """
-    criteria = Criterion.objects.filter(pk__in=Duty.criteria.through.objects.filter(duty=duty).values("criterion"))
+    own = Duty.criteria.through.objects.filter(duty=duty).values("criterion")
+    criteria = list(Criterion.objects.filter(pk__in=own, rubric_version=rubric_version))
+    if not criteria:
+        raise Refused(_("The rubric has just changed. Reload the page."), code="rubric_changed")
     if not criteria_set:
         return tuple(criteria)
     sets = Duty.with_hidden.values_list("criteria_sets", flat=True).get(pk=duty)

@@ -63,6 +63,7 @@ OWN = (
     Column("blind", "switch"),
     Column("shown_first", "word"),
     Column("evidence", "object"),
+    Column("given_score", "number"),
 )
 """The columns of ratings only."""
 NAME = Column("rater_name")
@@ -237,6 +238,8 @@ _READ = (
     "written",
     "annotation__item__dataset",
     "pk",
+    "given_version",
+    "given_score",
 )
 
 
@@ -245,10 +248,10 @@ def _ratings(
 ) -> Iterator[tuple[Any, ...]]:
     place = ("annotation__item__ordinal", "criterion__position", "annotation")
     ordered = selected.annotate(written=Length("rationale")).order_by(*place)
-    version = campaign.rubric_version
+    rubric = campaign.rubric_version.rubric
     studies = dataset_versions(Dataset.objects.parts_of(campaign.dataset))
-    rubric = (version.rubric.key, version.number)
-    criteria = on_scales([version.pk])
+    versions = dict(rubric.versions.values_list("pk", "number"))
+    criteria = on_scales(versions)
     duties = {duty.pk: (campaign.name, duty.name, duty.panel.name) for duty in _duties(campaign)}
     unseated = (campaign.name, "", "")
     marked = _evidence(selected)
@@ -259,15 +262,16 @@ def _ratings(
         (external, language, generator, scenario, item, criterion, person, duty, file_import, status, score) = row[:11]
         seconds, revision, submitted, superseded, blind, swapped, written, brought, rating = row[11:20]
         drawn, scale = draws.of(duty, item), criteria[criterion]
+        under = versions[row[20] or scale.version]
         yield (
-            *studies[brought], external, language, generator, scenario, *rubric, scale.key,
-            names[person], "annotator", 0, status, score, status == "na", row[20] if rationales else "",
+            *studies[brought], external, language, generator, scenario, rubric.key, under, scale.key,
+            names[person], "annotator", 0, status, score, status == "na", row[22] if rationales else "",
             drawn.probability, file_import, scenario or external, scale.level, scale.scale, scale.labels.get(score, ""),
             written,
             identified[person], seconds, *duties.get(duty, unseated),
             drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
             None if swapped is None else CANDIDATES[swapped],
-            marked.get(rating),
+            marked.get(rating), row[21],
         )  # fmt: skip
 
 
@@ -283,19 +287,22 @@ def dataset_versions(datasets: QuerySet[Dataset]) -> dict[int, tuple[str, int]]:
 
 
 class OnScale(NamedTuple):
-    """A criterion as the rows show it: ``scale`` as in `Criterion.scale`, ``labels`` by point."""
+    """A criterion as the rows show it: ``scale`` as in `Criterion.scale`, ``labels`` by point; its rubric version."""
 
     key: str
     level: str
     scale: list[float] | dict[str, float]
     labels: dict[float | None, str]
+    version: int
 
 
 def on_scales(versions: Iterable[int]) -> dict[int, OnScale]:
     """The criteria of these rubric versions, by primary key."""
     criteria = Criterion.objects.filter(rubric_version__in=list(versions))
     return {
-        criterion.pk: OnScale(criterion.key, criterion.level, criterion.scale, {**criterion.labels})
+        criterion.pk: OnScale(
+            criterion.key, criterion.level, criterion.scale, {**criterion.labels}, criterion.rubric_version_id
+        )
         for criterion in criteria
     }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import orjson
 from django.db import transaction
@@ -15,7 +16,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Criterion, Rubric, RubricVersion
-from annotation.readers import CriterionDocument, RubricDocument, parse_rubric
+from annotation.readers import CriterionDocument, RubricDocument, parse_rubric, plain_number, scale_in_words
 
 # The parts of a criterion's document that are text for people: stored together in one column, `Criterion.text`.
 TEXT_PARTS = ("name", "question", "definition", "anchors", "mark_if", "dont_mark_if", "examples")
@@ -168,3 +169,88 @@ def _criterion(version: RubricVersion, position: int, document: CriterionDocumen
         text={part: whole[part] for part in TEXT_PARTS if part in whole}
         | {"source_language": version.document["source_language"]},
     )
+
+
+# --- what differs between two versions --------------------------------------------------------------------------------
+Kind = Literal["same", "changed", "added", "removed"]
+PartKey = tuple[str, float | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PartChange:
+    """One part of a criterion that differs: in a ``language``, or in none; ``point``: of a label or an anchor."""
+
+    part: str
+    point: float | None
+    language: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionDifference:
+    """How a criterion differs between two versions. A ``scale`` differs in its level or points, not in labels."""
+
+    key: str
+    kind: Kind
+    parts: tuple[PartChange, ...] = ()
+    scale_differs: bool = False
+
+
+def differences(before: RubricDocument, after: RubricDocument) -> list[CriterionDifference]:
+    """Every criterion of both versions, in the order of the newer one; removed ones come last."""
+    old = {criterion.key: criterion for criterion in before.criteria}
+    found = [_difference(old.get(criterion.key), criterion) for criterion in after.criteria]
+    kept = {criterion.key for criterion in after.criteria}
+    return found + [CriterionDifference(key, "removed") for key in old if key not in kept]
+
+
+def _difference(before: CriterionDocument | None, after: CriterionDocument) -> CriterionDifference:
+    if before is None:
+        return CriterionDifference(after.key, "added")
+    old, new = _parts(before), _parts(after)
+    changed = tuple(
+        PartChange(*key, old.get(key, ""), new.get(key, ""))
+        for key in dict.fromkeys([*old, *new])
+        if old.get(key) != new.get(key)
+    )
+    scale_differs = _bare_scale(before) != _bare_scale(after)
+    return CriterionDifference(after.key, "changed" if changed else "same", changed, scale_differs)
+
+
+def _bare_scale(document: CriterionDocument) -> tuple[Any, ...]:
+    scale = document.scale
+    return scale.level, tuple(point.value for point in scale.points), scale.minimum, scale.maximum, scale.step
+
+
+def _parts(document: CriterionDocument) -> dict[PartKey, str]:
+    """Everything that a version says about a criterion, as texts."""
+    level, *_ends = _bare_scale(document)
+    parts: dict[PartKey, str] = {
+        ("scale", None, ""): f"{level}: {scale_values(document)}",
+        ("not_applicable", None, ""): "yes" if document.not_applicable else "no",
+        ("rationale", None, ""): f"{document.rationale.rule}, {document.rationale.min_words}",
+        ("evidence", None, ""): document.evidence,
+        ("group", None, ""): document.group,
+        ("direction", None, ""): document.direction,
+        ("speaker", None, ""): document.speaker,
+    }
+    for part in ("name", "question", "definition"):
+        parts |= {(part, None, tag): text for tag, text in getattr(document, part).items()}
+    for point in document.scale.points:
+        parts |= {("label", point.value, tag): text for tag, text in point.label.items()}
+    for value, anchors in document.anchors.items():
+        for tag, anchor in anchors.items():
+            parts["anchor", value, tag] = "\n".join(filter(None, (anchor.text, anchor.reason)))
+    for part in ("mark_if", "dont_mark_if"):
+        parts |= {(part, None, tag): "\n".join(lines) for tag, lines in getattr(document, part).items()}
+    for tag, examples in document.examples.items():
+        shown = (f"{plain_number(one.score)}: {one.text} {one.comment}".strip() for one in examples)
+        parts["examples", None, tag] = "\n".join(shown)
+    return parts
+
+
+def scale_values(document: CriterionDocument) -> str:
+    """The values of a scale, such as ``0, 1, 2``; ``0 to 100`` without points."""
+    points = [str(plain_number(point.value)) for point in document.scale.points]
+    return ", ".join(points) or scale_in_words(document.scale)

@@ -7,6 +7,7 @@ from annotation.api import content as content_routes
 from annotation.api import duties as duty_routes
 from annotation.api import imports as import_routes
 from annotation.api import qualification as qualification_routes
+from annotation.api import rubric_changes as rubric_routes
 from annotation.api import taxonomies as taxonomy_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
@@ -18,6 +19,7 @@ from annotation.views import (
     panels,
     qualification,
     questions,
+    rubric_change,
     rubrics,
     selections,
     taxonomies,
@@ -95,6 +97,8 @@ pages = [
     *(
         path(f"p/<slug:project>/campaigns/<int:campaign>/{below}", view, name=name)
         for below, view, name in (
+            ("rubric/", rubric_change.rubric_change_page, "rubric_change"),
+            ("rubric/undo/", rubric_change.undo_rubric_change, "rubric_change_undo"),
             ("duties/<int:duty>/", duty_page.duty_page, "duty"),
             ("duties/<int:duty>/annotators/", duty_page.add_annotators_view, "duty_annotators"),
             ("duties/<int:duty>/return/", duty_page.return_items_view, "duty_return"),
@@ -240,6 +244,8 @@ api = [
     *(
         path(f"projects/<slug:project>/campaigns/<int:campaign>/{below}", view.as_view(), name=name)
         for below, view, name in (
+            ("rubric-changes/", rubric_routes.RubricChanges, "api_rubric_changes"),
+            ("rubric-changes/<int:change>/undo/", rubric_routes.RubricChangeUndo, "api_rubric_change_undo"),
             ("duties/<int:duty>/", duty_routes.DutyDetail, "api_duty"),
             ("duties/<int:duty>/annotators/", duty_routes.DutyAnnotators, "api_duty_annotators"),
             ("duties/<int:duty>/return/", duty_routes.DutyReturn, "api_duty_return"),

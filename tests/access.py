@@ -72,6 +72,7 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("desk_feedback", "desk_contest", "desk_ask", "desk_questions"), HOLDER),
     **dict.fromkeys(("annotator_questions", "answer_question"), LEAD),
     "api_reinstate": LEAD,
+    **dict.fromkeys(("rubric_change", "rubric_change_undo", "api_rubric_changes", "api_rubric_change_undo"), LEAD),
     "api_upload": OWNER,
     **dict.fromkeys(("transfer_file", "transfer_remove", "api_transfer", "api_transfer_content"), OWNER),
     **dict.fromkeys(("import_bundle", "api_bundles"), LEAD),

@@ -46,7 +46,7 @@ from annotation.readers import as_spans
 # The same rows as Assignment.objects.visible_to(user).filter(key=key); test_desk_addresses.py compares both.
 _BY_KEY = """
 SELECT duty.campaign_id, CASE WHEN project.archived_at IS NULL THEN campaign.state ELSE 'closed' END,
-       campaign.project_id,
+       campaign.project_id, campaign.rubric_version_id,
        assignment.id, assignment.duty_id, assignment.item_id, assignment.state, assignment.annotator_id,
        assignment.revision, assignment.criteria_set, membership.role, duty.purpose, duty.stands_for_id,
        EXISTS (SELECT 1 FROM accounts_webhook WHERE project_id = campaign.project_id AND off = '')
@@ -101,8 +101,8 @@ def own_submission(*, user: User, key: UUID, related: Sequence[str] = ()) -> Ass
 def find_by_key(*, user: User, key: UUID) -> Assignment | None:
     """The assignment that the user has leased or submitted with ``key``; None if there is none in their projects.
 
-    Loads only the primary keys of its duty and campaign, and the campaign's project and state; other fields are
-    deferred. ``holder_role`` is the user's role in the project, ``has_webhooks`` whether it has any that is on.
+    Loads only the primary keys of its duty and campaign, and the campaign's project, version and state; other fields
+    are deferred. ``holder_role`` is the user's role in the project, ``has_webhooks`` whether it has any that is on.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -111,12 +111,13 @@ def find_by_key(*, user: User, key: UUID) -> Assignment | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    campaign, state, project, *loaded, role, purpose, stands_for, has_webhooks = row
+    campaign, state, project, version, *loaded, role, purpose, stands_for, has_webhooks = row
     assignment = Assignment.from_db(None, _LOADED, loaded)
     assignment.key, assignment.holder_role, assignment.has_webhooks = key, role, bool(has_webhooks)
     known = ("id", "campaign_id", "purpose", "stands_for_id")
     assignment.duty = Duty.from_db(None, known, (assignment.duty_id, campaign, purpose, stands_for))
-    assignment.duty.campaign = Campaign.from_db(None, ("id", "project_id", "state"), (campaign, project, state))
+    of_campaign = ("id", "project_id", "rubric_version_id", "state")
+    assignment.duty.campaign = Campaign.from_db(None, of_campaign, (campaign, project, version, state))
     return assignment
 
 
@@ -179,7 +180,8 @@ def _lost_lease(user: User, key: UUID) -> tuple[Duty, Annotator, int]:
 
 def criteria_on_desk(assignment: Assignment) -> tuple[Criterion, ...]:
     """The criteria that the assignment asks for, in the rubric's order, from the cache of `allocation.criteria_of`."""
-    return allocation.criteria_of(assignment.duty.visible_pk, assignment.criteria_set)
+    duty = assignment.duty
+    return allocation.criteria_of(duty.visible_pk, duty.campaign.rubric_version_id, assignment.criteria_set)
 
 
 def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float]:
@@ -270,6 +272,8 @@ def _stored(key: UUID) -> Annotation:
 
 
 def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: float) -> Annotation:
+    if assignment.revision > 1:  # scores that were kept when the rubric changed
+        Annotation.objects.filter(assignment=assignment, superseded_at=None).update(superseded_at=timezone.now())
     annotation = Annotation.objects.create(
         campaign_id=assignment.duty.campaign_id,
         item_id=assignment.item_id,
@@ -449,7 +453,6 @@ def revise_scores(
     with transaction.atomic():
         if not submitted.update(key=key, revision=F("revision") + 1):
             raise LeaseLost
-        Annotation.objects.filter(assignment=assignment, superseded_at=None).update(superseded_at=timezone.now())
         assignment.refresh_from_db(fields=["key", "revision"])
         return _store(assignment, answered, seconds)
 

@@ -133,7 +133,7 @@ def guidelines_view(request: HttpRequest, *, duty: int) -> HttpResponse:
         "title": _("Guidelines"),
         "duty": own_duty,
         "is_acknowledged": guidelines.is_acknowledged(guideline=shown, annotator=annotator),
-        **guideline_parts(shown, allocation.criteria_of(own_duty.pk)),
+        **guideline_parts(shown, allocation.criteria_of(own_duty.pk, own_duty.campaign.rubric_version_id)),
     }
     return render(request, "annotation/desk_guidelines.html", context)
 

@@ -460,9 +460,34 @@ class Skip(models.Model):
         constraints: ClassVar = [models.UniqueConstraint(fields=["duty", "item", "annotator"], name="skip_once")]
 
 
+class RubricChange(models.Model):
+    """A campaign went on with another version of its rubric; what was decided on each criterion that differs.
+
+    `decisions`: by key, ``{"decision": "keep" | "requeue" | "map", "scores": {old: new}}``. `counts` says what it did.
+    `former` is what `rubric_changes.undo_change` needs. `at` is the `superseded_at` of what it replaced.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="rubric_changes")
+    from_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    to_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    decisions = models.JSONField(default=dict)
+    counts = models.JSONField(default=dict)
+    former = models.JSONField(default=dict)
+    at = models.DateTimeField(default=timezone.now, editable=False)
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.from_version} → {self.to_version}"
+
+
 class Annotation(models.Model):
     """A submitted assignment, or an imported rater's ratings of one item. Append-only: a revision is a new row, and the
     row it replaces gets `superseded_at`. `key` is the key of the lease: a repeated submission finds the stored row.
+    A change of the rubric's version is a revision, too: `rubric_change` wrote it, nobody submitted it.
 
     `blind` is False if the annotator's role showed them verdicts and other people's ratings when they submitted, and
     None if this is not known (imported, or submitted before this column existed). `swapped`: of two candidates
@@ -484,6 +509,9 @@ class Annotation(models.Model):
     swapped = models.BooleanField(null=True)
     submitted_at = models.DateTimeField(default=timezone.now)
     superseded_at = models.DateTimeField(null=True)
+    rubric_change = models.ForeignKey(
+        RubricChange, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -491,7 +519,9 @@ class Annotation(models.Model):
             models.UniqueConstraint(
                 fields=["assignment"], condition=Q(superseded_at=None), name="annotation_current_once"
             ),
-            models.UniqueConstraint(fields=["file_import", "item", "annotator"], name="annotation_imported_once"),
+            models.UniqueConstraint(
+                fields=["file_import", "item", "annotator", "revision"], name="annotation_imported_once"
+            ),
             models.UniqueConstraint(fields=["key"], name="annotation_key_unique"),
             models.CheckConstraint(
                 condition=Q(assignment__isnull=False, key__isnull=False, file_import=None)
@@ -504,7 +534,11 @@ class Annotation(models.Model):
 
 class Rating(models.Model):
     """The answer to one criterion in an annotation: a score, N/A, or stopped by a critical mark. A criterion without an
-    answer has no row."""
+    answer has no row.
+
+    A rating that was given under an earlier version of the rubric has that as `given_version`; it was kept, or mapped
+    from the `given_score` (`RubricChange`). NULL: given under the version of its criterion.
+    """
 
     class Status(models.TextChoices):
         SCORED = "scored", _("Scored")
@@ -518,6 +552,10 @@ class Rating(models.Model):
     rationale = models.TextField(blank=True)
     rule_kept = models.BooleanField(null=True)
     """Whether a rationale that was erased with its author's account kept the criterion's rule; None: none was."""
+    given_version = models.ForeignKey(
+        RubricVersion, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    given_score = models.FloatField(null=True)
 
     class Meta:
         constraints: ClassVar = [

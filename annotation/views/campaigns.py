@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, refusals
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation import allocation, campaigns
+from annotation import allocation, campaigns, rubric_changes
 from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, ItemSelection, Panel, RubricVersion
 from annotation.views import import_page
 
@@ -178,6 +178,8 @@ def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
         "unresolved": skips.filter(resolved_at=None).count(),
         "selections": ItemSelection.objects.filter(campaign=shown).annotate(items_count=Count("selected")),
         "moves": campaigns.MOVES[Campaign.State(shown.state)],
+        "newer_rubric": rubric_changes.newer_versions(shown).first(),
+        "rubric_change": rubric_changes.last_change(shown),
         **_new_items(shown),
     }
     return render(request, "annotation/campaign.html", context)

@@ -116,6 +116,8 @@ ACTIONS = {
     "add annotators": gettext_lazy("gave each item of a duty more annotators"),
     "change duty": gettext_lazy("changed deadline, priority, quota or pause of a duty"),
     "change project": gettext_lazy("changed a setting of the project"),
+    "change rubric version": gettext_lazy("went on with another version of a campaign's rubric"),
+    "undo rubric version": gettext_lazy("went back to the former version of a campaign's rubric"),
     "change role": gettext_lazy("changed a role"),
     "change webhook": gettext_lazy("changed a webhook"),
     "switch questionnaire": gettext_lazy("switched the closing questionnaire of a campaign on or off"),

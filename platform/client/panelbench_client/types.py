@@ -354,6 +354,22 @@ class CellEstimate(TypedDict):
     weights: NotRequired[str | None]
 
 
+class ChangedCriterion(TypedDict):
+    """A criterion of either version. `decisions` that are possible; none where there is nothing to decide."""
+
+    criterion: str
+    kind: str
+    scale_differs: bool
+    parts: list[PartChange]
+    ratings: int
+    items: int
+    annotators: int
+    not_applicable: int
+    imported: int
+    scores: list[RatedScore]
+    decisions: list[str]
+
+
 class ChosenAudit(TypedDict):
     """What an audit run is about."""
 
@@ -1179,6 +1195,14 @@ class Panel(TypedDict):
     language: NotRequired[str]
 
 
+class PartChange(TypedDict):
+    part: str
+    point: float | None
+    language: str
+    before: str
+    after: str
+
+
 class Perturbation(TypedDict):
     """What an audit run changes."""
 
@@ -1375,6 +1399,18 @@ class Range(TypedDict):
     step: float | None
 
 
+class RatedScore(TypedDict):
+    score: float
+    ratings: int
+
+
+class RatingDecision(TypedDict):
+    """`keep`, `requeue` or `map`; `scores` of a map: by old score the new one, null for what is rated again."""
+
+    decision: str
+    scores: NotRequired[dict[str, float | None]]
+
+
 class ReferenceItem(TypedDict):
     id: int
     item: str
@@ -1428,6 +1464,18 @@ class Role(TypedDict):
 class Rubric(TypedDict):
     id: int
     key: str
+
+
+class RubricChange(TypedDict):
+    """Counts of ratings: `kept`, `mapped`, `requeued`, `removed`, `left` (imported); `assignments` rated again."""
+
+    id: int
+    from_version: int
+    version: int
+    decisions: NotRequired[dict[str, RatingDecision]]
+    counts: dict[str, int]
+    at: Moment
+    undone_at: Moment | None
 
 
 class RubricDocument(TypedDict):

@@ -1,0 +1,165 @@
+"""A newer version of the rubric in a running campaign: keep, rate again, map, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import AuditEntry
+from analytics import ratings as ratings_table
+from annotation import exports, rubrics
+from annotation.models import Annotation, Assignment, Campaign, Duty, Rating, RubricChange, RubricVersion
+from annotation.readers import rubric_from_dict
+from tests import make
+from tests.annotation import scene
+from tests.cast import Cast
+
+
+def rated_duty(cast: Cast, items: int = 3) -> tuple[Duty, Client]:
+    """Maarika has rated all items but the last: fluency 2, coherence 1."""
+    duty = scene.duty(cast, items=items, overlap=1)
+    annotator = cast.client("maarika")
+    for _item in range(items - 1):
+        there = scene.next_page(annotator, duty)
+        assert annotator.post(f"{there}submit/", scene.FULL, headers=scene.JSON).status_code == 200
+    return duty, annotator
+
+
+def next_version(cast: Cast, version: RubricVersion, *criteria: dict[str, Any]) -> RubricVersion:
+    document = rubric_from_dict({**version.document, "criteria": list(criteria)})
+    return rubrics.publish(version=rubrics.draft(project=cast.kassa, document=document))
+
+
+def anchored(key: str, **parts: Any) -> dict[str, Any]:
+    return {**make.criterion(key), "anchors": {"0": {"en": "Other words now."}}, **parts}
+
+
+def address(cast: Cast, campaign: Campaign, below: str = "rubric/") -> str:
+    return f"/p/{cast.kassa.slug}/campaigns/{campaign.pk}/{below}"
+
+
+def pause(lead: Client, cast: Cast, campaign: Campaign, to: str = "paused") -> None:
+    lead.post(address(cast, campaign, "state/"), {"to": to})
+
+
+def rows_of(campaign: Campaign) -> list[tuple[str, str, float | None, int]]:
+    found = ratings_table.rows(campaign=Campaign.objects.get(pk=campaign.pk))
+    return [(row.item, row.criterion, row.score, row.rubric_version) for row in found]
+
+
+def stored(campaign: Campaign) -> list[Any]:
+    """Everything that an undo has to bring back."""
+    slots = Assignment.objects.filter(duty__campaign=campaign).order_by("pk")
+    kept = Annotation.objects.filter(campaign=campaign).order_by("pk")
+    return [
+        list(slots.values("pk", "state", "annotator", "revision")),
+        list(kept.values("pk", "assignment__key", "key", "superseded_at", "revision")),
+        list(Rating.objects.filter(annotation__campaign=campaign).order_by("pk").values()),
+        sorted(Duty.objects.get(campaign=campaign).criteria.values_list("pk", flat=True)),
+    ]
+
+
+@pytest.mark.django_db
+def test_keep_one_map_another_and_undo(cast: Cast) -> None:
+    duty, annotator = rated_duty(cast)
+    campaign, lead = duty.campaign, cast.client("aino")
+    held = scene.next_page(annotator, duty)
+    old = campaign.rubric_version
+    new = next_version(cast, old, anchored("fluency"), make.criterion("coherence", (1, 2, 3, 4, 5)))
+    before = rows_of(campaign)
+    page = lead.get(address(cast, campaign)).content.decode()
+    assert "Other words now." in page and "2 ratings" in page and "Other scale" in page
+    posted = {
+        "version": new.pk, "from_version": old.pk, "decision-fluency": "keep", "decision-coherence": "map",
+        "map-coherence-1": "4",
+    }  # fmt: skip
+    assert "Pause the campaign first" in lead.post(address(cast, campaign), posted).content.decode()
+    pause(lead, cast, campaign)
+    as_it_was = stored(campaign)
+    assert lead.post(address(cast, campaign), posted).status_code == 302
+    assert lead.post(address(cast, campaign), posted).status_code == 200  # a second click
+    assert RubricChange.objects.get().counts == {"kept": 2, "mapped": 2, "assignments": 0}
+    assert AuditEntry.objects.filter(verb="change rubric version").count() == 1
+    assert rows_of(campaign) == [
+        (item, key, 4.0 if key == "coherence" else score, 1) for item, key, score, _v in before
+    ]
+    current = Rating.objects.filter(annotation__superseded_at=None, criterion__key="coherence")
+    assert set(current.values_list("score", "given_score", "given_version")) == {(4.0, 1.0, old.pk)}
+    names = exports.pseudonyms(cast.kassa)
+    table = exports.ratings(Campaign.objects.get(pk=campaign.pk), names=names, revisions=True)
+    place = [table.names.index(name) for name in ("rubric_version", "criterion", "score", "given_score", "scale")]
+    told = {tuple(str(row[at]) for at in place) for row in table.rows}
+    assert ("1", "coherence", "1.0", "None", "[0, 1]") in told  # as it was given
+    assert ("1", "coherence", "4.0", "1.0", "[1, 2, 3, 4, 5]") in told
+    change = RubricChange.objects.get()
+    assert lead.post(address(cast, campaign, "rubric/undo/"), {"change": change.pk}).status_code == 302
+    # The key of an item in progress is another one, so that an open page of either version can't be submitted.
+    assert stored(campaign) == as_it_was and rows_of(campaign) == before
+    assert Campaign.objects.get(pk=campaign.pk).rubric_version == old
+    pause(lead, cast, campaign, "open")
+    late = annotator.post(f"{held}submit/", scene.FULL, headers=scene.JSON)
+    assert (late.status_code, late.json()["code"]) == (409, "lease_lost")
+    there = scene.next_page(annotator, duty)
+    assert annotator.post(f"{there}submit/", scene.FULL, headers=scene.JSON).status_code == 200
+
+
+@pytest.mark.django_db
+def test_rated_again_with_the_other_scores_kept(cast: Cast) -> None:
+    duty, annotator = rated_duty(cast)
+    campaign, lead = duty.campaign, cast.client("aino")
+    old = campaign.rubric_version
+    new = next_version(cast, old, make.criterion("fluency"), anchored("coherence"), make.criterion("tone"))
+    pause(lead, cast, campaign)
+    posted = {
+        "version": new.pk, "from_version": old.pk, "decision-coherence": "requeue", "decision-tone": "keep",
+    }  # fmt: skip
+    assert lead.post(address(cast, campaign), posted).status_code == 302
+    assert [row[1:] for row in rows_of(campaign)] == [("fluency", 2.0, 1)] * 2  # until they are rated again
+    pause(lead, cast, campaign, "open")
+    there = scene.next_page(annotator, duty)
+    form = annotator.get(there).content.decode()
+    assert "score-tone" in form and 'value="2"' in form
+    short = annotator.post(f"{there}submit/", scene.FULL, headers=scene.JSON)
+    assert short.status_code == 422 and list(short.json()["fields"]) == ["tone"]
+    full = {**scene.FULL, "score-coherence": "3", "score-tone": "1"}
+    assert annotator.post(f"{there}submit/", full, headers=scene.JSON).status_code == 200
+    assert ("coherence", 3.0, 2) in [row[1:] for row in rows_of(campaign)]
+    current = Annotation.objects.filter(campaign=campaign, superseded_at=None)
+    assert current.count() == 2 and Annotation.objects.count() == 5
+    pause(lead, cast, campaign)
+    change = RubricChange.objects.get()
+    page = lead.post(address(cast, campaign, "rubric/undo/"), {"change": change.pk}, follow=True).content.decode()
+    assert "scores were submitted under the new version" in page
+    assert Campaign.objects.get(pk=campaign.pk).rubric_version == new
+
+
+@pytest.mark.django_db
+def test_what_is_refused_and_the_api(cast: Cast) -> None:
+    duty, _annotator = rated_duty(cast)
+    campaign, lead = duty.campaign, cast.client("aino")
+    old = campaign.rubric_version
+    new = next_version(cast, old, make.criterion("fluency", (1, 2)), make.criterion("coherence", (0, 1)))
+    there = f"/api/v1/projects/{cast.kassa.slug}/campaigns/{campaign.pk}/rubric-changes/"
+    fluency = lead.get(there, {"version": new.pk}).json()[0]
+    assert fluency["scores"] == [{"score": 2.0, "ratings": 2}] and fluency["decisions"] == ["requeue", "map"]
+    assert cast.client("boris").get(there, {"version": new.pk}).status_code == 403
+    pause(lead, cast, campaign)
+
+    def sent(**more: Any) -> Any:
+        body = {"from_version": old.pk, "version": new.pk, "decisions": {}, **more}
+        return lead.post(there, body, content_type="application/json")
+
+    assert sent().json()["fields"].keys() == {"fluency"}
+    for scores in ({"2": 7}, {"1": 2}, {"2": None}, {}):
+        assert sent(decisions={"fluency": {"decision": "map", "scores": scores}}).status_code == 422, scores
+    assert sent(decisions={"fluency": {"decision": "keep"}}).status_code == 422
+    assert sent(decisions={"fluency": {"decision": "map", "scores": {"x": 1}}}).status_code == 400
+    assert sent(from_version=new.pk).json()["code"] == "changed"
+    assert sent(version=old.pk).json()["code"] == "no_newer"
+    done = sent(decisions={"fluency": {"decision": "map", "scores": {"2": 1}}})
+    assert done.status_code == 201 and done.json()["counts"] == {"kept": 2, "mapped": 2, "assignments": 0}
+    undone = lead.post(f"{there}{done.json()['id']}/undo/")
+    assert undone.status_code == 200 and undone.json()["undone_at"]
+    assert lead.post(f"{there}{done.json()['id']}/undo/").status_code == 409
