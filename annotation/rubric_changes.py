@@ -40,7 +40,7 @@ from annotation.models import (
     RubricVersion,
 )
 from annotation.readers import plain_number, rubric_from_dict
-from annotation.rubrics import CriterionDifference, differences
+from annotation.rubrics import CriterionDifference, rubric_differences
 
 DECISIONS = ("keep", "requeue", "map")
 MOST_MAPPED = 50
@@ -97,14 +97,14 @@ def newer_versions(campaign: Campaign) -> QuerySet[RubricVersion]:
     return later.select_related("rubric").order_by("-number")
 
 
-def changed_criteria(campaign: Campaign, version: RubricVersion) -> list[ChangedCriterion]:
+def touched_criteria(campaign: Campaign, version: RubricVersion) -> list[ChangedCriterion]:
     """What differs between the campaign's version and another one, with the ratings that it touches."""
     before, after = (_by_key(each.pk) for each in (campaign.rubric_version, version))
     rated = _rated(campaign)
     documents = (rubric_from_dict(each.document) for each in (campaign.rubric_version, version))
     return [
         ChangedCriterion(one, before.get(one.key), after.get(one.key), rated.get(one.key, RatedCounts()))
-        for one in differences(*documents)
+        for one in rubric_differences(*documents)
     ]
 
 
@@ -160,7 +160,7 @@ def change_version(
         raise _changed()
     if not newer_versions(campaign).filter(pk=version.pk).exists():
         raise Refused(_("Choose a newer published version of the campaign's rubric."), code="no_newer")
-    criteria = changed_criteria(campaign, version)
+    criteria = touched_criteria(campaign, version)
     _check(criteria, decisions)
     at = timezone.now()
     with transaction.atomic():
@@ -189,7 +189,7 @@ def _require_paused(campaign: Campaign) -> None:
     if campaign.state == Campaign.State.CLOSED:
         raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")
     if campaign.state != Campaign.State.PAUSED:
-        sentence = _("Pause the campaign first, so that nobody submits scores meanwhile. Drafts are kept.")
+        sentence = _("Pause the campaign first, so that nobody submits scores during the change. Drafts are kept.")
         raise Refused(sentence, code="not_paused")
 
 

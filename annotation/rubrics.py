@@ -197,7 +197,7 @@ class CriterionDifference:
     scale_differs: bool = False
 
 
-def differences(before: RubricDocument, after: RubricDocument) -> list[CriterionDifference]:
+def rubric_differences(before: RubricDocument, after: RubricDocument) -> list[CriterionDifference]:
     """Every criterion of both versions, in the order of the newer one; removed ones come last."""
     old = {criterion.key: criterion for criterion in before.criteria}
     found = [_difference(old.get(criterion.key), criterion) for criterion in after.criteria]

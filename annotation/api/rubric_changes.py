@@ -106,7 +106,7 @@ class RubricChanges(APIView):
         current = _led(request.user, project, campaign)
         wanted = request.query_params.get("version", "")
         version = _version(request.user, current, int(wanted[:18]) if wanted.isdecimal() else 0)
-        return Response(ChangedCriterionSerializer(rubric_changes.changed_criteria(current, version), many=True).data)
+        return Response(ChangedCriterionSerializer(rubric_changes.touched_criteria(current, version), many=True).data)
 
     @extend_schema(request=RubricChangeSerializer, responses={201: RubricChangeSerializer})
     def post(self, request: Request, project: str, campaign: int) -> Response:

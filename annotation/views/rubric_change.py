@@ -42,7 +42,7 @@ PART_NAMES = {
     "speaker": gettext_lazy("Speaker"),
 }
 DECISION_NAMES = {
-    "keep": gettext_lazy("Keep the ratings: they hold under the new version."),
+    "keep": gettext_lazy("Keep the ratings: they are valid under the new version."),
     "requeue": gettext_lazy("Rate again: the annotators get these items once more."),
     "map": gettext_lazy("Map the scores by a table."),
 }
@@ -136,7 +136,7 @@ def rubric_change_page(request: HttpRequest, project: str, campaign: int) -> Htt
     newer = list(rubric_changes.newer_versions(current))
     wanted = import_page.key(posted.get("version") or request.GET.get("version", ""))
     version = next((each for each in newer if each.pk == wanted), newer[0] if newer else None)
-    rows = [DecisionRow(one, posted) for one in rubric_changes.changed_criteria(current, version)] if version else []
+    rows = [DecisionRow(one, posted) for one in rubric_changes.touched_criteria(current, version)] if version else []
     if posted and version and _gone_on(request, current, version, rows):
         return redirect("campaign", current.project.slug, current.pk)
     return render(request, "annotation/rubric_change.html", _shown(current, newer, version, rows))
@@ -155,7 +155,7 @@ def _gone_on(request: HttpRequest, campaign: Campaign, version: RubricVersion, r
             row.problem = refused.fields.get(row.key, "")
         messages.error(request, refused.sentence)
         return False
-    messages.success(request, _("The campaign goes on with %s.") % version + " " + counts_sentence(change))
+    messages.success(request, _("The campaign now uses %s.") % version + " " + counts_sentence(change))
     return True
 
 

@@ -116,7 +116,7 @@ ACTIONS = {
     "add annotators": gettext_lazy("gave each item of a duty more annotators"),
     "change duty": gettext_lazy("changed deadline, priority, quota or pause of a duty"),
     "change project": gettext_lazy("changed a setting of the project"),
-    "change rubric version": gettext_lazy("went on with another version of a campaign's rubric"),
+    "change rubric version": gettext_lazy("changed the version of a campaign's rubric"),
     "undo rubric version": gettext_lazy("went back to the former version of a campaign's rubric"),
     "change role": gettext_lazy("changed a role"),
     "change webhook": gettext_lazy("changed a webhook"),

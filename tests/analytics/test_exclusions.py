@@ -212,7 +212,7 @@ def test_fewer_criteria_take_less_time_and_are_no_suspicious_speed(cast: Cast) -
         key = uuid4()
         Assignment.objects.filter(pk=slot.pk).update(state="submitted", key=key, annotator=piece["annotator"])
         done = Annotation.objects.create(**piece, item=slot.item, assignment=slot, key=key, seconds=seconds)
-        for criterion in allocation.criteria_of(duty.pk, slot.criteria_set):
+        for criterion in allocation.criteria_of(duty.pk, duty.campaign.rubric_version_id, slot.criteria_set):
             Rating.objects.create(annotation=done, criterion=criterion, score=1)
     left_out = asked(cast.client("boris"), duty.campaign, "exclude=speed")["left_out"]
     assert left_out["speed"] == 2

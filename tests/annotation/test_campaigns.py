@@ -52,7 +52,7 @@ def test_a_campaign_from_dataset_and_rubric_to_duties_by_page(cast: Cast) -> Non
     duty = Duty.objects.get()
     assert (duty.panel, duty.overlap, list(duty.criteria.all())) == (estonian, 2, [fluency])
     assert duty.assignments.count() == 4
-    assert coherence not in allocation.criteria_of(duty.pk)
+    assert coherence not in allocation.criteria_of(duty.pk, campaign.rubric_version_id)
     assert "0 of 2 items complete" in boris.get(done["Location"]).content.decode()
     assert list(AuditEntry.objects.filter(actor=cast.boris).order_by("pk").values_list("verb", flat=True)) == [
         "open campaign",

@@ -1,9 +1,9 @@
-"""What can be changed in a duty while it is rated, and what is asked when it is done."""
+"""What can be changed in a duty or a campaign while it is rated, and what is asked when it is done."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from panelbench_client import types
 from panelbench_client.connection import ServerConnection, operation
@@ -53,3 +53,24 @@ class DutyMethods(ServerConnection):
         """Ask annotators the closing questions when they have finished, or no longer; answers are kept."""
         there = self.at("campaigns/{}/questionnaire/", campaign)
         return cast(types.ClosingResults, self.json("PUT", there, json={"asked": asked}))
+
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/rubric-changes/")
+    def rubric_differences(self, campaign: int, version: int) -> list[types.ChangedCriterion]:
+        """What differs between the campaign's version of the rubric and another one, with the ratings it touches."""
+        there = self.at("campaigns/{}/rubric-changes/", campaign)
+        return cast(list[types.ChangedCriterion], self.json("GET", there, params={"version": version}))
+
+    @operation("POST", "/projects/{project}/campaigns/{campaign}/rubric-changes/")
+    def change_rubric(
+        self, campaign: int, *, from_version: int, version: int, decisions: Mapping[str, Any] | None = None
+    ) -> types.RubricChange:
+        """Use a newer version, such as ``{"fluency": {"decision": "map", "scores": {"1": 2}}}``; for leads."""
+        body = {"from_version": from_version, "version": version, "decisions": dict(decisions or {})}
+        there = self.at("campaigns/{}/rubric-changes/", campaign)
+        return cast(types.RubricChange, self.json("POST", there, json=body))
+
+    @operation("POST", "/projects/{project}/campaigns/{campaign}/rubric-changes/{change}/undo/")
+    def undo_rubric_change(self, campaign: int, change: int) -> types.RubricChange:
+        """Go back to the former version, as long as nothing was rated under the new one; for leads."""
+        there = self.at("campaigns/{}/rubric-changes/{}/undo/", campaign, change)
+        return cast(types.RubricChange, self.json("POST", there))

@@ -138,27 +138,6 @@ class CampaignMethods(ServerConnection):
         """Assign the items that a later version of the dataset added."""
         return cast(types.HandedOut, self.json("POST", self.at("campaigns/{}/hand-out/", campaign)))
 
-    @operation("GET", "/projects/{project}/campaigns/{campaign}/rubric-changes/")
-    def rubric_differences(self, campaign: int, version: int) -> list[types.ChangedCriterion]:
-        """What differs between the campaign's version of the rubric and another one, with the ratings it touches."""
-        there = self.at("campaigns/{}/rubric-changes/", campaign)
-        return cast(list[types.ChangedCriterion], self.json("GET", there, params={"version": version}))
-
-    @operation("POST", "/projects/{project}/campaigns/{campaign}/rubric-changes/")
-    def change_rubric(
-        self, campaign: int, *, from_version: int, version: int, decisions: Mapping[str, Any] | None = None
-    ) -> types.RubricChange:
-        """Go on with a newer version, such as ``{"fluency": {"decision": "map", "scores": {"1": 2}}}``; for leads."""
-        body = {"from_version": from_version, "version": version, "decisions": dict(decisions or {})}
-        there = self.at("campaigns/{}/rubric-changes/", campaign)
-        return cast(types.RubricChange, self.json("POST", there, json=body))
-
-    @operation("POST", "/projects/{project}/campaigns/{campaign}/rubric-changes/{change}/undo/")
-    def undo_rubric_change(self, campaign: int, change: int) -> types.RubricChange:
-        """Go back to the former version, as long as nothing was rated under the new one; for leads."""
-        there = self.at("campaigns/{}/rubric-changes/{}/undo/", campaign, change)
-        return cast(types.RubricChange, self.json("POST", there))
-
     # --- selections -------------------------------------------------------------------------------------------------
     @operation("GET", "/projects/{project}/campaigns/{campaign}/selections/")
     def selections(self, campaign: int) -> Iterator[types.Selection]:
