@@ -87,6 +87,7 @@ def _with_sets(row: Row, incoming: Incoming) -> None:
         isinstance(keys, list) and keys and all(isinstance(key, str) for key in keys) for keys in sets
     ):
         raise ValueError("lists of the keys of criteria")
+    incoming.sets[row["id"]] = len(sets)
 
 
 def _with_examples(row: Row, incoming: Incoming) -> None:
@@ -106,6 +107,9 @@ def _unleased(row: Row, outgoing: Outgoing) -> None:
 
 
 def _keyed(row: Row, incoming: Incoming) -> None:
+    most = incoming.sets.get(row["duty"], 0)
+    if not 0 <= row.get("criteria_set", 0) <= most:
+        raise ValueError(f"a criteria_set from 0 to {most}, as its duty has sets")
     if row["state"] == Assignment.State.SUBMITTED:
         row["key"] = incoming.lease_key(row["id"], row["revision"])
 

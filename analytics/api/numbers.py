@@ -72,7 +72,8 @@ _MEANINGS = {
     "ties": "What the mode does with a tie: exclude, lower, upper or median.",
     "pool": "`on`: criteria are pooled.",
     "blind": "`only`: leave out ratings by people who could see verdicts and other people's ratings.",
-    "exclude": "Leave out: version (of the rubric), speed (too fast), rationale (breaks its rule), critical (a critical mark), single (alone).",
+    "exclude": "Leave out: version (an earlier one of the rubric), speed (too fast), rationale (breaks its rule),"
+    " critical (a critical mark), single (alone).",
     "min_seconds": "Leave out ratings of items that took less time.",
     "level": "nominal, ordinal or interval, whatever the criteria declare.",
     "confidence": "Of the intervals; 0.95 by default.",

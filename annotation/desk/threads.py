@@ -98,16 +98,27 @@ def open_questions(project: Project) -> QuerySet[ItemQuestion]:
 
 
 def answer_item_question(
-    *, question: ItemQuestion, text: str, broadcast: bool, actor: User | None = None
+    *, question: ItemQuestion, text: str, broadcast: bool, seen: str | None = None, actor: User | None = None
 ) -> ItemQuestion:
-    """Answer a question, or change its answer. ``broadcast``: everybody on the duty sees question and answer."""
+    """Answer a question, or change its answer. ``broadcast``: everybody on the duty sees question and answer.
+
+    ``seen``: when the answer was given that the lead has seen (ISO 8601), "" for none. Refused (code ``changed``) if
+    somebody else has answered since; the same answer again changes nothing.
+    """
     written = text.strip()[:LONGEST_ANSWER]
     if not written:
         wrong = _("Write an answer.")
         raise Refused(wrong, code="invalid", fields={"answer": wrong})
+    given = {"answer": written, "is_broadcast": broadcast}
     with transaction.atomic():
-        question.answer, question.is_broadcast = written, broadcast
-        question.answered_by, question.answered_at = actor, timezone.now()
-        question.save(update_fields=["answer", "is_broadcast", "answered_by", "answered_at"])
+        same = ItemQuestion.objects.filter(pk=question.pk)
+        if same.filter(**given).exists():
+            return question
+        at = question.answered_at.isoformat() if question.answered_at else ""
+        unchanged = same.filter(answered_at=question.answered_at)
+        if seen not in (None, at) or not unchanged.update(**given, answered_by=actor, answered_at=timezone.now()):
+            sentence = _("Somebody else has answered this question since you opened the page. Read that answer first.")
+            raise Refused(sentence, code="changed")
+        question.refresh_from_db()
         audit.record(actor=actor, project=question.duty.campaign.project, verb="answer question", subject=question)
     return question

@@ -53,8 +53,9 @@ def answer_question(request: HttpRequest, project: str, campaign: int, question:
     current = _led(request, project, campaign)
     asked = get_object_or_404(threads.questions_in(current), pk=question)
     text, broadcast = without_nul(request.POST.get("answer", "")), "broadcast" in request.POST
+    seen = request.POST.get("seen")
     try:
-        threads.answer_item_question(question=asked, text=text, broadcast=broadcast, actor=request.user)
+        threads.answer_item_question(question=asked, text=text, broadcast=broadcast, seen=seen, actor=request.user)
         messages.success(request, _("Annotators see your answer now."))
     except Refused as refused:
         messages.error(request, refused.sentence)

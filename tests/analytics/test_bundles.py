@@ -235,7 +235,7 @@ ADDED = {
         "assignments": ["criteria_set"],
         "criteria": ["evidence_rule"],
     },
-    6: {"campaigns": ["asks_at_close"]},
+    6: {"campaigns": ["asks_at_close"], "ratings": ["given_version", "given_score"]},
 }
 """By version and member, the fields that it brought."""
 QUALIFYING = ["guidelines", "qualification_rules", "reference_items", "reference_scores", "meeting_decisions"]
@@ -301,6 +301,11 @@ REFUSALS = {
     "a field more": (replaced("items.jsonl", b'{"attributes"', b'{"user":1,"attributes"'), True, "the fields"),
     "a field less": (replaced("annotations.jsonl", b'"blind":true,', b""), True, "the fields"),
     "a score of no number": (replaced("ratings.jsonl", b'"score":2.0', b'"score":"2"'), True, "a number"),
+    "a set of criteria that the duty lacks": (
+        replaced("assignments.jsonl", b'"criteria_set":0', b'"criteria_set":2'),
+        True,
+        "a criteria_set from 0 to 0",
+    ),
     "no JSON": (replaced("ratings.jsonl", b"{", b""), True, "one JSON object per line"),
     "a row less": (lambda members: members.update({"skips.jsonl": b"{}\n"}), True, "rows"),
     "a rating twice": (replaced("ratings.jsonl", b'"annotation":1', b'"annotation":0'), True, "contradict"),

@@ -37,7 +37,9 @@ def test_a_question_is_asked_answered_and_broadcast_without_names(cast: Cast) ->
     questions = f"/p/kassa/campaigns/{work.campaign_id}/questions/"
     assert "Kas see on nali?" in lead.get(questions).content.decode()
     assert "Write an answer." in lead.post(f"{questions}{asked.pk}/answer/", {}, follow=True).content.decode()
-    lead.post(f"{questions}{asked.pk}/answer/", {"answer": "Ei ole."})
+    lead.post(f"{questions}{asked.pk}/answer/", {"answer": "Ei ole.", "seen": ""})
+    late = lead.post(f"{questions}{asked.pk}/answer/", {"answer": "On.", "seen": ""}, follow=True).content.decode()
+    assert "Somebody else has answered" in late and ItemQuestion.objects.get().answer == "Ei ole."
     assert "Ei ole." in maarika.get(item).content.decode()
     client = cast.client("maarika")
     client.force_login(piret)
