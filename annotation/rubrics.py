@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 import orjson
 from django.db import transaction
@@ -16,7 +18,14 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Criterion, Rubric, RubricVersion
-from annotation.readers import CriterionDocument, RubricDocument, parse_rubric, plain_number, scale_in_words
+from annotation.readers import (
+    CriterionDocument,
+    RubricDocument,
+    parse_rubric,
+    plain_number,
+    rubric_from_dict,
+    scale_in_words,
+)
 
 # The parts of a criterion's document that are text for people: stored together in one column, `Criterion.text`.
 TEXT_PARTS = ("name", "question", "definition", "anchors", "mark_if", "dont_mark_if", "examples")
@@ -43,7 +52,7 @@ def edit(
         raise Refused(_("The key of a rubric can't be changed. Create a new rubric instead."))
     if version.state == RubricVersion.State.PUBLISHED:
         return _draft_next(version, document, former_digest, actor)
-    content, digest = _content(document)
+    content, digest = _content(with_stale(rubric_from_dict(version.document), document))
     with transaction.atomic():
         unchanged = RubricVersion.objects.filter(pk=version.pk, state=RubricVersion.State.DRAFT, digest=former_digest)
         if not unchanged.update(document=content, digest=digest):
@@ -105,6 +114,10 @@ def draft(*, project: Project, document: RubricDocument, actor: User | None = No
         newest = rubric.versions.order_by("-number").first()
         if newest is not None and newest.digest == digest:
             return newest
+        if newest is not None:
+            content, digest = _content(with_stale(rubric_from_dict(newest.document), document))
+            if newest.digest == digest:
+                return newest
         number = (rubric.versions.aggregate(newest=Max("number"))["newest"] or 0) + 1
         version = RubricVersion.objects.create(
             rubric=rubric, number=number, document=content, digest=digest, created_by=actor
@@ -169,6 +182,52 @@ def _criterion(version: RubricVersion, position: int, document: CriterionDocumen
         text={part: whole[part] for part in TEXT_PARTS if part in whole}
         | {"source_language": version.document["source_language"]},
     )
+
+
+# --- the state of translations ----------------------------------------------------------------------------------------
+def with_stale(before: RubricDocument, after: RubricDocument) -> RubricDocument:
+    """The newer document, with reviewed translations as stale where only the source language's texts have changed."""
+    source = after.source_language
+    if before.source_language != source:
+        return after
+    old = {criterion.key: criterion for criterion in before.criteria}
+    criteria = []
+    for criterion in after.criteria:
+        former = old.get(criterion.key)
+        if former is not None and _texts_in(former, source) != _texts_in(criterion, source):
+            reviewed = {tag for tag, state in criterion.translations.items() if state == "reviewed"}
+            unread = {
+                tag for tag in reviewed
+                if former.translations.get(tag) == "reviewed" and _texts_in(former, tag) == _texts_in(criterion, tag)
+            }  # fmt: skip
+            states = {tag: "stale" if tag in unread else state for tag, state in criterion.translations.items()}
+            criterion = replace(criterion, translations=cast("Any", states))  # noqa: PLW2901
+        criteria.append(criterion)
+    return replace(after, criteria=tuple(criteria))
+
+
+def _texts_in(criterion: CriterionDocument, language: str) -> dict[PartKey, str]:
+    return {part: text for part, text in _parts(criterion).items() if part[2] == language}
+
+
+def translation_states(document: RubricDocument) -> dict[str, dict[str, str]]:
+    """By language other than the source language, the state of every criterion that has texts in it, by key."""
+    states: dict[str, dict[str, str]] = {}
+    for criterion in document.criteria:
+        for tag in sorted({part[2] for part in _parts(criterion)} - {"", document.source_language}):
+            states.setdefault(tag, {})[criterion.key] = criterion.translations.get(tag, "draft")
+    return dict(sorted(states.items()))
+
+
+def unreviewed(version: RubricVersion, languages: Iterable[str]) -> dict[str, dict[str, int]]:
+    """By language of the rubric that people of these ``languages`` would read, how many criteria are drafts or stale.
+
+    Languages of which every criterion is reviewed are left out, as is the source language.
+    """
+    states = translation_states(rubric_from_dict(version.document))
+    read = {tag for language in languages for tag in states if tag in (language, language.partition("-")[0])}
+    counts = {tag: Counter(state for state in states[tag].values() if state != "reviewed") for tag in sorted(read)}
+    return {tag: dict(sorted(count.items())) for tag, count in counts.items() if count}
 
 
 # --- what differs between two versions --------------------------------------------------------------------------------

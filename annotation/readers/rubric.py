@@ -16,6 +16,7 @@ Group = Literal["critical", "general", "domain", "task", "subjective"]
 Rule = Literal["never", "optional", "required", "required_except_best"]
 Evidence = Literal["none", "optional", "required"]
 Direction = Literal["higher_is_better", "lower_is_better", "none"]
+TranslationState = Literal["draft", "reviewed", "stale"]
 TextByLanguage = dict[str, str]  # language -> text
 
 
@@ -89,7 +90,10 @@ class RationaleRule:
 
 @dataclass(frozen=True, slots=True)
 class CriterionDocument:
-    """One criterion. Texts are by language; ``anchors`` by value, then language."""
+    """One criterion. Texts are by language; ``anchors`` by value, then language.
+
+    ``translations``: the state of its texts by language; a translation without one is a draft.
+    """
 
     key: str
     name: TextByLanguage
@@ -107,6 +111,7 @@ class CriterionDocument:
     group: Group = "general"
     panel: str = ""
     direction: Direction = "higher_is_better"
+    translations: dict[str, TranslationState] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values in canonical order; empty texts are left out, everything else is written."""
@@ -119,6 +124,7 @@ class CriterionDocument:
             "examples": {language: [_example(example) for example in some] for language, some in self.examples.items()},
             "evidence": "" if self.evidence == "optional" else self.evidence,
             "panel": self.panel,
+            "translations": dict(self.translations),
         }
         return {
             "key": self.key,
@@ -199,7 +205,7 @@ def scale_in_words(scale: ScaleDocument) -> str:
 _RUBRIC_KEYS = ("key", "name", "source_language", "criteria")
 _CRITERION_KEYS = (
     *("key", "name", "question", "definition", "scale", "anchors", "mark_if", "dont_mark_if", "examples"),
-    *("speaker", "not_applicable", "rationale", "evidence", "group", "panel", "direction"),
+    *("speaker", "not_applicable", "rationale", "evidence", "group", "panel", "direction", "translations"),
 )
 _SCALE_KEYS = ("level", "points", "min", "max", "step")
 
@@ -279,6 +285,7 @@ class _Reader(MultilingualReader):
             direction=self.one_of(
                 parts.get("direction"), get_args(Direction), "none" if scale.level == "nominal" else "higher_is_better"
             ),
+            translations=self.translations(parts.get("translations")),
         )
         self.check_together(node, criterion)
         return criterion
@@ -363,6 +370,17 @@ class _Reader(MultilingualReader):
             return AnchorDocument(self.text(node))
         parts = self.members(node, ("text", "reason"), required=("text",))
         return AnchorDocument(self.text(parts.get("text")), self.text(parts["reason"]) if "reason" in parts else "")
+
+    def translations(self, node: Node | None) -> dict[str, TranslationState]:
+        """The state of a criterion's texts by language; the source language has none."""
+        if node is None:
+            return {}
+        states: dict[str, TranslationState] = self.by_language(
+            node, lambda child: self.one_of(child, get_args(TranslationState), "draft")
+        )
+        if self.source in states:
+            self.fail(node, "languages other than the source language", "source_state", f"a state of {self.source}")
+        return dict(sorted(states.items()))
 
     def example(self, node: Node, scale: ScaleDocument) -> ExampleDocument:
         """A text, the score it deserves, and why."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import forms
@@ -16,10 +16,10 @@ from django.utils.translation import get_language, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, refusals
+from accounts import access, languages, refusals
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation import allocation, campaigns, rubric_changes
+from annotation import allocation, campaigns, rubric_changes, rubrics
 from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, ItemSelection, Panel, RubricVersion
 from annotation.views import import_page
 
@@ -168,21 +168,33 @@ def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
     """Progress by duty and annotator, the skipped items, and the buttons to pause or close the campaign."""
     current_project, visible_campaigns = _campaigns(request, project)
     shown = get_object_or_404(visible_campaigns, pk=campaign)
-    skips = campaigns.skips(shown)
+    skips, progress = campaigns.skips(shown), campaigns.progress(shown)
     context = {
         "title": shown.name,
         "project": current_project,
         "campaign": shown,
-        "progress": campaigns.progress(shown),
+        "progress": progress,
         "skips": skips[:MOST_SKIPS],
         "unresolved": skips.filter(resolved_at=None).count(),
         "selections": ItemSelection.objects.filter(campaign=shown).annotate(items_count=Count("selected")),
         "moves": campaigns.MOVES[Campaign.State(shown.state)],
+        "unreviewed": unreviewed_sentence(shown.rubric_version, {row.duty.panel.language for row in progress}),
         "newer_rubric": rubric_changes.newer_versions(shown).first(),
         "rubric_change": rubric_changes.last_change(shown),
         **_new_items(shown),
     }
     return render(request, "annotation/campaign.html", context)
+
+
+def unreviewed_sentence(version: RubricVersion, panel_languages: Iterable[str]) -> str:
+    """Of the rubric's translations that people of these languages read, those that nobody has reviewed; else ""."""
+    found = rubrics.unreviewed(version, panel_languages)
+    names = {"draft": _("%d draft"), "stale": _("%d stale")}
+    counted = "; ".join(
+        f"{languages.both_names(tag)}: {', '.join(names[state] % count for state, count in states.items())}"
+        for tag, states in found.items()
+    )
+    return _("Criteria whose translation nobody has reviewed: %s.") % counted if counted else ""
 
 
 def _new_items(campaign: Campaign) -> dict[str, Any]:
@@ -288,6 +300,7 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
         "selections": own,
         "shares": shares,
         "names_shown": shown,
+        "unreviewed": unreviewed_sentence(opened.rubric_version, {share.panel.language for share in shares}),
         "keeps_names": bool(shown) and allocation.keeps_names(opened.dataset),
     }
     return render(request, "annotation/duty_new.html", {**context, "total": sum(form.assignments for form in shares)})

@@ -27,6 +27,12 @@ GROUPS = (
     ("task", gettext_lazy("Task")),
     ("subjective", gettext_lazy("Subjective")),
 )
+STATES = (
+    ("", gettext_lazy("Not said: counts as a draft")),
+    ("draft", gettext_lazy("Draft")),
+    ("reviewed", gettext_lazy("Reviewed")),
+    ("stale", gettext_lazy("Stale: the source has changed")),
+)
 PARTS = {
     "key": gettext_lazy("Key"),
     "name": gettext_lazy("Name"),
@@ -90,6 +96,7 @@ class CriterionFields:
     group: str = "general"
     panel: str = ""
     direction: str = "higher_is_better"
+    translations: Texts = field(default_factory=dict)
 
     def as_document(self) -> dict[str, Any]:
         """The criterion's part of the document. A number that can't be read stays text, which the reader refuses."""
@@ -111,6 +118,7 @@ class CriterionFields:
             "speaker": self.speaker.strip(),
             "panel": self.panel.strip(),
             "evidence": "" if self.evidence == "optional" else self.evidence,
+            "translations": _filled(self.translations),
         }
         return {
             "key": self.key.strip() or None,
@@ -237,6 +245,7 @@ def _criterion_fields(part: Mapping[str, Any]) -> CriterionFields:
         group=part["group"],
         panel=part.get("panel", ""),
         direction=part["direction"],
+        translations=dict(part.get("translations", {})),
     )
 
 
@@ -278,6 +287,7 @@ def posted_fields(posted: QueryDict) -> RubricFields:
             points=[point(f"{prefix}p{number}") for number in _count(posted, f"{prefix}-points", MOST_POINTS)],
             examples=_json_object(posted.get(f"{prefix}-examples", "")),
             not_applicable=f"{prefix}-not_applicable" in posted,
+            translations={tag: state for tag, state in texts(f"{prefix}-state").items() if tag != spoken[0]},
         )
 
     criteria = [criterion(f"c{number}") for number in _count(posted, "criteria", MOST_CRITERIA)]
@@ -412,6 +422,7 @@ def shown_fields(fields: RubricFields, problems: Mapping[int, list[str]], focus:
         "rules": Criterion.RationaleRule.choices,
         "evidence_rules": Criterion.EvidenceRule.choices,
         "directions": Criterion.Direction.choices,
+        "translation_states": STATES,
     }
 
 
@@ -449,6 +460,7 @@ class _FieldWriter:
                 }
                 for place, point in enumerate(one.points)
             ],
+            "states": self.texts(f"{prefix}-state", _("State of the translation"), one.translations)["boxes"][1:],
             "examples": json.dumps(one.examples, ensure_ascii=False) if one.examples else "",
             "example_count": sum(len(some) for some in one.examples.values() if isinstance(some, list)),
         }

@@ -85,6 +85,7 @@ def wording(document: RubricDocument) -> dict[str, Any]:
     spoken = _languages(document)
     return {
         "languages": [(tag, languages.endonym(tag), languages.direction(tag)) for tag in spoken],
+        "source_language": document.source_language,
         "criteria": [_criterion(criterion, spoken) for criterion in document.criteria],
     }
 
@@ -102,9 +103,12 @@ def _criterion(document: CriterionDocument, spoken: list[str]) -> dict[str, Any]
     """A criterion as rows of texts by language: its wording, then each point with its anchor."""
     values = [point.value for point in document.scale.points] or sorted(document.anchors)
     labels = {point.value: point.label for point in document.scale.points}
+    own = {*document.name, *document.question, *document.definition}
+    own |= {tag for by_language in (*document.anchors.values(), *labels.values()) for tag in by_language}
     wording = {_("Name"): document.name, _("Question"): document.question, _("Definition"): document.definition}
     return {
         "document": document,
+        "states": [document.translations.get(tag, "draft") if tag in own else "" for tag in spoken],
         "wording": [(what, [text.get(tag, "") for tag in spoken]) for what, text in wording.items() if text],
         "points": [
             (

@@ -9,7 +9,7 @@ from django.test import Client
 
 from accounts.models import AuditEntry
 from analytics import ratings as ratings_table
-from annotation import exports, rubrics
+from annotation import allocation, campaigns, exports, panels, rubrics
 from annotation.models import Annotation, Assignment, Campaign, Duty, Rating, RubricChange, RubricVersion
 from annotation.readers import rubric_from_dict
 from tests import make
@@ -163,3 +163,28 @@ def test_what_is_refused_and_the_api(cast: Cast) -> None:
     undone = lead.post(f"{there}{done.json()['id']}/undo/")
     assert undone.status_code == 200 and undone.json()["undone_at"]
     assert lead.post(f"{there}{done.json()['id']}/undo/").status_code == 409
+
+
+@pytest.mark.django_db
+def test_a_reviewed_translation_is_stale_when_only_the_source_changes(cast: Cast) -> None:
+    anchors = {"0": {"en": "Broken.", "et": "Katki.", "fi": "Rikki."}}
+    states = {"et": "reviewed", "fi": "reviewed"}
+    first = make.rubric(cast.kassa, {**make.criterion("fluency"), "anchors": anchors, "translations": states})
+    assert rubrics.unreviewed(first, ["et", "fi-FI", "en", ""]) == {}
+    changed = {"0": {"en": "Not readable.", "et": "Katki.", "fi": "Lukukelvoton."}}
+    second = next_version(cast, first, {**make.criterion("fluency"), "anchors": changed, "translations": states})
+    assert second.document["criteria"][0]["translations"] == {"et": "stale", "fi": "reviewed"}
+    assert rubrics.unreviewed(second, ["et-EE", "fi"]) == {"et": {"stale": 1}}
+    campaign = campaigns.open_campaign(
+        project=cast.kassa, name="Round 1", dataset=make.dataset(cast.kassa), rubric_version=second
+    )
+    panel = panels.create(project=cast.kassa, name="Estonian", language="et")
+    lead = cast.client("aino")
+    assert "1 stale" in lead.get(address(cast, campaign, "duties/new/")).content.decode()
+    assert "nobody has reviewed" not in lead.get(address(cast, campaign, "")).content.decode()
+    allocation.allocate(campaign=campaign, panel=panel, overlap=1)
+    assert "1 stale" in lead.get(address(cast, campaign, "")).content.decode()
+    third = next_version(cast, second, {**make.criterion("fluency"), "anchors": changed, "translations": states})
+    assert third.document["criteria"][0]["translations"] == states  # read again
+    assert "1 criterion" not in (page := lead.get(address(cast, campaign)).content.decode())
+    assert "The criteria are the same in both versions" in page

@@ -35,6 +35,7 @@ criteria:
     rationale: {rule: required_except_best, min_words: 3}
     evidence: required
     panel: natives
+    translations: {ar: reviewed, ja: stale}
   - {key: stop, name: Stop, scale: {level: nominal, points: [{value: 0, label: No}, {value: 1, label: Yes}]},
      group: critical, direction: none}
   - {key: slider, name: Slider, scale: {level: interval, min: 0, max: 100}, anchors: {0: None, 50.5: Half, 100: All},
