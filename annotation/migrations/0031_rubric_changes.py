@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0028_evidence'),
+        ('annotation', '0030_removed_annotators'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
