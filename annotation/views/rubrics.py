@@ -104,7 +104,7 @@ def _criterion(document: CriterionDocument, spoken: list[str]) -> dict[str, Any]
     values = [point.value for point in document.scale.points] or sorted(document.anchors)
     labels = {point.value: point.label for point in document.scale.points}
     own = {*document.name, *document.question, *document.definition}
-    own |= {tag for by_language in (*document.anchors.values(), *labels.values()) for tag in by_language}
+    own = own.union(*document.anchors.values(), *labels.values())
     wording = {_("Name"): document.name, _("Question"): document.question, _("Definition"): document.definition}
     return {
         "document": document,
