@@ -194,7 +194,7 @@ def unreviewed_sentence(version: RubricVersion, panel_languages: Iterable[str]) 
         f"{languages.both_names(tag)}: {', '.join(names[state] % count for state, count in states.items())}"
         for tag, states in found.items()
     )
-    return _("Criteria whose translation nobody has reviewed: %s.") % counted if counted else ""
+    return _("Criteria without a reviewed translation: %s.") % counted if counted else ""
 
 
 def _new_items(campaign: Campaign) -> dict[str, Any]:

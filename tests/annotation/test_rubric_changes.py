@@ -181,7 +181,7 @@ def test_a_reviewed_translation_is_stale_when_only_the_source_changes(cast: Cast
     panel = panels.create(project=cast.kassa, name="Estonian", language="et")
     lead = cast.client("aino")
     assert "1 stale" in lead.get(address(cast, campaign, "duties/new/")).content.decode()
-    assert "nobody has reviewed" not in lead.get(address(cast, campaign, "")).content.decode()
+    assert "reviewed translation" not in lead.get(address(cast, campaign, "")).content.decode()
     allocation.allocate(campaign=campaign, panel=panel, overlap=1)
     assert "1 stale" in lead.get(address(cast, campaign, "")).content.decode()
     third = next_version(cast, second, {**make.criterion("fluency"), "anchors": changed, "translations": states})
