@@ -98,7 +98,7 @@ pages = [
         path(f"p/<slug:project>/campaigns/<int:campaign>/{below}", view, name=name)
         for below, view, name in (
             ("rubric/", rubric_change.rubric_change_page, "rubric_change"),
-            ("rubric/undo/", rubric_change.undo_rubric_change, "rubric_change_undo"),
+            ("rubric/<int:change>/undo/", rubric_change.undo_rubric_change, "rubric_change_undo"),
             ("duties/<int:duty>/", duty_page.duty_page, "duty"),
             ("duties/<int:duty>/annotators/", duty_page.add_annotators_view, "duty_annotators"),
             ("duties/<int:duty>/return/", duty_page.return_items_view, "duty_return"),

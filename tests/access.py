@@ -23,7 +23,7 @@ from annotation import selections, taxonomies
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
 from annotation.imports import opening, uploads
-from annotation.models import ControlPause, Import, ItemQuestion, Skip
+from annotation.models import ControlPause, Import, ItemQuestion, RubricChange, Skip
 from annotation.qualification import guidelines, references
 from annotation.qualification.references import ReferenceRow
 from annotation.readers.mapping import Mapping
@@ -170,6 +170,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "token": token.pk,
         "duty": duty.pk,
         "skip": skip.pk,
+        "change": RubricChange.objects.create(campaign=campaign, from_version=version, to_version=version).pk,
         "question": question.pk,
         "key": mine.key,
         "campaign": campaign.pk,

@@ -196,11 +196,11 @@ def _shown(
 
 @require_POST
 @login_required
-def undo_rubric_change(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+def undo_rubric_change(request: HttpRequest, project: str, campaign: int, change: int) -> HttpResponse:
     """Go back to the former version."""
     current = _led(request, project, campaign)
+    undone = get_object_or_404(current.rubric_changes.select_related("from_version__rubric"), pk=change)
     with refusals.refusals_as_messages(request):
-        change = get_object_or_404(current.rubric_changes, pk=import_page.key(request.POST.get("change", "")))
-        rubric_changes.undo_change(change=change, actor=request.user)
-        messages.success(request, _("The campaign has %s again, with all its ratings.") % change.from_version)
+        rubric_changes.undo_change(change=undone, actor=request.user)
+        messages.success(request, _("The campaign has %s again, with all its ratings.") % undone.from_version)
     return redirect("campaign", current.project.slug, current.pk)

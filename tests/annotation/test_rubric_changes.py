@@ -94,7 +94,7 @@ def test_keep_one_map_another_and_undo(cast: Cast) -> None:
     assert ("1", "coherence", "1.0", "None", "[0, 1]") in given  # as it was given
     assert ("1", "coherence", "4.0", "1.0", "[1, 2, 3, 4, 5]") in given
     change = RubricChange.objects.get()
-    assert lead.post(address(cast, campaign, "rubric/undo/"), {"change": change.pk}).status_code == 302
+    assert lead.post(address(cast, campaign, f"rubric/{change.pk}/undo/")).status_code == 302
     assert stored(campaign) == as_it_was and rows_of(campaign) == before
     assert Campaign.objects.get(pk=campaign.pk).rubric_version == old
     pause(lead, cast, campaign, "open")
@@ -130,7 +130,7 @@ def test_rated_again_with_the_other_scores_kept(cast: Cast) -> None:
     assert current.count() == 2 and Annotation.objects.count() == 5
     pause(lead, cast, campaign)
     change = RubricChange.objects.get()
-    page = lead.post(address(cast, campaign, "rubric/undo/"), {"change": change.pk}, follow=True).content.decode()
+    page = lead.post(address(cast, campaign, f"rubric/{change.pk}/undo/"), follow=True).content.decode()
     assert "scores were submitted under the new version" in page
     assert Campaign.objects.get(pk=campaign.pk).rubric_version == new
 
