@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from annotation.models import ItemQuestion
+from annotation import layouts
+from annotation.models import Draft, ItemQuestion
 from tests import make
 from tests.annotation import scene
 from tests.browser.conftest import VisitAs
@@ -51,3 +52,32 @@ def test_a_question_from_a_phone_is_confirmed_where_it_was_asked(visit_as: Visit
     page.locator("button[form=ask-form]").click()
     expect(page.get_by_text("Your question was sent.")).to_be_in_viewport()
     assert ItemQuestion.objects.count() == 1
+
+
+NOTES = "**Märkus**: esimene.\n\nHiljem, Märkus: teine."
+FIRST_WORD = """() => {
+  const strong = document.querySelector("#dialogue [data-part='turn:0'] strong");
+  const range = document.createRange();
+  range.setStart(strong.firstChild, 0);
+  range.setEnd(strong.nextSibling, 1);
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+}"""
+
+
+def test_a_word_with_emphasis_is_marked_where_it_stands_and_not_where_it_comes_again(
+    visit_as: VisitAs, cast: Cast
+) -> None:
+    work = scene.duty(cast, items=[make.item_row(1, turns=[{"speaker": "agent", "text": NOTES}])], overlap=1)
+    layouts.set_markup(dataset=work.campaign.dataset, markup="markdown", actor=cast.aino)
+    page = visit_as("maarika", f"/desk/{work.pk}/")
+    page.wait_for_url(re.compile("/desk/at/"))
+    page.evaluate(FIRST_WORD)
+    page.locator("[data-mark]").click()
+    expect(page.locator("[data-span]")).to_have_count(1)
+    page.keyboard.press("Control+s")
+    expect(page.locator("[data-save-state=saved]")).to_be_visible()
+    (span,) = Draft.objects.get().answers["fluency"]["evidence"]
+    assert (span["start"], span["end"], span["quote"]) == (2, 11, "Märkus**:")
+    page.reload()
+    expect(page.locator("[data-span]")).to_contain_text("Märkus")

@@ -53,20 +53,30 @@ export function toShown(text, stored, returns) {
 }
 
 // Of every UTF-16 place of a formatted text, its place in the text as it is written: the same words in the same order.
+// Marks of emphasis may stand inside a word: `**Note**:` is the word `Note:`, not a later `Note:`.
 export function aligned(shown, source) {
   const map = [];
   let from = 0;
-  for (const word of shown.matchAll(/\S+|\s+/gu)) {
-    const [text] = word;
-    const whole = text.trim() ? source.indexOf(text, from) : -1;
-    for (let place = 0; place < text.length; place += 1) {
-      const found = whole < 0 ? source.indexOf(text[place], from) : whole + place;
-      const isNear = found >= 0 && (whole >= 0 || found - from < 40);
+  for (const [text] of shown.matchAll(/\S+|\s+/gu)) {
+    const whole = text.trim() ? wordAt(source, text, from) : -1;
+    if (whole >= 0) from = whole;
+    for (const char of text.split("")) {
+      const found = source.indexOf(char, from);
+      const isNear = found >= 0 && found - from < 40;
       map.push(isNear ? found : Math.min(from, source.length - 1));
-      if (isNear && (text[place].trim() || found === from)) from = found + 1;
+      if (isNear && (char.trim() || found === from)) from = found + 1;
     }
   }
   return map;
+}
+
+const MARKS = "[*_~`\\\\]*";
+const FARTHEST = 400; // markup between two words: a link's address, the line below the head of a table
+
+function wordAt(source, word, from) {
+  const letters = [...word].map((letter) => letter.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&"));
+  const found = new RegExp(letters.join(MARKS), "u").exec(source.slice(from, from + FARTHEST + word.length));
+  return found ? from + found.index : -1;
 }
 
 // --- the texts on the page -------------------------------------------------------------------------------------------
