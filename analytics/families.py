@@ -24,8 +24,6 @@ from annotation.models import Campaign, Item
 from annotation.writers.tables import Column, Table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from analytics.questions import NumbersQuestion
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable
@@ -408,7 +406,7 @@ def measure_notes(languages: Sequence[str], measures: Sequence[str]) -> list[str
 
 def _of_measures(question: NumbersQuestion, judges: Sequence[str], how: Mapping[str, Any]) -> Iterator[Call]:
     """Correlations of each measure; then rankings and means of measures as if each were a criterion with one judge."""
-    from analytics.stats.judge import corrected_means
+    from analytics.stats.judge import corrected_means, measures
     from analytics.stats.ranking import stability
 
     by = [name for name in how["by"] if name != "criterion"]
@@ -416,90 +414,22 @@ def _of_measures(question: NumbersQuestion, judges: Sequence[str], how: Mapping[
         for place, measure in enumerate(question.measures):
             others = (*question.measures[place + 1 :], None, *judges)
             for other in others:
-                pair = partial(_correlated, measure=measure, other=other, is_measure=other in question.measures)
+                pair = partial(
+                    measures.measure_report, measure=measure, other=other, is_measure=other in question.measures
+                )
                 yield "measures.", pair, {**how, "statistics": names}
     if wanted := question.wanted(STABILITY):
         for measure in question.measures:
             columns = ["criterion", *(name for name in by if name not in ("language", "generator"))]
-            report = partial(_on_measure, stability.stability_report, measure, statistics=wanted)
+            report = partial(measures.report_on_measure, stability.stability_report, measure, statistics=wanted)
             options = {**_chosen(how, "bootstrap", "confidence", "seed"), "judge": measure, "paper_compat": False}
             yield "stability.", report, {**options, "by": columns}
     if "judge_mean" in wanted_of(question, "means"):
         for measure in question.measures:
-            report = partial(_on_measure, corrected_means.means_report, measure, statistics=("judge_mean",))
+            report = partial(
+                measures.report_on_measure, corrected_means.means_report, measure, statistics=("judge_mean",)
+            )
             yield "means.", report, {"by": ["criterion", *by], "confidence": how["confidence"]}
-
-
-def _measured(table: RatingsTable, measure: str) -> pd.DataFrame:
-    """A row for each item that has the measure, with its number as ``score``."""
-    import pandas as pd
-
-    of_items = table.frame.drop_duplicates("item_key")
-    numbers = pd.to_numeric(of_items[measure], errors="coerce")
-    own: dict[str, Any] = {"rater": measure, "rater_kind": "judge", "criterion": measure, "score": numbers}
-    return of_items.assign(**own)[numbers.notna().to_numpy()]
-
-
-_NEW = frozenset(
-    {"level", "scale", "score_label", "code", "missing", "out_of_range", "applicable", "missing_reason", "item_key"}
-    | {"row", "repeat", "first_repeat", "rater_identified", "inclusion_prob", "weight", "panel", "blind"}
-)
-"""Columns of the table that say something of a rating and not of its item."""
-
-
-def _as_table(rows: pd.DataFrame) -> RatingsTable:
-    """A ratings table of these rows on one interval scale, from the lowest to the highest number."""
-    from analytics.stats.core.scales import range_scale
-    from analytics.stats.core.validation import ratings_table
-
-    low, high = (float(rows["score"].min()), float(rows["score"].max())) if len(rows) else (0.0, 1.0)
-    scale = range_scale(low, high if high > low else low + 1, None, "interval")
-    plain = rows[[column for column in rows.columns if column not in _NEW]]
-    return ratings_table(plain.reset_index(drop=True), scales={str(name): scale for name in rows["criterion"].unique()})
-
-
-def _on_measure(
-    report: Any, measure: str, table: RatingsTable, *, statistics: Sequence[str], **options: Any
-) -> list[CellEstimate]:
-    rows = _measured(table, measure)
-    found: list[CellEstimate] = report(_as_table(rows), **options) if len(rows) else []
-    return [row for row in found if row.estimate.statistic in statistics]
-
-
-def _correlated(
-    table: RatingsTable, *, measure: str, other: str | None, is_measure: bool, **how: Any
-) -> list[CellEstimate]:
-    """A measure beside another one, or on every criterion with numbers beside a judge or (None) the panel's mean."""
-    import pandas as pd
-
-    from analytics.stats.judge import calibration
-
-    mine = _measured(table, measure)
-    by = [name for name in how.pop("by") if not (is_measure and name == "criterion")]
-    if is_measure and other is not None:
-        theirs = _measured(table, other).assign(rater_kind="annotator", criterion=measure)
-        parts = [pd.concat([mine, theirs])]
-    else:
-        frame = table.frame
-        chosen = frame["rater_kind"] == "annotator" if other is None else frame["rater"] == other
-        usable = chosen & (frame["repeat"] == frame["first_repeat"]) & frame["score"].notna() & ~frame["out_of_range"]
-        scored = frame[usable.to_numpy()]
-        parts = [
-            pd.concat([mine.assign(criterion=key), rows.assign(rater_kind="annotator")])
-            for key, rows in scored.groupby("criterion")
-            if table.scales[str(key)].is_numeric
-        ]
-    found: list[CellEstimate] = []
-    for rows in parts:
-        options = {**how, "by": by, "judge": measure, "reference": "mean"}
-        found += calibration.calibration_report(_as_table(rows), **options)
-    names = (measure, other or "panel")
-    cleared = {"criterion": None} if is_measure else {}
-    return [
-        replace(row, judge=None, raters=names, reference=None, cell={**row.cell, **cleared})
-        for row in found
-        if row.estimate.statistic in how["statistics"]
-    ]
 
 
 # --- what a question adds to its table, and leaves out of it ----------------------------------------------------------

@@ -274,16 +274,27 @@ class CodedTable:
         """(M, 2) 128 bits for the columns of every row that all figures depend on."""
         import numpy as np
 
-        needed = [self.hashed(name) for name in READ if name in self.columns]
-        needed.append(self.first_repeat.astype(np.uint64))
+        needed = [(name, self.hashed(name)) for name in READ if name in self.columns]
+        needed.append(("first_repeat", self.first_repeat.astype(np.uint64)))
+        # What is the same in every row needs no pass over the rows.
+        same = [(name, int(column[0])) for name, column in needed if len(column) and self._is_constant(name)]
+        differing = [column for name, column in needed if not self._is_constant(name)]
+        start = int.from_bytes(hashlib.sha256(repr(same).encode()).digest()[:8])
         hashes = []
         for factor in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F):
-            row_hash = np.full(len(self), factor, dtype=np.uint64)
-            for column in needed:
-                row_hash = (row_hash ^ column) * np.uint64(factor)
+            row_hash = np.full(len(self), factor ^ start, dtype=np.uint64)
+            for column in differing:
+                row_hash ^= column
+                row_hash *= np.uint64(factor)
                 row_hash ^= row_hash >> np.uint64(29)
             hashes.append(row_hash)
         return np.stack(hashes, axis=1)
+
+    def _is_constant(self, name: str) -> bool:
+        """Whether a column has one value; which columns do is part of every hash."""
+        if name == "first_repeat":
+            return self.first_repeat is self.repeat and self._is_constant("repeat")
+        return name not in self.columns or len(self.columns[name].values) == 1
 
     def hashed(self, name: str) -> NDArray[np.uint64]:
         """(M,) a number of 64 bits for every value of a column."""
@@ -444,18 +455,21 @@ class CutTable:
 
     def _digest_of_rows(self, places: NDArray[np.intp]) -> bytes:
         """Of rows and scales of a cell. Rows stand in the order of the table, so that each order has its own digest."""
-        import numpy as np
-
         found = hashlib.sha256(self.table.row_hashes[places].tobytes())
-        for code in np.unique(self.table.columns["criterion"].codes[places]).tolist():
+        for code in self._criterion_codes(places):
             found.update(self.table.scale_texts[code].encode())
         return found.digest()
 
     def _criteria(self, places: NDArray[np.intp]) -> Iterator[str]:
+        values = self.table.columns["criterion"].values
+        return (str(values[code]) for code in self._criterion_codes(places))
+
+    def _criterion_codes(self, places: NDArray[np.intp]) -> list[int]:
+        """The codes of the criteria that these rows are about, sorted."""
         import numpy as np
 
-        column = self.table.columns["criterion"]
-        return (str(column.values[code]) for code in np.unique(column.codes[places]).tolist())
+        codes: list[int] = np.flatnonzero(np.bincount(self.table.columns["criterion"].codes[places])).tolist()
+        return codes
 
     def _beside(self, report: CellReport) -> list[str]:
         """The columns that a report reads beside the needed ones."""

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 def _configure_calibration(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.epilog = "--statistic confusion, class_share or score_share shows lists that are otherwise left out."
-    options.add_judge(parser, "the rater to set against the panel")
+    what = "the rater to set against the panel"
+    chosen = parser.add_mutually_exclusive_group(required=True)
+    chosen.add_argument("--judge", metavar="RATER", help=what)
+    chosen.add_argument(
+        "--measure", type=options.name_list, metavar="COLUMN[,COLUMN]",
+        help="a column with a number for each item, against the panel's means, or against a second one: correlations",
+    )  # fmt: skip
     options.add_reference(parser, ("dawid_skene", "adjudicated", "adjudicated_first"))
     options.add_ties(parser)
 
@@ -35,6 +41,8 @@ def _run_calibration(arguments: argparse.Namespace, table: RatingsTable) -> list
     """Errors, accuracies and correlations, then the human ceiling and the reliability table."""
     from analytics.stats.judge import calibration
 
+    if arguments.measure:
+        return _on_measures(arguments, table)
     shared = {"judge": arguments.judge, "by": arguments.by, "raters": arguments.raters, "pool": arguments.pool}
     sampling = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
     statistics = arguments.statistic
@@ -52,6 +60,24 @@ def _run_calibration(arguments: argparse.Namespace, table: RatingsTable) -> list
         ),
         *calibration.beside_humans(table, **shared, **sampling, statistics=statistics),
     ]
+
+
+def _on_measures(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
+    """Correlations of one column of the file with the panel, or with another column."""
+    from analytics.stats.core.tables import TableError, TableProblem
+    from analytics.stats.judge import measures
+
+    first, *others = arguments.measure
+    if absent := [name for name in arguments.measure if name not in table.frame]:
+        raise TableError([TableProblem(None, f"--measure: the file has no column {absent[0]!r}")])
+    if len(others) > 1:
+        raise TableError([TableProblem(None, "--measure takes one column, or two that are compared")])
+    asked = arguments.statistic or measures.STATISTICS
+    if strangers := [name for name in asked if name not in measures.STATISTICS]:
+        raise TableError([TableProblem(None, f"{strangers[0]} is not a correlation: leave --measure out")])
+    other = others[0] if others else None
+    how = {"by": arguments.by, "pool": arguments.pool, "bootstrap": arguments.bootstrap, "seed": arguments.seed}
+    return measures.measure_report(table, measure=first, other=other, is_measure=bool(others), statistics=asked, **how)
 
 
 def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, options_given: dict[str, Any]) -> None:
