@@ -360,6 +360,11 @@ class NumbersPage:
         return score_views.distributions(self)
 
     @property
+    def classes_in_explore(self) -> bool:
+        """Whether the shares of scores by class of agreement in the language shown are computed only by Explore."""
+        return self.part_language != self.whole and not any(shown.by_class for shown in self.distributions)
+
+    @property
     def grouped_distributions(self) -> list[tuple[str, list[score_views.Distribution]]]:
         return self.grouped(self.distributions, lambda shown: shown.key)
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
-LAYOUT = 15
+LAYOUT = 16
 """Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
 change.
 """
@@ -397,6 +397,9 @@ LABELS = ("cohen_kappa", "accuracy", "f1", "precision", "recall")
 """A judge against the panel on a nominal criterion; the last three for each point of the scale."""
 
 REPEATS = ("repeat_sd", "flip_rate")
+MOST_CELLS = 600
+"""Criteria by languages up to which the page has the shares of scores in each class of agreement by language, too; of
+more cells they would be half of all that is stored, and Explore computes them when they are asked for."""
 ALL_LANGUAGES = ("criterion",)
 EACH_LANGUAGE = ("language", "criterion")
 EACH_GENERATOR = ("generator", "language", "criterion")
@@ -492,21 +495,24 @@ def _reports(table: CodedTable, settings: Settings, by: tuple[str, ...]) -> Iter
             yield replace(cells.calibration_cells(settings, by, judge, names, rule), criteria=criteria)
     shares = partial(panel.score_share_report, by=by)
     yield CellReport(name="score_share", compute=shares, options={}, by=by, judge=ALL_JUDGES)
-    yield CellReport(name="class_share", compute=partial(_class_shares, by=by), options={}, by=by, judge=ALL_JUDGES)
+    is_large = "language" in by and len(table.criteria) * len(table.values("language")) > MOST_CELLS
+    classes = partial(_class_shares, by=by, with_scores=not is_large)
+    options = {"with_scores": False} if is_large else {}
+    yield CellReport(name="class_share", compute=classes, options=options, by=by, judge=ALL_JUDGES)
     for judge in judges:
         if table.has_repeats(judge):
             audits = partial(_repeats, soundness.audit_report, by=by, judge=judge)
             yield CellReport(name="repeats", compute=audits, options={}, by=by, judge=judge)
 
 
-def _class_shares(table: RatingsTable, by: Sequence[str]) -> Iterator[CellEstimate]:
+def _class_shares(table: RatingsTable, by: Sequence[str], *, with_scores: bool) -> Iterator[CellEstimate]:
     """Shares of the classes of agreement, and in each class the shares of the points, as `class_score_share`."""
     from analytics.stats.judge import panel
 
     for row in panel.agreement_class_report(table, by=by):
         if row.estimate.statistic == "class_share" and row.estimate.is_defined:
             yield row
-        elif row.estimate.is_defined and table.scales[str(row.cell["criterion"])].q <= panel.MOST_SHOWN:
+        elif with_scores and row.estimate.is_defined and table.scales[str(row.cell["criterion"])].q <= panel.MOST_SHOWN:
             yield replace(row, estimate=row.estimate.with_(statistic="class_score_share"))
 
 

@@ -79,6 +79,23 @@ def test_flags_have_prevalence_and_scores_by_class_of_agreement(cast: Cast) -> N
     assert kept.startswith("Each annotator in turn, averaged") and "Median" not in text
 
 
+def test_many_cells_have_no_stored_scores_by_class_and_language(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = opened(cast, FLAG)
+    make.rated(made, {"toxic": {"mari": list(map(float, MARI)), "jaan": list(map(float, JAAN))}})
+    few = {row.get("language") for row in by_class(made)}
+    monkeypatch.setattr(snapshots, "MOST_CELLS", 1)
+    snapshots.Snapshot.objects.all().delete()
+    assert few > {row.get("language") for row in by_class(made)} == {None}
+    client = cast.client("boris")
+    assert "Explore has the scores by class" in page_of(client, made, f"?part={min(few - {None})}")
+    assert "Explore has the scores by class" not in page_of(client, made)
+
+
+def by_class(campaign: Campaign) -> list[dict[str, Any]]:
+    content = snapshots.snapshot(campaign=campaign).content["estimates"]
+    return [row for row in content if row["statistic"] == "class_score_share"]
+
+
 def test_a_campaign_of_judges_alone(cast: Cast) -> None:
     made = opened(cast, make.criterion("fluency"), FLAG)
     scores = [float(n % 4) for n in range(12)]

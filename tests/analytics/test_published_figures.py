@@ -94,6 +94,7 @@ DICES = (
         f"rows=variant{ONE}&statistic=distribution.score_share",
         {("0", "all"): 26292 / 43050, ("1", "all"): 14064 / 43050, ("2", "all"): 2694 / 43050},
         12,
+        stats="reference --by criterion --statistic score_share",
     ),
     Published(
         f"rows=variant{ONE}&statistic=reference.label_share",
@@ -134,6 +135,7 @@ HANNA = (
         {("BLEU_Ξ§ ~ Relevance", "all"): 0.11242776621184697},
         12,
         about="Pearson’s r of a measure",
+        stats="calibration --measure|BLEU_Ξ§,Relevance|--by criterion --statistic pearson --bootstrap 0",
     ),
     Published(
         f"rows=criterion{ONE}&statistic=icc&variant=2%2Ck",
@@ -179,11 +181,13 @@ MLQE = (
         },
         4,
         about="Pearson’s r of a measure",
+        stats="calibration --bootstrap 0 --measure model_scores,z_mean --by source_language --statistic pearson",
     ),
     Published(
         "rows=source_language&columns=raters&bootstrap=0&measure=mean&statistic=measures.pearson",
         {(source, "mean ~ panel"): 1.0 for source, _to in SOURCES},
         12,
+        stats="calibration --bootstrap 0 --measure mean --by source_language --statistic pearson",
     ),
 )
 MLQE_FLAGS = (

@@ -154,7 +154,7 @@ def _statistics_reference() -> tuple[str, ...]:
     """What ``--statistic`` may ask for."""
     from analytics.stats.judge.reference import STATISTICS
 
-    return STATISTICS
+    return (*STATISTICS, "score_share")
 
 
 def _run_reference(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
@@ -168,7 +168,13 @@ def _run_reference(arguments: argparse.Namespace, table: RatingsTable) -> list[C
         raise TableError([TableProblem(None, "dawid_skene is about persons: anonymous slots are none")])
     if arguments.rule == "mean" and any(not s.has_order for s in table.scales.values()):
         raise TableError([TableProblem(None, "--rule mean: a nominal scale has no mean; take mode or dawid_skene")])
-    return reference_report(
+    shares: list[CellEstimate] = []
+    if "score_share" in (arguments.statistic or ()):
+        from analytics.stats.judge.panel import score_share_report
+
+        chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
+        shares = score_share_report(chosen, by=arguments.by)
+    return shares + reference_report(
         table,
         rule=arguments.rule,
         ties=arguments.ties,
@@ -335,6 +341,7 @@ SUBCOMMANDS = {
         absent={
             "*": "no item is scored by an annotator or an adjudicator",
             "reference_excluded": "every item gets a label",
+            "score_share": "the scale has more points than are listed",
             "label_share": "the scale has more than 101 points",
             "annotator_accuracy": "it needs --rule dawid_skene",
             "confusion": "it needs --rule dawid_skene",

@@ -238,3 +238,32 @@ def test_surface_refuses_broken_turns_with_their_reason(tmp_path: Path, capsys: 
 def test_a_judge_nobody_knows_is_refused(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["calibration", str(ratings), "--judge", "nobody"]) == 2
     assert "no rater is called 'nobody'" in capsys.readouterr().err
+
+
+def test_columns_of_numbers_are_set_beside_each_other_and_beside_the_panel(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One number for each item, however many rows it has; the first beside the second, or beside the panel's means."""
+    file, rng = tmp_path / "ratings.csv", np.random.default_rng(3)
+    length, depth = rng.normal(size=12), rng.normal(size=12)
+    scores = rng.integers(1, 6, size=(12, 2))
+    lines = ["item,rater,criterion,score,length,depth"]
+    lines += [f"i{n},r{r},fluency,{scores[n, r]},{length[n]!r},{depth[n]!r}" for n in range(12) for r in range(2)]
+    file.write_text("\n".join(lines).replace("np.float64(", "").replace(")", "") + "\n")
+
+    def value(measure: str) -> dict[str, float]:
+        asked = ["calibration", str(file), "--measure", measure, "--bootstrap", "0", "--format", "json"]
+        assert run_command([*asked, "--statistic", "pearson,kendall_tau_b"]) == 0
+        return {row["statistic"]: row["value"] for row in json.loads(capsys.readouterr().out)["estimates"]}
+
+    assert value("length,depth")["pearson"] == pytest.approx(np.corrcoef(length, depth)[0, 1], abs=1e-12)
+    assert value("length")["pearson"] == pytest.approx(np.corrcoef(length, scores.mean(axis=1))[0, 1], abs=1e-12)
+    assert set(value("length")) == {"pearson", "kendall_tau_b"}
+    assert run_command(["calibration", str(file), "--measure", "width"]) == 2
+    assert "the file has no column 'width'" in capsys.readouterr().err
+    assert run_command(["calibration", str(file), "--measure", "length", "--statistic", "mae"]) == 2
+    assert "mae is not a correlation" in capsys.readouterr().err
+    shares = ["reference", str(file), "--statistic", "score_share", "--format", "json"]
+    assert run_command(shares) == 0
+    rows = json.loads(capsys.readouterr().out)["estimates"]
+    assert {row["variant"]: row["value"] for row in rows}["3"] == pytest.approx((scores == 3).mean())
