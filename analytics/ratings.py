@@ -125,7 +125,7 @@ def table(
     names = rater_names(campaign, heads)
     with rated.consistent():
         found = CodedScores(campaign, only=only, runs=whole_run(heads), names=names)
-        attributes = attributes_of(campaign.dataset)
+        attributes = ItemAttributes(campaign.dataset)
     own = [attributes.of(item) for item in found.item.values]
     more_columns = [CodedColumn(found.item.codes, [row[place] for row in own]) for place in range(len(attributes.keys))]
     rows = CodedRows([*found.columns(), *more_columns])
@@ -317,9 +317,6 @@ class ItemAttributes:
             item: tuple(attribute_text(values.get(key)) for key in self.keys) for item, values in found.items()
         }
 
-    def __len__(self) -> int:
-        return len(self._found)
-
     def of(self, item: str) -> tuple[str | None, ...]:
         """What an item has in each of the columns."""
         return self._found.get(item, self._nothing)
@@ -351,21 +348,6 @@ class ItemAttributes:
                 name = f"{ATTRIBUTE}{name}"
             names.add(name)
             yield name
-
-
-def attributes_of(dataset: Dataset) -> ItemAttributes:
-    """The attributes of a dataset's items, read once by each process: items never change."""
-    key = dataset.pk, dataset.created_at
-    if (known := _ATTRIBUTES.get(key)) is None:
-        known = ItemAttributes(dataset)
-        if len(known) <= MOST_KEPT_ITEMS:
-            _ATTRIBUTES.clear()  # a worker computes one campaign again and again
-            _ATTRIBUTES[key] = known
-    return known
-
-
-_ATTRIBUTES: dict[tuple[int, datetime], ItemAttributes] = {}
-MOST_KEPT_ITEMS = 50_000
 
 
 class AttributeChoices(NamedTuple):
