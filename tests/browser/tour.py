@@ -219,11 +219,10 @@ def _kind(address: str) -> str:
 
 
 def _faults_in(page: Page, mode: str) -> list[str]:
-    page.emulate_media(color_scheme="dark" if mode == "dark" else "light")
-    page.set_viewport_size(PHONE if mode == "phone" else DESKTOP)
-    page.evaluate(
-        "(dir) => { document.documentElement.dir = dir }", "rtl" if mode == "rtl" else page.evaluate(DIRECTION)
-    )
+    page.emulate_media(color_scheme="dark" if "dark" in mode else "light")
+    page.set_viewport_size(PHONE if "phone" in mode else DESKTOP)
+    direction = page.evaluate(DIRECTION)
+    page.evaluate("(dir) => { document.documentElement.dir = dir }", "rtl" if "rtl" in mode else direction)
     found = [
         f"{mode} axe: {one['id']} {one['nodes'][0]['html'][:160]}" for one in Axe().run(page).response["violations"]
     ]
