@@ -5,6 +5,7 @@ Nothing of Django's model layer runs (no defaults, no `save`), so every column t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
+import orjson
 from django.db import IntegrityError, connection, models
 
 Model = type[models.Model]
@@ -35,6 +37,42 @@ def insert(model: Model, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -
         _copy(f"COPY {_table(model)} ({names}) FROM STDIN", rows)
     else:
         _executemany(f"INSERT INTO {_table(model)} ({names}) VALUES ", len(fields), rows)  # noqa: S608 (our own names)
+
+
+def update(model: Model, fields: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Write ``fields`` of rows: tuples of the primary key and their values, JSON as it is.
+
+    One statement with one parameter on PostgreSQL, which plans every statement anew.
+    """
+    if not rows:
+        return
+    columns: list[Any] = [model._meta.get_field(field) for field in fields]
+    names = [connection.ops.quote_name(column.column) for column in columns]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            kinds = ", ".join(
+                f"{name} {column.db_type(connection)}" for name, column in zip(names, columns, strict=True)
+            )
+            keys = ["pk", *(column.column for column in columns)]
+            cursor.execute(
+                f"UPDATE {_table(model)} SET {', '.join(f'{name} = came.{name}' for name in names)} "  # noqa: S608 (ours)
+                f"FROM jsonb_to_recordset(CAST(%s AS jsonb)) AS came(pk bigint, {kinds}) WHERE id = came.pk",
+                [json_text([dict(zip(keys, row, strict=True)) for row in rows])],
+            )
+            return
+        texts = [json_text if isinstance(column, models.JSONField) else (lambda value: value) for column in columns]
+        cursor.executemany(
+            f"UPDATE {_table(model)} SET {', '.join(f'{name} = %s' for name in names)} WHERE id = %s",  # noqa: S608
+            [(*(text(value) for text, value in zip(texts, row[1:], strict=True)), row[0]) for row in rows],
+        )
+
+
+def json_text(value: Any) -> str:
+    """JSON for a column; by the fast writer, unless it holds a whole number beyond 64 bits. Other types as text."""
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except TypeError:
+        return json.dumps(value, default=str)
 
 
 def delete_by_key(model: Model, field: str, keys: Iterable[int]) -> None:
@@ -202,7 +240,9 @@ def _is_one(column: tuple[Any, ...]) -> bool:
 
 
 def _escaped(text: str) -> str:
-    return text.translate(_ESCAPES)
+    for character, written in _ESCAPES:
+        text = text.replace(character, written)
+    return text
 
 
 class _Texts(dict[type, Callable[[Any], str]]):
@@ -214,7 +254,7 @@ class _Texts(dict[type, Callable[[Any], str]]):
 
 
 _SPECIAL = re.compile(r"[\\\t\n\r]")
-_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+_ESCAPES = ("\\", r"\\"), ("\t", r"\t"), ("\n", r"\n"), ("\r", r"\r")  # in this order
 _TEXTS = _Texts(
     {
         type(None): lambda _nothing: r"\N",

@@ -15,7 +15,6 @@ case and marked as estimated. An error status costs nothing.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -26,7 +25,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -98,7 +97,7 @@ def take_calls(
             return TakenCalls(lease=token)
         due = Q(not_before=None) | Q(not_before__lte=now)
         waiting = run.calls.filter(due, state=Call.State.WAITING).order_by("pk")
-        rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item__dataset", "repairs")
+        rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item", "repairs")
         writer = writer or CallRequestWriter(run)
         if writer.can_reuse is None:
             writer.can_reuse = known_replies.may_be_known(run)
@@ -170,6 +169,8 @@ def _written(writer: CallRequestWriter, calls: Iterable[Call]) -> list[CallReque
     call_requests: list[CallRequest] = []
     unchanged: list[Call] = []
     for call in calls:
+        if call.item.dataset_id == writer.run.dataset_id:
+            call.item.dataset = writer.dataset
         try:
             call_requests.append(writer.write(call))
         except Exception as fault:
@@ -231,19 +232,21 @@ def _lease(taken: TakenCalls, now: datetime) -> None:
 
 
 def _attempt_row(call_request: CallRequest, attempt: Attempt) -> tuple[Any, ...]:
-    plain = {"request": json.dumps(call_request.request()), "reply": json.dumps(attempt.reply)}
+    plain = {"request": bulk.json_text(call_request.request()), "reply": bulk.json_text(attempt.reply)}
     plain["outcome"] = Attempt.Outcome(attempt.outcome).value
     return tuple(plain[name] if name in plain else getattr(attempt, name) for name in ATTEMPT)
 
 
 def mark_sent(*, lease: UUID, attempts: Sequence[int]) -> set[int]:
-    """Write that these requests go out now; returns those that may: of a running run, and still under the lease."""
-    with transaction.atomic():
-        held = Call.objects.select_for_update(of=("self",)).filter(attempts__in=attempts, lease=lease)
-        calls = list(held.filter(run__state=JudgeRun.State.RUNNING).order_by("pk").values_list("pk", flat=True))
-        mine = Attempt.objects.filter(pk__in=attempts, call__in=calls)
-        mine.filter(outcome=Attempt.Outcome.PENDING).update(outcome=Attempt.Outcome.SENT)
-        return set(mine.filter(outcome=Attempt.Outcome.SENT).values_list("pk", flat=True))
+    """Write that these requests go out now; returns those that may: of a running run, and still under the lease.
+
+    One statement: it stands between a free place and the request. A call that is given back loses its attempt first.
+    """
+    pending = {"pk__in": attempts, "call__lease": lease, "call__run__state": JudgeRun.State.RUNNING}
+    mine = Attempt.objects.filter(**pending)
+    if mine.filter(outcome=Attempt.Outcome.PENDING).update(outcome=Attempt.Outcome.SENT) == len(attempts):
+        return set(attempts)
+    return set(mine.filter(outcome=Attempt.Outcome.SENT).values_list("pk", flat=True))
 
 
 def extend_leases(*, lease: UUID, now: datetime | None = None) -> int:
@@ -483,17 +486,7 @@ def _unsettled(outcomes: Sequence[CallOutcome]) -> list[CallOutcome]:
 
 
 def _settle_attempts(outcomes: Sequence[CallOutcome]) -> None:
-    """Update the attempts at the database's own speed."""
-    if not outcomes:
-        return
-    table = connection.ops.quote_name(Attempt._meta.db_table)
-    marks = {"reply": "CAST(%s AS jsonb)"} if connection.vendor == "postgresql" else {}
-    columns = ", ".join(f"{connection.ops.quote_name(name)} = {marks.get(name, '%s')}" for name in SETTLED)
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"UPDATE {table} SET {columns} WHERE id = %s",  # noqa: S608 (our own names)
-            [_settled_row(outcome.attempt) for outcome in outcomes],
-        )
+    bulk.update(Attempt, SETTLED, [_settled_row(outcome.attempt) for outcome in outcomes])
     for outcome in outcomes:
         if outcome.dropped:
             request = outcome.call_request.request(dropped=outcome.dropped)
@@ -501,9 +494,9 @@ def _settle_attempts(outcomes: Sequence[CallOutcome]) -> None:
 
 
 def _settled_row(attempt: Attempt) -> tuple[Any, ...]:
-    plain = {"reply": json.dumps(attempt.reply), "cost": None if attempt.cost is None else str(attempt.cost)}
-    plain["outcome"] = Attempt.Outcome(attempt.outcome).value
-    return *(plain[name] if name in plain else getattr(attempt, name) for name in SETTLED), attempt.pk
+    plain = {"outcome": Attempt.Outcome(attempt.outcome).value}
+    plain["cost"] = None if attempt.cost is None else str(attempt.cost)  # type: ignore[assignment]
+    return attempt.pk, *(plain[name] if name in plain else getattr(attempt, name) for name in SETTLED)
 
 
 def _settle(outcomes: Sequence[CallOutcome], *, repeated_calls: Sequence[int], tried: int = 0) -> None:
@@ -518,11 +511,8 @@ def _settle(outcomes: Sequence[CallOutcome], *, repeated_calls: Sequence[int], t
 
 
 def _insert_verdicts(outcomes: Sequence[CallOutcome], *, kept: Collection[tuple[int, str]]) -> None:
-    versions = JudgeRun.objects.filter(pk__in={outcome.call.run_id for outcome in outcomes})
-    pairs = versions.values_list("pk", "rubric_version__criteria__key", "rubric_version__criteria")
-    criteria = {(run, key): pk for run, key, pk in pairs}
     rows = [
-        _verdict_row(outcome, reading, criteria[outcome.call.run_id, reading.criterion])
+        _verdict_row(outcome, reading, outcome.call_request.criterion_keys[reading.criterion])
         for outcome in outcomes
         for reading in outcome.readings
         if (outcome.call.pk, reading.criterion) not in kept

@@ -14,7 +14,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import ssl
 
     import httpx2
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import AsyncOpenAI
 
 TOKEN_LIMITS: Final = ("max_tokens", "max_completion_tokens")
 """The two names of the limit on a reply's tokens. It is renamed where a model wants the other, and never dropped."""
@@ -119,6 +119,8 @@ class Connection:
 
     endpoint: Endpoint
     client: AsyncOpenAI = field(repr=False)
+    http: httpx2.AsyncClient = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
     refused: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -156,12 +158,13 @@ async def connect(endpoint: Endpoint, *, refused: Mapping[str, list[str]] | None
     import openai
 
     key = _key(endpoint)
-    http = openai.DefaultAioHttpClient if find_spec("aiohttp") else openai.DefaultAsyncHttpxClient
+    kind = openai.DefaultAioHttpClient if find_spec("aiohttp") else openai.DefaultAsyncHttpxClient
+    http = kind(event_hooks={"response": [_bound]}, verify=_trusted_certificates())
     client = openai.AsyncOpenAI(
         api_key=key,
         base_url=endpoint.base_url,
         max_retries=0,
-        http_client=http(event_hooks={"response": [_bound]}, verify=_trusted_certificates()),
+        http_client=http,
         # OPENAI_ORG_ID and OPENAI_PROJECT_ID of the environment are nobody's business but OpenAI's.
         default_headers={
             "OpenAI-Organization": openai.Omit(),  # type: ignore[dict-item]
@@ -169,17 +172,17 @@ async def connect(endpoint: Endpoint, *, refused: Mapping[str, list[str]] | None
             "Accept-Encoding": "identity",
         },
     )
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Accept": "application/json"}
+    headers |= {"Accept-Encoding": "identity", "User-Agent": client.user_agent}
     async with client:
-        yield Connection(endpoint, client, refused=dict(refused or {}))
+        yield Connection(endpoint, client, http, headers, refused=dict(refused or {}))
 
 
 @cache
 def _trusted_certificates() -> ssl.SSLContext:
     """What every connection of this process trusts, read once: it takes 25 to 80 ms, in which the loop stands still."""
-    if find_spec("httpx2"):
-        from httpx2 import create_ssl_context
-    else:  # openai before 3
-        from httpx import create_ssl_context
+    from httpx2 import create_ssl_context
+
     return create_ssl_context()
 
 
@@ -312,31 +315,54 @@ async def exchange(
     import httpx2
     import openai
 
-    options: Any = {"timeout": seconds}
     too_late = f"No reply within {seconds:g} seconds."
-    # The plain exchange: the typed methods walk every message twice, at several times the cost.
     try:
         async with asyncio.timeout(seconds):
             if body is None:
                 send = connection.client.delete if remove else connection.client.get
-                return await send(path, cast_to=httpx2.Response, options=options)
-            files = None if file is None else [("file", file)]
-            options |= {"headers": {"Content-Type": "multipart/form-data"}} if files else {}
-            return await connection.client.post(path, cast_to=httpx2.Response, body=body, files=files, options=options)
+                return await send(path, cast_to=httpx2.Response, options={"timeout": seconds})
+            if file is not None:
+                form: Any = {"timeout": seconds, "headers": {"Content-Type": "multipart/form-data"}}
+                whole: Any = {"cast_to": httpx2.Response, "body": body, "files": [("file", file)], "options": form}
+                response: httpx2.Response = await connection.client.post(path, **whole)
+                return response
+            response = await _post(connection, path, body, seconds)
     except openai.APIStatusError as error:
-        _sort(connection, error, body or {})
+        _sort(connection, error.response, body or {})
     except _TooLarge as too_large:
         raise _overflown(connection, too_large) from None
     except TimeoutError:
         raise ProviderUnavailable(too_late, maybe_paid=True) from None
     except (openai.APIConnectionError, httpx2.RequestError) as error:
-        cause = error.__cause__ or error
+        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
         # The SDK's aiohttp transport calls every lost or refused connection a ConnectTimeout.
         late = isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout)
         reason = too_late if late else _scrubbed(connection, f"No connection: {cause!r}")
         raise ProviderUnavailable(reason, maybe_paid=not _never_connected(error)) from None
     except UnicodeEncodeError:
         raise ProviderRefused("The prompt contains half a surrogate pair, which cannot be sent.") from None
+    return response if response.is_success else _sort(connection, response, body)
+
+
+async def _post(connection: Connection, path: str, body: Mapping[str, Any], seconds: float) -> httpx2.Response:
+    """The request by the SDK's transport alone: its own `post` takes as much processor time again."""
+    import httpx2
+
+    try:
+        content = orjson.dumps(body)
+    except TypeError:  # half a surrogate pair, or a whole number beyond 64 bits
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    address = _address(f"{connection.endpoint.base_url.rstrip('/')}{path}")
+    extensions = {"timeout": httpx2.Timeout(seconds).as_dict()}
+    sent = httpx2.Request("POST", address, headers=connection.headers, content=content, extensions=extensions)
+    return await connection.http.send(sent)
+
+
+@cache
+def _address(text: str) -> httpx2.URL:
+    import httpx2
+
+    return httpx2.URL(text)
 
 
 class _TooLarge(Exception):
@@ -399,16 +425,20 @@ def _never_connected(error: BaseException | None) -> bool:
     return False
 
 
-def _sort(connection: Connection, error: APIStatusError, body: dict[str, Any]) -> NoReturn:
+def _sort(connection: Connection, response: httpx2.Response, body: Mapping[str, Any]) -> NoReturn:
     """Raise what an error status means. Nothing of the original exception is kept: it holds the request's headers."""
-    words, message = _object(error.body), _complaint(error.body) or error.response.text or error.message
-    if error.status_code in (400, 422) and (what := _unsupported(words, message, body)):
+    stated: Any = response.text.strip()
+    with suppress(ValueError, RecursionError):
+        stated = json.loads(stated)
+    stated = stated.get("error", stated) if isinstance(stated, dict) else stated
+    words, message = _object(stated), _complaint(stated) or response.text or f"Error code: {response.status_code}"
+    if response.status_code in (400, 422) and (what := _unsupported(words, message, body)):
         raise Unsupported(what) from None
     raise _failure(
-        status=error.status_code,
+        status=response.status_code,
         code=str(words.get("code") or words.get("type") or ""),
         message=_scrubbed(connection, message),
-        headers=error.response.headers,
+        headers=response.headers,
     ) from None
 
 

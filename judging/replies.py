@@ -297,10 +297,13 @@ def _decode(text: str, at: int) -> tuple[Any, int] | None:
 
 def _without_quotations(text: str, material: str) -> str:
     """The reply without lines marked as quoted, and without objects and scored lines that the material has too."""
+    if text.startswith("{") and len(text.splitlines()) == 1 and _objects(text)[1]:
+        return text  # one object on one line is the whole reply, whatever the material has
     kept = [line for line in text.splitlines(keepends=True) if not line.lstrip().startswith(">")]
     text = "".join(kept) or text
-    shown = _squeezed(material)
-    for _object, start, end in reversed(_spans(text)[0]):
+    spans = _spans(text)[0]
+    shown = _squeezed(material) if spans else ""
+    for _object, start, end in reversed(spans):
         if _squeezed(text[start:end]) in shown and (text[:start] + text[end:]).strip(" \n\t`"):
             text = text[:start] + text[end:]
     lines = text.splitlines(keepends=True)

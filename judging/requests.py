@@ -7,7 +7,7 @@ messages, the schema of the reply, the parameters, and what it costs at worst.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -20,7 +20,7 @@ from accounts.inputs import storable
 from accounts.refusals import Refused
 from annotation.blinding import CANDIDATES, lay_out
 from annotation.desk import pairs
-from annotation.models import Criterion, Item, RubricVersion
+from annotation.models import Criterion, Dataset, Item, RubricVersion
 from judging import digests, examples, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import changed_criteria, changed_text, changed_variant, changes_request
@@ -184,7 +184,10 @@ def _item_in_another_language(item: Item, seed: int) -> Item | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRequest:
-    """One request: the call it is for, what is sent, and the attempt under which it is booked."""
+    """One request: the call it is for, what is sent, and the attempt under which it is booked.
+
+    `criterion_keys` are the primary keys of the criteria by their own keys.
+    """
 
     call: Call
     criteria: Sequence[CriterionBrief]
@@ -193,6 +196,7 @@ class CallRequest:
     parameters: dict[str, Any]
     worst_case: Decimal | None
     attempt: Attempt = field(compare=False)
+    criterion_keys: Mapping[str, int]
     by_batch: bool = False
     is_swapped: bool = False
     """Whether the candidates were exchanged: scores of the reply are turned back."""
@@ -256,6 +260,15 @@ class CallRequestWriter:
     def _criteria(self) -> list[Criterion]:
         return list(self.run.rubric_version.criteria.all())
 
+    @cached_property
+    def _criterion_keys(self) -> dict[str, int]:
+        return {criterion.key: criterion.pk for criterion in self._criteria}
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The dataset of the run, read once for all its items."""
+        return self.run.dataset
+
     def _same(self, call: Call, variant: PromptVariant) -> tuple[Sequence[CriterionBrief], dict[str, Any], Message]:
         """What is the same for every item: the criteria asked about, the schema of the reply, and the instructions."""
         key = call.criterion_id, call.change
@@ -291,7 +304,7 @@ class CallRequestWriter:
         key = digests.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
         attempt = Attempt(call=call, reserved=worst, reply_key=key)
         kept: dict[str, Any] = {"worst_case": worst, "attempt": attempt, "by_batch": self.run.by_batch}
-        kept["is_swapped"] = is_swapped
+        kept |= {"is_swapped": is_swapped, "criterion_keys": self._criterion_keys}
         return CallRequest(call=call, criteria=criteria, **kept, **sent)
 
     def _text(self, call: Call, variant: PromptVariant, criteria: Sequence[CriterionBrief]) -> ItemText:
