@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -21,7 +21,7 @@ from analytics.figures import MINUS, Figure
 from analytics.models import Snapshot
 from annotation.models import Campaign, Criterion, Item
 from annotation.writers.tables import Column, Table
-from judging import designs
+from judging import designs, known_replies
 from judging.models import DesignCell, JudgeRun, Verdict
 from judging.runs import whole_run
 
@@ -71,7 +71,8 @@ class JudgeCost:
     """What the run of one rater cost: requests, USD and verdicts as in `designs.CellResult`; a jury's is its members'.
 
     ``per_item``: USD of one item rated once, on all criteria, by what the replies cost when they were sent; None where
-    that is not known. ``ratings``: how many items were rated, each repeat counted.
+    that is not known. ``ratings``: how many items were rated, each repeat counted. ``common``: by the name of another
+    judge, how many calls rest on the same replies as calls of that one; by its own, on replies to items of equal text.
     """
 
     name: str
@@ -85,6 +86,7 @@ class JudgeCost:
     ratings: float = 0.0
     verdicts: int = 0
     unreadable: int = 0
+    common: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def per_item(self) -> float | None:
@@ -131,7 +133,7 @@ def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]
     """What each rater of these runs cost, with the runs that it continues; by name."""
     names, levels = ratings.rater_names(campaign, runs), levels_of_runs(runs)
     parts = whole_run(runs)
-    sums = designs.run_results(parts)
+    sums, common = designs.run_results(parts), _common_replies(parts, names)
     criteria = max(1, campaign.rubric_version.criteria.count())
     found = []
     for run in runs:
@@ -153,9 +155,20 @@ def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]
                 ratings=settled / criteria if single else settled,
                 verdicts=total["verdicts"],
                 unreadable=total["unreadable"],
+                common=common.get(names[run.pk], {}),
             )
         )
     return sorted(found, key=lambda cost: cost.name)
+
+
+def _common_replies(parts: Sequence[JudgeRun], names: Mapping[int, str]) -> dict[str, dict[str, int]]:
+    """By judge and other judge, the calls that rest on the same replies."""
+    found: dict[str, dict[str, int]] = {}
+    for (first, second), count in known_replies.common_replies(parts).items():
+        for one, other in {(names[first], names[second]), (names[second], names[first])}:
+            of_one = found.setdefault(one, {})
+            of_one[other] = of_one.get(other, 0) + count
+    return found
 
 
 _SUMMED = ("planned", "sent", "reused", "paid", "worth", "verdicts", "unreadable")

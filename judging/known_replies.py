@@ -7,11 +7,12 @@ same time: the run that comes second waits for the reply to the first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
@@ -92,6 +93,26 @@ def lock_design(run: JudgeRun) -> None:
     """Until the end of the transaction no other run of the design looks what is in flight."""
     if run.design_id is not None:
         list(JudgeDesign.objects.select_for_update(no_key=True).filter(pk=run.design_id))
+
+
+def common_replies(runs: Collection[JudgeRun]) -> dict[tuple[int, int], int]:
+    """By two of these runs, how many calls of theirs rest on one and the same reply, which was paid once.
+
+    A run beside itself: its calls about items of equal text, beyond the first of each.
+    """
+    reused = Attempt.objects.filter(call__run__in=runs, outcome=Attempt.Outcome.REUSED).order_by()
+    pairs = list(reused.values_list("reused_from", "call__run"))
+    sources = Attempt.objects.filter(pk__in={source for source, _run in pairs}, call__run__in=runs)
+    pairs += list(sources.order_by().values_list("pk", "call__run"))
+    runs_of: dict[int | None, list[int]] = {}
+    for source, run in pairs:
+        runs_of.setdefault(source, []).append(run)
+    counts: Counter[tuple[int, int]] = Counter()
+    for users in runs_of.values():
+        times = Counter(users)
+        counts.update({(run, run): n - 1 for run, n in times.items() if n > 1})
+        counts.update(dict.fromkeys(combinations(sorted(times), 2), 1))
+    return dict(counts)
 
 
 # --- before a run is started ------------------------------------------------------------------------------------------

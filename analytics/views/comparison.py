@@ -119,6 +119,8 @@ class ComparedCell:
     """Whether it is the judge that the others are compared with."""
     items: str = ""
     """The address of the items of the cell; nothing for a mean of cells, and for a jury."""
+    has_same_replies: bool = False
+    """Whether all its replies are those of the judge that the others are compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,7 @@ class ComparisonPage:
         for row, figure in self.figures(""):
             by_judge.setdefault(str(row["judge"]), {})[_cell_of(row)] = figure
         differences, judges = self._differences, {judge["name"] for judge in self.snapshot.content.get("judges", ())}
+        pairs = [{one, other} for one, other, _count in self.same_replies]
         return [
             (
                 self.short(name),
@@ -194,6 +197,7 @@ class ComparisonPage:
                         differences.get((name, cell)),
                         is_same=name == self.against,
                         items=self._items(found.get(cell), judges),
+                        has_same_replies={name, self.against} in pairs,
                     )
                     for cell in self.cells
                 ],
@@ -345,6 +349,13 @@ class ComparisonPage:
             )
             for cost in costs
         ]
+
+    @cached_property
+    def same_replies(self) -> list[tuple[str, str, int]]:
+        """Two judges whose calls all rest on the same replies, and how many these are; each pair once."""
+        calls = {cost.name: cost.calls for cost in self.costs}
+        pairs = [(cost.name, other, n) for cost in self.costs for other, n in cost.common.items() if cost.name < other]
+        return [(one, other, n) for one, other, n in pairs if n >= min(calls[one], calls.get(other, n)) > 0]
 
     @property
     def has_cost(self) -> bool:
