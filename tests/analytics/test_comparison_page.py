@@ -22,6 +22,7 @@ from analytics.models import Snapshot
 from analytics.stats.judge.comparison import MIN_ITEMS
 from analytics.views.comparison import ComparisonPage, chosen_comparison
 from annotation.models import Campaign
+from judging import known_replies
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
 from tests.analytics import scene
 from tests.cast import Cast
@@ -306,3 +307,22 @@ def test_differences_and_the_headline_say_approximate_or_why_there_is_no_interva
         )
         # two in the first table, two figures and a difference in the second
         assert text_of(page).count(words) == 5
+
+
+def test_judges_that_rest_on_the_same_replies_are_named_and_not_taken_for_two(cast: Cast, campaign: Campaign) -> None:
+    design, client = JudgeDesign.objects.get(), cast.client("boris")
+    cold, warm = (JudgeRun.objects.get(judge__name=name) for name in NAMES)
+    sources: list[Attempt] = []
+    for item in campaign.dataset.items.order_by("ordinal"):
+        first, second = (
+            Call.objects.create(run=run, item=item, repeat=1, state=Call.State.SETTLED) for run in (cold, warm)
+        )
+        sources.append(Attempt.objects.create(call=first, number=1, outcome="replied"))
+        Attempt.objects.create(call=second, number=1, outcome="reused", reused_from=sources[-1])
+    page = shown(client, campaign, f"design={design.pk}&measure=accuracy")
+    assert f"cold and warm send the same requests and share {len(sources)} replies" in page
+    assert "0: the same replies" in page
+    assert "items of equal text" not in page
+    Attempt.objects.filter(call__run=warm, reused_from=sources[0]).update(reused_from=sources[1])
+    shared = {(cold.pk, warm.pk): len(sources) - 1, (warm.pk, warm.pk): 1}
+    assert known_replies.common_replies([cold, warm]) == shared
