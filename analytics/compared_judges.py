@@ -193,12 +193,19 @@ def kept_costs(campaign: Campaign, runs: Sequence[JudgeRun], snapshot: Snapshot)
 
 
 def jury_cost(name: str, members: Sequence[JudgeCost]) -> JudgeCost:
-    """A jury costs what its members cost for each item; nothing is known where one of them is not."""
+    """A jury costs what its members cost for each item, a reply that members share once; nothing is known where one of
+    them is not."""
     known = [member.worth for member in members if member.worth is not None]
     ratings_each = max((member.ratings for member in members), default=0.0)
-    each = [member.per_item for member in members]
-    total = None if len(known) < len(members) else Decimal(f"{sum(cost or 0 for cost in each) * ratings_each:.8f}")
+    each = [(member.per_item or 0) * _own_share(member, members[:place]) for place, member in enumerate(members)]
+    total = None if len(known) < len(members) else Decimal(f"{sum(each) * ratings_each:.8f}")
     return JudgeCost(name=name, levels={}, worth=total, ratings=ratings_each)
+
+
+def _own_share(member: JudgeCost, others: Sequence[JudgeCost]) -> float:
+    """The share of a judge's calls that rest on no reply of the others."""
+    shared = max((member.common.get(other.name, 0) for other in others), default=0)
+    return 1 - min(1.0, shared / member.calls) if member.calls else 1.0
 
 
 def efficient(points: Mapping[str, tuple[float, float]], *, lower_is_better: bool = False) -> set[str]:
