@@ -171,6 +171,13 @@ def _common_replies(parts: Sequence[JudgeRun], names: Mapping[int, str]) -> dict
     return found
 
 
+def same_replies(costs: Sequence[JudgeCost]) -> dict[tuple[str, ...], int]:
+    """By two judges, in the order of their names, whose calls all rest on the same replies, how many these are."""
+    calls = {cost.name: cost.calls for cost in costs}
+    pairs = {(cost.name, other): n for cost in costs for other, n in cost.common.items() if cost.name < other}
+    return {pair: n for pair, n in pairs.items() if n >= min(calls[pair[0]], calls.get(pair[1], n)) > 0}
+
+
 _SUMMED = ("planned", "sent", "reused", "paid", "worth", "verdicts", "unreadable")
 
 

@@ -145,6 +145,7 @@ class ComparisonPage:
         self.lower_is_better = choice.measure == "mae"
         self.runs = choice.runs
         self.costs, self.costs_at = compared_judges.kept_costs(choice.campaign, self.runs, snapshot)
+        self.same_replies = compared_judges.same_replies(self.costs)
 
     def figures(self, kind: str) -> list[tuple[Mapping[str, Any], Figure]]:
         """The rows of one kind: "" (agreement), "_difference", "_effect", "_interaction"."""
@@ -187,7 +188,6 @@ class ComparisonPage:
         for row, figure in self.figures(""):
             by_judge.setdefault(str(row["judge"]), {})[_cell_of(row)] = figure
         differences, judges = self._differences, {judge["name"] for judge in self.snapshot.content.get("judges", ())}
-        pairs = [{one, other} for one, other, _count in self.same_replies]
         return [
             (
                 self.short(name),
@@ -197,7 +197,7 @@ class ComparisonPage:
                         differences.get((name, cell)),
                         is_same=name == self.against,
                         items=self._items(found.get(cell), judges),
-                        has_same_replies={name, self.against} in pairs,
+                        has_same_replies=tuple(sorted((name, self.against))) in self.same_replies,
                     )
                     for cell in self.cells
                 ],
@@ -350,16 +350,8 @@ class ComparisonPage:
             for cost in costs
         ]
 
-    @cached_property
-    def same_replies(self) -> list[tuple[str, str, int]]:
-        """Two judges whose calls all rest on the same replies, and how many these are; each pair once."""
-        calls = {cost.name: cost.calls for cost in self.costs}
-        pairs = [(cost.name, other, n) for cost in self.costs for other, n in cost.common.items() if cost.name < other]
-        return [(one, other, n) for one, other, n in pairs if n >= min(calls[one], calls.get(other, n)) > 0]
-
     @property
     def has_cost(self) -> bool:
-        """Whether it is known of any judge what its items cost."""
         return any(judge.cost.per_item is not None or judge.cost.paid for judge in self.judges)
 
     @property
