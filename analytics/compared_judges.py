@@ -71,7 +71,7 @@ class JudgeCost:
     """What the run of one rater cost: requests, USD and verdicts as in `designs.CellResult`; a jury's is its members'.
 
     ``per_item``: USD of one item rated once, on all criteria, by what the replies cost when they were sent; None where
-    that is not known. ``ratings``: how many items were rated, each repeat counted. ``common``: by the name of another
+    that is not known. ``ratings``: how many items were rated, each repeat counted. ``shared``: by the name of another
     judge, how many calls rest on the same replies as calls of that one; by its own, on replies to items of equal text.
     """
 
@@ -86,7 +86,7 @@ class JudgeCost:
     ratings: float = 0.0
     verdicts: int = 0
     unreadable: int = 0
-    common: Mapping[str, int] = field(default_factory=dict)
+    shared: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def per_item(self) -> float | None:
@@ -133,7 +133,7 @@ def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]
     """What each rater of these runs cost, with the runs that it continues; by name."""
     names, levels = ratings.rater_names(campaign, runs), levels_of_runs(runs)
     parts = whole_run(runs)
-    sums, common = designs.run_results(parts), _common_replies(parts, names)
+    sums, shared = designs.run_results(parts), _common_replies(parts, names)
     criteria = max(1, campaign.rubric_version.criteria.count())
     found = []
     for run in runs:
@@ -155,7 +155,7 @@ def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]
                 ratings=settled / criteria if single else settled,
                 verdicts=total["verdicts"],
                 unreadable=total["unreadable"],
-                common=common.get(names[run.pk], {}),
+                shared=shared.get(names[run.pk], {}),
             )
         )
     return sorted(found, key=lambda cost: cost.name)
@@ -174,7 +174,7 @@ def _common_replies(parts: Sequence[JudgeRun], names: Mapping[int, str]) -> dict
 def same_replies(costs: Sequence[JudgeCost]) -> dict[tuple[str, ...], int]:
     """By two judges, in the order of their names, whose calls all rest on the same replies, how many these are."""
     calls = {cost.name: cost.calls for cost in costs}
-    pairs = {(cost.name, other): n for cost in costs for other, n in cost.common.items() if cost.name < other}
+    pairs = {(cost.name, other): n for cost in costs for other, n in cost.shared.items() if cost.name < other}
     return {pair: n for pair, n in pairs.items() if n >= min(calls[pair[0]], calls.get(pair[1], n)) > 0}
 
 
@@ -211,7 +211,7 @@ def jury_cost(name: str, members: Sequence[JudgeCost]) -> JudgeCost:
 
 def _own_share(member: JudgeCost, others: Sequence[JudgeCost]) -> float:
     """The share of a judge's calls that rest on no reply of the others."""
-    shared = max((member.common.get(other.name, 0) for other in others), default=0)
+    shared = max((member.shared.get(other.name, 0) for other in others), default=0)
     return 1 - min(1.0, shared / member.calls) if member.calls else 1.0
 
 

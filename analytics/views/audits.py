@@ -229,9 +229,8 @@ class AuditsPage:
         for name, figure in self.figures:
             if name == asked:
                 flaw = self._beyond(figure, figure.low, figure.high)
-                yield self._row(
-                    figure, "", flaw, _("%(where)s: %(figure)s points; the interval lies beyond ±%(margin)s.")
-                )
+                rises, falls = _EFFECTS[asked]
+                yield self._row(figure, "", flaw, str(falls if (figure.value or 0) < 0 else rises))
 
     def _scale_use(self) -> Iterator[AuditRow]:
         """A share is a flaw where its interval and that of the panel's share do not meet."""
@@ -314,6 +313,29 @@ class AuditsPage:
         return AuditRow(criterion, language, what, figure, beside, flaw, sentence % shown if sentence else "")
 
 
+_EFFECTS = {
+    "audit.verbosity": (
+        gettext_lazy(
+            "%(where)s: it favours long texts. With twice the length its scores rise by %(figure)s points against the "
+            "panel’s, beyond ±%(margin)s."
+        ),
+        gettext_lazy(
+            "%(where)s: it favours short texts. With twice the length its scores move by "
+            "%(figure)s points against the panel’s, beyond ±%(margin)s."
+        ),
+    ),
+    "audit.self_preference": (
+        gettext_lazy(
+            "%(where)s: it prefers its own family. Its texts get %(figure)s points more than from other judges, beyond "
+            "±%(margin)s."
+        ),
+        gettext_lazy(
+            "%(where)s: it prefers other families. Texts of its own get %(figure)s points beside other judges, beyond "
+            "±%(margin)s."
+        ),
+    ),
+}
+"""By statistic, the sentence of a flaw above and below 0."""
 _PARTS = {
     "top": gettext_lazy("top point"),
     "bottom": gettext_lazy("bottom point"),
