@@ -101,7 +101,10 @@ def test_every_statistic_of_every_family_is_answered(
         *[part for name in families.STATISTICS for part in ("--statistic", name)],
     )  # fmt: skip
     rows = json.loads(capsys.readouterr().out)["estimates"]
-    assert {row["asked"] for row in rows} == set(families.STATISTICS)
+    answered = {row["asked"] for row in rows}
+    lacking = {name for name in families.STATISTICS if name.startswith("preference.")}  # no pairs of candidates here
+    lacking |= {"leaderboard.macro_mean", "leaderboard.pooled_mean"}  # nor task types
+    assert answered == set(families.STATISTICS) - lacking
     page = cast.client("boris").get(f"/p/kassa/numbers/{rated.pk}/explore/?columns=&bootstrap=0&{asked}")
     assert page.status_code == 200 and "Equivalence of two judges" in page.content.decode()
 
