@@ -183,3 +183,29 @@ def test_a_critical_mark_stops_what_has_no_score_and_drops_no_score(visit_as: Vi
     page.wait_for_url(lambda address: address != before)
     stored = dict(Rating.objects.values_list("criterion__key", "score"))
     assert stored == {"harm": 0, "leak": 1, "fluency": 1, "coherence": None}
+
+
+def test_one_hand_shows_one_criterion_with_its_scores_at_the_lower_end(visit_as: VisitAs, cast: Cast) -> None:
+    work = scene.duty(cast, items=1, overlap=1)
+    page = visit_as("maarika", f"/desk/{work.pk}/")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator(".desk-switch [data-shows=rubric]").click()
+    shown = page.locator(".criteria > li:visible")
+    expect(shown).to_have_count(2)
+    page.locator("[data-hands]").select_option("left")
+    page.reload()
+    page.locator(".desk-switch [data-shows=rubric]").click()
+    expect(shown).to_have_count(1)
+    box = page.locator("[data-submit]").bounding_box()
+    assert box is not None and box["x"] < 40 and box["height"] >= 48
+    page.locator("[data-criterion=fluency] .point").nth(2).click()
+    expect(page.locator("[data-criterion=coherence]")).to_have_attribute("open", "")
+    expect(page.locator("[data-criterion=coherence] .point").last).to_be_in_viewport()
+    page.locator("[data-steps='-1']").click()
+    expect(page.locator("[data-criterion=fluency]")).to_have_attribute("open", "")
+    page.keyboard.press("j")
+    page.keyboard.press("1")
+    assert Draft.objects.count() <= 1
+    page.locator("[data-submit]").click()
+    page.wait_for_url(re.compile(rf"/desk/{work.pk}/"))
+    assert sorted(Rating.objects.values_list("score", flat=True)) == [1, 2]

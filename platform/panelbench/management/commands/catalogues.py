@@ -63,6 +63,7 @@ MODULES = {
 }
 # Where the part of a module begins that only leads and operators see, and where it ends.
 LEADS_ONLY = {
+    "annotation/desk/threads.py": ("# --- for leads", ""),
     "annotation/duty_settings.py": ("class DutySettings", "# --- reminders"),
     "platform/accounts/audit.py": ("# --- the trail of a project", ""),
     "platform/accounts/models.py": ("class JobQuerySet", ""),
