@@ -523,6 +523,11 @@ def given_earlier(campaign: Campaign, raters: Collection[str] = ()) -> int:
     return here.filter(given_version__isnull=False).exclude(status=Rating.Status.STOPPED).count()
 
 
+def marked_counts(campaign: Campaign, raters: Collection[str] = ()) -> dict[str, int]:
+    """`not_blind` and `given_earlier`, as a snapshot's content has them."""
+    return {"not_blind": not_blind(campaign, raters), "given_earlier": given_earlier(campaign, raters)}
+
+
 def not_blind(campaign: Campaign, raters: Collection[str] = ()) -> int:
     """How many of the scores (of these annotators, or of all) were given by people who could see verdicts."""
     here = Rating.objects.filter(

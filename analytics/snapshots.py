@@ -316,8 +316,7 @@ def _decided(
     content = thresholds.decided_cells(campaign, table, chosen, settings, progress)
     content |= {"counts": ratings.counted_table(table), "judges": _judges(campaign, chosen)}
     fields = {
-        "content": content
-        | {"not_blind": ratings.not_blind(campaign), "given_earlier": ratings.given_earlier(campaign)},
+        "content": content | ratings.marked_counts(campaign),
         "inputs_digest": _digest(tables.pieces(table, "csv")),
         "seed": settings.seed,
         "seconds": perf_counter() - started,
@@ -348,10 +347,8 @@ def _judges(campaign: Campaign, chosen: list[JudgeRun]) -> list[dict[str, Any]]:
 
 
 def _described(campaign: Campaign, chosen: list[JudgeRun], settings: Settings) -> dict[str, Any]:
-    return {
+    return ratings.marked_counts(campaign, settings.raters) | {
         "items": Item.objects.of(campaign.dataset).count(),
-        "not_blind": ratings.not_blind(campaign, settings.raters),
-        "given_earlier": ratings.given_earlier(campaign, settings.raters),
         "judges": _judges(campaign, chosen),
     }
 
