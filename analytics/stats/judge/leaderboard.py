@@ -22,6 +22,7 @@ from analytics.stats.judge.corrected_means import NOMINAL, ScoredItems, cut_mean
 from analytics.stats.judge.panel import Meeting, cell_key, meet
 from analytics.stats.judge.ppi import (
     FEWEST_LABELS,
+    TYPE_WITHOUT_LABEL,
     WARN_BELOW,
     LabelledSample,
     OtherLabels,
@@ -64,7 +65,7 @@ def leaderboard_report(
     ``corrected_mean`` (cross-fitted PPI++, METHODS 3; where labels have unequal probabilities, ``active_mean``) and
     ``effective_labels``, its labels times the gain. In cells of one language of several ``pooled_mean``: the same with
     calibrators drawn towards that of all languages. Where items have a task type (``TASKS``) ``macro_mean``: every type
-    counts once. Rows of ``corrected_difference``: ``generator`` less ``variant``,
+    counts once, items without one are left out. Rows of ``corrected_difference``: ``generator`` less ``variant``,
     by scenarios that both answered, or of two independent means where they share none. Bonferroni: with G generators
     the means have intervals at 1 - (1 - confidence) / G, the differences at 1 - (1 - confidence) / (G (G - 1) / 2);
     ``effective_labels`` stays at 95%, alone. Columns of ``by`` are those of the table; "generator" among them is left
@@ -141,9 +142,9 @@ class _Board:
             probability=None if meeting.probability is None else meeting.probability[own],
         )
         names = (meeting.rows[name][own].fillna("").astype(str) for name in ("cluster", "language", "criterion"))
-        task = next((name for name in TASKS if name in meeting.rows and meeting.rows[name].nunique() > 1), None)
-        types = meeting.rows[task][own].fillna("").astype(str).to_numpy(dtype=np.str_) if task else None
-        return cls(ScoredItems.of(part), tuple(zip(*names, strict=True)), ~np.isnan(part.humans), types)
+        types = (meeting.rows[name].fillna("").astype(str) for name in TASKS if name in meeting.rows)
+        task = next((each[own].to_numpy(dtype=np.str_) for each in types if len({*each} - {""}) > 1), None)
+        return cls(ScoredItems.of(part), tuple(zip(*names, strict=True)), ~np.isnan(part.humans), task)
 
     def estimates(self, *, confidence: float, seed: int) -> Iterator[Estimate]:
         items = self.items
@@ -163,13 +164,14 @@ class _Board:
         if not others or len(sample.f_rest) < 2 or self.items.is_weighted:
             return
         places = {key[0]: int(code) for key, code in zip(self.keys, self.items.cluster, strict=True)}
+        unused = int(self.items.cluster.max()) + 1
         y, f, cluster, language = [], [], [], []
         for number, other in enumerate(others, 1):
             both = np.flatnonzero(other.items.has_both)
             y.append(other.items.y[both])
             f.append(other.items.f[both])
             language.append(np.full(len(both), number))
-            cluster.append([places.setdefault(other.keys[place][0], len(places) + len(self.keys)) for place in both])
+            cluster.append([places.setdefault(other.keys[place][0], unused + len(places)) for place in both])
         labels = OtherLabels(*(np.concatenate(part) for part in (y, f, cluster, language)))
         rng = np.random.default_rng(seed)
         found = crossfit_mean(sample, rng=rng, confidence=confidence, others=labels).estimate
@@ -178,21 +180,29 @@ class _Board:
         yield found.with_(statistic="pooled_mean", variant=None, seed=seed, method=method, **counts)
 
     def macro(self, confidence: float, seed: int) -> Iterator[Estimate]:
-        """The mean over task types, each counting once; nothing where items have no type."""
+        """The mean over task types, each counting once; nothing where items have no type.
+
+        Items without a type are left out; their labels count as missing. Labels stand alone where the judge scored no
+        labelled item of some type.
+        """
         if self.task is None:
             return
-        if self.items.is_weighted:
-            yield Estimate(statistic="macro_mean", value=None, reason=UNEQUALLY_DRAWN)
-            return
-        labelled = self.items.is_labelled
-        use_judge = self.items.has_both.sum() >= FEWEST_LABELS
-        both = self.items.has_both if use_judge else labelled
-        rest = ~labelled & ~np.isnan(self.items.f) if use_judge else np.zeros_like(labelled)
+        labelled, typed = self.items.is_labelled, self.task != ""
+        both = self.items.has_both & typed
+        use_judge = both.sum() >= FEWEST_LABELS and {*self.task[both]} == {*self.task[typed]}
+        both = both if use_judge else labelled & typed
+        rest = typed & ~labelled & ~np.isnan(self.items.f) if use_judge else np.zeros_like(labelled)
         y, f, cluster = self.items.y, np.nan_to_num(self.items.f), self.items.cluster
+        counts = {"n_missing": int((labelled & ~both).sum()), **_counts(self.rated[both])}
+        if self.items.is_weighted or {*self.task[both]} != {*self.task[typed]}:
+            reason = UNEQUALLY_DRAWN if self.items.is_weighted else TYPE_WITHOUT_LABEL
+            refused = Estimate(statistic="macro_mean", value=None, reason=reason, n_items=int(both.sum()))
+            yield refused.with_(n_clusters=number_of(cluster[both]), **counts)
+            return
         sample = LabelledSample(y[both], f[both], f[rest], cluster[both], cluster[rest])
         rng = np.random.default_rng(seed)
         found = macro_mean(sample, self.task[both], self.task[rest], rng=rng, confidence=confidence)
-        yield found.with_(seed=seed, n_missing=int((labelled & ~both).sum()), **_counts(self.rated[both]))
+        yield found.with_(seed=seed, **counts)
 
     def _corrected(self, confidence: float, seed: int) -> Iterator[Estimate]:
         """The corrected mean, and how many labels it is worth."""

@@ -43,6 +43,7 @@ FEWEST_LABELS = 20
 WARN_BELOW = 50
 FEWEST_IN_STRATUM = 10
 """Labelled clusters of a stratum below which the interval of a mean over strata is approximate."""
+TYPE_WITHOUT_LABEL = "a task type has no label"
 _NO_REST = "no item without a human label has a judge score: the classical mean says all there is"
 _ONE_WITHOUT = "one item without a label does not say how far judge scores spread"
 _TOO_FEW = "two labelled items are the least a standard error needs"
@@ -205,7 +206,7 @@ def macro_mean(
     n, names = len(s.y), np.unique(np.concatenate([stratum, stratum_rest]))
     base: dict[str, Any] = {"statistic": "macro_mean", "n_items": n, "n_clusters": number_of(s.cluster)}
     if len(names) < 2 or not np.isin(names, stratum).all():
-        reason = "a task type has no label" if len(names) > 1 else "the items are of one task type"
+        reason = TYPE_WITHOUT_LABEL if len(names) > 1 else "the items are of one task type"
         return Estimate(value=None, reason=reason, **base)
     is_corrected = n >= FEWEST_LABELS and len(s.f_rest) >= 2 and len(np.unique(s.cluster)) > 1
     e, h = _corrected_within(s, stratum, stratum_rest, rng) if is_corrected else (s.y, np.zeros(len(s.f_rest)))

@@ -143,7 +143,8 @@ def _is_preference(values: Floats) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Compared:
     """Items (M,) that compare two generators, ``first`` before ``second`` by name; ``share`` (M, 3): of its scores
-    that prefer the first, neither, the second. ``ratings`` (M,): how many.
+    that prefer the first, neither, the second. ``rated`` (M, J): by whom. ``missing`` (G, G): ratings without a score,
+    by generators.
     """
 
     names: tuple[str, ...]
@@ -152,6 +153,8 @@ class _Compared:
     share: Floats
     ratings: Codes
     cluster: Codes
+    rated: NDArray[np.bool_]
+    missing: Codes
 
     @classmethod
     def of(cls, cell: Cell) -> _Compared:
@@ -159,7 +162,8 @@ class _Compared:
 
         frame, score = cell.frame, numbers(cell.frame, cell.scale)
         sides = [frame[name].fillna("").astype(str).to_numpy() for name in CANDIDATES]
-        used = np.isin(score, SCORES) & (sides[0] != "") & (sides[1] != "") & (sides[0] != sides[1])
+        both = (sides[0] != "") & (sides[1] != "") & (sides[0] != sides[1])
+        used = np.isin(score, SCORES) & both
         names, codes = np.unique(np.concatenate([side[used] for side in sides]), return_inverse=True)
         a, b = np.split(codes, 2)
         choice = np.where(a < b, score[used], 3 - score[used])
@@ -171,19 +175,33 @@ class _Compared:
         cluster, _ = pd.factorize(frame["cluster"].to_numpy()[used][at])
         ends = np.minimum(a, b)[at], np.maximum(a, b)[at]
         total = counts.sum(axis=1)
-        return cls(tuple(map(str, names)), *ends, counts / np.maximum(total, 1)[:, None], total, cluster)
+        rater, raters = pd.factorize(frame["rater"].to_numpy()[used])
+        rated = np.zeros((n, len(raters)), dtype=np.bool_)
+        rated[item, rater] = True
+        missing = np.zeros((len(names), len(names)), dtype=np.intp)
+        lost = both & ~used & np.isin(sides[0], names) & np.isin(sides[1], names)
+        np.add.at(missing, tuple(np.sort(np.searchsorted(names, [side[lost] for side in sides]), axis=0)), 1)
+        share = counts / np.maximum(total, 1)[:, None]
+        return cls(tuple(map(str, names)), *ends, share, total, cluster, rated, missing)
+
+    def counts(self, own: NDArray[np.bool_]) -> dict[str, int]:
+        """Of some of the items (M,)."""
+        return {
+            "n_items": int(own.sum()),
+            "n_ratings": int(self.ratings[own].sum()),
+            "n_raters": int(self.rated[own].any(axis=0).sum()),
+            "n_clusters": number_of(self.cluster[own]),
+        }
 
 
 def _of_cell(cell: Cell, confidence: float) -> Iterator[tuple[str, Estimate]]:
     found = _Compared.of(cell)
-    n_raters = int(cell.frame["rater"].nunique())
     for i, j in combinations(range(len(found.names)), 2):
         here = (found.first == i) & (found.second == j)
         if here.any():
-            counts = {"n_items": int(here.sum()), "n_ratings": int(found.ratings[here].sum()), "n_raters": n_raters}
-            counts["n_clusters"] = number_of(found.cluster[here])
+            counts = found.counts(here) | {"n_missing": int(found.missing[i, j])}
             yield from ((found.names[i], row) for row in _shares(found, here, j, counts, confidence))
-    yield from _strengths(found, cell, n_raters, confidence)
+    yield from _strengths(found, cell, confidence)
 
 
 def _shares(
@@ -198,16 +216,17 @@ def _shares(
         yield row
 
 
-def _strengths(found: _Compared, cell: Cell, n_raters: int, confidence: float) -> Iterator[tuple[str, Estimate]]:
+def _strengths(found: _Compared, cell: Cell, confidence: float) -> Iterator[tuple[str, Estimate]]:
     n = len(found.names)
-    base = Estimate(statistic="strength", value=None, reason=NO_PREFERENCES, level=cell.scale.level, n_raters=n_raters)
+    base = Estimate(statistic="strength", value=None, reason=NO_PREFERENCES, level=cell.scale.level)
     win = found.share @ np.array([1.0, 0.5, 0.0])
     fit = bradley_terry(found.first, found.second, win, found.cluster, n=n)
     together = f"; simultaneous for {n} generators, Bonferroni" if n > 1 else ""
     for place, name in enumerate(found.names):
         own = (found.first == place) | (found.second == place)
-        clusters = number_of(found.cluster[own])
-        row = base.with_(n_items=int(own.sum()), n_ratings=int(found.ratings[own].sum()), n_clusters=clusters)
+        counts = found.counts(own)
+        missing = int(found.missing[place].sum() + found.missing[:, place].sum())
+        row, clusters = base.with_(**counts, n_missing=missing), counts["n_clusters"]
         if isinstance(fit, str):
             yield name, row.with_(reason=fit)
             continue

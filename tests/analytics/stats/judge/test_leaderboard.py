@@ -256,3 +256,41 @@ def test_task_types_are_an_attribute_of_the_items() -> None:
         estimate = rows["macro_mean", name, None]
         assert estimate.value is not None and estimate.n_items == 30 and "Bonferroni" in (estimate.method or "")
     assert ("macro_mean", "atlas", None) not in found(frame)
+
+
+def test_a_task_type_without_labels_leaves_no_macro_mean_however_few_labels_there_are() -> None:
+    for labelled in (12, 30):
+        frame = study(labelled)
+        place = frame["item"].str.rpartition("-")[2].astype(int)
+        typed = frame.assign(task_type=np.where(place >= 50, "code", np.where(place % 3 == 0, "poem", "chat")))
+        estimate = found(typed)["macro_mean", "atlas", None]
+        assert (estimate.value, estimate.reason) == (None, ppi.TYPE_WITHOUT_LABEL)
+        assert (estimate.n_items, estimate.n_clusters, estimate.n_raters) == (labelled, labelled, 2)
+    no_judge = typed[~((typed["task_type"] != "chat") & (typed["rater"] == "judge"))]
+    alone = found(no_judge[no_judge["task_type"] != "code"])["macro_mean", "atlas", None]
+    people = typed[(typed["rater"] != "judge") & (typed["generator"] == "atlas")]
+    by_type = people.groupby(["task_type", "item"])["score"].mean().groupby("task_type").mean()
+    assert alone.value == pytest.approx(by_type.mean()) and "labels alone" in (alone.method or "")
+
+
+def test_items_without_a_task_type_are_no_type_of_their_own() -> None:
+    frame = study(30)
+    place = frame["item"].str.rpartition("-")[2].astype(int)
+    kinds = pd.Series(np.where(place % 3 == 0, "poem", np.where(place % 3 == 1, "chat", "")), index=frame.index)
+    rows = found(frame.assign(task_type=kinds))
+    few = found(frame[kinds != ""].assign(task_type=kinds[kinds != ""]))
+    estimate = rows["macro_mean", "atlas", None]
+    assert estimate.value == pytest.approx(few["macro_mean", "atlas", None].value)
+    assert (estimate.n_items, estimate.n_missing) == (20, 10)
+    assert ("macro_mean", "atlas", None) not in found(frame.assign(task_type=np.where(place % 2, "poem", "")))
+
+
+def test_labels_of_other_languages_are_held_out_by_scenario_and_by_nothing_else() -> None:
+    """Three generators with scenarios of their own: each has the mean that it has in a file without the others."""
+    frame = study(110, 140, parallel=False)  # enough labels for a calibrator that is no line
+    other = frame.assign(language="fi", item="fi-" + frame["item"], cluster="fi-" + frame["cluster"])
+    both = pd.concat([frame, other], ignore_index=True)
+    rows = found(both)
+    for name in NAMES:
+        alone = found(both[both["generator"] == name])
+        assert rows["pooled_mean", name, None].value == alone["pooled_mean", name, None].value, name

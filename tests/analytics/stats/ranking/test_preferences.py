@@ -136,3 +136,15 @@ def test_items_without_two_models_and_other_scales_have_no_preferences() -> None
     assert rows_of(frame.assign(model_b="atlas", model_a="atlas")) == {}
     wide = ratings_table(frame, scales={"better": Scale(points=(1.0, 1.5, 2.0, 3.0), level="ordinal")})
     assert preferences.preference_report(wide) == []
+
+
+def test_every_row_counts_the_raters_and_the_missing_scores_of_its_own_items() -> None:
+    frame = compared(60)
+    apart = frame["model_b"].eq("birch") | frame["model_a"].eq("birch")
+    frame = frame[~(apart & frame["rater"].eq("jaan"))]  # jaan compares cedar with atlas alone
+    frame.loc[frame["item"].isin(["i0", "i3"]) & frame["rater"].eq("mari"), "score"] = np.nan
+    rows = rows_of(frame)
+    assert [rows["win", *pair].n_raters for pair in (("atlas", "birch"), ("atlas", "cedar"))] == [1, 2]
+    assert [rows["win", *pair].n_missing for pair in (("atlas", "birch"), ("atlas", "cedar"))] == [2, 0]
+    strengths = [rows["strength", name, None] for name in ("atlas", "birch", "cedar")]
+    assert [(row.n_raters, row.n_missing) for row in strengths] == [(2, 2), (1, 2), (2, 0)]
