@@ -355,7 +355,12 @@ async def _post(connection: Connection, path: str, body: Mapping[str, Any], seco
     address = _address(f"{connection.endpoint.base_url.rstrip('/')}{path}")
     extensions = {"timeout": httpx2.Timeout(seconds).as_dict()}
     sent = httpx2.Request("POST", address, headers=connection.headers, content=content, extensions=extensions)
-    return await connection.http.send(sent)
+    try:
+        return await connection.http.send(sent)
+    except (httpx2.RequestError, _TooLarge, TimeoutError):
+        raise
+    except Exception as error:  # what the transport has no name for, such as a reply that is not HTTP
+        raise httpx2.TransportError(f"{type(error).__name__}: {error}", request=sent) from error
 
 
 @cache

@@ -402,6 +402,13 @@ def test_a_body_that_is_no_object_is_unavailable(body: bytes) -> None:
     assert isinstance(against(body)[1], ProviderUnavailable)
 
 
+@pytest.mark.parametrize("headers", ["not a header\r\n", f"x-long: {'x' * 100_000}\r\n", "content-length: many\r\n"])
+def test_a_reply_that_is_not_http_is_unavailable_and_may_be_paid(headers: str) -> None:
+    outcome = against(b"{}", headers=headers)[1]
+    assert isinstance(outcome, ProviderUnavailable)
+    assert outcome.maybe_paid and outcome.reason.startswith("No connection")
+
+
 @pytest.mark.parametrize(
     ("status", "body", "fatal"),
     [
