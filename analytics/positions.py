@@ -10,7 +10,7 @@ from analytics.workload import FEWEST_ITEMS, wilson_low
 from annotation.desk import pairs
 from annotation.models import Annotation, Campaign, Rating
 from judging.digests import canonical
-from judging.models import Judge, Verdict
+from judging.models import Judge, JudgeRun, Verdict
 
 
 @dataclass(slots=True)
@@ -124,10 +124,8 @@ def judge_positions(campaign: Campaign, judge: Judge) -> PositionPreference | No
     if not asked or set(orders.values()) == {"given"}:
         return None
     rows = Verdict.objects.filter(
-        run__judge__in=orders,
+        run__in=JudgeRun.objects.ordinary().filter(judge__in=orders, dataset=campaign.dataset_id),
         run__rubric_version=campaign.rubric_version_id,
-        run__dataset=campaign.dataset_id,
-        run__perturbation__isnull=True,
         criterion__in=asked,
         status="ok",
         score__isnull=False,

@@ -399,3 +399,5 @@ def test_the_audit_of_position_compares_both_orders_of_each_item(cast: Cast) -> 
     Verdict.objects.filter(run__judge=swapped).update(score=1)  # now it is the candidate that decides
     steady = judge_positions(campaign, given)
     assert steady is not None and (steady.share, steady.is_flagged) == (0.5, False)
+    JudgeRun.objects.filter(judge=swapped).update(is_pilot=True)  # as those of alignments, with their locked items
+    assert judge_positions(campaign, given) is None
