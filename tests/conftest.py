@@ -19,6 +19,7 @@ import pytest
 from django.core.cache import caches
 from django.db import connection, transaction
 from django.test import TransactionTestCase
+from hypothesis import HealthCheck, settings
 from pytest_django.plugin import blocking_manager_key
 
 from panelbench import environment
@@ -26,6 +27,10 @@ from tests import databases, study_data
 from tests.cast import cast  # noqa: F401
 from tests.provider_server import RunningProvider, running_provider
 from tests.services import CHROMIUM, PLAYWRIGHTS
+
+# How long a draw takes says nothing on a busy machine.
+settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
 BROWSER_TESTS = TESTS / "browser"
