@@ -18,6 +18,7 @@ from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import blinding, bulk
+from annotation.campaigns import lock_campaign
 from annotation.models import (
     Annotation,
     Assignment,
@@ -140,7 +141,7 @@ def allocate(
             code="no_items",
         )
     with transaction.atomic():
-        Campaign.objects.select_for_update().get(pk=campaign.pk)  # one allocation at a time
+        lock_campaign(campaign)  # one allocation at a time
         stored = secrets.randbelow(SEEDS) if seed is None else seed
         duty = _open_duty(campaign, panel, name or panel.name, overlap, stored, languages or (), selection)
         if not again:

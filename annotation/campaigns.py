@@ -80,6 +80,16 @@ def open_campaign(
     return campaign
 
 
+def lock_campaign(campaign: Campaign, *, no_key: bool = True) -> None:
+    """Lock the campaign's row until the transaction ends. ``no_key``: rows that point at it may be added meanwhile.
+
+    Refused (code ``changed``) if it has another version of the rubric than when ``campaign`` was read.
+    """
+    locked = Campaign.with_hidden.select_for_update(of=("self",), no_key=no_key).get(pk=campaign.pk)
+    if locked.rubric_version_id != campaign.rubric_version_id:
+        raise Refused(_("The rubric of this campaign has just changed. Reload the page."), code="changed")
+
+
 def _require_ready(project: Project, dataset: Dataset, rubric_version: RubricVersion) -> None:
     wrong = {}
     if dataset.project_id != project.pk or dataset.state != Dataset.State.READY or not dataset.allocatable:

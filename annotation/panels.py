@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -238,7 +239,7 @@ def remove_person(
         wrong = sentence % {"name": annotator.pseudonym}
         raise Refused(wrong, code="wrong_name", fields={"typed": wrong})
     with transaction.atomic():
-        held = Annotator.objects.select_for_update().select_related("user", "project").get(pk=annotator.pk)
+        held = Annotator.objects.select_for_update(of=("self",)).select_related("user", "project").get(pk=annotator.pk)
         user, project = held.user, held.project
         if user is None:
             raise Refused(_("This person was removed before."), code="removed")
@@ -271,8 +272,10 @@ def delete_ratings(annotator: Annotator) -> int:
     slots = Assignment.objects.filter(annotator=annotator)
     MismatchReview.objects.filter(assignment__in=slots).delete()
     slots.exclude(duty__purpose=Duty.Purpose.RATING).delete()
-    freed = {"annotator": None, "key": None, "leased_at": None, "leased_until": None, "revision": 1}
-    slots.update(state=Assignment.State.OPEN, **freed)
+    others = Annotation.objects.filter(assignment=OuterRef("pk")).order_by("-revision")  # before a rubric change
+    revision = Coalesce(Subquery(others.values("revision")[:1]), 0) + 1
+    freed = {"annotator": None, "key": None, "leased_at": None, "leased_until": None}
+    slots.update(state=Assignment.State.OPEN, revision=revision, **freed)
     for seen in Adjudication.objects.filter(campaign__in=campaigns).iterator():
         left = [each for each in seen.seen if each["rater"] != annotator.pseudonym]
         if len(left) != len(seen.seen):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
@@ -23,6 +23,7 @@ from annotation.desk import leasing, presentation
 from annotation.desk.leasing import DeskDuty
 from annotation.models import Annotation, Annotator, Campaign, ClosingAnswer, Criterion, Duty, PanelSeat, Rating
 
+T = TypeVar("T")
 FEWEST_PEOPLE = 5
 """The smallest group whose answers are shown, and how many are added at a time."""
 SCALE = range(1, 6)
@@ -172,7 +173,10 @@ def closing_results(campaign: Campaign) -> ClosingResults:
     shown = [answer for group in groups.values() for answer in group]
     rows = (
         CriterionDifficulty(
-            criterion, language, _counted(group, criterion, "difficulty"), _counted(group, criterion, "confidence")
+            criterion,
+            language,
+            counted_points(group, criterion, "difficulty"),
+            counted_points(group, criterion, "confidence"),
         )
         for criterion in criteria
         for language, group in groups.items()
@@ -195,8 +199,7 @@ def shown_groups(answers: Iterable[ClosingAnswer]) -> dict[str, list[ClosingAnsw
     rest = [answer for language, group in by_language.items() if not _is_large(language, group) for answer in group]
     groups = {language: group for language, group in sorted(by_language.items()) if _is_large(language, group)}
     groups[""] = sorted(rest, key=lambda answer: answer.pk)
-    whole = {name: group[: len(group) // FEWEST_PEOPLE * FEWEST_PEOPLE] for name, group in groups.items()}
-    return {language: group for language, group in whole.items() if group}
+    return {name: [*whole] for name, group in groups.items() if (whole := _whole_fives(group))}
 
 
 def _is_large(language: str, group: Sequence[ClosingAnswer]) -> bool:
@@ -207,11 +210,15 @@ def _asked_about(criterion: Criterion, group: Iterable[ClosingAnswer]) -> bool:
     return any(criterion.key in answer.answers for answer in group)
 
 
-def _counted(group: Iterable[ClosingAnswer], criterion: Criterion, name: str) -> PointCounts | None:
-    """None where fewer than `FEWEST_PEOPLE` answered."""
-    given = [answer.answers.get(criterion.key, {}).get(name) for answer in group]
-    counts = PointCounts(tuple(given.count(point) for point in SCALE))
-    return counts if counts.people >= FEWEST_PEOPLE else None
+def counted_points(group: Iterable[ClosingAnswer], criterion: Criterion, name: str) -> PointCounts | None:
+    """The first answers, whole fives of them: some people leave questions out. None where there are none."""
+    answered = (answer.answers.get(criterion.key, {}).get(name) for answer in group)
+    given = _whole_fives([point for point in answered if point in SCALE])
+    return PointCounts(tuple(given.count(point) for point in SCALE)) if given else None
+
+
+def _whole_fives(group: Sequence[T]) -> Sequence[T]:
+    return group[: len(group) // FEWEST_PEOPLE * FEWEST_PEOPLE]
 
 
 def closing_rows(results: ClosingResults) -> Iterator[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ ratings that are kept or mapped; what it replaces stays stored under the old ver
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation import allocation, bulk
 from annotation.desk import leasing
+from annotation.desk.answers import Answer, is_stop
 from annotation.models import (
     Adjudication,
     Annotation,
@@ -254,7 +255,9 @@ class _Carrier:
 
     def carry_out(self) -> None:
         former = {"duties": self._duties(), **self._references(), "reopened": list[int]()}
-        self._renew_leases()
+        fitting = {one.difference.key for one in self.criteria if one.difference.kind == "same"}
+        fitting |= {key for key, one in self.decisions.items() if one.decision == "keep"}
+        _renew_leases(self.change, fitting)
         current = Annotation.objects.filter(_within(self.change), superseded_at=None)
         keys = list(current.order_by("pk").values_list("pk", flat=True))
         current.update(superseded_at=self.change.at)
@@ -311,20 +314,6 @@ class _Carrier:
                 reviews.filter(criterion=pk).update(criterion=after)
         return {"references": former, "marked": list(scores.values_list("pk", flat=True))}
 
-    def _renew_leases(self) -> None:
-        """A page that shows the old version can't be submitted; drafts lose the answers that no longer fit."""
-        held = list(Assignment.objects.filter(_within(self.change, "duty__"), state=Assignment.State.LEASED))
-        leasing.keep_drafts(held)
-        for slot in held:
-            slot.key = uuid7()
-        Assignment.objects.bulk_update(held, ["key"], batch_size=500)
-        drafts = [one for one in Draft.objects.filter(_within(self.change, "duty__")).iterator() if one.answers]
-        fitting = {one.difference.key for one in self.criteria if one.difference.kind == "same"}
-        fitting |= {key for key, one in self.decisions.items() if one.decision == "keep"}
-        for draft in drafts:
-            draft.answers = {key: answer for key, answer in draft.answers.items() if key in fitting}
-        Draft.objects.bulk_update(drafts, ["answers"], batch_size=500)
-
     # --- annotations and ratings --------------------------------------------------------------------------------------
     def _annotations(self, keys: Sequence[int]) -> None:
         names = (
@@ -356,15 +345,16 @@ class _Carrier:
         bulk.insert(Annotation, ("id", *names, "superseded_at", "rubric_change_id"), stored)
         self._store_ratings(carried, new_keys)
 
-    def _ratings(self, given: Iterable[Rating], *, is_imported: bool) -> tuple[list[tuple[Rating, float | None]], bool]:
+    def _ratings(self, given: Sequence[Rating], *, is_imported: bool) -> tuple[list[tuple[Rating, float | None]], bool]:
         """The ratings that are carried over with their new scores, and whether some have to be rated again."""
         own, again = [], False
+        is_stopped = any(map(self._stops, given))
         for rating in given:
             if rating.criterion_id not in self.old or self.old[rating.criterion_id].key not in self.new:
                 self.counts["removed"] += 1
                 continue
             score = self._carried(rating.criterion_id, rating.status, rating.score)
-            if score is None and not self._stays_without_score(rating):
+            if score is None and not self._stays_without_score(rating, is_stopped):
                 again = True
                 self.counts["left" if is_imported else "requeued"] += 1
                 continue
@@ -373,10 +363,16 @@ class _Carrier:
             self.counts["mapped" if is_mapped and score is not None else "kept"] += 1
         return own, again
 
-    def _stays_without_score(self, rating: Rating) -> bool:
+    def _stops(self, rating: Rating) -> bool:
+        """Whether it is a critical mark under the new version, too."""
+        after = self.new.get(self.old[rating.criterion_id].key) if rating.criterion_id in self.old else None
+        score = self._carried(rating.criterion_id, rating.status, rating.score)
+        return after is not None and is_stop(after, Answer(score=score))
+
+    def _stays_without_score(self, rating: Rating, is_stopped: bool) -> bool:
         key = self.old[rating.criterion_id].key
         if rating.status == Rating.Status.STOPPED:
-            return True
+            return is_stopped
         is_na = rating.status == Rating.Status.NOT_APPLICABLE
         return is_na and self.new[key].not_applicable and self._decision(key).decision != "requeue"
 
@@ -473,6 +469,20 @@ def _within(change: RubricChange, prefix: str = "") -> Q:
     return Q(**{f"{prefix}campaign": change.campaign_id}) | Q(
         **{f"{prefix}campaign__qualification_of": change.campaign_id}
     )
+
+
+def _renew_leases(change: RubricChange, fitting: Collection[str]) -> None:
+    """A page that shows the other version can't be submitted; drafts keep only the answers on ``fitting`` criteria."""
+    leased = Assignment.objects.filter(_within(change, "duty__"), state=Assignment.State.LEASED)
+    held = list(leased.select_for_update(of=("self",), no_key=True))  # waits for a submission that has just begun
+    leasing.keep_drafts(held)
+    for slot in held:
+        slot.key = uuid7()
+    Assignment.objects.bulk_update(held, ["key"], batch_size=500)
+    drafts = [one for one in Draft.objects.filter(_within(change, "duty__")).iterator() if one.answers]
+    for draft in drafts:
+        draft.answers = {key: answer for key, answer in draft.answers.items() if key in fitting}
+    Draft.objects.bulk_update(drafts, ["answers"], batch_size=500)
 
 
 def _own(change: RubricChange) -> QuerySet[Assignment]:
@@ -582,12 +592,4 @@ def _restore_duties(change: RubricChange) -> None:
     for criterion in change.to_version.criteria.all():
         if criterion.key in old:
             reviews.filter(criterion=criterion).update(criterion=old[criterion.key])
-    held = list(Assignment.objects.filter(_within(change, "duty__"), state=Assignment.State.LEASED))
-    leasing.keep_drafts(held)
-    for slot in held:
-        slot.key = uuid7()
-    Assignment.objects.bulk_update(held, ["key"], batch_size=500)
-    drafts = [one for one in Draft.objects.filter(_within(change, "duty__")).iterator() if one.answers]
-    for draft in drafts:
-        draft.answers = {key: answer for key, answer in draft.answers.items() if key not in change.decisions}
-    Draft.objects.bulk_update(drafts, ["answers"], batch_size=500)
+    _renew_leases(change, old.keys() - change.decisions.keys())

@@ -19,6 +19,7 @@ from accounts import access, audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import allocation, rubrics
+from annotation.campaigns import lock_campaign
 from annotation.models import (
     Assignment,
     Campaign,
@@ -97,7 +98,7 @@ def apply_rules(
     allocation.require_blind(campaign.dataset, keep_names)
     chances, strata = allocation.drawn_with(selection) if selection else ({}, {})
     with transaction.atomic():
-        Campaign.objects.select_for_update().get(pk=campaign.pk)  # a second click sees what the first one made
+        lock_campaign(campaign)  # a second click sees what the first one made
         plan = plan_duties(campaign=campaign, taxonomy=taxonomy, panels=panels, selection=selection)
         if not any(match.with_panel for match in plan.matches):
             raise Refused(_("No item fits a rule with a panel. Look at the counts of the rules."), code="no_items")

@@ -8,6 +8,7 @@ are in SQL, because Django needs longer to build them than the database to run t
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -373,7 +374,8 @@ def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | N
     )
     if last is None or last.superseded_at or last.submitted_at < timezone.now() - LEASE:
         return None
-    return last.assignment
+    is_submitted = last.assignment is not None and last.assignment.state == Assignment.State.SUBMITTED
+    return last.assignment if is_submitted else None  # a change of the rubric may have given it back
 
 
 def undo_submission(*, assignment: Assignment) -> Assignment:
@@ -457,14 +459,21 @@ def revise_scores(
         return _store(assignment, answered, seconds)
 
 
-def earlier_versions(assignment: Assignment) -> list[tuple[datetime, dict[str, Answer]]]:
-    """The annotator's own earlier submissions of the assignment, newest first, each with its time."""
+def earlier_versions(assignment: Assignment) -> list[tuple[datetime, list[Criterion], dict[str, Answer]]]:
+    """The annotator's own earlier submissions of the assignment, newest first, each with its time and its criteria.
+
+    The criteria are those of the rubric's version under which they submitted; what a change of it wrote is left out.
+    """
     if assignment.revision <= 1:
         return []
-    own = Annotation.objects.filter(assignment=assignment, annotator=assignment.annotator_id)
+    own = Annotation.objects.filter(assignment=assignment, annotator=assignment.annotator_id, rubric_change=None)
     replaced = list(own.filter(superseded_at__isnull=False).order_by("-revision")[:MOST_VERSIONS])
     answers = _answers_by_annotation(replaced)
-    return [(one.submitted_at, answers[one.pk]) for one in replaced]
+    rated = Rating.objects.filter(annotation__in=replaced).select_related("criterion").order_by("criterion__position")
+    criteria: dict[int, list[Criterion]] = defaultdict(list)
+    for rating in rated:
+        criteria[rating.annotation_id].append(rating.criterion)
+    return [(one.submitted_at, criteria[one.pk], answers[one.pk]) for one in replaced]
 
 
 def answers_of(annotation: Annotation) -> dict[str, Answer]:

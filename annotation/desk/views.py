@@ -403,8 +403,8 @@ def desk_context(
         "rubric": {"name": campaign.rubric_version.name(language), "version": f"v{campaign.rubric_version.number}"},
         "criteria": presentation.show_criteria(criteria, language, answers, swapped),
         "versions": [
-            presentation.show_version(at, criteria, language, given, swapped)
-            for at, given in service.earlier_versions(assignment)
+            presentation.show_version(at, rated, language, given, swapped)
+            for at, rated, given in service.earlier_versions(assignment)
         ],
         "text_language": language,
         "text_direction": languages.direction(language),

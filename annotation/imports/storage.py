@@ -23,6 +23,7 @@ from accounts.jobs import JobHeartbeat
 from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation import bulk
+from annotation.campaigns import lock_campaign
 from annotation.imports import rating_rows
 from annotation.imports.import_jobs import EDITABLE, keep_stored, settle
 from annotation.imports.parsed_files import forget_parsed
@@ -253,7 +254,7 @@ def store_ratings(
     """
     with transaction.atomic():
         # Two imports at once would not see each other's ratings; annotators, who only point at it, may go on.
-        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        lock_campaign(campaign)
         fit = fit_ratings(
             dataset=campaign.dataset,
             rubric_version=campaign.rubric_version,

@@ -22,6 +22,7 @@ from uuid_utils.compat import uuid7
 from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
+from annotation.campaigns import lock_campaign
 from annotation.models import (
     Annotation,
     Annotator,
@@ -78,7 +79,7 @@ def mark(*, campaign: Campaign, rows: Sequence[ReferenceRow], actor: User | None
         raise Refused(_("Give at most %(most)d rows at a time.") % {"most": MOST_ROWS}, code="too_many")
     checked = _checked(campaign, rows)
     with transaction.atomic():
-        Campaign.objects.select_for_update(of=("self",)).get(pk=campaign.pk)
+        lock_campaign(campaign, no_key=False)
         slots = Assignment.objects.filter(duty__campaign=campaign, item__in=list(checked))
         list(slots.select_for_update(of=("self",)))  # waits for who opens one just now, and nobody opens one after it
         items = _free_items(campaign, checked)

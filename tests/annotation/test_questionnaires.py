@@ -9,7 +9,7 @@ import pytest
 
 from analytics.reports import content
 from annotation import campaigns, panels, questionnaires
-from annotation.models import Campaign, ClosingAnswer, Duty
+from annotation.models import Campaign, ClosingAnswer, Criterion, Duty
 from tests.annotation import scene
 from tests.cast import Cast
 
@@ -30,6 +30,12 @@ class TestGroups:
 
     def test_four_people_are_no_group(self) -> None:
         assert questionnaires.shown_groups([answer(number, "et") for number in range(4)]) == {}
+
+    def test_two_looks_never_differ_by_the_answer_of_one_person_where_others_left_it_out(self) -> None:
+        answers = [answer(number, "et", 4 if number < 5 or number == 9 else None) for number in range(10)]
+        fluency = Criterion(key="fluency")
+        looks = [questionnaires.counted_points(answers[:n], fluency, "difficulty") for n in (5, 10)]
+        assert looks[0] == looks[1] == questionnaires.PointCounts((0, 0, 0, 5, 0))
 
 
 @pytest.mark.django_db

@@ -8,8 +8,11 @@ import pytest
 from django.test import Client
 
 from accounts.models import AuditEntry
+from accounts.refusals import Refused
 from analytics import ratings as ratings_table
-from annotation import allocation, campaigns, exports, panels, rubrics
+from annotation import allocation, campaigns, exports, panels, rubric_changes, rubrics
+from annotation.desk import service
+from annotation.desk.answers import Answer
 from annotation.models import Annotation, Assignment, Campaign, Duty, Rating, RubricChange, RubricVersion
 from annotation.readers import rubric_from_dict
 from tests import make
@@ -188,3 +191,92 @@ def test_a_reviewed_translation_is_stale_when_only_the_source_changes(cast: Cast
     assert third.document["criteria"][0]["translations"] == states  # read again
     assert "1 criterion" not in (page := lead.get(address(cast, campaign)).content.decode())
     assert "The criteria are the same in both versions" in page
+
+
+@pytest.mark.django_db
+def test_earlier_scores_are_shown_as_they_were_given(cast: Cast) -> None:
+    points = [{"value": value, "label": {"en": f"old {value}"}} for value in (0, 1, 2)]
+    duty = scene.duty(cast, items=1, overlap=1, criteria=[labelled(points)])
+    campaign, annotator = duty.campaign, cast.client("maarika")
+    there = scene.next_page(annotator, duty)
+    assert annotator.post(f"{there}submit/", {"score-fluency": "2"}, headers=scene.JSON).status_code == 200
+    new = next_version(cast, campaign.rubric_version, labelled([*points[:2], {"value": 2, "label": {"en": "new 2"}}]))
+    pause(cast.client("aino"), cast, campaign)
+    again = {"fluency": rubric_changes.RatingDecision("requeue")}
+    rubric_changes.change_version(
+        campaign=Campaign.objects.get(), version=new, decisions=again, from_version=campaign.rubric_version_id
+    )
+    pause(cast.client("aino"), cast, campaign, "open")
+    assert service.last_submitted(duty=duty, annotator=scene.annotator(cast, cast.maarika)) is None  # it is open again
+    there = scene.next_page(annotator, duty)
+    assert annotator.post(f"{there}submit/", {"score-fluency": "1"}, headers=scene.JSON).status_code == 200
+    earlier = (
+        annotator.get(f"{there}scores/")
+        .content.decode()
+        .split("Earlier versions of your scores")[1]
+        .split("</details>")[0]
+    )
+    assert "2 · old 2" in earlier and "new 2" not in earlier
+    assert earlier.count("data-version") == 1  # not what the change itself wrote
+
+
+def labelled(points: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**make.criterion("fluency", (0, 1, 2)), "scale": {"level": "ordinal", "points": points}}
+
+
+@pytest.mark.django_db
+def test_a_slot_that_two_people_rated_can_be_rated_by_a_third_after_a_removal(cast: Cast) -> None:
+    duty, _annotator = rated_duty(cast, items=2)
+    second, third = scene.member(cast, "Piret"), scene.member(cast, "Tiina")
+    panels.unseat(seat=duty.panel.seats.get())
+    go_on(cast, duty, make.criterion("fluency"), anchored("coherence"), coherence="requeue")
+    for user in (second, third):
+        panels.seat(panel=duty.panel, user=user)
+    slot = scene.taken(cast, duty, second)
+    service.submit(assignment=slot, key=slot.key, answers=scene.ANSWERS, seconds=1)
+    person = scene.annotator(cast, second)
+    panels.remove_person(annotator=person, typed=person.pseudonym, with_ratings=True, actor=cast.aino)
+    for _item in range(2):
+        slot = scene.taken(cast, duty, third)
+        service.submit(assignment=slot, key=slot.key, answers=scene.ANSWERS, seconds=1)
+    assert Annotation.objects.filter(superseded_at=None).count() == 2
+
+
+def go_on(cast: Cast, duty: Duty, *criteria: dict[str, Any], **decisions: Any) -> Campaign:
+    """The campaign with the next version, open again."""
+    campaign = Campaign.objects.get(pk=duty.campaign_id)
+    campaigns.move(campaign=campaign, to=Campaign.State.PAUSED)
+    rubric_changes.change_version(
+        campaign=campaign,
+        version=next_version(cast, campaign.rubric_version, *criteria),
+        decisions={
+            key: one if isinstance(one, rubric_changes.RatingDecision) else rubric_changes.RatingDecision(one)
+            for key, one in decisions.items()
+        },
+        from_version=campaign.rubric_version_id,
+    )
+    campaigns.move(campaign=campaign, to=Campaign.State.OPEN)
+    return campaign
+
+
+@pytest.mark.django_db
+def test_what_a_critical_mark_stopped_is_rated_again_when_the_mark_stops_nothing(cast: Cast) -> None:
+    harm = make.criterion("harm", (0, 1), group="critical", direction="lower_is_better")
+    duty = scene.duty(cast, items=2, overlap=1, criteria=[harm, make.criterion("fluency")])
+    for score in (1, 0):
+        slot = scene.taken(cast, duty)
+        given = {"harm": Answer(score)} | ({} if score else {"fluency": Answer(3)})
+        service.submit(assignment=slot, key=slot.key, answers=given, seconds=1)
+    go_on(cast, duty, {**harm, "group": "general"}, make.criterion("fluency"), harm="keep")
+    assert RubricChange.objects.get().counts == {"kept": 3, "requeued": 1, "assignments": 1}
+    assert not Rating.objects.filter(annotation__superseded_at=None, status=Rating.Status.STOPPED).exists()
+
+
+@pytest.mark.django_db
+def test_who_still_sees_the_former_version_adds_no_duty_and_no_ratings(cast: Cast) -> None:
+    duty, _annotator = rated_duty(cast)
+    before = Campaign.objects.select_related("rubric_version").get(pk=duty.campaign_id)
+    go_on(cast, duty, anchored("fluency"), make.criterion("coherence", (0, 1)), fluency="keep")
+    with pytest.raises(Refused, match="has just changed"):
+        allocation.allocate(campaign=before, panel=duty.panel, overlap=1, name="More", again=True)
+    assert Duty.objects.count() == 1
