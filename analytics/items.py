@@ -7,11 +7,12 @@ counted by the database (at most one row per item and score) and sorted here, wi
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import floor
+from itertools import pairwise
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -146,11 +147,16 @@ def listed_items(campaign: Campaign, choice: ItemChoice) -> list[ItemScores]:
     found = [scores[pk] for pk in _matching(campaign, choice, scores) if pk in scores]
     for scored in found:
         scored.settle(choice)
-    return sorted((scored for scored in found if _is_of_cell(scored, choice)), key=_KEYS[choice.sort])
+    scale = ratings.scale(choice.criterion)
+    middles = [] if scale.any_number else [(low + high) / 2 for low, high in pairwise(scale.values.tolist())]
+    return sorted((scored for scored in found if _is_of_cell(scored, choice, middles)), key=_KEYS[choice.sort])
 
 
-def _is_of_cell(scored: ItemScores, choice: ItemChoice) -> bool:
-    """Whether a rater, the reference and the judge gave the scores that are asked for."""
+def _is_of_cell(scored: ItemScores, choice: ItemChoice, middles: Sequence[float]) -> bool:
+    """Whether a rater, the reference and the judge gave the scores that are asked for.
+
+    A judge's score counts as the point nearest to it (`stats.core.scales.snapped`): between the same `middles`.
+    """
     if choice.scored is not None and choice.scored not in scored.counts:
         return False
     if choice.settled is not None and choice.settled != scored.reference:
@@ -158,7 +164,11 @@ def _is_of_cell(scored: ItemScores, choice: ItemChoice) -> bool:
     if choice.judged is None:
         return True
     judge = scored.judge
-    return bool(judge and judge.is_usable and floor((judge.score or 0.0) + 0.5) == choice.judged)
+    if judge is None or not judge.is_usable or judge.score is None:
+        return False
+    if not middles:
+        return judge.score == choice.judged
+    return bisect_right(middles, judge.score) == bisect_right(middles, choice.judged)
 
 
 def _downwards(value: float | None) -> tuple[bool, float]:

@@ -62,7 +62,10 @@ EMPTY = {
     **dict.fromkeys(
         TITLES, gettext_lazy("Results need two generators with scores in order by the panel, and a judge.")
     ),
-    "tasks": gettext_lazy("The items have no attribute “task_type” or “macro_group” with two values or more."),
+    "tasks": gettext_lazy(
+        "A mean over task types needs items with an attribute “task_type” or “macro_group” of two values or more, and "
+        "labels of every type."
+    ),
     "preferences": gettext_lazy(
         "No criterion on a scale from 1 to 2 compares two candidates of items with the attributes “model_a” and "
         "“model_b”."
@@ -137,7 +140,7 @@ def _cell(
 def _whole_worth(shown: AgreementSection) -> list[str]:
     """What all labels of a section are worth, where it is one column: the labels of its generators added up."""
     rows = shown.of(LABELS)
-    if shown.question.columns or len(rows) < 2:
+    if shown.question.columns or len(rows) < 2 or len(rows) < sum(row["asked"] == LABELS for row in shown.rows):
         return []
     worth = {"n": sum(row["n_items"] for row in rows), "worth": round(sum(row["value"] for row in rows))}
     return [_("Your %(n)d labels are worth %(worth)d with this judge.") % worth]
@@ -246,7 +249,7 @@ def _ranks(rows: Sequence[Mapping[str, Any]], *, is_lower_better: bool) -> dict[
 def _preferences(shown: AgreementSection) -> None:
     """By criterion the strengths of the generators by the panel and by the judge, then every two of them."""
     strength, *shares = PREFERENCES
-    for criterion in shown.axis("criterion", shown.of(strength) or shown.of(shares[0])):
+    for criterion in shown.axis("criterion", [*shown.of(strength), *shown.of(shares[0])]):
         own = [row for row in shown.rows if _key_of(row, "criterion") == criterion]
         judges = sorted({row["judge"] or "" for row in own})
         names = tuple(judge or _("Panel") for judge in judges)

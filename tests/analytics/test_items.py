@@ -13,6 +13,7 @@ import pytest
 
 from accounts.models import Membership, Role
 from analytics import items, ratings, shares, snapshots
+from annotation import campaigns
 from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.models import Annotation, Campaign, Item
@@ -130,6 +131,15 @@ class TestList:
     )
     def test_filters(self, cast: Cast, campaign: Campaign, query: str, expected: list[str]) -> None:
         assert ids(read(cast, campaign, query)) == expected
+
+    def test_a_judge_between_two_points_is_at_the_nearest_one(self, cast: Cast) -> None:
+        half = make.criterion("fluency", (1, 1.5, 2))
+        about = {"dataset": make.dataset(cast.kassa, 3), "rubric_version": make.rubric(cast.kassa, half)}
+        made = campaigns.open_campaign(project=cast.kassa, name="Halves", **about)
+        make.rated(made, {"fluency": {"mari": [1, 1.5, 2]}})
+        scene.with_verdicts(made, {"fluency": [1.2, 1.5, 1.75]})
+        found = [len(ids(read(cast, made, f"?judged={point}"))) for point in (1, 1.5, 2)]
+        assert found == [1, 1, 1]
 
     def test_what_the_figure_leaves_out_and_the_list_does_not_is_said(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast, campaign, "?exclude=single&where=generator%3Datlas")

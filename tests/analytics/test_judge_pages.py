@@ -440,13 +440,16 @@ def test_preferences_of_a_panel_and_a_judge_stand_side_by_side(cast: Cast) -> No
     scale = {"level": "interval", "min": 1, "max": 2}
     words = {"en": "1 is the first, 2 the second"}
     preference = make.criterion("preference", (1, 2), direction="none", scale=scale, definition=words, anchors={})
-    about = {"dataset": make.dataset(cast.kassa, rows), "rubric_version": make.rubric(cast.kassa, preference)}
+    brevity = {**preference, "key": "brevity", "name": {"en": "Brevity"}}
+    about = {"dataset": make.dataset(cast.kassa, rows), "rubric_version": make.rubric(cast.kassa, preference, brevity)}
     campaign = campaigns.open_campaign(project=cast.kassa, name="Pairs", **about)
     mari = [(1.0, 2.0, 1.5)[n % 3] if n % 4 else (2.0, 1.0, 1.5)[n % 3] for n in range(60)]
-    make.rated(campaign, {"preference": {"mari": mari, "jaan": mari}})
+    always = [(1.0, 2.0, 1.5)[n % 3] for n in range(60)]  # atlas-1 is never beaten: no strengths, but shares
+    make.rated(campaign, {"preference": {"mari": mari, "jaan": mari}, "brevity": {"mari": always}})
     scene.with_verdicts(campaign, {"preference": [1.0] * 60})
     client = cast.client("boris")
-    found = rows_of(client, campaign, "results", "preferences")
+    every = rows_of(client, campaign, "results", "preferences")
+    found = [row for row in every if row["criterion"] == "preference"]
     assert value([row for row in found if not row["judge"]], asked="preference.win", generator="atlas-1",
                  variant="birch-2") == pytest.approx(0.75)  # fmt: skip
     of_panel = [row for row in found if row["asked"] == "preference.strength" and not row["judge"]]
@@ -457,4 +460,5 @@ def test_preferences_of_a_panel_and_a_judge_stand_side_by_side(cast: Cast) -> No
     assert [row["value"] for row in of_judge] == pytest.approx([0, 0, 0], abs=1e-9)
     page = text_of(opened(client, campaign, "results", "preferences"))
     assert "Kohtunik" in page and "75%" in page and "lost: 25%" in page
+    assert "Brevity" in page and "100%" in page and "wins or loses every comparison" in page
     assert client.get(f"/p/kassa/numbers/{campaign.pk}/results/").status_code == 200

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, t_interval
 from analytics.stats.core.resampling import Units, left_out_error, number_of
+from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, cells
 from analytics.stats.judge.panel import interval_of_shares, numbers
 
@@ -131,13 +132,16 @@ def preference_report(
     return [
         CellEstimate(estimate=row, cell={**{k: v or None for k, v in cell.key.items()}, "generator": name}, judge=judge)
         for cell in cells(chosen, by=across, pool=pool)
-        if cell.scale.has_order and cell.scale.is_numeric and _is_preference(cell.scale.values)
+        if cell.scale.has_order and cell.scale.is_numeric and _is_preference(cell.scale)
         for name, row in _of_cell(cell, confidence)
     ]
 
 
-def _is_preference(values: Floats) -> bool:
-    return len(values) > 0 and (values[0], values[-1]) == (SCORES[0], SCORES[-1]) and set(values) <= set(SCORES)
+def _is_preference(scale: Scale) -> bool:
+    """Scores between the points, where a scale allows any number, count as missing and not as another scale."""
+    values = scale.values
+    ends = (values[0], values[-1]) if len(values) else ()
+    return ends == (SCORES[0], SCORES[-1]) and (scale.any_number or set(values) <= set(SCORES))
 
 
 @dataclass(frozen=True, slots=True)

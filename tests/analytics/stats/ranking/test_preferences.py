@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import Estimate
-from analytics.stats.core.scales import Scale
+from analytics.stats.core.scales import Scale, range_scale
 from analytics.stats.core.shares import wilson_of_share
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.ranking import preferences
@@ -148,3 +148,12 @@ def test_every_row_counts_the_raters_and_the_missing_scores_of_its_own_items() -
     assert [rows["win", *pair].n_missing for pair in (("atlas", "birch"), ("atlas", "cedar"))] == [2, 0]
     strengths = [rows["strength", name, None] for name in ("atlas", "birch", "cedar")]
     assert [(row.n_raters, row.n_missing) for row in strengths] == [(2, 2), (1, 2), (2, 0)]
+
+
+def test_a_score_between_the_points_is_missing_and_does_not_end_all_comparisons() -> None:
+    frame = compared(60)
+    frame.loc[(frame["item"] == "i0") & (frame["rater"] == "mari"), "score"] = 1.2
+    table = ratings_table(frame, scales={"better": range_scale(1, 2, None, "interval")})
+    rows = [row.estimate for row in preferences.preference_report(table)]
+    (win,) = (row for row in rows if row.statistic == "win" and row.variant == "birch")
+    assert (win.n_items, win.n_ratings, win.n_missing) == (20, 39, 1)
