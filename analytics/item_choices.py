@@ -60,9 +60,9 @@ class ItemChoice:
 
     `where`: pairs of a column of `CUT` and a value. `min_seconds`: ratings of items that took less time do not count.
     `scored`, `settled`, `judged`: only items that a rater gave this score, with this reference, or this score of the
-    judge (the point nearest to it, halves upwards). `left_out`: what the figure that led here leaves out beside; the list has it all the same,
-    and says so. `reference` is the rule that settles the panel's score: by default the mode, on interval scales the
-    mean (METHODS 3).
+    judge (the point nearest to it, halves upwards). `left_out`: what the figure that led here leaves out beside; the
+    list has it all the same, and says so. `reference` is the rule that settles the panel's score: by default the mode,
+    on interval scales the mean (METHODS 3).
     """
 
     criterion: Criterion

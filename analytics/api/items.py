@@ -42,7 +42,7 @@ CHOICES = [
     OpenApiParameter("scored", float, description="Only items that a rater gave this score."),
     OpenApiParameter("settled", float, description="Only items with this reference."),
     OpenApiParameter(
-        "judged", float, description="Only items that the judge gave this point, or a score nearest to it."
+        "judged", float, description="Only items that the judge gave this point or a score nearest to it."
     ),
     OpenApiParameter("min_seconds", float, description="Ratings of items that took less time do not count."),
     OpenApiParameter(
