@@ -206,7 +206,7 @@ def _cut_to(campaign: Campaign, choice: ItemChoice) -> Q:
     found = Q()
     for column, name in _FIELDS.items():
         if values := choice.wanted(column):
-            numbers = {value for value in values if value.isdecimal()}
+            numbers = {value for value in values if value.isdecimal() and len(value) < 10}  # more is no integer in SQL
             found &= Q(**{f"{name}__in": numbers if column == "dataset_version" else values})
     weeks, hundreds = choice.wanted("week"), choice.wanted("hundred")
     if weeks or hundreds:

@@ -121,6 +121,7 @@ class TestList:
             ("?where=item%3Dd4&where=item%3Dd2&where=language%3Dar&where=language%3Det", ["d4", "d2"]),
             ("?where=dataset_version%3D1&where=generator%3Datlas", ["d1", "d2"]),
             ("?where=dataset_version%3D2", []),
+            (f"?where=dataset_version%3D{9**30}", []),
             ("?where=hundred%3D1", ["d1", "d3", "d4", "d2"]),
             ("?where=week%3D1999-W01", []),
             ("?scored=0", ["d1"]),
