@@ -270,6 +270,10 @@ def test_what_a_critical_mark_stopped_is_rated_again_when_the_mark_stops_nothing
     go_on(cast, duty, {**harm, "group": "general"}, make.criterion("fluency"), harm="keep")
     assert RubricChange.objects.get().counts == {"kept": 3, "requeued": 1, "assignments": 1}
     assert not Rating.objects.filter(annotation__superseded_at=None, status=Rating.Status.STOPPED).exists()
+    campaigns.move(campaign=Campaign.objects.get(), to=Campaign.State.CLOSED)
+    next_version(cast, RubricVersion.objects.latest("number"), make.criterion("fluency"))
+    page = cast.client("aino").get(address(cast, duty.campaign)).content.decode()
+    assert "This campaign is closed" in page and "Pause the campaign" not in page
 
 
 @pytest.mark.django_db
