@@ -220,6 +220,19 @@ def test_earlier_scores_are_shown_as_they_were_given(cast: Cast) -> None:
     assert earlier.count("data-version") == 1  # not what the change itself wrote
 
 
+@pytest.mark.django_db
+def test_the_list_of_scored_items_leads_to_those_that_are_rated_again(cast: Cast) -> None:
+    duty, annotator = rated_duty(cast)
+    go_on(cast, duty, make.criterion("fluency"), anchored("coherence"), coherence="requeue")
+    slot = scene.taken(cast, duty)
+    page = annotator.get(f"/desk/{duty.pk}/scored/").content.decode()
+    assert page.count('class="btn" href="/desk/at/') == 2 and "/scores/" not in page and "changed" not in page
+    assert annotator.get(f"/desk/at/{slot.key}/").status_code == 200
+    service.skip(assignment=slot, reason="other")
+    page = annotator.get(f"/desk/{duty.pk}/scored/")
+    assert page.status_code == 200 and page.content.decode().count('class="btn" href="/desk/at/') == 1
+
+
 def labelled(points: list[dict[str, Any]]) -> dict[str, Any]:
     return {**make.criterion("fluency", (0, 1, 2)), "scale": {"level": "ordinal", "points": points}}
 
