@@ -1,6 +1,7 @@
 """What a reader asks of the list of items: one criterion, filters, whose ratings count, and the order.
 
-The filter `where` is that of a question (`questions`): a figure leads to exactly the items that it is about.
+The filter `where` is that of a question (`questions`): a figure leads to the items that it is about. Classes of
+agreement are no filter: their shares lead to the items of all classes.
 """
 
 from __future__ import annotations

@@ -261,6 +261,7 @@ def _classes(shown: AgreementSection) -> None:
             shown.grids.append(Grid(_("Class"), tuple(scores), tuple(rows), title=shown.name(column, place)))
     if shown.grids:
         shown.notes.append(_("The shares are shown without intervals."))
+        shown.notes.append(_("A share leads to the items of all classes that have this score."))
 
 
 def _f1(shown: AgreementSection) -> None:
