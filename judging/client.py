@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import orjson
 
@@ -67,8 +67,7 @@ class ProviderUnavailable(Exception):
     """No reply this time: rate limit, server error, timeout, lost connection. Try again, after ``retry_after``.
 
     ``maybe_paid`` says that the provider may have worked and count it; ``body`` is what came, shortened, where that
-    can't be read as a reply.
-    """
+    can't be read as a reply."""
 
     def __init__(
         self,
@@ -153,8 +152,7 @@ class ProviderAnswer:
 async def connect(endpoint: Endpoint, *, refused: Mapping[str, list[str]] | None = None) -> AsyncIterator[Connection]:
     """A connection made in the running loop and closed there. Raises ``Refused`` (fatal) when its key is not set.
 
-    ``refused`` is what models are known to refuse; what they refuse now is added to its lists.
-    """
+    ``refused`` is what models are known to refuse; what they refuse now is added to its lists."""
     import openai
 
     key = _key(endpoint)
@@ -310,8 +308,7 @@ async def exchange(
 ) -> httpx2.Response:
     """The HTTP exchange alone (GET or, to `remove`, DELETE without a body), with every failure sorted, in a deadline.
 
-    Raises ``Unavailable``, ``Refused``, and ``Unsupported`` for what a model refuses by name.
-    """
+    Raises ``Unavailable``, ``Refused``, and ``Unsupported`` for what a model refuses by name."""
     import httpx2
     import openai
 
@@ -324,8 +321,7 @@ async def exchange(
             if file is not None:
                 form: Any = {"timeout": seconds, "headers": {"Content-Type": "multipart/form-data"}}
                 whole: Any = {"cast_to": httpx2.Response, "body": body, "files": [("file", file)], "options": form}
-                response: httpx2.Response = await connection.client.post(path, **whole)
-                return response
+                return cast("httpx2.Response", await connection.client.post(path, **whole))
             response = await _post(connection, path, body, seconds)
     except openai.APIStatusError as error:
         _sort(connection, error.response, body or {})
@@ -357,10 +353,10 @@ async def _post(connection: Connection, path: str, body: Mapping[str, Any], seco
     sent = httpx2.Request("POST", address, headers=connection.headers, content=content, extensions=extensions)
     try:
         return await connection.http.send(sent)
-    except (httpx2.RequestError, _TooLarge, TimeoutError):
-        raise
-    except Exception as error:  # what the transport has no name for, such as a reply that is not HTTP
-        raise httpx2.TransportError(f"{type(error).__name__}: {error}", request=sent) from error
+    except Exception as error:
+        if isinstance(error, httpx2.RequestError | _TooLarge | TimeoutError):
+            raise
+        raise httpx2.TransportError(str(error), request=sent) from error  # such as a reply that is not HTTP
 
 
 @cache
@@ -520,8 +516,8 @@ def line_answer(line: Mapping[str, Any], *, body: Mapping[str, Any], dropped: tu
     words = _object(reply.get("error")) or failure or reply
     if status in (400, 422) and (what := _unsupported(words, _complaint(words), body)):
         raise Unsupported(what)
-    code, message = str(words.get("code") or words.get("type") or ""), _masked(_complaint(words))
-    raise _failure(status=status if isinstance(status, int) else 500, code=code, message=message, headers={})
+    code, status = str(words.get("code") or words.get("type") or ""), status if isinstance(status, int) else 500
+    raise _failure(status=status, code=code, message=_masked(_complaint(words)), headers={})
 
 
 def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
@@ -583,8 +579,7 @@ def _count(value: Any) -> int | None:
 def loaded(body: bytes) -> Any:
     """The JSON of a body, fit for a JSON column. The strict and fast reader first: most bodies need no mending.
 
-    A body with very many brackets is walked in any case, so that nesting too deep to be stored is found out here.
-    """
+    A body with very many brackets is walked in any case, so that nesting too deep to be stored is found out here."""
     try:
         value = orjson.loads(body)
     except ValueError:
