@@ -17,6 +17,7 @@ from django.utils.translation import get_language, get_language_bidi, ngettext
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
+VERY_FEW = 10  # items: fewer are reason enough to have no interval
 SMALL = 30
 """Below this many items or clusters a figure is shown in muted ink, and no sentence concludes from it."""
 MINUS = "−"
@@ -180,7 +181,7 @@ class Figure:
         """No interval: 3 items; or why else there is none; or nothing where there is one."""
         if self.has_interval or not self.is_defined:
             return ""
-        if self.n_items < SMALL:
+        if self.n_items < (VERY_FEW if self.interval_reason else SMALL):
             return _("no interval: %s") % (ngettext("%d item", "%d items", self.n_items) % self.n_items)
         return self._why_none
 

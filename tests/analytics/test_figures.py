@@ -293,6 +293,8 @@ class TestFewClusters:
     def test_without_an_interval_it_says_how_many_items_it_rests_on(self) -> None:
         alone = figure(-2.0, None, None, statistic="bias", n_items=3, interval_reason="no unit differs")
         assert alone.no_interval == "no interval: 3 items"
+        many = figure(0.0, None, None, n_items=26, interval_reason="no unit differs")
+        assert many.no_interval == "no interval: no unit differs"
 
 
 def test_what_is_printed_as_the_threshold_is_not_marked_as_below_it() -> None:
