@@ -195,6 +195,11 @@ def _side_name(name: str, side: str) -> str:
     return f"alignment {name} · {side}"
 
 
+def tested_sentence() -> str:
+    """Why a version is not tested a second time."""
+    return _("This version has been tested: its result is on the page.")
+
+
 def _refuse_few(
     items: Sequence[LabelledItem], tuning: Collection[int], test: Collection[int], used: Collection[str]
 ) -> None:
@@ -205,8 +210,12 @@ def _refuse_few(
     unused = [len(side.difference(used)) for side in sides]
     sentence = _(
         "There are too few labelled scenarios that no alignment has used: %(tuning)d to tune on and %(test)d to lock, "
-        "and each side needs %(least)d. Have the panel label new items first."
+        "and each side needs %(least)d."
     )
+    if sum(unused) >= 2 * FEWEST_SCENARIOS:
+        sentence = f"{sentence} {_('Choose a locked share nearer to a half, or another seed.')}"
+    else:
+        sentence = f"{sentence} {_('Have the panel label new items first.')}"
     raise Refused(sentence % {"tuning": unused[0], "test": unused[1], "least": FEWEST_SCENARIOS}, code="too_few_labels")
 
 
@@ -387,7 +396,7 @@ def take_look(*, candidate: AlignmentCandidate, actor: User | None = None) -> Al
         if look is not None and look.result is None:
             return _with_runs(look, candidate, actor)
         if look is not None:
-            raise Refused(_("This version has been tested: its result is on the page."), code="looked")
+            raise Refused(tested_sentence(), code="looked")
         refuse_closed(locked)
         if taken >= alignment.looks_allowed:
             raise Refused(no_looks_left(alignment), code="no_looks_left")

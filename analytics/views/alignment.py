@@ -233,6 +233,7 @@ def alignment_page(request: HttpRequest, project: str, alignment_pk: int) -> Htt
         "searches": current.searches.select_related("job"),
         "search_form": SearchForm(),
         "left": left,
+        "tested": {row.look.candidate_id for row in looks},
         "spent_sentence": "" if left else alignment.no_looks_left(current),
         "is_lead": access.holds(user=request.user, project=current_project, roles=(Role.LEAD,)),
         "spent": spending.committed_of_alignment(current),
@@ -407,6 +408,9 @@ def look_page(request: HttpRequest, project: str, alignment_pk: int, judge: int)
             messages.success(
                 request, _("Look %d is taken. Its figures appear when all calls are answered.") % look.number
             )
+        return redirect("alignment", project, alignment_pk)
+    if current.looks.filter(candidate=candidate).exists():
+        messages.info(request, alignment.tested_sentence())
         return redirect("alignment", project, alignment_pk)
     context = {
         "title": _("Look at the locked split"),
