@@ -168,6 +168,8 @@ def test_measures_of_the_items_are_set_beside_scores_and_ranked(cast: Cast, rate
     flat = [row for row in rows if "text.turns" in row["raters"]]
     assert flat and all(row["value"] is None and row["reason"] for row in flat)
     found = answer(cast, rated, f"bootstrap=0&{measures}&statistic=stability.mean&statistic=stability.kendall_tau_b")
+    of_measure = [row for row in found["estimates"] if row["judge"] in ("difficulty", "text.words", "text.turns")]
+    assert of_measure and {(row["n_raters"], row["n_ratings"]) for row in of_measure} == {(0, 0)}, "nobody rated them"
     mine = {"criterion": "text.words", "asked": "stability.mean", "language": "en", "generator": "atlas"}
     of_atlas = [words[n] for n in range(12) if n % 2 == 0]
     assert value(found["estimates"], **mine) == pytest.approx(np.mean(of_atlas))

@@ -56,13 +56,17 @@ def report_on_measure(
     statistics: Sequence[str],
     **options: Any,
 ) -> list[CellEstimate]:
-    """What ``report`` gives of a table whose only scores are the measure's numbers, one for each item.
+    """What ``report`` gives of a table whose only scores are the measure's numbers, one for each item (n_items,).
 
-    Source: METHODS 6.
+    Nobody rated them: no rater and no rating is counted. Source: METHODS 6.
     """
     rows = _measured(table, measure)
     found = report(_as_table(rows), **options) if len(rows) else []
-    return [row for row in found if row.estimate.statistic in statistics]
+    return [
+        replace(row, estimate=row.estimate.with_(n_raters=0, n_ratings=0))
+        for row in found
+        if row.estimate.statistic in statistics
+    ]
 
 
 def measure_report(
