@@ -60,7 +60,7 @@ GROUPS = (
         _("Generators"),
         (CampaignPage(_("Results"), "numbers_results"), CampaignPage(_("Stability"), "numbers_stability")),
     ),
-    (_("Next steps"), (CampaignPage(_("Workflow"), "workflow"), CampaignPage(_("Planner"), "numbers_planner"))),
+    (_("Planning"), (CampaignPage(_("Workflow"), "workflow"), CampaignPage(_("Planner"), "numbers_planner"))),
 )
 
 

@@ -453,7 +453,7 @@ GROUPS = {
         "Declared judges": "judges/?campaign={}",
     },
     "Generators": {"Results": "numbers/{}/results/", "Stability": "numbers/{}/stability/"},
-    "Next steps": {"Workflow": "numbers/{}/workflow/", "Planner": "numbers/{}/planner/"},
+    "Planning": {"Workflow": "numbers/{}/workflow/", "Planner": "numbers/{}/planner/"},
 }  # fmt: skip
 
 
