@@ -233,17 +233,18 @@ def generator_lines(page: NumbersPage) -> list[Line]:
 
 
 def _ranks(column: Mapping[str, Figure], sign: int) -> dict[str, str]:
-    """The rank of each generator by its mean, 1 the highest, or the lowest where the sign is -1; means equal within
-    1e-9 share the mean of their ranks.
-    """
+    """The rank of each generator by its mean, in words; none for one generator."""
     values = {name: sign * figure.value for name, figure in column.items() if name and figure.value is not None}
-    if len(values) < 2:
-        return {}
+    return {name: f"{rank:g}" for name, rank in ranks_of_means(values).items()} if len(values) > 1 else {}
+
+
+def ranks_of_means(values: Mapping[str, float]) -> dict[str, float]:
+    """The rank of each name by its value, 1 the highest; values equal within 1e-9 share the mean of their ranks."""
     ranks = {}
     for name, value in values.items():
         above = sum(other > value + 1e-9 for other in values.values())
         equal = sum(abs(other - value) <= 1e-9 for other in values.values())
-        ranks[name] = f"{above + (equal + 1) / 2:g}"
+        ranks[name] = above + (equal + 1) / 2
     return ranks
 
 

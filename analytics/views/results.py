@@ -14,6 +14,7 @@ from analytics.answer_pages import plain_value
 from analytics.figures import Figure
 from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.score_views import ranks_of_means
 from analytics.views import parts
 from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow, figure_cell
 from analytics.views.calibration import number_line, page_about_judges
@@ -240,10 +241,9 @@ def _micro(shown: AgreementSection) -> str:
 
 
 def _ranks(rows: Sequence[Mapping[str, Any]], *, is_lower_better: bool) -> dict[str, float]:
-    """By generator its rank, 1 for the best value; equal values share the mean rank."""
-    values = {row["generator"]: -row["value"] if is_lower_better else row["value"] for row in rows}
-    found = list(values.values())
-    return {name: 1 + sum(x > own for x in found) + (found.count(own) - 1) / 2 for name, own in values.items()}
+    """By generator its rank, 1 for the best value."""
+    sign = -1 if is_lower_better else 1
+    return ranks_of_means({row["generator"]: sign * row["value"] for row in rows})
 
 
 def _preferences(shown: AgreementSection) -> None:
