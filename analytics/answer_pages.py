@@ -16,6 +16,7 @@ from accounts import languages
 from accounts.models import Job
 from accounts.refusals import Refused
 from analytics import snapshots
+from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
 from analytics.item_choices import ATTRIBUTE, CUT, REFERENCES
 from analytics.models import Computation, Snapshot
@@ -209,6 +210,7 @@ class AnswerPage:
             for value in down
         )
         columns = tuple(self.name(self.question.columns, column) for column in across)
+        variant = FIGURE_SENTENCES.translated(variant)
         return Matrix(f"{title} ({variant})" if variant else title, " · ".join(about), columns, shown)
 
     def _cell(self, down: str, across: str, found: Mapping[tuple[str, str], Mapping[str, Any]]) -> ShownCell:

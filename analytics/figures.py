@@ -13,9 +13,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, get_language_bidi, ngettext
+from django.utils.translation import get_language, get_language_bidi, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+
+from analytics.figure_words import FIGURE_SENTENCES
 
 VERY_FEW = 10  # items: fewer are reason enough to have no interval
 SMALL = 30
@@ -43,11 +44,12 @@ SIGNED = frozenset(
     | {f"{name}_change" for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")}
 )
 SPEAKS_FOR = {
-    "these raters": _lazy("for these raters"),
-    "raters like these": _lazy("for raters like these"),
-    "this judge": _lazy("for this judge"),
+    "these raters": gettext_lazy("for these raters"),
+    "raters like these": gettext_lazy("for raters like these"),
+    "this judge": gettext_lazy("for this judge"),
 }
 """For whom a figure speaks (`Estimate.speaks_for`), as pages say it."""
+TRANSLATED = ("reason", "interval_reason", "note")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +85,12 @@ class Figure:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Figure:
-        """A figure from its row in `Snapshot.content`."""
-        return cls(**{name: row[name] for name in cls.__slots__ if name in row})
+        """A figure from its row in `Snapshot.content`, with what is said of it in the reader's language."""
+        values = {name: row[name] for name in cls.__slots__ if name in row}
+        for name in TRANSLATED:
+            if text := values.get(name):
+                values[name] = FIGURE_SENTENCES.translated(text)
+        return cls(**values)
 
     @property
     def is_defined(self) -> bool:
@@ -158,6 +164,11 @@ class Figure:
         return self.has_interval and "approximate" in self.method
 
     @property
+    def interval_method(self) -> str:
+        """How its interval is computed, in words."""
+        return FIGURE_SENTENCES.translated(self.method)
+
+    @property
     def has_interval(self) -> bool:
         """Whether both of its ends are known."""
         return self.low is not None and self.high is not None
@@ -168,7 +179,13 @@ class Figure:
         return _made(get_language(), self)
 
     def _made(self) -> str:
-        parts = [self.method if self.has_interval else self._why_none if self.is_defined else self.reason]
+        parts = [
+            FIGURE_SENTENCES.translated(self.method)
+            if self.has_interval
+            else self._why_none
+            if self.is_defined
+            else self.reason
+        ]
         if self.is_defined and self.speaks_for:
             parts.append(str(SPEAKS_FOR.get(self.speaks_for, self.speaks_for)))
         parts += [

@@ -21,6 +21,7 @@ from analytics.answer_pages import (
     in_order,
     plain_value,
 )
+from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import MINUS, SMALL, Figure, HeatCell
 from analytics.question_names import STATISTIC_NAMES, column_name
 from analytics.questions import NumbersQuestion
@@ -134,7 +135,7 @@ class AgreementSection:
             self.notes.append(_("Intervals from fewer than %d items or clusters are approximate.") % SMALL)
         if not self.grids:
             undefined = [row["reason"] for row in self.rows if row["value"] is None and row.get("reason")]
-            self.reasons = sorted(set(undefined))[:3]
+            self.reasons = sorted(map(FIGURE_SENTENCES.translated, set(undefined)))[:3]
 
     def build(self) -> None:
         """Fill the tables, charts and notes of the part; another page's sections override it."""
@@ -461,7 +462,9 @@ def _raters(shown: AgreementSection) -> None:
         rows.append(GridRow(shown.name("criterion", key), tuple(cells), **about))
     columns = tuple(ngettext("%d rater", "%d raters", n) % n for n in range(1, most + 1))
     shown.grids.append(Grid(column_name("criterion"), columns, tuple(rows)))
-    reasons = {row["reason"] for row in shown.rows if row["value"] is None and row.get("reason")}
+    reasons = {
+        FIGURE_SENTENCES.translated(row["reason"]) for row in shown.rows if row["value"] is None and row.get("reason")
+    }
     shown.notes += [_("Other criteria have no curve: %s.") % reason for reason in sorted(reasons)]
 
 

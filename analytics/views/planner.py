@@ -20,6 +20,7 @@ from accounts.refusals import Refused
 from analytics import planning, sampling
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import AnswerPage, criterion_names, plain_value
+from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import SMALL, Figure
 from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
@@ -143,7 +144,10 @@ def _budget(shown: AgreementSection) -> None:
     if not there:
         return
     cells = tuple(
-        GridRow(shown.name("language", tag), (GridCell(_count(there[tag]["value"]), (str(there[tag]["note"]),)),))
+        GridRow(
+            shown.name("language", tag),
+            (GridCell(_count(there[tag]["value"]), (FIGURE_SENTENCES.translated(str(there[tag]["note"])),)),),
+        )
         for tag in shown.axis("language", list(there.values()))
     )
     shown.grids.append(Grid(column_name("language"), (_("Labels"),), cells))

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from analytics.answer_pages import plain_value
+from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import Figure
 from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
@@ -98,7 +99,10 @@ def _board(shown: AgreementSection) -> None:
     if not column:
         shown.grids[:] = [replace(grid, columns=(_("Corrected mean"),)) for grid in shown.grids]
     if shown.grids:
-        shown.notes += [*_whole_worth(shown), *(_("No mean is corrected: %s.") % reason for reason in shared)]
+        shown.notes += [
+            *_whole_worth(shown),
+            *(_("No mean is corrected: %s.") % FIGURE_SENTENCES.translated(reason) for reason in shared),
+        ]
         shown.notes.append(str(_PLACE))
         text = _("Intervals are simultaneous for the means, and for the differences, of a column (Bonferroni).")
         shown.notes.append(text)
@@ -130,7 +134,7 @@ def _cell(
     is_corrected = corrected["value"] is not None
     main = corrected if is_corrected else of_panel
     own = number_line(_("panel alone: %s"), of_panel) if is_corrected else (_("panel alone, not corrected"),)
-    reason = "" if corrected["reason"] in shared else corrected["reason"]
+    reason = "" if corrected["reason"] in shared else FIGURE_SENTENCES.translated(corrected["reason"] or "")
     lines = (
         place, *own, *number_line(_("judge alone: %s"), found.get(JUDGE)), reason, *_worth(found.get(LABELS)),
         *number_line(_("calibrated with all languages: %s"), found.get(POOLED)),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from analytics.answer_pages import plain_value
+from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import Figure
 from analytics.question_names import column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
@@ -233,7 +234,11 @@ def _ranking_cell(shown: AgreementSection, rows: Mapping[str, Mapping[str, Any]]
     if tied is not None and tied["value"]:
         lines.append(ngettext("%d tied pair", "%d tied pairs", int(tied["value"])) % int(tied["value"]))
     cell = figure_cell(shown.page, row, *lines)
-    notes = [str(each["note"]) for each in (inversions, sure) if each is not None and each.get("note")]
+    notes = [
+        FIGURE_SENTENCES.translated(str(each["note"]))
+        for each in (inversions, sure)
+        if each is not None and each.get("note")
+    ]
     return replace(cell, title=" · ".join([cell.title, *notes]))
 
 

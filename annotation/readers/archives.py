@@ -313,7 +313,7 @@ def _nested(name: str, inner: str) -> Problem:
 
 def _broken(name: str, error: Exception) -> Problem:
     if isinstance(error, EOFError):
-        return Problem(name, None, None, "the end of a compressed file that goes on", "the rest of it", "truncated")
+        return Problem(name, None, None, "the end of a compressed file that continues", "the rest of it", "truncated")
     if isinstance(error, NotImplementedError):
         expected = "a .zip made with the usual compression (deflate)"
         return Problem(name, None, None, f"a compression that is not read here ({error})", expected, "archive")

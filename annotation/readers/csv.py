@@ -227,7 +227,7 @@ class _Reader:
         self._all = columns
         self._closed = frozenset(place for place in range(len(columns)) if place + 1 not in read)
         if self._closed:
-            self._problems.note(self._name, "columns without a name that hold nothing are left out.")
+            self._problems.note(self._name, "columns without a name and without values are left out.")
         self._columns = tuple(column for place, column in enumerate(columns) if place not in self._closed)
 
     def _filled_up(self, record: _Record) -> _Record:

@@ -370,7 +370,7 @@ def _by_the_end(error: json.JSONDecodeError, length: int) -> bool:
 
 
 def _which(seen: set[str]) -> str:
-    named = "records: NAME in the mapping to say which list holds them"
+    named = "records: NAME in the mapping to choose the list with them"
     return f"nothing but records, or lists of records (seen: {', '.join(sorted(seen))}), or {named}; {_LINES_HINT}"
 
 

@@ -344,7 +344,7 @@ def _about_columns(columns: list[str]) -> str:
     first = json.dumps(columns[0], ensure_ascii=False)
     sentence = f"the names of these columns are e-mail addresses: {shortened_list(map(excerpt, columns))}."
     codes = f"Before you store them, give each person a code in the mapping, for example {_code(_address(columns[0]))}"
-    return f"{sentence} {codes}, map the column to another field, or leave it out, as in ignore: [{first}]."
+    return f"{sentence} {codes}. Or map the column to another field, or leave it out, as in ignore: [{first}]."
 
 
 def _code(person: str) -> str:

@@ -99,7 +99,7 @@ def _require_bounded(name: str, metadata: FileMetaData, size: int, dictionaries:
     rows, cells = metadata.num_rows, metadata.num_rows * (metadata.num_columns + ROW)
     if rows > MOST_ROWS or cells > max(FEW_CELLS, CELLS_PER_BYTE * size):
         text = f"{rows:,} rows of {metadata.num_columns:,} columns in {size:,} bytes"
-        expected = f"at most {MOST_ROWS:,} rows in one file, and no more than its size can hold"
+        expected = f"at most {MOST_ROWS:,} rows in one file, and no more than fit into its size"
         raise FormatError(Problem(name, None, None, text, expected, "size"))
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     UnpackedBytes(name, size, UNPACKED).count(sum(group.total_byte_size for group in groups))

@@ -135,7 +135,7 @@ class ShapeStep:
     @property
     def reason(self) -> str:
         """Why records became no row, as a note says it."""
-        return f"hold nothing in {self.subject}"
+        return f"have nothing in {self.subject}"
 
     @property
     def subject(self) -> str:

@@ -10,11 +10,14 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.desk import presentation
 from annotation.readers import Report
+from annotation.views.file_words import FILE_SENTENCES
 
 IGNORE = "ignore"
 FIELD_LABELS = {
@@ -107,9 +110,11 @@ def _labelled(found: re.Match[str]) -> str:
 
 def problem_on_page(problem: dict[str, Any], columns: Collection[str]) -> dict[str, Any]:
     """A problem, or a kind of problem, as the page shows it; ``columns`` are those of the files."""
-    texts = {name: _outside_quotes(problem[name], on_page) for name in ("found", "expected")}
-    if problem["code"] == "no_column":
-        texts["found"] = re.sub(r"(?<=^no )(\w+)$|(?<=give the )(\w+)$", _missing, texts["found"])
+    with translation.override(settings.LANGUAGE_CODE):  # the words of files are listed as they are in English
+        texts = {name: _outside_quotes(problem[name], on_page) for name in ("found", "expected")}
+        if problem["code"] == "no_column":
+            texts["found"] = re.sub(r"(?<=^no )(\w+)$|(?<=give the )(\w+)$", _missing, texts["found"])
+    texts = {name: FILE_SENTENCES.translated(text) for name, text in texts.items()}
     column = problem["column"]
     if column in FIELD_LABELS and column not in columns:
         texts["column"] = field_label(column)
@@ -127,4 +132,6 @@ def _outside_quotes(sentence: str, change: Callable[[str], str]) -> str:
 
 def report_on_page(report: Report) -> Report:
     """A report with its notes as the page shows them."""
-    return replace(report, notes=[_outside_quotes(note, _with_settings) for note in report.notes])
+    with translation.override(settings.LANGUAGE_CODE):
+        notes = [_outside_quotes(note, _with_settings) for note in report.notes]
+    return replace(report, notes=list(map(FILE_SENTENCES.translated, notes)))

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access, languages
@@ -34,20 +34,20 @@ from judging.prompts import PromptVariant
 from judging.study_presets import STUDY_PRESETS, StudyPreset, presets_by_study
 
 AUDIT_NAMES = {
-    "repeats": _lazy("Repeats"),
-    "position": _lazy("Position"),
-    "prompt_language": _lazy("Language of the prompt"),
-    "perturbation": _lazy("Changed texts"),
-    "canaries": _lazy("Canaries"),
+    "repeats": gettext_lazy("Repeats"),
+    "position": gettext_lazy("Position"),
+    "prompt_language": gettext_lazy("Language of the prompt"),
+    "perturbation": gettext_lazy("Changed texts"),
+    "canaries": gettext_lazy("Canaries"),
 }
 """The audits that need a run; the others are figures of the ratings that there are."""
 MOST_UNKNOWN = 5
 AnyForm = TypeVar("AnyForm", bound=forms.Form)
 REPLY_FORMS = {
-    "json_schema": _lazy("JSON by a schema"),
-    "json_object": _lazy("a JSON object"),
-    "tool_call": _lazy("a tool call"),
-    "none": _lazy("text"),
+    "json_schema": gettext_lazy("JSON by a schema"),
+    "json_object": gettext_lazy("a JSON object"),
+    "tool_call": gettext_lazy("a tool call"),
+    "none": gettext_lazy("text"),
 }
 
 

@@ -204,6 +204,17 @@ EXPORTED = gettext_lazy("exported %(what)s")
 
 # By table, the word for one of its rows on the page.
 THINGS = {
+    "accounts.Profile": gettext_lazy("profile"),
+    "analytics.GateThresholds": gettext_lazy("thresholds of decisions"),
+    "analytics.Transfer": gettext_lazy("export"),
+    "annotation.Adjudication": gettext_lazy("adjudication"),
+    "annotation.ItemQuestion": gettext_lazy("question"),
+    "annotation.PayRate": gettext_lazy("pay rate"),
+    "annotation.QualificationRule": gettext_lazy("qualification rule"),
+    "annotation.ReferenceItem": gettext_lazy("reference item"),
+    "annotation.Rubric": gettext_lazy("rubric"),
+    "judging.AlignmentProposal": gettext_lazy("proposed version"),
+    "judging.AlignmentSearch": gettext_lazy("search for a version"),
     "accounts.Delivery": gettext_lazy("webhook delivery"),
     "accounts.Invitation": gettext_lazy("invitation"),
     "accounts.Membership": gettext_lazy("membership"),

@@ -35,7 +35,7 @@ ENOUGH_RATERS = 30
 covers .85 with 5 raters, .88 with 12 and .92 with 20 (50 items, 400 draws of ``bench.populations.fresh_raters``)."""
 TINY = 1e-12
 """Relative: scores are divided by their largest deviation before their squares are compared with it."""
-VALUE_OUTSIDE = "the approximate bounds of F do not hold the value, which is below 0"
+VALUE_OUTSIDE = "the approximate bounds of F do not include the value, which is below 0"
 ANONYMOUS = "raters are anonymous slots: read ICC(1,.); this form takes the slots for persons"
 
 

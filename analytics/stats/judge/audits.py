@@ -125,7 +125,7 @@ def self_preference(scores: Floats, own: NDArray[np.bool_], cluster: Codes) -> E
     x, y = _residuals(own.astype(np.float64), known), _residuals(scores, known)
     sxx = float((x**2).sum())
     if sxx < 1e-12:
-        reason = "own and other families are not told apart within items"
+        reason = "own and other families are not separate within items"
         return Estimate(statistic="self_preference", value=None, n_items=len(scores), reason=reason)
     slope = float((x * y).sum() / sxx)
     sums = np.bincount(np.unique(cluster, return_inverse=True)[1], weights=(x * (y - slope * x)).sum(axis=1))

@@ -275,7 +275,7 @@ def _paired(meeting: Meeting, generators: Sequence[str] | None, confidence: floa
     first, second = ([i for i in range(len(keys)) if maker[i] == name] for name in generators)
     places = [{keys[i]: i for i in own} for own in (first, second)]
     if len(places[0]) < len(first) or len(places[1]) < len(second):
-        yield base.with_(reason="a cluster holds several items of one generator and language: which belong together?")
+        yield base.with_(reason="a cluster has several items of one generator and language: which belong together?")
         return
     shared = sorted(set(places[0]) & set(places[1]))
     a, b = (np.array([place[key] for key in shared], dtype=np.intp) for place in places)

@@ -46,7 +46,7 @@ _AS_MEAN = {
     "judge_mean": "judge_mean",
     **dict.fromkeys(("corrected_mean", "pooled_mean", "macro_mean"), "ppi_plus_mean"),
 }
-_TWO_OF_ONE = "a cluster holds several items of one generator and language: which belong together?"
+_TWO_OF_ONE = "a cluster has several items of one generator and language: which belong together?"
 _NO_PAIRS = "fewer than two scenarios are labelled for both"
 
 

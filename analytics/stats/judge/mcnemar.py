@@ -159,7 +159,7 @@ Floats = NDArray[np.float64]
 
 TRUTHS = ("labels", "mode", "reference")
 _NO_TRUTH = {
-    "labels": "a scale of two points is needed to say which label is the flag",
+    "labels": "a scale of two points is needed to know the label of the flag",
     "mode": "no shared item has a mode of other annotators to be right about",
     "reference": "no shared item has a reference or adjudicated score",
 }

@@ -171,7 +171,7 @@ def _reported(
             chosen = labels.iloc[int(place)]
             yield Estimate(statistic="few_shot_example", variant=str(chosen["item"]), value=float(chosen["score"]),
                            n_items=1, n_clusters=1, n_ratings=int(chosen["n_ratings"]), n_raters=counts["n_raters"],
-                           note=f"label {chosen['label']}; hold it out: it must not be judged",
+                           note=f"label {chosen['label']}; leave it out: it must not be judged",
                            interval_reason="a label"), None  # fmt: skip
     if "reference_label" in names:
         raters = people[(people["code"] >= 0).to_numpy()].groupby("item_key")["rater"].nunique()

@@ -289,7 +289,8 @@ def _ranks(s: Scores, boards: Floats | None, how: _How, *, lower_is_better: bool
                 low, high = (float(bound) for bound in sets[place])
                 estimate = estimate.with_(
                     low=low, high=high, confidence=how.confidence, method=f"{concordance.RANK_SETS}, {how.drawn}",
-                    seed=how.seed, note=f"{first}; the interval holds all {len(here)} generators' ranks at once",
+                    seed=how.seed,
+                    note=f"{first}; the interval includes the ranks of all {len(here)} generators together",
                 )  # fmt: skip
             rows.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=language))
     return rows

@@ -8,6 +8,8 @@ from django import template
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
+from accounts.sentences import stored_sentence
+
 register = template.Library()
 
 _INNER_CAPITAL = re.compile(r"(?<=\w[ -])[A-Z](?=[a-z]+\b)")
@@ -22,6 +24,12 @@ def sentence_case(html: SafeString) -> SafeString:
     parts = _BETWEEN_TAGS.split(html)
     parts[::2] = [_INNER_CAPITAL.sub(lambda match: match.group().lower(), text) for text in parts[::2]]
     return mark_safe("".join(parts))  # noqa: S308 (what it was given, with other letters)
+
+
+@register.filter
+def stored(text: object) -> str:
+    """What a worker stored in English, in the reader's language."""
+    return stored_sentence(str(text)) if text else ""
 
 
 FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"

@@ -177,7 +177,7 @@ def test_samples_without_scores_are_counted() -> None:
     assert mapping is not None
     parsed = parse_verdicts(log(samples=samples), mapping)
     assert (len(parsed.rows), parsed.problems.sentences()) == (4, [])
-    assert any("1 records hold nothing in scores" in note for note in parsed.problems.notes)
+    assert any("1 records have nothing in scores" in note for note in parsed.problems.notes)
 
 
 def test_nan_is_refused_inside_a_sample_and_passed_over_elsewhere() -> None:

@@ -63,7 +63,7 @@ def test_what_is_no_list_is_refused(cell: str) -> None:
 def test_a_record_that_holds_nothing_is_left_out_and_counted() -> None:
     made, problems = shaped("shape: [{explode: a}]", {"a": []}, {"a": ""}, {"a": [1]})
     assert made == [{"a": 1}]
-    assert problems.notes == ["x.jsonl: 2 records hold nothing in a."]
+    assert problems.notes == ["x.jsonl: 2 records have nothing in a."]
 
 
 def test_joined_text_is_split_and_then_taken_apart() -> None:
