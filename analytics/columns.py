@@ -6,9 +6,8 @@ that these refer to. Rows have the order and the values of `ratings.combined`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
@@ -31,20 +30,6 @@ WITHOUT_REASON = ("scored", "ok", "na")
 """Statuses of a score, and of a criterion that is not applicable: `missing_reason` names every other status."""
 
 
-class _Source(NamedTuple):
-    """What all ratings of an annotation, or all verdicts of a run, share."""
-
-    rater: str
-    kind: str
-    identified: bool
-    panel: str | None
-    probability: float
-    blind: bool | None
-    rubric_version: int
-    duty: str | None
-    seconds: float | None
-
-
 class CodedScores:
     """The scores of a campaign's annotators (those that ``only`` lets through) and of some judge runs.
 
@@ -59,7 +44,6 @@ class CodedScores:
         self._criteria = on_scales(versions)
         self._annotations = self._read_annotations()
         self._order(self._people(only), self._judges())
-        self._sources = [*self._annotated(), *self._judged()]
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def _read_annotations(self) -> Numbers:
@@ -114,27 +98,45 @@ class CodedScores:
         self._given = every["given"][order]
 
     # --- what rows share ---------------------------------------------------------------------------------------------
-    def _annotated(self) -> Iterator[_Source]:
-        campaign, found = self._campaign, self._annotations
-        names, version = pseudonyms(campaign.project), campaign.rubric_version.number
+    def _shared(self) -> dict[str, CodedColumn]:
+        """What all ratings of an annotation, or all verdicts of a run, share: the values of every row, by column."""
+        import numpy as np
+
+        campaign, found, version = self._campaign, self._annotations, self._campaign.rubric_version.number
+        versions = JudgeRun.objects.filter(pk__in=[run.pk for run in self._runs])
+        of_run = dict(versions.values_list("pk", "rubric_version__number"))
+        names = pseudonyms(campaign.project)
         identified = dict(Annotator.objects.filter(project=campaign.project_id).values_list("pk", "identified"))
         rows = Duty.objects.filter(campaign=campaign).values_list("pk", "name", "panel__name")
         duties = {pk: (name or None, panel or None) for pk, name, panel in rows}
-        drawn = SelectionsByDuty(duties)
-        columns = (found[name].tolist() for name in ("item", "person", "duty", "seconds", "blind"))
-        for item, person, duty, seconds, blind in zip(*columns, strict=True):
-            name, panel = duties.get(duty, (None, None))
-            probability = drawn.of(None if duty < 0 else duty, item).probability
-            yield _Source(
-                names[person], "annotator", identified[person], panel, probability, _BLIND[blind], version, name,
-                None if seconds != seconds else seconds,
-            )  # fmt: skip
+        number_of_runs = np.arange(len(self._runs))
 
-    def _judged(self) -> Iterator[_Source]:
-        chosen = JudgeRun.objects.filter(pk__in=[run.pk for run in self._runs])
-        versions = dict(chosen.values_list("pk", "rubric_version__number"))
-        for run in self._runs:
-            yield _Source(self._names[run.pk], "judge", True, None, 1.0, None, versions[run.pk], None, None)
+        def column(key: str, of_annotation: Callable[[Any], Any], of_runs: Sequence[Any]) -> CodedColumn:
+            codes, keys = _distinct_numbers(found[key])
+            values = [*map(of_annotation, keys), *of_runs]
+            return CodedColumn(np.concatenate([codes, len(keys) + number_of_runs])[self._source], values).distinct()
+
+        nobody: list[None] = [None] * len(self._runs)
+        return {
+            "rater": column("person", names.__getitem__, [self._names[run.pk] for run in self._runs]),
+            "kind": column("person", lambda _person: "annotator", ["judge"] * len(self._runs)),
+            "identified": column("person", identified.__getitem__, [True] * len(self._runs)),
+            "panel": column("duty", lambda duty: duties.get(duty, (None, None))[1], nobody),
+            "duty": column("duty", lambda duty: duties.get(duty, (None, None))[0], nobody),
+            "blind": column("blind", _BLIND.__getitem__, nobody),
+            "seconds": column("seconds", lambda seconds: None if seconds != seconds else seconds, nobody),
+            "rubric_version": column("person", lambda _person: version, [of_run[run.pk] for run in self._runs]),
+        }
+
+    def _drawn(self) -> NDArray[np.float64]:
+        """With which probability the item of each annotation was drawn into its duty; 1 for every run."""
+        import numpy as np
+
+        found = self._annotations
+        drawn = SelectionsByDuty(np.unique(found["duty"][found["duty"] >= 0]).tolist())
+        pairs = zip(found["duty"].tolist(), found["item"].tolist(), strict=True)
+        of_annotations = [drawn.of(None if duty < 0 else duty, item).probability for duty, item in pairs]
+        return np.array([*of_annotations, *[1.0] * len(self._runs)], dtype=np.float64)
 
     # --- columns -----------------------------------------------------------------------------------------------------
     @property
@@ -146,7 +148,7 @@ class CodedScores:
         _pks, externals, languages, generators, scenarios, datasets = list(zip(*self._items, strict=True)) or [()] * 6
         studies = dataset_versions(Dataset.objects.parts_of(self._campaign.dataset))
         scales = list(self._criteria.values())
-        of = {name: self._of_source(place) for place, name in enumerate(_Source._fields)}
+        of = self._shared()
         codes, values = _distinct_numbers(self._score)
         scores = CodedColumn(codes, [None if value != value else value for value in values])
         of_criterion, pairs = combined_codes(self._criterion, codes, len(values))
@@ -188,7 +190,7 @@ class CodedScores:
         """With which probability each row was drawn: into its duty, or into the selection of its run."""
         import numpy as np
 
-        numbers = np.array([source.probability for source in self._sources], dtype=np.float64)[self._source]
+        numbers = self._drawn()[self._source]
         places = {item[0]: place for place, item in enumerate(self._items)}
         for source, run in enumerate(self._runs, start=len(self._annotations["id"])):
             if run.selection_id is None:
@@ -203,9 +205,6 @@ class CodedScores:
 
     def _of_item(self, values: Sequence[Any]) -> CodedColumn:
         return CodedColumn(self._item, values)
-
-    def _of_source(self, place: int) -> CodedColumn:
-        return CodedColumn(self._source, list(map(itemgetter(place), self._sources))).distinct()
 
 
 _BLIND = {-1: None, 0: False, 1: True}
@@ -232,11 +231,26 @@ def _at(values: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
 
 
 def _distinct_numbers(numbers: NDArray[Any]) -> tuple[NDArray[np.intp], list[Any]]:
-    """The codes and the values of a column of numbers, sorted; NaN is one value."""
+    """The codes and the values of a column of numbers, sorted; NaN is one value, the last."""
     import numpy as np
 
-    values, codes = np.unique(numbers, return_inverse=True)
-    return codes, values.tolist()
+    is_number = numbers == numbers
+    low, high = (float(end(numbers, initial=0, where=is_number)) for end in (np.min, np.max))
+    if high - low >= MOST_NUMBERS or not (np.floor(numbers) == numbers)[is_number].all():
+        values, codes = np.unique(numbers, return_inverse=True)
+        return codes, values.tolist()
+    places = np.where(is_number, numbers - low, high - low + 1).astype(np.intp)  # whole numbers need not be sorted
+    occurring = np.flatnonzero(np.bincount(places))
+    codes = np.zeros(int(high - low) + 2, dtype=np.intp)
+    codes[occurring] = np.arange(len(occurring))
+    values = (occurring + low).astype(numbers.dtype)
+    if not is_number.all():
+        values[-1] = np.nan
+    return codes[places], values.tolist()
+
+
+MOST_NUMBERS = 1 << 20
+"""Between the ends of a column of whole numbers whose values are marked instead of sorted."""
 
 
 # --- reading columns of numbers --------------------------------------------------------------------------------------

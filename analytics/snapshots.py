@@ -41,14 +41,12 @@ if TYPE_CHECKING:
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import RatingsTable
 
-
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 LAYOUT = 16
 """Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
-change.
-"""
+change."""
 KEPT = 50
 """Snapshots kept of a campaign and settings; older ones can be computed again from their revision's rows."""
 
@@ -462,13 +460,13 @@ def rated_counts(table: CodedTable) -> dict[str, int]:
     applicable = rows("applicable", bool)
     scored = people & applicable & is_scored
     return {
-        "items": len(np.unique(table.item_keys[scored])),
-        "raters": len(np.unique(table.columns["rater"].codes[scored])),
+        "items": int(np.count_nonzero(np.bincount(table.item_keys[scored]))),
+        "raters": int(np.count_nonzero(np.bincount(table.columns["rater"].codes[scored]))),
         "ratings": int(scored.sum()),
         "not_applicable": int((people & ~applicable).sum()),
         "stopped": int((people & rows("missing_reason", lambda reason: reason == "stopped")).sum()),
         "verdicts": int(judges.sum()),
-        "judged_items": len(np.unique(table.item_keys[judges])),
+        "judged_items": int(np.count_nonzero(np.bincount(table.item_keys[judges]))),
     }
 
 
@@ -549,7 +547,8 @@ def counts_of(table: RatingsTable, by: Sequence[str]) -> list[dict[str, Any]]:
     import numpy as np
     import pandas as pd
 
-    frame = table.frame[(table.frame["repeat"] == table.frame["first_repeat"]).to_numpy()]
+    is_first = (table.frame["repeat"] == table.frame["first_repeat"]).to_numpy()
+    frame = table.frame if is_first.all() else table.frame[is_first]
     judge = np.where((frame["rater_kind"] == "judge").to_numpy(), frame["rater"].to_numpy(), "")
     group, keys = np.zeros(len(frame), dtype=np.intp), []
     for column in (*(frame[name] for name in by), pd.Series(judge, dtype=object)):
@@ -557,7 +556,8 @@ def counts_of(table: RatingsTable, by: Sequence[str]) -> list[dict[str, Any]]:
         group = np.where((group < 0) | (codes < 0), -1, group * len(names) + codes)
         keys.append(list(map(str, names)))
     has_key = group >= 0
-    frame, (numbers, group) = frame[has_key], np.unique(group[has_key], return_inverse=True)
+    frame = frame if has_key.all() else frame[has_key]
+    numbers, group = np.unique(group[has_key], return_inverse=True)
     applicable, missing = frame["applicable"].to_numpy(), frame["missing"].to_numpy()
     given = applicable & ~missing & ~frame["out_of_range"].to_numpy()
 

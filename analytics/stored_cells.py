@@ -24,7 +24,6 @@ from annotation.writers.tables import CodedColumn, CodedRows, Table, combined_co
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
     from numpy.typing import NDArray
 
     from analytics.stats.core.scales import Scale
@@ -360,7 +359,6 @@ class CutTable:
         self._kept: dict[Any, tuple[NDArray[np.intp], Cut]] = {}
         self._digests: dict[int, tuple[CellReport, list[str]]] = {}
         self._wanted: set[str] = set()
-        self._frames: dict[tuple[str, ...], pd.DataFrame] = {}
         self._parts: dict[tuple[bytes, tuple[str, ...], bool], RatingsTable] = {}
         self._rows_of_parts = 0
 
@@ -375,10 +373,10 @@ class CutTable:
         }
         if not wanted <= self._wanted:
             self._wanted |= wanted
-            self._frames.clear()
             self._parts.clear()
             self._rows_of_parts = 0
-            self.__dict__.pop("_new", None)
+            for name in ("_new", "_columns"):
+                self.__dict__.pop(name, None)
 
     def rows(self, report: CellReport, plain: Callable[[Any], dict[str, Any] | None]) -> Rows:
         """The rows of every cell in the order of the cells; those that ``plain`` gives None for are left out."""
@@ -446,19 +444,28 @@ class CutTable:
         if report.columns and len(places):
             numbers = table.cut(report.columns)[places]
             order = np.argsort(numbers, kind="stable")
-            cut = np.split(places[order], np.flatnonzero(np.diff(numbers[order])) + 1)
+            places_of_cells, ends = places[order], np.flatnonzero(np.diff(numbers[order])) + 1
         else:
-            cut = [places] if len(places) else []
-        self._cuts[key] = cut, [self._digest_of_rows(part) for part in cut]
+            places_of_cells, ends = places, np.zeros(0, dtype=np.intp)
+        cut = np.split(places_of_cells, ends) if len(places) else []
+        self._cuts[key] = cut, [*self._digests_of_rows(report, cut, places_of_cells)]
         self._kept[key] = places, self._cuts[key]
         return self._cuts[key]
 
-    def _digest_of_rows(self, places: NDArray[np.intp]) -> bytes:
-        """Of rows and scales of a cell. Rows stand in the order of the table, so that each order has its own digest."""
-        found = hashlib.sha256(self.table.row_hashes[places].tobytes())
-        for code in self._criterion_codes(places):
-            found.update(self.table.scale_texts[code].encode())
-        return found.digest()
+    def _digests_of_rows(
+        self, report: CellReport, cut: Sequence[NDArray[np.intp]], places: NDArray[np.intp]
+    ) -> Iterator[bytes]:
+        """Of rows and scales of each cell; ``places``: those of all cells. Rows stand in the order of the table, so
+        that each order has its own digest.
+        """
+        hashes, start = self.table.row_hashes[places], 0
+        codes = self.table.columns["criterion"].codes
+        for part in cut:
+            found = hashlib.sha256(hashes[start : start + len(part)].data)
+            start += len(part)
+            for code in (codes[part[0]],) if "criterion" in report.columns else self._criterion_codes(part):
+                found.update(self.table.scale_texts[code].encode())
+            yield found.digest()
 
     def _criteria(self, places: NDArray[np.intp]) -> Iterator[str]:
         values = self.table.columns["criterion"].values
@@ -491,13 +498,24 @@ class CutTable:
     def _cut_out(self, names: tuple[str, ...], places: NDArray[np.intp], *, in_file_order: bool) -> RatingsTable:
         """Nothing in the rows of a cell depends on other cells."""
         import numpy as np
+        import pandas as pd
 
         table, at = self._new
-        if names not in self._frames:
-            self._frames[names] = table.frame[list(names)]
         here = np.sort(at[places])
-        frame = self._frames[names].iloc[here[here >= 0]].reset_index(drop=True)
-        file_order = table.frame["row"].to_numpy()[here[here >= 0]]
-        order = file_order.argsort().argsort() if in_file_order else np.arange(len(frame))
-        items = np.unique(frame["item_key"].to_numpy(), return_inverse=True)[1]
-        return replace(table, frame=frame.assign(row=order, item_key=items))
+        here = here[here >= 0]
+        columns = {name: self._columns[name].take(here) for name in names}
+        columns["item_key"] = np.unique(columns["item_key"], return_inverse=True)[1]
+        file_order = self._columns["row"].take(here)
+        columns["row"] = file_order.argsort().argsort() if in_file_order else np.arange(len(here))
+        return replace(table, frame=pd.DataFrame(columns, copy=False))
+
+    @cached_property
+    def _columns(self) -> dict[str, Any]:
+        """The columns of `_new` as arrays, of which rows are taken without a frame of all columns."""
+        import numpy as np
+
+        frame = self._new[0].frame
+        columns = {str(name): frame[name] for name in frame}
+        return {
+            name: each.to_numpy() if isinstance(each.dtype, np.dtype) else each.array for name, each in columns.items()
+        }

@@ -420,6 +420,8 @@ FEW = 256
 """Values of a column that may be written together with those of its neighbours."""
 MOST_PAIRS = 1 << 14
 """Combinations of values of neighbouring columns that are written together."""
+WIDEST, NO_TEXT = 1_000, b"\xff"
+"""Bytes of the longest line that is filled up to one width, and the byte that fills it."""
 CodedCells = tuple[Any, ...]
 
 
@@ -521,11 +523,29 @@ def joined_lines(columns: Sequence[CodedColumn], ending: str) -> Iterator[bytes]
         lines = [writer.writerow(("", *row)).removesuffix(ending)[0 if number else 1 :] for row in cells]
         texts.append(objects([f"{line}{ending}".encode() if number == last else line.encode() for line in lines]))
     size = len(columns[0].codes)
+    if sum(max(map(len, each)) for each in texts) <= WIDEST:
+        yield from _joined_bytes([(codes, of) for (codes, _cells), of in zip(groups, texts, strict=True)])
+        return
     for start in range(0, size, AT_ONCE):
         block = np.empty((min(AT_ONCE, size - start), len(groups)), dtype=object)
         for number, (codes, _cells) in enumerate(groups):
             block[:, number] = texts[number][codes[start : start + AT_ONCE]]
         yield b"".join(block.ravel().tolist())
+
+
+def _joined_bytes(groups: Sequence[tuple[NDArray[np.intp], NDArray[Any]]]) -> Iterator[bytes]:
+    """`joined_lines` of short texts, which lets other threads run: texts are filled up to one width with a byte that
+    UTF-8 does not have, which is then left out."""
+    import numpy as np
+
+    tables = []
+    for codes, texts in groups:
+        width = max(map(len, texts))
+        filled = b"".join(text.ljust(width, NO_TEXT) for text in texts)
+        tables.append((codes, np.frombuffer(filled, dtype=np.uint8).reshape(len(texts), width)))
+    for start in range(0, len(groups[0][0]), AT_ONCE):
+        block = np.concatenate([table.take(codes[start : start + AT_ONCE], axis=0) for codes, table in tables], axis=1)
+        yield block[block != NO_TEXT[0]].tobytes()
 
 
 def _groups(columns: Sequence[CodedColumn]) -> Iterator[tuple[NDArray[np.intp], list[CodedCells]]]:

@@ -301,7 +301,12 @@ def _distinct_rows(cluster: Integers, pattern: Integers, n_patterns: int) -> tup
         table = csr_array((np.ones(cluster.size), (cluster, pattern)), shape=(n_clusters, n_patterns))
         return table, np.ones(n_clusters, dtype=np.int64)
     rows = np.bincount(cluster * n_patterns + pattern, minlength=n_clusters * n_patterns)
-    kinds, multiplicity = np.unique(rows.reshape(n_clusters, n_patterns), axis=0, return_counts=True)
+    rows, base = rows.reshape(n_clusters, n_patterns), int(rows.max(initial=0)) + 1
+    if base**n_patterns < 2**62:  # one number for each row, in the order of the rows
+        numbers = rows @ base ** np.arange(n_patterns, dtype=np.int64)[::-1]
+        _, first, multiplicity = np.unique(numbers, return_index=True, return_counts=True)
+        return rows[first].astype(np.float64), multiplicity
+    kinds, multiplicity = np.unique(rows, axis=0, return_counts=True)
     return kinds.astype(np.float64), multiplicity
 
 

@@ -250,6 +250,8 @@ def grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[str
 def _is_one_value(column: pd.Series[Any]) -> bool:
     import pandas as pd
 
+    if column.dtype == object and isinstance(column.iloc[0], str):
+        return bool((column.to_numpy() == column.iloc[0]).all())
     return int(pd.factorize(column, use_na_sentinel=False)[0].max()) == 0
 
 

@@ -268,11 +268,11 @@ class Faced:
 
     def units(self) -> Units:
         """What is resampled: clusters made of distinct (part, judge, reference) patterns."""
-        return Units.of(self._patterns()[1], self.cluster)
+        return Units.of(self._patterns[1], self.cluster)
 
     def kernel(self, chosen: Sequence[PairFigure], scale: Scale) -> resampling.Statistic:
         """The chosen figures as a function of pattern weights (b, P) -> (F, b), averaged over parts."""
-        patterns, _ = self._patterns()
+        patterns, _ = self._patterns
         part, x, y = patterns.T
         parts = [np.flatnonzero(part == one) for one in np.unique(part)] or [np.empty(0, dtype=np.intp)]
 
@@ -285,10 +285,16 @@ class Faced:
 
         return statistic
 
+    @cached_property
     def _patterns(self) -> tuple[Floats, Codes]:
-        rows = np.column_stack([self.part, self.judge, self.reference]).astype(np.float64)
-        patterns, index = np.unique(rows, axis=0, return_inverse=True)
-        return patterns, index.reshape(-1)
+        """(P, 3) the distinct combinations of part, judge's score and label, sorted; (M,) the one of each pair."""
+        number = np.zeros(len(self.judge), dtype=np.int64)
+        for column in (self.part, self.judge, self.reference):
+            values, codes = np.unique(column, return_inverse=True)
+            number = np.unique(number * max(len(values), 1) + codes, return_inverse=True)[1]
+        first = np.unique(number, return_index=True)[1]
+        columns = (self.part[first], self.judge[first], self.reference[first])
+        return np.column_stack(columns).astype(np.float64), number
 
 
 def face(meeting: Meeting, rule: str) -> Faced:
