@@ -9,7 +9,7 @@ class AnnotationConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import invitations, jobs, removal
-        from annotation import campaigns, panels
+        from annotation import campaigns, panels, rubric_changes
         from annotation.desk import answers
         from annotation.imports import import_jobs, parsed_files, storage, uploads
         from annotation.readers import set_bounds
@@ -19,7 +19,7 @@ class AnnotationConfig(AppConfig):
                 removal.redactions.append(redact)
         if campaigns.contents not in removal.contents:
             removal.contents.append(campaigns.contents)
-        jobs.KINDS.update(import_jobs.KINDS)
+        jobs.KINDS.update(import_jobs.KINDS | rubric_changes.KINDS)
         for clear in (storage.sweep, uploads.sweep_uploads, parsed_files.sweep_parsed):
             if clear not in jobs.cleanings:
                 jobs.cleanings.append(clear)

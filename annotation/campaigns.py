@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
 from accounts import audit
-from accounts.models import Project, User
+from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation.models import (
@@ -105,6 +105,9 @@ def move(*, campaign: Campaign, to: Campaign.State, actor: User | None = None) -
     """Pause, resume or close a campaign. Drafts and submitted ratings are kept."""
     from_states = [state for state, allowed in MOVES.items() if to in allowed]
     with transaction.atomic():
+        if campaign.rubric_changes.filter(job__state__in=Job.OPEN).exists():
+            sentence = _("A worker is changing the version of the rubric. Wait until it has finished, or cancel it.")
+            raise Refused(sentence, code="changing")
         if not Campaign.objects.filter(pk=campaign.pk, state__in=from_states).update(state=to):
             raise Refused(_("The state of the campaign has changed. Reload the page."), code="wrong_state")
         Campaign.with_hidden.filter(qualification_of=campaign).update(state=to)

@@ -1,4 +1,4 @@
-"""The background tasks of imports, the choice between request and background, and reminders of deadlines."""
+"""The background tasks of imports, versions of rubrics and reminders, and the choice between request and background."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from celery import shared_task
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation import duty_settings
+from annotation import duty_settings, rubric_changes
 from annotation.imports import import_jobs, lifecycle, opening, previews, storage
 from annotation.models import Import
 
@@ -90,6 +90,13 @@ def undo_here_or_later(file_import: Import, actor: User, *, undo: Callable[..., 
 def undo_large_import(import_pk: int) -> None:
     """Delete what an import stored. A refusal is saved in its job, for its page."""
     storage.carry_out_undo(import_pk=import_pk, undo=storage.undo)
+
+
+# --- versions of rubrics ----------------------------------------------------------------------------------------------
+@shared_task(**LONGEST)
+def change_rubric_version(change_pk: int) -> None:
+    """Carry out a change of a large campaign's rubric version, or its undo."""
+    rubric_changes.carry_out_job(change_pk)
 
 
 # --- deadlines --------------------------------------------------------------------------------------------------------

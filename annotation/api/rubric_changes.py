@@ -11,12 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access
+from accounts import access, jobs
 from accounts.models import Role, User
 from annotation import rubric_changes
 from annotation.api.campaigns import LARGEST_ID, LEAD, campaign_in_project
+from annotation.carried_ratings import ChangedCriterion, RatedScore, RatingDecision
 from annotation.models import Campaign, RubricChange, RubricVersion
-from annotation.rubric_changes import ChangedCriterion, RatedScore, RatingDecision
 from annotation.rubrics import PartChange
 
 
@@ -57,7 +57,11 @@ class RatingDecisionSerializer(serializers.Serializer[Any]):
 
 
 class RubricChangeSerializer(serializers.Serializer[RubricChange]):
-    """Counts of ratings: `kept`, `mapped`, `requeued`, `removed`, `left` (imported); `assignments` rated again."""
+    """Counts of ratings: `kept`, `mapped`, `requeued`, `removed`, `left` (imported); `assignments` rated again.
+
+    A large campaign is changed, or changed back, by a worker: `job` is its newest one. `finished_at` is null until the
+    change is carried out.
+    """
 
     id = serializers.IntegerField(source="pk", read_only=True)
     from_version = serializers.IntegerField(
@@ -65,9 +69,14 @@ class RubricChangeSerializer(serializers.Serializer[RubricChange]):
     )
     version = serializers.IntegerField(source="to_version_id", min_value=1, max_value=LARGEST_ID)
     decisions = serializers.DictField(child=RatingDecisionSerializer(), required=False)
+    qualify_again = serializers.BooleanField(
+        required=False, help_text="Training and exam count only from the change on. Default: false."
+    )
     counts = serializers.DictField(child=serializers.IntegerField(), read_only=True)
     at = serializers.DateTimeField(read_only=True)
+    finished_at = serializers.DateTimeField(read_only=True, allow_null=True)
     undone_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    job = serializers.IntegerField(source="job_id", read_only=True, allow_null=True)
 
 
 def _led(user: User, slug: str, campaign: int) -> Campaign:
@@ -120,8 +129,12 @@ class RubricChanges(APIView):
             version=_version(request.user, current, chosen["to_version_id"]),
             decisions=_decisions(chosen.get("decisions", {})),
             from_version=chosen["from_version_id"],
+            qualify_again=chosen.get("qualify_again", False),
+            is_large=rubric_changes.is_large(current),
             actor=request.user,
         )
+        if change.job:
+            jobs.enqueue(change)
         return Response(RubricChangeSerializer(change).data, status=status.HTTP_201_CREATED)
 
 
@@ -133,6 +146,9 @@ class RubricChangeUndo(APIView):
         """Go back to the former version, as long as nothing was rated under the new one."""
         current = _led(request.user, project, campaign)
         undone = get_object_or_404(current.rubric_changes.select_related("campaign__project"), pk=change)
-        rubric_changes.undo_change(change=undone, actor=request.user)
+        is_large = rubric_changes.is_large(current)
+        rubric_changes.undo_change(change=undone, is_large=is_large, actor=request.user)
+        if is_large:
+            jobs.enqueue(undone)
         undone.refresh_from_db()
         return Response(RubricChangeSerializer(undone).data)

@@ -50,7 +50,9 @@ SELECT duty.campaign_id, CASE WHEN project.archived_at IS NULL THEN campaign.sta
        campaign.project_id, campaign.rubric_version_id,
        assignment.id, assignment.duty_id, assignment.item_id, assignment.state, assignment.annotator_id,
        assignment.revision, assignment.criteria_set, membership.role, duty.purpose, duty.stands_for_id,
-       EXISTS (SELECT 1 FROM accounts_webhook WHERE project_id = campaign.project_id AND off = '')
+       EXISTS (SELECT 1 FROM accounts_webhook WHERE project_id = campaign.project_id AND off = ''),
+       EXISTS (SELECT 1 FROM annotation_rubricchange
+               WHERE campaign_id = COALESCE(campaign.qualification_of_id, campaign.id) AND undone_at IS NULL)
 FROM annotation_assignment assignment
 JOIN annotation_annotator annotator ON annotator.id = assignment.annotator_id
 JOIN annotation_duty duty ON duty.id = assignment.duty_id
@@ -112,9 +114,10 @@ def find_by_key(*, user: User, key: UUID) -> Assignment | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    campaign, state, project, version, *loaded, role, purpose, stands_for, has_webhooks = row
+    campaign, state, project, version, *loaded, role, purpose, stands_for, has_webhooks, has_changes = row
     assignment = Assignment.from_db(None, _LOADED, loaded)
     assignment.key, assignment.holder_role, assignment.has_webhooks = key, role, bool(has_webhooks)
+    assignment.has_rubric_changes = bool(has_changes)
     known = ("id", "campaign_id", "purpose", "stands_for_id")
     assignment.duty = Duty.from_db(None, known, (assignment.duty_id, campaign, purpose, stands_for))
     of_campaign = ("id", "project_id", "rubric_version_id", "state")
@@ -273,8 +276,8 @@ def _stored(key: UUID) -> Annotation:
 
 
 def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: float) -> Annotation:
-    if assignment.revision > 1:  # scores that were kept when the rubric changed
-        Annotation.objects.filter(assignment=assignment, superseded_at=None).update(superseded_at=timezone.now())
+    if assignment.revision > 1 or assignment.has_rubric_changes:
+        _supersede(assignment)
     annotation = Annotation.objects.create(
         campaign_id=assignment.duty.campaign_id,
         item_id=assignment.item_id,
@@ -297,6 +300,14 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
     elif assignment.has_webhooks:  # asked in vain, so that a control takes as many queries as an item
         webhooks.listening(project=assignment.duty.campaign.project_id, event=Event.RATINGS)
     return annotation
+
+
+def _supersede(assignment: Assignment) -> None:
+    """Let the scores be replaced that a change of the rubric kept: those of this slot, and those that the annotator
+    has in another slot of the item, which went back to the queue. So nobody has two current annotations of an item."""
+    own = Q(annotator=assignment.annotator_id, assignment__duty=assignment.duty_id, item=assignment.item_id)
+    kept = Annotation.objects.filter(Q(assignment=assignment) | own, superseded_at=None)
+    kept.update(superseded_at=timezone.now())
 
 
 def _is_blind(assignment: Assignment) -> bool | None:
@@ -457,6 +468,15 @@ def revise_scores(
             raise LeaseLost
         assignment.refresh_from_db(fields=["key", "revision"])
         return _store(assignment, answered, seconds)
+
+
+def asked_again(assignment: Assignment) -> list[Criterion]:
+    """The criteria that an item lacks which came back because the rubric changed after its annotator scored it."""
+    if assignment.revision <= 1 or assignment.state != Assignment.State.LEASED:
+        return []
+    mine = Annotation.objects.filter(assignment=assignment, annotator=assignment.annotator_id, superseded_at=None)
+    kept = set(mine.exclude(rubric_change=None).values_list("ratings__criterion", flat=True))
+    return [one for one in criteria_on_desk(assignment) if kept and one.pk not in kept]
 
 
 def earlier_versions(assignment: Assignment) -> list[tuple[datetime, list[Criterion], dict[str, Answer]]]:

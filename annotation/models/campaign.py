@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts import access
-from accounts.models import SIGHTED, Invitation, Project, User
+from accounts.models import SIGHTED, HasJob, Invitation, Project, User
 from annotation.models.content import Criterion, Dataset, Import, Item, RubricVersion
 from annotation.models.taxonomy import Taxonomy
 
@@ -345,6 +345,8 @@ class Assignment(models.Model):
     """Not a column: the annotator's role in the project, if the query that loaded the row has read it."""
     has_webhooks: bool = True
     """Not a column: False if the query that loaded the row found no webhook of the project that is on."""
+    has_rubric_changes: bool = True
+    """Not a column: False if the query that loaded the row found that the campaign has its first rubric version."""
 
     objects = AssignmentQuerySet.as_manager()
 
@@ -460,8 +462,11 @@ class Skip(models.Model):
         constraints: ClassVar = [models.UniqueConstraint(fields=["duty", "item", "annotator"], name="skip_once")]
 
 
-class RubricChange(models.Model):
+class RubricChange(HasJob):
     """A campaign went on with another version of its rubric; what was decided on each criterion that differs.
+
+    Until `finished_at` is set a worker has still to do it (`job`), or it failed. `qualify_again`: training and exam of
+    its duties count only `at` it and later.
 
     `decisions`: by key, ``{"decision": "keep" | "requeue" | "map", "scores": {old: new}}``. `counts` says what it did.
     `former` is what `rubric_changes.undo_change` needs. `at` is the `superseded_at` of what it replaced.
@@ -475,6 +480,8 @@ class RubricChange(models.Model):
     former = models.JSONField(default=dict)
     at = models.DateTimeField(default=timezone.now, editable=False)
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    qualify_again = models.BooleanField(default=False, db_default=False)
+    finished_at = models.DateTimeField(null=True)
     undone_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from accounts.refusals import Refused
 from annotation.models import (
+    Annotation,
     Annotator,
     Assignment,
     Draft,
@@ -25,6 +26,7 @@ from annotation.models import (
     PanelSeat,
     QualificationRule,
     ReferenceItem,
+    RubricChange,
 )
 from annotation.qualification.matching import MatchedShare, ReferenceComparison, compare, shares
 from annotation.qualification.references import drawn_number, hidden_duties, lease_hidden, reference_items, rule_of
@@ -50,7 +52,7 @@ def exam_standing(
     *, duty: Duty, annotator: Annotator, rule: QualificationRule, now: datetime | None = None
 ) -> ExamStanding:
     """What the annotator may do about the exam of a duty."""
-    attempts = list(ExamAttempt.objects.filter(duty=duty, annotator=annotator).order_by("number"))
+    attempts = list(_attempts(duty).filter(annotator=annotator).order_by("number"))
     return _standing_after(attempts, duty, annotator, rule, now or timezone.now())
 
 
@@ -60,7 +62,7 @@ def standings_by_annotator(
     """By annotator, as `exam_standing`. Those who have begun no attempt share one."""
     now = timezone.now()
     attempts: dict[int, list[ExamAttempt]] = defaultdict(list)
-    for attempt in ExamAttempt.objects.filter(duty=duty, annotator__in=annotators).order_by("number"):
+    for attempt in _attempts(duty).filter(annotator__in=annotators).order_by("number"):
         attempts[attempt.annotator_id].append(attempt)
     unseen = [person for person in annotators if person.pk not in attempts]
     of_unseen = _standing_after([], duty, unseen[0], rule, now) if unseen else None
@@ -99,6 +101,16 @@ def items_done(*, duty: Duty, annotator: Annotator) -> tuple[int, int]:
     """Of the attempt that is under way, how many items are submitted, and how many it has."""
     items = ExamItem.objects.filter(attempt__duty=duty, attempt__annotator=annotator, attempt__finished_at=None)
     return items.filter(assignment__state=_SUBMITTED).count(), items.count()
+
+
+def _counting(duty: Duty, began: str) -> Q:
+    """Of rows with a time ``began``: those after the last change of the rubric that asks for training and exam anew."""
+    changes = RubricChange.objects.filter(campaign=duty.campaign_id, qualify_again=True, undone_at=None)
+    return ~Q(Exists(changes.filter(finished_at__isnull=False, at__gte=OuterRef(began))))
+
+
+def _attempts(duty: Duty) -> QuerySet[ExamAttempt]:
+    return ExamAttempt.objects.filter(_counting(duty, "started_at"), duty=duty)
 
 
 def _unseen(duty: Duty, annotator: Annotator) -> list[ReferenceItem]:
@@ -158,7 +170,8 @@ def take_exam_item(*, duty: Duty, annotator: Annotator, now: datetime, until: da
     if attempt is None:
         return None
     hidden = hidden_duties(duty)[Duty.Purpose.EXAM]
-    held = Assignment.objects.filter(duty=hidden, annotator=annotator, state=Assignment.State.LEASED).first()
+    own = Assignment.objects.filter(pk__in=attempt.items.values("assignment"))
+    held = own.filter(state=Assignment.State.LEASED).first()
     if held:
         return held
     for exam_item in attempt.items.filter(assignment=None).order_by("position"):
@@ -192,6 +205,8 @@ def settle_exam(attempt: ExamAttempt, now: datetime | None = None) -> None:
         return
     finished = attempt.finished_at or now or timezone.now()
     found = shares(exam_comparisons(attempt, rule))
+    if attempt.finished_at and not found:
+        return  # its references went with an earlier version of the rubric: it stays as it was settled
     passed = bool(found) and all(share.share >= rule.threshold for share in found)
     expires = finished + timedelta(days=rule.valid_days) if passed and rule.valid_days else None
     ExamAttempt.objects.filter(pk=attempt.pk).update(finished_at=finished, passed=passed, expires_at=expires)
@@ -247,12 +262,12 @@ def _training_of(items: set[int], revisions: Mapping[int, int]) -> TrainingProgr
 
 def _revisions(duty: Duty, annotators: Sequence[Annotator], items: set[int]) -> dict[int, dict[int, int]]:
     """By annotator and item, how often the annotator has submitted it in the training."""
-    own = Assignment.objects.filter(
-        duty__stands_for=duty, duty__purpose=Duty.Purpose.TRAINING, annotator__in=annotators, item__in=items
-    )
+    hidden = {"assignment__duty__stands_for": duty, "assignment__duty__purpose": Duty.Purpose.TRAINING}
+    own = Annotation.objects.filter(_counting(duty, "submitted_at"), **hidden, annotator__in=annotators, item__in=items)
+    given = own.filter(rubric_change=None).order_by().values_list("annotator", "item")  # not what a change carried over
     found: dict[int, dict[int, int]] = defaultdict(dict)
-    for annotator, item, state, revision in own.values_list("annotator", "item", "state", "revision"):
-        found[annotator or 0][item] = revision if state == Assignment.State.SUBMITTED else revision - 1
+    for annotator, item, count in given.annotate(count=Count("pk")):
+        found[annotator][item] = count
     return found
 
 
@@ -273,14 +288,12 @@ def take_training(
     fewest = revisions.get(order[0], 0)
     if fewest and fewest == max(revisions.values()) and not again:
         return None
-    if not fewest:
+    if (earlier := own.filter(item=order[0]).first()) is None:
         return lease_hidden(duty=hidden, item=order[0], annotator=annotator, now=now, until=until)
-    return _reopened(own.get(item=order[0]), now, until)
+    return _reopened(earlier, now, until)
 
 
 def _reopened(done: Assignment, now: datetime, until: datetime) -> Assignment:
-    from annotation.models import Annotation
-
     with transaction.atomic():
         Annotation.objects.filter(assignment=done, superseded_at=None).update(superseded_at=now)
         Draft.objects.filter(duty=done.duty_id, item=done.item_id, annotator=done.annotator_id).delete()

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -15,13 +16,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import access, languages, refusals
+from accounts import access, jobs, languages, refusals
 from accounts.models import Role
 from accounts.refusals import Refused
 from annotation import rubric_changes
-from annotation.models import Assignment, Campaign, RubricChange, RubricVersion
+from annotation.carried_ratings import ChangedCriterion, RatingDecision
+from annotation.models import Assignment, Campaign, QualificationRule, RubricChange, RubricVersion
 from annotation.readers import plain_number
-from annotation.rubric_changes import ChangedCriterion, RatingDecision
 from annotation.views import import_page
 
 PART_NAMES = {
@@ -137,26 +138,39 @@ def rubric_change_page(request: HttpRequest, project: str, campaign: int) -> Htt
     wanted = import_page.key(posted.get("version") or request.GET.get("version", ""))
     version = next((each for each in newer if each.pk == wanted), newer[0] if newer else None)
     rows = [DecisionRow(one, posted) for one in rubric_changes.touched_criteria(current, version)] if version else []
-    if posted and version and _gone_on(request, current, version, rows):
+    if posted and version and (change := _gone_on(request, current, version, rows)):
+        if change.finished_at is None:
+            return redirect("rubric_change", current.project.slug, current.pk)
         return redirect("campaign", current.project.slug, current.pk)
     return render(request, "annotation/rubric_change.html", _shown(current, newer, version, rows))
 
 
-def _gone_on(request: HttpRequest, campaign: Campaign, version: RubricVersion, rows: list[DecisionRow]) -> bool:
-    """Whether the campaign has the new version now; else the sentences are shown with the criteria."""
+def _gone_on(
+    request: HttpRequest, campaign: Campaign, version: RubricVersion, rows: list[DecisionRow]
+) -> RubricChange | None:
+    """The change, done or with a waiting job; None: the sentences are shown with the criteria."""
     try:
         decisions = {row.key: row.decision() for row in rows if row.changed.decisions}
         seen = import_page.key(request.POST.get("from_version", "")) or 0
         change = rubric_changes.change_version(
-            campaign=campaign, version=version, decisions=decisions, from_version=seen, actor=request.user
+            campaign=campaign,
+            version=version,
+            decisions=decisions,
+            from_version=seen,
+            qualify_again="qualify_again" in request.POST,
+            is_large=rubric_changes.is_large(campaign),
+            actor=request.user,
         )
     except Refused as refused:
         for row in rows:
             row.problem = refused.fields.get(row.key, "")
         messages.error(request, refused.sentence)
-        return False
-    messages.success(request, _("The campaign now uses %s.") % version + " " + counts_sentence(change))
-    return True
+        return None
+    if change.job:
+        jobs.enqueue(change)
+    else:
+        messages.success(request, _("The campaign now uses %s.") % version + " " + counts_sentence(change))
+    return change
 
 
 def counts_sentence(change: RubricChange) -> str:
@@ -186,6 +200,10 @@ def _shown(
         "rows": [row for row in rows if row.changed.difference.kind != "same"],
         "same": sum(row.changed.difference.kind == "same" for row in rows),
         "on_desk": on_desk.count(),
+        "pending": rubric_changes.pending_change(campaign),
+        "qualifies": QualificationRule.objects.filter(
+            Q(training=True) | Q(exam_items__gt=0), campaign=campaign
+        ).exists(),
         "last": last,
         "last_counts": counts_sentence(last) if last else "",
         "why_final": rubric_changes.why_final(last) if last else "",
@@ -201,6 +219,10 @@ def undo_rubric_change(request: HttpRequest, project: str, campaign: int, change
     current = _led(request, project, campaign)
     undone = get_object_or_404(current.rubric_changes.select_related("from_version__rubric"), pk=change)
     with refusals.refusals_as_messages(request):
+        if is_large := rubric_changes.is_large(current):
+            rubric_changes.undo_change(change=undone, is_large=is_large, actor=request.user)
+            jobs.enqueue(undone)
+            return redirect("rubric_change", current.project.slug, current.pk)
         rubric_changes.undo_change(change=undone, actor=request.user)
         messages.success(request, _("The campaign has %s again, with all its ratings.") % undone.from_version)
     return redirect("campaign", current.project.slug, current.pk)

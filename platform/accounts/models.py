@@ -328,6 +328,7 @@ class Job(models.Model):
         PROPOSAL = "proposal", _("Version of a judge, proposed by a model")
         SEARCH = "search", _("Search for a version of a judge")
         CALLS = "calls", _("Batch of calls")
+        RUBRIC = "rubric", _("Change of a rubric's version")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
@@ -375,7 +376,7 @@ class Job(models.Model):
                 condition=models.Q(
                     kind__in=[
                         *("check", "store", "undo", "export", "bundle", "deliveries", "numbers", "proposal", "search"),
-                        "calls",
+                        *("calls", "rubric"),
                     ]
                 ),
                 name="job_kind_known",

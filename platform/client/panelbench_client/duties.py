@@ -62,10 +62,21 @@ class DutyMethods(ServerConnection):
 
     @operation("POST", "/projects/{project}/campaigns/{campaign}/rubric-changes/")
     def change_rubric(
-        self, campaign: int, *, from_version: int, version: int, decisions: Mapping[str, Any] | None = None
+        self,
+        campaign: int,
+        *,
+        from_version: int,
+        version: int,
+        decisions: Mapping[str, Any] | None = None,
+        qualify_again: bool = False,
     ) -> types.RubricChange:
-        """Use a newer version, such as ``{"fluency": {"decision": "map", "scores": {"1": 2}}}``; for leads."""
+        """Use a newer version, such as ``{"fluency": {"decision": "map", "scores": {"1": 2}}}``; for leads.
+
+        ``qualify_again``: training and exam count only from now on. A large campaign is changed by a worker: its
+        `finished_at` is None until then, and `job` is the job to look at.
+        """
         body = {"from_version": from_version, "version": version, "decisions": dict(decisions or {})}
+        body |= {"qualify_again": qualify_again}
         there = self.at("campaigns/{}/rubric-changes/", campaign)
         return cast(types.RubricChange, self.json("POST", there, json=body))
 

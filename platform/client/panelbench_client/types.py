@@ -1467,15 +1467,22 @@ class Rubric(TypedDict):
 
 
 class RubricChange(TypedDict):
-    """Counts of ratings: `kept`, `mapped`, `requeued`, `removed`, `left` (imported); `assignments` rated again."""
+    """Counts of ratings: `kept`, `mapped`, `requeued`, `removed`, `left` (imported); `assignments` rated again.
+
+    A large campaign is changed, or changed back, by a worker: `job` is its newest one. `finished_at` is null until the
+    change is carried out.
+    """
 
     id: int
     from_version: int
     version: int
     decisions: NotRequired[dict[str, RatingDecision]]
+    qualify_again: NotRequired[bool]
     counts: dict[str, int]
     at: Moment
+    finished_at: Moment | None
     undone_at: Moment | None
+    job: int | None
 
 
 class RubricDocument(TypedDict):
