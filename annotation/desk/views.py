@@ -395,7 +395,7 @@ def desk_context(
         "duty": {"name": duty.name},
         "before_work": duty.purpose if service.is_before_work(duty) else "",
         "revising": revising,
-        "asked_again": [one.says("name", language) or one.key for one in service.asked_again(assignment)],
+        "asked_again": ", ".join(one.says("name", language) or one.key for one in service.asked_again(assignment)),
         "note": notes.private_note(assignment),
         "thread": threads.thread_at(assignment),
         "ask": None if duty.purpose == Duty.Purpose.EXAM else reverse("desk_ask", args=[assignment.key]),

@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
-from accounts.models import AuditEntry
+from accounts import jobs
+from accounts.models import AuditEntry, Job
 from accounts.refusals import Refused
 from analytics import ratings as ratings_table
-from annotation import allocation, campaigns, exports, panels, rubric_changes, rubrics
+from annotation import allocation, campaigns, carried_ratings, exports, panels, rubric_changes, rubrics
 from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.models import Annotation, Assignment, Campaign, Duty, Rating, RubricChange, RubricVersion
+from annotation.qualification import exams, gate
 from annotation.readers import rubric_from_dict
-from tests import make
-from tests.annotation import scene
+from tests import make, workers
+from tests.annotation import qualified, scene
 from tests.cast import Cast
 
 
@@ -202,7 +206,7 @@ def test_earlier_scores_are_shown_as_they_were_given(cast: Cast) -> None:
     assert annotator.post(f"{there}submit/", {"score-fluency": "2"}, headers=scene.JSON).status_code == 200
     new = next_version(cast, campaign.rubric_version, labelled([*points[:2], {"value": 2, "label": {"en": "new 2"}}]))
     pause(cast.client("aino"), cast, campaign)
-    again = {"fluency": rubric_changes.RatingDecision("requeue")}
+    again = {"fluency": carried_ratings.RatingDecision("requeue")}
     rubric_changes.change_version(
         campaign=Campaign.objects.get(), version=new, decisions=again, from_version=campaign.rubric_version_id
     )
@@ -263,7 +267,7 @@ def go_on(cast: Cast, duty: Duty, *criteria: dict[str, Any], **decisions: Any) -
         campaign=campaign,
         version=next_version(cast, campaign.rubric_version, *criteria),
         decisions={
-            key: one if isinstance(one, rubric_changes.RatingDecision) else rubric_changes.RatingDecision(one)
+            key: one if isinstance(one, carried_ratings.RatingDecision) else carried_ratings.RatingDecision(one)
             for key, one in decisions.items()
         },
         from_version=campaign.rubric_version_id,
@@ -297,3 +301,143 @@ def test_who_still_sees_the_former_version_adds_no_duty_and_no_ratings(cast: Cas
     with pytest.raises(Refused, match="has just changed"):
         allocation.allocate(campaign=before, panel=duty.panel, overlap=1, name="More", again=True)
     assert Duty.objects.count() == 1
+
+
+def _change_by_page(cast: Cast, campaign: Campaign, new: RubricVersion, **chosen: str) -> None:
+    """Pause, go on with the new version, resume."""
+    lead = cast.client("aino")
+    pause(lead, cast, campaign)
+    own = Campaign.objects.get(pk=campaign.pk).rubric_version_id
+    posted = {"version": new.pk, "from_version": own, **chosen}
+    answer = lead.post(address(cast, campaign), posted)
+    assert answer.status_code == 302, answer.content.decode()
+    pause(lead, cast, campaign, "open")
+
+
+@pytest.mark.django_db
+def test_controls_and_repeats_are_rated_again_like_items(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=50, control=range(1, 21), control_rate=0.3, repeat_rate=0.3)
+    maarika, order = cast.client("maarika"), []
+    for _item in range(25):
+        page = scene.next_page(maarika, work)
+        order.append(Assignment.objects.get(key=scene.key_at(page)).pk)
+        qualified.submit_scores(maarika, page)
+    new = next_version(cast, work.campaign.rubric_version, make.criterion("fluency"), anchored("coherence"))
+    desk = "/api/v1/projects/kassa/desk/"
+    _change_by_page(cast, work.campaign, new, **{"decision-coherence": "requeue"})
+    assert maarika.get(desk).json()[0]["done"] == 0
+    seen, back = {}, []
+    for _item in order:
+        page = scene.next_page(maarika, work)
+        slot = Assignment.objects.select_related("duty").get(key=scene.key_at(page))
+        back.append(slot.pk)
+        with CaptureQueriesContext(connection) as asked:
+            shown = maarika.get(page).content.decode()
+            told = str(qualified.submit_scores(maarika, page))
+        assert (
+            "The rubric changed after you scored this item." in shown
+            and "New or changed: \u2068Coherence\u2069." in shown
+        )
+        if len(back) > 1:  # at the first one there is nothing to undo
+            seen.setdefault(slot.duty.purpose, set()).add((len(asked), told))
+    assert back == order, "in the order in which she scored them"
+    assert seen.keys() == {"rating", "control", "repeat"}
+    assert seen["rating"] == seen["control"] == seen["repeat"]
+    assert maarika.get(desk).json()[0]["done"] == 25
+
+
+@pytest.mark.django_db
+def test_nobody_has_two_current_annotations_of_an_item(cast: Cast) -> None:
+    other = scene.member(cast, "Piret")
+    duty = scene.duty(cast, items=1, overlap=2, seated=[other])
+    maarika = cast.client("maarika")
+    there = scene.next_page(maarika, duty)
+    assert maarika.post(f"{there}submit/", scene.FULL, headers=scene.JSON).status_code == 200
+    go_on(cast, duty, make.criterion("fluency"), anchored("coherence"), coherence="requeue")
+    there = scene.next_page(maarika, duty)
+    maarika.post(f"{there}skip/", {"reason": "other"}, headers=scene.JSON)
+    assert scene.taken(cast, duty, other).slot == 1, "the slot that she had"
+    there = scene.next_page(maarika, duty)
+    assert maarika.post(f"{there}submit/", scene.FULL, headers=scene.JSON).status_code == 200
+    current = Annotation.objects.filter(superseded_at=None).values_list("assignment__slot", flat=True)
+    assert list(current) == [2]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("again", [True, False])
+def test_training_counts_only_after_a_change_that_asks_for_it_again(cast: Cast, again: bool) -> None:
+    work = qualified.qualified_duty(cast, training=[1, 2], exam=[3, 4, 5], exam_items=1)
+    maarika = cast.client("maarika")
+    stage = f"/desk/{work.pk}/"
+    for _item in range(2):
+        qualified.submit_scores(maarika, maarika.post(f"{stage}training/")["Location"])
+    maarika.post(f"{stage}exam/")
+    qualified.submit_scores(maarika, scene.next_page(maarika, work))
+    person = scene.annotator(cast, cast.maarika)
+    assert gate.stage_of(duty=work, annotator=person).name == "open"
+    new = next_version(cast, work.campaign.rubric_version, make.criterion("fluency"), anchored("coherence"))
+    chosen = {"decision-coherence": "keep", **({"qualify_again": "on"} if again else {})}
+    _change_by_page(cast, work.campaign, new, **chosen)
+    work = Duty.objects.select_related("campaign").get(pk=work.pk)
+    progress = exams.training_progress(duty=work, annotator=person)
+    assert (progress.done, progress.rounds) == ((0, 0) if again else (2, 1))
+    assert gate.stage_of(duty=work, annotator=person).name == ("training" if again else "open")
+    if again:
+        for _item in range(2):
+            qualified.submit_scores(maarika, maarika.post(f"{stage}training/")["Location"])
+        assert gate.stage_of(duty=work, annotator=person).name == "exam"
+        maarika.post(f"{stage}exam/")
+        qualified.submit_scores(maarika, scene.next_page(maarika, work))
+        assert gate.stage_of(duty=work, annotator=person).name == "open"
+
+
+@pytest.mark.django_db
+def test_an_undo_brings_back_the_answers_of_drafts(cast: Cast) -> None:
+    duty, annotator = rated_duty(cast)
+    there = scene.next_page(annotator, duty)
+    assert annotator.post(f"{there}draft/", scene.FULL, headers=scene.JSON).status_code == 200
+    new = next_version(cast, duty.campaign.rubric_version, make.criterion("fluency"), anchored("coherence"))
+    _change_by_page(cast, duty.campaign, new, **{"decision-coherence": "requeue"})
+    held = Assignment.objects.get(state="leased", revision=1)
+    assert service.answers_so_far(held)[0].keys() == {"fluency"}
+    lead = cast.client("aino")
+    pause(lead, cast, duty.campaign)
+    lead.post(address(cast, duty.campaign, f"rubric/{RubricChange.objects.get().pk}/undo/"))
+    held.refresh_from_db()
+    assert {key: one.score for key, one in service.answers_so_far(held)[0].items()} == {"fluency": 2, "coherence": 1}
+
+
+@pytest.mark.django_db
+def test_a_large_change_is_a_job_that_survives_its_worker(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rubric_changes, "LARGE", 0)
+    duty, _annotator = rated_duty(cast)
+    campaign, lead = duty.campaign, cast.client("aino")
+    new = next_version(cast, campaign.rubric_version, make.criterion("fluency"), anchored("coherence"))
+    there = f"/api/v1/projects/{cast.kassa.slug}/campaigns/{campaign.pk}/rubric-changes/"
+    pause(lead, cast, campaign)
+    as_it_was = stored(campaign)
+    body = {
+        "from_version": campaign.rubric_version_id,
+        "version": new.pk,
+        "decisions": {"coherence": {"decision": "requeue"}},
+    }
+    change = lead.post(there, body, content_type="application/json").json()
+    assert change["finished_at"] is None and stored(campaign) == as_it_was
+    (listed,) = lead.get(f"/api/v1/projects/{cast.kassa.slug}/jobs/").json()["results"]
+    assert (listed["id"], listed["kind"], listed["total"]) == (change["job"], "rubric", 2)
+    assert "A worker changes the campaign to" in lead.get(address(cast, campaign)).content.decode()
+    assert lead.post(there, body, content_type="application/json").json()["code"] == "changing"
+    pause(lead, cast, campaign, "open")
+    assert Campaign.objects.get(pk=campaign.pk).state == "paused", "it stays so until the worker has finished"
+    assert jobs.take_job(RubricChange.objects.get(), Job.Kind.RUBRIC)  # this worker dies
+    rubric_changes.carry_out_job(change["id"])
+    assert stored(campaign) == as_it_was, "the dead worker has the job"
+    jobs.sweep_jobs(now=workers.long_after())
+    rubric_changes.carry_out_job(change["id"])
+    assert RubricChange.objects.get().counts["requeued"] == 2 and Job.objects.get().state == "finished"
+    undone = lead.post(f"{there}{change['id']}/undo/").json()
+    assert undone["undone_at"] is None
+    rubric_changes.carry_out_job(change["id"])
+    assert stored(campaign) == as_it_was
+    pause(lead, cast, campaign, "open")
+    assert Campaign.objects.get(pk=campaign.pk).state == "open"
