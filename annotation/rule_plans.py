@@ -2,7 +2,9 @@
 
 Of one panel the rules make one duty, in which an item is asked about all its criteria at once: where criteria differ in
 their overlap, the first slots have all of them and the last ones only those with the larger overlap. So a critical mark
-stops the rest, and nobody rates a criterion of an item twice.
+stops the rest, and nobody rates a criterion of an item twice. A rule with a sample makes a duty of its own, so that
+all items of a duty have the probabilities of one draw; where a rule without a sample gives an item the same criterion,
+the item has it in that duty, where its probability is 1.
 """
 
 from __future__ import annotations
@@ -10,11 +12,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from statistics import median
 from typing import Any, NamedTuple
 
 from django.db.models import Count
+from django.utils.translation import gettext as _
 
+from accounts.refusals import Refused
 from annotation import allocation
 from annotation.models import (
     Annotation,
@@ -27,7 +32,8 @@ from annotation.models import (
     ReferenceItem,
     Taxonomy,
 )
-from annotation.readers import TaxonomyDocument, TaxonomyRule, loose_key, names_in_items, taxonomy_from_dict
+from annotation.readers import RuleSample, TaxonomyDocument, TaxonomyRule, loose_key, names_in_items, taxonomy_from_dict
+from annotation.selections import ATTRIBUTE, PLAIN, RULE, RuleDraw, draw_for_rule
 
 Overlaps = Mapping[str, int]
 """By key of a criterion, how many annotators rate it."""
@@ -55,6 +61,7 @@ class PlannedDuty:
     overlap: int = 0
     overlaps: dict[str, int] = field(default_factory=dict)
     seconds_per_rating: float = SECONDS_PER_RATING
+    draw: RuleDraw | None = None
 
     @property
     def items(self) -> int:
@@ -88,11 +95,13 @@ class PlannedDuty:
 
 
 class RuleMatch(NamedTuple):
-    """A rule, how many items fit it, and how many of these a panel of its has in its language."""
+    """A rule, how many items fit it, and how many of these a panel of its has in its language; with a sample, of those
+    that ``draw`` has drawn."""
 
     rule: TaxonomyRule
     items: int
     with_panel: int
+    draw: RuleDraw | None = None
 
 
 @dataclass(slots=True)
@@ -133,6 +142,11 @@ class TaxonomyPlan:
         return sum(duty.hours for duty in self.duties)
 
     @property
+    def samples(self) -> list[RuleMatch]:
+        """The rules with a sample."""
+        return [match for match in self.matches if match.draw]
+
+    @property
     def without_items(self) -> list[TaxonomyRule]:
         """The rules that no item fits."""
         return [match.rule for match in self.matches if not match.items]
@@ -159,14 +173,16 @@ def plan_duties(
     taxonomy: Taxonomy,
     panels: Mapping[str, Sequence[Panel]],
     selection: ItemSelection | None = None,
+    seed: int | None = None,
 ) -> TaxonomyPlan:
     """Count what `apply_rules` would add; stores nothing.
 
     ``panels``: by name in the rules, the panels of the project that rate; each gets the items in its language.
-    ``selection``: only its items.
+    ``selection``: only its items. ``seed``: of samples that name none; one that was stored is not drawn again.
+    Refused (code ``rule``): a sample by what no item has, or two samples that give a panel the same criteria.
     """
     allocation.require_own_selection(campaign, selection)
-    return _Planning(campaign, taxonomy_from_dict(taxonomy.document), panels, selection).plan()
+    return _Planning(campaign, taxonomy_from_dict(taxonomy.document), panels, selection, seed).plan()
 
 
 class _Planning:
@@ -178,8 +194,9 @@ class _Planning:
         document: TaxonomyDocument,
         panels: Mapping[str, Sequence[Panel]],
         selection: ItemSelection | None,
+        seed: int | None,
     ) -> None:
-        self.campaign, self.document, self.panels = campaign, document, panels
+        self.campaign, self.document, self.panels, self.seed = campaign, document, panels, seed
         self.order = list(campaign.rubric_version.criteria.order_by("position").values_list("key", flat=True))
         known = set(self.order)
         self.given = {
@@ -189,12 +206,14 @@ class _Planning:
         self.other_names = sorted({name for rule in document.rules for name in rule.attributes})
         self.selection = selection
         self.items = self._items_by_cell(selection)
-        self.doubled: dict[tuple[str, str], set[_Cell]] = defaultdict(set)
+        self.doubled: dict[tuple[str, str], set[int]] = defaultdict(set)
+        self.draws: dict[str, RuleDraw] = {}
 
     def plan(self) -> TaxonomyPlan:
         """The whole plan."""
         rules = {cell: self._rules_of(cell) for cell in self.items}
         unmatched = [cell for cell, fitting in rules.items() if not fitting]
+        self._draw_samples(rules)
         targets = self._targets(rules)
         duties = targets.planned()
         seconds, is_measured = _seconds_per_rating(self.campaign.project_id)
@@ -208,7 +227,7 @@ class _Planning:
             items=sum(map(len, self.items.values())),
             unmatched=sum(len(self.items[cell]) for cell in unmatched),
             unmatched_examples=[" · ".join(filter(None, cell[:3])) for cell in unmatched[:5]],
-            twice={pair: sum(len(self.items[cell]) for cell in cells) for pair, cells in self.doubled.items()},
+            twice={pair: len(items) for pair, items in self.doubled.items()},
             already=targets.already,
             missing_panels=[name for name, chosen in self.panels.items() if not chosen],
             unknown_criteria=sorted(named - set(self.order)),
@@ -255,15 +274,58 @@ class _Planning:
             and all(others[name] in values for name, values in rule.attributes.items())
         )
 
+    def _draw_samples(self, rules: Mapping[_Cell, Sequence[TaxonomyRule]]) -> None:
+        """By name of a rule, what its sample draws of the items that fit it."""
+        by_draw: dict[str, RuleDraw] = {}
+        for rule in self.document.rules:
+            if rule.sample is None:
+                continue
+            stored_rule = self._stored_rule(rule, rule.sample)
+            same = repr((stored_rule, rule.sample.seed))
+            if same not in by_draw:
+                among = [item for cell, fitting in rules.items() if rule in fitting for item in self.items[cell]]
+                by_draw[same] = draw_for_rule(
+                    campaign=self.campaign,
+                    name=rule.name,
+                    rule=stored_rule,
+                    among=among,
+                    selection=self.selection,
+                    seeds=(rule.sample.seed, self.seed),
+                )
+            self.draws[rule.name] = by_draw[same]
+
+    def _stored_rule(self, rule: TaxonomyRule, sample: RuleSample) -> dict[str, Any]:
+        """What the selection of its draw stores: it tells whether the draw was made already."""
+        named = {name: f"{ATTRIBUTE}{attribute}" for name, attribute in self.document.attributes.items()}
+        by = [
+            named.get(one) or (one if one in PLAIN else f"{ATTRIBUTE}{one.removeprefix(ATTRIBUTE)}")
+            for one in sample.by
+        ]
+        return {
+            "kind": RULE,
+            "taxonomy": self.document.key,
+            "conditions": {part: list(values) for part, values in rule.conditions},
+            "n": sample.n,
+            "unit": sample.unit,
+            "by": by,
+            "within": self.selection.name if self.selection else "",
+        }
+
     def _matches(self, rules: Mapping[_Cell, Sequence[TaxonomyRule]]) -> list[RuleMatch]:
         fitting: Counter[str] = Counter()
         rated: Counter[str] = Counter()
+        drawn = {name: {one.item for one in draw.drawn} for name, draw in self.draws.items()}
         for cell, of_cell in rules.items():
             for rule in of_cell:
-                fitting[rule.name] += len(self.items[cell])
+                items = self.items[cell]
+                fitting[rule.name] += len(items)
                 if any(_rates(panel, cell.language) for panel in self.panels.get(rule.panel, ())):
-                    rated[rule.name] += len(self.items[cell])
-        return [RuleMatch(rule, fitting[rule.name], rated[rule.name]) for rule in self.document.rules]
+                    taken = drawn.get(rule.name)
+                    rated[rule.name] += len(items) if taken is None else sum(item in taken for item in items)
+        return [
+            RuleMatch(rule, fitting[rule.name], rated[rule.name], self.draws.get(rule.name))
+            for rule in self.document.rules
+        ]
 
     def _unknown(self, part: str, known: Collection[str], is_asked: bool) -> list[tuple[str, int]]:
         """What items are called that the taxonomy does not have, with the number of items; empty if no rule asks."""
@@ -273,33 +335,79 @@ class _Planning:
                 counts[value] += len(items)
         return counts.most_common(5)
 
-    def _wanted(self, cell: _Cell, rules: Sequence[TaxonomyRule]) -> dict[Panel, dict[str, dict[str, int]]]:
-        """By panel and name of its duty, the overlap of each criterion for the items of a cell."""
-        wanted: dict[Panel, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-        givers: dict[tuple[int, str], tuple[str, str]] = {}
-        for rule in rules:
+    def _wanted(
+        self, cell: _Cell, items: Sequence[int], rules: Sequence[TaxonomyRule]
+    ) -> dict[Panel, dict[_Queue, dict[str, int]]]:
+        """By panel and queue of its duty, the overlap of each criterion for some items of a cell.
+
+        Rules without a sample come first: what they give is in a duty in which every item has the probability 1.
+        """
+        wanted: dict[Panel, dict[_Queue, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+        givers: dict[tuple[int, str], tuple[_Queue, str]] = {}
+        for rule in sorted(rules, key=lambda rule: rule.sample is not None):
+            draw = self.draws.get(rule.name)
+            own = _Queue(rule.duty or (draw.name if draw else ""), draw.name if draw else "")
             for panel in self.panels.get(rule.panel, ()):
                 if not _rates(panel, cell.language):
                     continue
                 for key in self.given[rule.name]:
-                    duty, giver = givers.setdefault((panel.pk, key), (rule.duty, rule.name))
+                    queue, giver = givers.setdefault((panel.pk, key), (own, rule.name))
                     if giver != rule.name:
-                        self.doubled[giver, rule.name].add(cell)
-                    overlaps = wanted[panel][duty]
+                        self.doubled[giver, rule.name].update(items)
+                    overlaps = wanted[panel][queue]
                     overlaps[key] = max(overlaps.get(key, 0), rule.overlap)
         return wanted
 
+    def _require_one_draw(self, rules: Sequence[TaxonomyRule]) -> None:
+        """Refuse two samples that give one panel the same criterion of an item: it would be missing in one of them."""
+        sampled = [rule for rule in rules if rule.sample]
+        for rule, other in combinations(sampled, 2):
+            is_same = self.draws[rule.name] is self.draws[other.name] and rule.duty == other.duty
+            if not is_same and rule.panel == other.panel and {*self.given[rule.name]} & {*self.given[other.name]}:
+                sentence = _(
+                    "“%(first)s” and “%(second)s” draw different samples for the same criteria and panel. Give them "
+                    "the same conditions, sample and duty, or other criteria."
+                )
+                raise Refused(sentence % {"first": rule.name, "second": other.name}, code="rule")
+
+    def _parts(
+        self, cell: _Cell, rules: Sequence[TaxonomyRule]
+    ) -> Iterator[tuple[Sequence[int], Sequence[TaxonomyRule]]]:
+        """The items of a cell with the rules that give them criteria: with samples, by the draws that have them."""
+        sampled = [rule for rule in rules if rule.sample]
+        if not sampled:
+            yield self.items[cell], rules
+            return
+        self._require_one_draw(sampled)
+        drawn = {rule.name: {one.item for one in self.draws[rule.name].drawn} for rule in sampled}
+        parts: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for item in self.items[cell]:
+            parts[tuple(name for name, items in drawn.items() if item in items)].append(item)
+        for names, items in parts.items():
+            yield items, [rule for rule in rules if rule.sample is None or rule.name in names]
+
     def _targets(self, rules: Mapping[_Cell, Sequence[TaxonomyRule]]) -> _Targets:
         """The duties of all panels, with what is added to them."""
-        wanted = {cell: self._wanted(cell, fitting) for cell, fitting in rules.items()}
-        panels = {panel for by_panel in wanted.values() for panel in by_panel}
-        targets = _Targets(self.campaign, panels, self.order, self.selection)
-        for cell, by_panel in wanted.items():
-            for panel, by_duty in by_panel.items():
-                for name, overlaps in by_duty.items():
-                    for item in self.items[cell]:
-                        targets.add(panel, name, item, overlaps)
+        wanted = [
+            (items, self._wanted(cell, items, giving))
+            for cell, fitting in rules.items()
+            for items, giving in self._parts(cell, fitting)
+        ]
+        panels = {panel for _items, by_panel in wanted for panel in by_panel}
+        targets = _Targets(self.campaign, panels, self.order, self.selection, self.draws)
+        for items, by_panel in wanted:
+            for panel, by_queue in by_panel.items():
+                for queue, overlaps in by_queue.items():
+                    for item in items:
+                        targets.add(panel, queue, item, overlaps)
         return targets
+
+
+class _Queue(NamedTuple):
+    """What tells the duties of a panel apart: the word in the rules, and the rule whose sample draws the items."""
+
+    label: str
+    draw: str
 
 
 class _Targets:
@@ -311,8 +419,9 @@ class _Targets:
         panels: Collection[Panel],
         order: Sequence[str],
         selection: ItemSelection | None,
+        draws: Mapping[str, RuleDraw],
     ) -> None:
-        self.order, self.selection = order, selection
+        self.order, self.selection, self.draws = order, selection, draws
         seats = Panel.objects.filter(pk__in=[panel.pk for panel in panels]).annotate(count=Count("seats"))
         self.seats = dict(seats.values_list("pk", "count"))
         duties = Duty.objects.filter(campaign=campaign, panel__in=panels).prefetch_related("criteria")
@@ -324,7 +433,7 @@ class _Targets:
         self.slots: dict[tuple[int, int], int] = defaultdict(int)
         self.has = self._present()
         self.additions: dict[int, PlannedDuty] = {}
-        self.new: dict[tuple[int, str], dict[int, Overlaps]] = defaultdict(dict)
+        self.new: dict[tuple[int, str, str], dict[int, Overlaps]] = defaultdict(dict)
         self.panels = {panel.pk: panel for panel in panels}
         self.already = self.beyond = 0
 
@@ -340,7 +449,7 @@ class _Targets:
             self.slots[row["duty"], row["item"]] += row["count"]
         return has
 
-    def add(self, panel: Panel, label: str, item: int, wanted: Overlaps) -> None:
+    def add(self, panel: Panel, queue: _Queue, item: int, wanted: Overlaps) -> None:
         """Add to the panel's duties what they lack of these criteria of an item."""
         missing = dict(wanted)
         by_hand = beyond = False
@@ -359,20 +468,23 @@ class _Targets:
         self.beyond += beyond
         if not missing:
             return
-        base = _base_name(panel, label)
-        fitting = (duty for duty in self.by_panel[panel.pk] if self._takes(duty, base, item, missing))
-        if (duty_with_room := next(fitting, None)) is None:
-            self.new[panel.pk, base][item] = missing
+        base = _base_name(panel, queue.label)
+        draw = self.draws.get(queue.draw)
+        chosen = (draw.stored if draw else self.selection) or None
+        is_new_draw = draw is not None and draw.stored is None
+        fitting = (duty for duty in self.by_panel[panel.pk] if self._takes(duty, base, item, missing, chosen))
+        if is_new_draw or (duty_with_room := next(fitting, None)) is None:
+            self.new[panel.pk, base, queue.draw][item] = missing
         else:
             self._grow(duty_with_room, item, missing, {})
 
-    def _takes(self, duty: Duty, base: str, item: int, criteria: Overlaps) -> bool:
+    def _takes(self, duty: Duty, base: str, item: int, criteria: Overlaps, chosen: ItemSelection | None) -> bool:
         """Whether the item can be added to a duty. Items of another draw have a duty of their own, so that all items of
         one have the probabilities of one draw."""
         return (
             duty.taxonomy_id is not None
             and _is_called(duty.name, base)
-            and duty.chosen_id == (self.selection and self.selection.pk)
+            and duty.chosen_id == (chosen and chosen.pk)
             and item not in self.has[duty.pk]
             and criteria.keys() <= set(self.keys[duty.pk])
         )
@@ -395,10 +507,10 @@ class _Targets:
     def planned(self) -> list[PlannedDuty]:
         """What is added, duties that exist first, then new ones by the order of their panels."""
         made = []
-        for (panel, base), items in self.new.items():
+        for (panel, base, draw), items in self.new.items():
             keys = {key for overlaps in items.values() for key in overlaps}
             criteria = tuple(key for key in self.order if key in keys)
-            duty = PlannedDuty(self.panels[panel], base, None, criteria, self.seats[panel])
+            duty = PlannedDuty(self.panels[panel], base, None, criteria, self.seats[panel], draw=self.draws.get(draw))
             for item, overlaps in items.items():
                 self._put(duty, item, overlaps, {})
             duty.new_items = set(items)

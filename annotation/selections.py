@@ -7,6 +7,7 @@ A rule is a JSON object, of one `kind`:
 - ``filter``: every item that fits.
 - ``duty``: the items of a duty of the campaign, or of one of its ``waves``, with the probabilities of that draw.
 - ``list``: the items with these ids.
+- ``rule``: drawn by the sample of a rule of a taxonomy (`rule_plans`), which nobody else can ask for.
 
 ``filter`` also narrows a draw: by column, the values that fit. The probability of an item is that of its unit: n / N in
 a stratum of N units, 1 where it was not drawn. The same rule and seed give the same items.
@@ -18,7 +19,7 @@ import json
 import random
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ PLAIN = ("language", "generator", "scenario")
 ATTRIBUTE = "attribute:"
 UNITS = ("item", "scenario")
 FIELDS = {"draw": {"n", "by", "unit", "filter"}, "filter": {"filter"}, "duty": {"duty", "wave"}, "list": {"items"}}
+RULE = "rule"
 ALIGNMENT = "alignment"
 """The kind of rule of a side of an alignment: it is stored by that, and nobody can ask for it."""
 MOST_NAMED = 5  # unknown ids and values that a refusal names
@@ -70,6 +72,29 @@ class Stratum:
     def is_short(self) -> bool:
         """Whether all units there were have been chosen."""
         return self.available == self.chosen
+
+
+@dataclass(slots=True)
+class RuleDraw:
+    """The items that the sample of a rule draws. Rules with the same conditions and the same sample share one draw.
+
+    ``rule`` is what its selection stores; ``stored``: that selection, if rules have been applied before.
+    """
+
+    name: str
+    rule: dict[str, Any]
+    seed: int
+    drawn: list[DrawnItem]
+    stored: ItemSelection | None
+
+    @property
+    def in_words(self) -> str:
+        return draw_in_words(self.rule)
+
+    @property
+    def strata(self) -> list[Stratum]:
+        """How many units there were and were drawn, by stratum."""
+        return summarise(self.drawn)
 
 
 def select(
@@ -140,14 +165,18 @@ def selected_items(selection: ItemSelection) -> QuerySet[Item]:
 
 def strata_of(selection: ItemSelection) -> list[Stratum]:
     """What a stored selection holds, by stratum."""
+    return summarise(items_as_drawn(selection))
+
+
+def items_as_drawn(selection: ItemSelection) -> list[DrawnItem]:
+    """The items of a stored selection, in the dataset's order."""
     by_scenario = selection.rule.get("unit") == "scenario"
     columns = ("item", "item__external_id", "probability", "stratum", "item__scenario")
     rows = SelectedItem.objects.filter(selection=selection).order_by("item__ordinal").values_list(*columns)
-    drawn = (
+    return [
         DrawnItem(item, external, chance, stratum, (by_scenario and scenario) or external)
         for item, external, chance, stratum, scenario in rows
-    )
-    return summarise(drawn)
+    ]
 
 
 def summarise(drawn: Iterable[DrawnItem]) -> list[Stratum]:
@@ -175,6 +204,11 @@ def rule_in_words(rule: Mapping[str, Any]) -> str:
     kind = rule.get("kind")
     if kind == ALIGNMENT:
         return _("The %(side)s side of the alignment “%(alignment)s”: whole scenarios, at random.") % rule
+    if kind == RULE:
+        within = _("Within “%s”.") % rule["within"] if rule.get("within") else ""
+        fits = "; ".join(f"{part} = {', '.join(values)}" for part, values in rule["conditions"].items())
+        drawn = draw_in_words(rule)
+        return " ".join(filter(None, (drawn, _("Only items with %s.") % fits if fits else "", within)))
     if kind == "duty":
         sentence = _("The items of the duty “%(duty)s”, wave %(wave)d.") if "wave" in rule else ""
         return (sentence or _("The items of the duty “%(duty)s”.")) % rule
@@ -184,10 +218,15 @@ def rule_in_words(rule: Mapping[str, Any]) -> str:
     narrowed = _("Only items with %s.") % fits if fits else ""
     if kind == "filter":
         return narrowed or _("Every item.")
-    unit = _("scenarios") if rule["unit"] == "scenario" else _("items")
-    by = " x ".join(column.removeprefix(ATTRIBUTE) for column in rule["by"])
+    return f"{draw_in_words(rule)} {narrowed}".strip()
+
+
+def draw_in_words(draw: Mapping[str, Any]) -> str:
+    """How many units of what a draw takes, as a sentence."""
+    unit = _("scenarios") if draw["unit"] == "scenario" else _("items")
+    by = " x ".join(column.removeprefix(ATTRIBUTE) for column in draw["by"])
     drawn = _("%(n)d %(unit)s of every %(by)s, at random.") if by else _("%(n)d %(unit)s, at random.")
-    return f"{drawn % {'n': rule['n'], 'unit': unit, 'by': by}} {narrowed}".strip()
+    return drawn % {"n": draw["n"], "unit": unit, "by": by}
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -287,6 +326,51 @@ def draw_items(*, campaign: Campaign, rule: Mapping[str, Any], seed: int) -> lis
     if not drawn:
         raise _wrong(_("No item of “%(dataset)s” fits.") % {"dataset": campaign.dataset}, "rule")
     return drawn
+
+
+def draw_among(*, campaign: Campaign, among: Collection[int], draw: Mapping[str, Any], seed: int) -> list[DrawnItem]:
+    """``n`` units of every stratum of these items (primary keys), in the dataset's order; stores nothing.
+
+    ``draw``: its ``n``, ``by`` and ``unit`` as in a rule. Refused: a column that no item of the campaign has.
+    """
+    for column in draw["by"]:
+        if column not in PLAIN:
+            _require_known(column, selection_columns(campaign), "by")
+    inside = set(among)
+    return _drawn([one for one in _candidates(campaign, draw["by"], {}) if one.item in inside], draw, seed)
+
+
+def draw_for_rule(
+    *,
+    campaign: Campaign,
+    name: str,
+    rule: dict[str, Any],
+    among: Collection[int],
+    selection: ItemSelection | None,
+    seeds: tuple[int | None, int | None],
+) -> RuleDraw:
+    """What the sample of a rule of a taxonomy draws of these items; a draw that was stored for it is not made again.
+
+    ``selection``: the one that the items are from; its probabilities multiply. ``seeds``: the rule's own, and the one
+    to take where it has none; without either a random one.
+    """
+    for one in ItemSelection.objects.filter(campaign=campaign, rule__kind=RULE).order_by("-pk"):
+        if one.rule == rule and seeds[0] in (None, one.seed):
+            return RuleDraw(name, rule, one.seed, items_as_drawn(one), one)
+    seed = next((given for given in seeds if given is not None), None)
+    seed = new_seed() if seed is None else seed
+    drawn = draw_among(campaign=campaign, among=among, draw=rule, seed=seed)
+    if selection is not None:
+        rows: Any = selection.selected.values_list("item", "probability", "stratum")
+        before = {item: (probability, stratum) for item, probability, stratum in rows}
+        drawn = [_within(one, *before[one.item]) for one in drawn]
+    return RuleDraw(name, rule, seed, drawn, None)
+
+
+def _within(drawn: DrawnItem, probability: float, stratum: str) -> DrawnItem:
+    """An item that was drawn twice: from the dataset, and from that selection."""
+    both = " · ".join(filter(None, (stratum, drawn.stratum)))[:STRATUM_LENGTH]
+    return drawn._replace(probability=drawn.probability * probability, stratum=both)
 
 
 def _candidates(campaign: Campaign, by: Sequence[str], wanted: Mapping[str, Sequence[str]]) -> list[_Candidate]:

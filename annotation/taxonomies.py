@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,9 @@ from annotation.models import (
 )
 from annotation.readers import TaxonomyDocument, parse_rubric, parse_taxonomy
 from annotation.rule_plans import PlannedDuty, TaxonomyPlan, plan_duties
-from annotation.selections import new_seed
+from annotation.selections import RuleDraw, new_seed, store_selection
+
+MOST_NAME = 110  # of a selection, so that a number fits after it
 
 
 # --- versions --------------------------------------------------------------------------------------------------------
@@ -96,20 +99,31 @@ def apply_rules(
     if taxonomy.project_id != campaign.project_id or _strangers(panels, campaign.project_id):
         raise Refused(_("This taxonomy or panel belongs to another project."), code="other_project")
     allocation.require_blind(campaign.dataset, keep_names)
-    chances, strata = allocation.drawn_with(selection) if selection else ({}, {})
     with transaction.atomic():
         lock_campaign(campaign)  # a second click sees what the first one made
-        plan = plan_duties(campaign=campaign, taxonomy=taxonomy, panels=panels, selection=selection)
+        plan = plan_duties(campaign=campaign, taxonomy=taxonomy, panels=panels, selection=selection, seed=seed)
         if not any(match.with_panel for match in plan.matches):
             raise Refused(_("No item fits a rule with a panel. Look at the counts of the rules."), code="no_items")
         for planned in plan.duties:
-            duty = _duty_of(campaign, taxonomy, planned, seed, selection)
+            if draw := planned.draw:
+                draw.stored = draw.stored or _store_draw(campaign, draw, actor)
+            duty = _duty_of(campaign, taxonomy, planned, seed, planned.draw.stored if planned.draw else selection)
             sets = _numbered_sets(duty, planned)
-            _add_new_items(duty, planned, sets, (chances, strata) if selection else (1.0, ""))
+            drawn = allocation.drawn_with(duty.chosen) if duty.chosen else (1.0, "")
+            _add_new_items(duty, planned, sets, drawn)
             _add_annotators(duty, planned, sets)
             audit.record(actor=actor, project=campaign.project, verb="apply taxonomy", subject=duty)
     allocation.criteria_of.cache_clear()  # after a rollback the same primary key can be used again
     return plan
+
+
+def _store_draw(campaign: Campaign, draw: RuleDraw, actor: User | None) -> ItemSelection:
+    """Store what a sample drew, with seed and probabilities, as a selection of the campaign."""
+    base = (_("Sample of “%s”") % draw.name)[:MOST_NAME]
+    taken = set(ItemSelection.objects.filter(campaign=campaign, name__startswith=base).values_list("name", flat=True))
+    name = next(one for one in (base, *(f"{base} {number}" for number in count(2))) if one not in taken)
+    rows = [(one.item, one.probability, one.stratum) for one in draw.drawn]
+    return store_selection(campaign=campaign, name=name, rule=draw.rule, seed=draw.seed, rows=rows, actor=actor)
 
 
 def _strangers(panels: Mapping[str, Sequence[Panel]], project: int) -> bool:

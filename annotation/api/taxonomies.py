@@ -16,7 +16,7 @@ from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import rule_plans, taxonomies
-from annotation.api.campaigns import LARGEST_ID, SEEDS, campaign_in_project
+from annotation.api.campaigns import LARGEST_ID, SEEDS, StratumSerializer, campaign_in_project
 from annotation.models import ItemSelection, Panel, Taxonomy
 from annotation.readers import parse_taxonomy, taxonomy_from_dict
 
@@ -66,6 +66,24 @@ class PlannedDutySerializer(serializers.Serializer[rule_plans.PlannedDuty]):
     overlaps = serializers.DictField(child=serializers.IntegerField(), help_text="Annotators per criterion.")
 
 
+class RuleSampleSerializer(serializers.Serializer[rule_plans.RuleMatch]):
+    """What the sample of a rule draws of the items that fit it. `selection`: null until it is stored."""
+
+    rule = serializers.CharField(source="rule.name")
+    fitting = serializers.IntegerField(source="items")
+    drawn = serializers.SerializerMethodField()
+    seed = serializers.SerializerMethodField(help_text="Null in a preview, where the rule names none.")
+    selection = serializers.IntegerField(source="draw.stored.pk", default=None, allow_null=True)
+    strata = StratumSerializer(source="draw.strata", many=True)
+
+    def get_drawn(self, match: rule_plans.RuleMatch) -> int:
+        return len(match.draw.drawn) if match.draw else 0
+
+    def get_seed(self, match: rule_plans.RuleMatch) -> int | None:
+        is_known = match.draw and (match.draw.stored or (match.rule.sample and match.rule.sample.seed is not None))
+        return match.draw.seed if match.draw and is_known else None
+
+
 class TaxonomyPlanSerializer(serializers.Serializer[rule_plans.TaxonomyPlan]):
     duties = PlannedDutySerializer(many=True)
     items = serializers.IntegerField()
@@ -80,6 +98,7 @@ class TaxonomyPlanSerializer(serializers.Serializer[rule_plans.TaxonomyPlan]):
     missing_panels = serializers.ListField(child=serializers.CharField())
     unknown_criteria = serializers.ListField(child=serializers.CharField(), help_text="Not in the campaign's rubric.")
     ungiven_criteria = serializers.ListField(child=serializers.CharField(), help_text="Given by no rule.")
+    samples = RuleSampleSerializer(many=True, help_text="Of the rules with a sample.")
     twice = serializers.SerializerMethodField(help_text="Pairs of rules that give a panel the same criterion of items.")
 
     def get_rules_without_items(self, plan: rule_plans.TaxonomyPlan) -> list[str]:

@@ -102,6 +102,7 @@ if TYPE_CHECKING:
         with_inferred_rubrics,
     )
     from annotation.readers.taxonomy import (
+        RuleSample,
         TaxonomyDocument,
         TaxonomyNode,
         TaxonomyRule,
@@ -139,6 +140,7 @@ __all__ = [
     "RatingRow",
     "Report",
     "RubricDocument",
+    "RuleSample",
     "ShareProgress",
     "Span",
     "Spool",
@@ -323,6 +325,7 @@ _MODULES = {
         "with_inferred_rubrics",
     ),
     "taxonomy": (
+        "RuleSample",
         "TaxonomyDocument",
         "TaxonomyNode",
         "TaxonomyRule",

@@ -50,11 +50,32 @@ class TaxonomyNode:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleSample:
+    """Of the items that fit a rule, ``n`` units of every stratum at random, as `annotation/selections.py` draws them.
+
+    ``by`` names what makes the strata: task, style, difficulty, language, generator, scenario, or an attribute.
+    ``unit``: item, or scenario with all its items. ``seed``: None: a random one, stored with the draw.
+    """
+
+    n: int
+    by: tuple[str, ...] = ()
+    unit: str = "item"
+    seed: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values; what is left to its default is left out."""
+        given: dict[str, Any] = {"n": self.n}
+        given |= {"by": list(self.by)} if self.by else {}
+        given |= {"unit": self.unit} if self.unit != "item" else {}
+        return given | ({} if self.seed is None else {"seed": self.seed})
+
+
+@dataclass(frozen=True, slots=True)
 class TaxonomyRule:
     """Items that fit are rated on these criteria by this panel, each by ``overlap`` of its annotators.
 
     ``criteria`` are keys of groups and of single criteria. What is empty fits every item. Rules of one panel with the
-    same ``duty`` make one queue.
+    same ``duty`` make one queue. ``sample``: only items that this draws.
     """
 
     name: str
@@ -67,6 +88,7 @@ class TaxonomyRule:
     languages: tuple[str, ...] = ()
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     duty: str = ""
+    sample: RuleSample | None = None
 
     @property
     def conditions(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -80,7 +102,8 @@ class TaxonomyRule:
         fits = {name: part for name, part in lists.items() if part}
         if self.attributes:
             fits["attributes"] = {name: list(values) for name, values in self.attributes.items()}  # type: ignore[assignment]
-        named = {"duty": self.duty} if self.duty else {}
+        named: dict[str, Any] = {"duty": self.duty} if self.duty else {}
+        named |= {"sample": self.sample.as_dict()} if self.sample else {}
         given = {"criteria": list(self.criteria), "panel": self.panel, "overlap": self.overlap}
         return {"name": self.name, **fits, **given, **named}
 
@@ -140,7 +163,10 @@ _KEYS = ("key", "name", "source_language", "attributes", "tasks", "styles", "cri
 _TASK_KEYS = ("key", "name", "definition", "difficulties", "tasks")
 _STYLE_KEYS = ("key", "name", "definition")
 _GROUP_KEYS = ("key", "name", "definition", "criteria")
-_RULE_KEYS = ("name", *_CONDITIONS, "attributes", "criteria", "panel", "overlap", "duty")
+_RULE_KEYS = ("name", *_CONDITIONS, "attributes", "criteria", "panel", "overlap", "duty", "sample")
+SAMPLE_UNITS = ("item", "scenario")
+MOST_SAMPLED = 1_000_000
+LARGEST_SEED = 2**53 - 1
 
 
 def parse_taxonomy(name: str, raw: bytes | BinaryIO) -> tuple[TaxonomyDocument | None, Problems]:
@@ -280,7 +306,28 @@ class _TaxonomyReader(MultilingualReader):
             languages=tuple(self.language(child) for child in self.languages(parts.get("languages"))),
             attributes={name: self.names(child) for name, child in attributes.items()},
             duty=self.short(parts.get("duty"), LONGEST_NAME),
+            sample=self.sample(parts["sample"]) if "sample" in parts else None,
         )
+
+    def sample(self, node: Node) -> RuleSample:
+        """The draw of a rule."""
+        parts = self.members(node, ("n", "by", "unit", "seed"), required=("n",))
+        n = self.whole(parts.get("n"), 1, MOST_SAMPLED, "the number to draw from every stratum, 1 or more")
+        unit = self.short(parts["unit"], LONGEST_NAME) if "unit" in parts else "item"
+        if unit not in SAMPLE_UNITS:
+            self.fail(parts["unit"], f"one of {', '.join(SAMPLE_UNITS)}", "unit", unit)
+        seed = self.whole(parts["seed"], 0, LARGEST_SEED, "a whole number, 0 or more") if "seed" in parts else None
+        return RuleSample(n=n, by=self.names(parts.get("by")), unit=unit, seed=seed)
+
+    def whole(self, node: Node | None, lowest: int, highest: int, expected: str) -> int:
+        """A whole number in a range; the lowest one where it is none."""
+        if node is None:
+            return lowest
+        value = node.value
+        if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+            self.fail(node, expected, "number", str(value)[:LONGEST_NAME])
+            return lowest
+        return value
 
     def languages(self, node: Node | None) -> list[Node]:
         """The nodes of language tags."""

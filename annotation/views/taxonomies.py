@@ -22,6 +22,7 @@ from annotation import allocation, rule_plans, taxonomies
 from annotation.models import Campaign, ItemSelection, Panel, Taxonomy
 from annotation.models.content import spoken
 from annotation.readers import TaxonomyDocument, TaxonomyNode, parse_taxonomy, taxonomy_from_dict
+from annotation.rule_plans import TaxonomyPlan
 from annotation.views import import_page
 
 MOST_PROBLEMS = 50
@@ -241,7 +242,7 @@ def duties_by_rules(request: HttpRequest, project: str, campaign: int) -> HttpRe
         chosen = {name: form.cleaned_data[name] for name in ("taxonomy", "selection")} | {"panels": form.panels}
         if request.method == "POST" and _applied(request, target, chosen):
             return redirect("campaign", current_project.slug, target.pk)
-        plan = rule_plans.plan_duties(campaign=target, **chosen)
+        plan = _planned(request, target, chosen)
     shown = allocation.names_shown(target.dataset) if plan else []
     context = {
         "title": _("Duties by rules"),
@@ -254,6 +255,15 @@ def duties_by_rules(request: HttpRequest, project: str, campaign: int) -> HttpRe
         "names_shown": [] if shown and allocation.keeps_names(target.dataset) else shown,
     }
     return render(request, "annotation/duties_by_rules.html", context)
+
+
+def _planned(request: HttpRequest, campaign: Campaign, chosen: dict[str, Any]) -> TaxonomyPlan | None:
+    try:
+        return rule_plans.plan_duties(campaign=campaign, **chosen)
+    except Refused as refused:
+        if request.method != "POST":  # its own refusal is shown already
+            messages.error(request, refused.sentence)
+        return None
 
 
 def _applied(request: HttpRequest, campaign: Campaign, chosen: dict[str, Any]) -> bool:

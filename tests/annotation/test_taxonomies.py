@@ -14,6 +14,7 @@ from annotation.models import (
     Campaign,
     Criterion,
     Duty,
+    ItemSelection,
     Panel,
     Rating,
     RubricVersion,
@@ -260,3 +261,59 @@ def test_a_control_asks_for_the_criteria_of_an_ordinary_item() -> None:
     assert references.closest_set(sets, {"b", "d"}) == 2, "none has both: one of the smallest with one of them"
     assert references.closest_set(sets, {"a", "b", "c", "d"}) == 1
     assert references.closest_set([], {"a"}) == 0
+
+
+@pytest.mark.django_db
+def test_a_rule_draws_a_sample_of_its_items(cast: Cast) -> None:
+    """In the YAML, counted before, stored with its seed and probabilities, and drawn once."""
+    campaign = make.campaign(cast.kassa, items=items(("letter", "plain"), ("poem", "high"), each=4))
+    panel_of(cast, "Readers", 3)
+    browser, base = cast.client("aino"), f"/api/v1/projects/{cast.kassa.slug}"
+    sampled = SMALL.split("- {name: Poems", maxsplit=1)[0]
+    sampled += "- {name: Twice, criteria: [more], panel: Readers, overlap: 2, sample: {n: 3, by: [task], seed: 5}}\n"
+    sampled += "- {name: Once, criteria: [must], panel: Readers, overlap: 1, sample: {n: 1}}\n"
+    first = browser.post(f"{base}/taxonomies/", {"yaml": sampled}, content_type="application/json").json()
+    text = browser.get(f"{base}/taxonomies/{first['id']}/").json()["yaml"]
+    again = browser.post(f"{base}/taxonomies/", {"yaml": text}, content_type="application/json").json()
+    assert again["id"] == first["id"], "the same document"
+    rules_page = browser.get(f"/p/{cast.kassa.slug}/taxonomies/{first['id']}/").content.decode()
+    assert "/ task" in rules_page and "Sample" in rules_page
+    address = f"{base}/campaigns/{campaign.pk}/duties/by-rules/"
+    body = {"taxonomy": first["id"], "seed": 9}
+    counted = browser.post(address, {**body, "preview": True}, content_type="application/json").json()
+    strata = [(one["name"], one["available"], one["chosen"]) for one in counted["samples"][0]["strata"]]
+    assert strata == [("letter", 4, 3), ("poem", 4, 3)] and counted["samples"][0]["seed"] == 5
+    assert not ItemSelection.objects.exists()
+    page = browser.get(f"/p/{cast.kassa.slug}/campaigns/{campaign.pk}/duties/by-rules/", {"taxonomy": first["id"]})
+    assert "Sample of “Twice”" in page.content.decode() and "3 items of every task_type" in page.content.decode()
+    for click, assignments in enumerate((8 * 3 + 6 * 2, 0)):
+        made = browser.post(address, body, content_type="application/json").json()
+        assert made["assignments"] == assignments, click
+    stored_draw = ItemSelection.objects.get()  # "Once" gives nothing that "All" does not give every item
+    assert (stored_draw.seed, stored_draw.rule["n"], made["samples"][0]["selection"]) == (5, 3, stored_draw.pk)
+    duty = Duty.objects.get(name="Readers: Twice")
+    assert duty.chosen == stored_draw and set(duty.criteria.values_list("key", flat=True)) == {"coherence"}
+    assert set(duty.selections.values_list("probability", "stratum")) == {(0.75, "letter"), (0.75, "poem")}
+    assert set(Duty.objects.get(name="Readers").selections.values_list("probability", flat=True)) == {1.0}
+    there = f"/p/{cast.kassa.slug}/campaigns/{campaign.pk}/selections/{stored_draw.pk}/"
+    assert "3 items of every task_type, at random." in browser.get(there).content.decode()
+
+
+@pytest.mark.django_db
+def test_samples_that_would_bias_each_other_and_faulty_ones_are_refused(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa, items=items(("letter", "plain"), each=4))
+    panel_of(cast, "Readers", 3)
+    browser, base = cast.client("aino"), f"/api/v1/projects/{cast.kassa.slug}"
+    rule = "- {{name: {0}, criteria: [more], panel: Readers, overlap: 2, sample: {1}}}\n"
+    address = f"{base}/campaigns/{campaign.pk}/duties/by-rules/"
+    both = [rule.format("A", "{n: 1, seed: 1}"), rule.format("B", "{n: 2, seed: 1}")]
+    for rules, sentence in ((both, "draw different samples"), ([rule.format("A", "{n: 1, by: [colour]}")], "colour")):
+        text = SMALL.split("- {name: All", maxsplit=1)[0] + "".join(rules)
+        made = browser.post(f"{base}/taxonomies/", {"yaml": text}, content_type="application/json").json()
+        refused = browser.post(address, {"taxonomy": made["id"]}, content_type="application/json")
+        assert refused.status_code == 422 and sentence in refused.json()["detail"], refused.content
+        page = browser.get(f"/p/{cast.kassa.slug}/campaigns/{campaign.pk}/duties/by-rules/", {"taxonomy": made["id"]})
+        assert sentence in page.content.decode()
+    for sample in ("{n: 0}", "{by: [task]}", "{n: 2, unit: word}", "{n: true}", "{n: 2, seed: -1}", "[1]"):
+        text = SMALL.split("- {name: All", maxsplit=1)[0] + rule.format("A", sample)
+        assert parse_taxonomy("t.yaml", text.encode())[0] is None, sample

@@ -71,6 +71,7 @@ JobKindEnum: TypeAlias = Literal[
     "proposal",
     "search",
     "calls",
+    "rubric",
 ]
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
@@ -1467,10 +1468,9 @@ class Rubric(TypedDict):
 
 
 class RubricChange(TypedDict):
-    """Counts of ratings: `kept`, `mapped`, `requeued`, `removed`, `left` (imported); `assignments` rated again.
-
-    A large campaign is changed, or changed back, by a worker: `job` is its newest one. `finished_at` is null until the
-    change is carried out.
+    """Counts of ratings: `kept`, `mapped`, `requeued`, `removed`, `left` (imported); `assignments` rated again. A
+    large campaign is changed, or changed back, by a worker: `job` is its newest one. `finished_at` is null
+    until the change is carried out.
     """
 
     id: int
@@ -1504,6 +1504,17 @@ class RubricVersion(TypedDict):
     digest: str
     created_at: Moment
     published_at: Moment | None
+
+
+class RuleSample(TypedDict):
+    """What the sample of a rule draws of the items that fit it. `selection`: null until it is stored."""
+
+    rule: str
+    fitting: int
+    drawn: int
+    seed: int | None
+    selection: NotRequired[int | None]
+    strata: list[Stratum]
 
 
 class Rules(TypedDict):
@@ -1745,6 +1756,13 @@ class StepFigure(TypedDict):
     words: str
 
 
+class Stratum(TypedDict):
+    name: str
+    available: int
+    chosen: int
+    items: int
+
+
 class Study(TypedDict):
     """A study that Panelbench knows, or the format of a tool."""
 
@@ -1850,6 +1868,7 @@ class TaxonomyPlan(TypedDict):
     missing_panels: list[str]
     unknown_criteria: list[str]
     ungiven_criteria: list[str]
+    samples: list[RuleSample]
     twice: list[dict[str, Json]]
 
 
