@@ -88,13 +88,16 @@ class Outgoing:
 @dataclass(slots=True)
 class Incoming:
     """The bundle being read; ``keys``: by member, the primary keys that its rows get in this database; ``sets``: by
-    duty, how many sets of criteria it has."""
+    duty, how many sets of criteria it has; ``criteria``: by version of a rubric, their keys; ``versions``: by campaign.
+    """
 
     project: Project
     version: int
     actor: User | None = None
     keys: dict[str, Sequence[int]] = field(default_factory=dict)
     sets: dict[int, int] = field(default_factory=dict)
+    criteria: dict[int, set[str]] = field(default_factory=dict)
+    versions: dict[int, int] = field(default_factory=dict)
     seed: UUID = field(default_factory=uuid4)
 
     def lease_key(self, assignment: int, revision: int) -> UUID:

@@ -81,13 +81,24 @@ def _applicable(row: Row, incoming: Incoming) -> None:
 
 
 def _with_sets(row: Row, incoming: Incoming) -> None:
-    """Refuse sets of criteria that the desk could not show."""
+    """Refuse sets of criteria that the desk could not show, such as one that names no criterion of the rubric."""
     sets = row.get("criteria_sets", [])
     if not isinstance(sets, list) or not all(
         isinstance(keys, list) and keys and all(isinstance(key, str) for key in keys) for keys in sets
     ):
         raise ValueError("lists of the keys of criteria")
+    known = incoming.criteria.get(incoming.versions.get(row["campaign"], -1), set())
+    if nothing := [keys for keys in sets if known.isdisjoint(keys)]:
+        raise ValueError(f"sets with a criterion of the rubric, not {', '.join(nothing[0])}")
     incoming.sets[row["id"]] = len(sets)
+
+
+def _criterion(row: Row, incoming: Incoming) -> None:
+    incoming.criteria.setdefault(row["rubric_version"], set()).add(row["key"])
+
+
+def _campaign(row: Row, incoming: Incoming) -> None:
+    incoming.versions[row["id"]] = row["rubric_version"]
 
 
 def _with_examples(row: Row, incoming: Incoming) -> None:
@@ -184,6 +195,7 @@ MEMBERS = (
         rows=lambda project: Criterion.objects.filter(rubric_version__rubric__project=project),
         refers={"rubric_version": "rubric_versions"},
         since={"evidence_rule": 5},
+        on_read=_criterion,
     ),
     Member(
         name="annotators",
@@ -206,6 +218,7 @@ MEMBERS = (
         refers={"dataset": "datasets", "rubric_version": "rubric_versions"},
         leaves=(*_OURS, "qualification_of"),
         since={"asks_at_close": 6},
+        on_read=_campaign,
     ),
     Member(
         name="guidelines",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,7 @@ def _store_draw(campaign: Campaign, draw: RuleDraw, actor: User | None) -> ItemS
     """Store what a sample drew, with seed and probabilities, as a selection of the campaign."""
     base = (_("Sample of “%s”") % draw.name)[:MOST_NAME]
     taken = set(ItemSelection.objects.filter(campaign=campaign, name__startswith=base).values_list("name", flat=True))
-    name = next(one for one in (base, *(f"{base} {number}" for number in count(2))) if one not in taken)
+    name = next(one for one in chain([base], (f"{base} {number}" for number in count(2))) if one not in taken)
     rows = [(one.item, one.probability, one.stratum) for one in draw.drawn]
     return store_selection(campaign=campaign, name=name, rule=draw.rule, seed=draw.seed, rows=rows, actor=actor)
 

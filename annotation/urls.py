@@ -274,6 +274,12 @@ api = [
         campaign_routes.SelectionItems.as_view(),
         name="api_selection_items",
     ),
+    path("projects/<slug:project>/people/", campaign_routes.People.as_view(), name="api_people"),
+    path(
+        "projects/<slug:project>/people/<int:annotator>/removal/",
+        campaign_routes.PersonRemoval.as_view(),
+        name="api_person_removal",
+    ),
     path("projects/<slug:project>/panels/", campaign_routes.Panels.as_view(), name="api_panels"),
     path("projects/<slug:project>/panels/<int:panel>/seats/", campaign_routes.Seats.as_view(), name="api_seats"),
     path(

@@ -60,7 +60,7 @@ ALLOWED: dict[str, set[str]] = {
     "any_job_cancel": set(),
     **dict.fromkeys(("people", "member_role", "member_remove", "invitation_revoke", "audit", "api_members"), LEAD),
     **dict.fromkeys(("api_project", "api_desk"), MEMBERS),
-    **dict.fromkeys(("person_removals", "person_removal"), LEAD),
+    **dict.fromkeys(("person_removals", "person_removal", "api_people", "api_person_removal"), LEAD),
     **dict.fromkeys(("panel_seat", "panel_unseat", "api_seat"), LEAD),
     "token_revoke": HOLDER,
     **dict.fromkeys(("desk_duty", "api_desk_take"), HOLDER),

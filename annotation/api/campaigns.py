@@ -18,6 +18,7 @@ from accounts.inputs import is_storable
 from accounts.models import Membership, Project, Role, User
 from annotation import allocation, campaigns, panels, selections
 from annotation.models import (
+    Annotator,
     Campaign,
     Criterion,
     Dataset,
@@ -343,6 +344,48 @@ class SeatSerializer(serializers.Serializer[PanelSeat]):
         help_text="Leads and researchers see verdicts and others' ratings: their own ratings are marked as not blind.",
     )
     user = serializers.IntegerField(write_only=True, min_value=1, max_value=2**63 - 1)
+
+
+class PersonSerializer(serializers.Serializer[Annotator]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    pseudonym = serializers.CharField(read_only=True)
+
+
+class RemovalSerializer(serializers.Serializer[Any]):
+    typed = serializers.CharField(max_length=80, help_text="The person's pseudonym, as a confirmation.")
+    with_ratings = serializers.BooleanField(default=False, help_text="Delete their ratings, too.")
+    with_account = serializers.BooleanField(
+        default=False, help_text="Erase their account, if only this project has it."
+    )
+
+
+class RemovedSerializer(serializers.Serializer[Any]):
+    ratings = serializers.IntegerField(help_text="How many ratings were deleted.")
+
+
+class People(generics.ListAPIView[Annotator]):
+    """The people whose data the project has, by pseudonym; for leads."""
+
+    roles = LEAD
+    serializer_class = PersonSerializer
+    queryset = Annotator.objects.none()
+
+    def get_queryset(self) -> QuerySet[Annotator]:
+        return panels.people_held(access.require(user=self.request.user, slug=self.kwargs["project"], roles=LEAD))
+
+
+class PersonRemoval(APIView):
+    roles = LEAD
+
+    @extend_schema(request=RemovalSerializer, responses=RemovedSerializer)
+    def post(self, request: Request, project: str, annotator: int) -> Response:
+        """Remove a person's data from the project on their request. This can't be undone."""
+        current_project = access.require(user=request.user, slug=project, roles=LEAD)
+        person = get_object_or_404(panels.people_held(current_project).select_related("project"), pk=annotator)
+        serializer = RemovalSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        deleted = panels.remove_person(annotator=person, actor=request.user, **serializer.validated_data)
+        return Response({"ratings": deleted})
 
 
 class Panels(generics.ListCreateAPIView[Panel]):

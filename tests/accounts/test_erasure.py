@@ -174,3 +174,22 @@ def test_nobody_is_removed_twice_by_themselves_or_by_others_than_leads(cast: Cas
         panels.remove_person(annotator=own, typed=own.pseudonym, actor=cast.aino)
     assert cast.client("boris").get("/p/kassa/people/removal/").status_code == 403
     assert cast.client("zoltan").get(f"/p/kassa/people/removal/{own.pk}/").status_code == 404
+
+
+def test_a_person_is_removed_by_api_and_command(cast: Cast) -> None:
+    rated(cast)
+    lead, base = cast.client("aino"), "/api/v1/projects/kassa/people/"
+    (person,) = lead.get(base).json()["results"]
+    there = f"{base}{person['id']}/removal/"
+    wrong = lead.post(there, {"typed": "somebody"}, content_type="application/json")
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "wrong_name")
+    assert cast.client("boris").get(base).status_code == 403
+    body = {"typed": person["pseudonym"], "with_ratings": True}
+    done = lead.post(there, body, content_type="application/json")
+    assert done.status_code == 200 and done.json()["ratings"] > 0 and lead.get(base).json()["results"] == []
+    other = scene.annotator(cast, scene.member(cast, "Piret"))
+    named = ("remove_person", other.pseudonym, "--project", "kassa", "--yes")
+    with pytest.raises(CommandError, match="leads no project"):
+        call_command(*named, "--as", cast.boris.email)
+    call_command(*named, "--as", cast.aino.email, stdout=StringIO())
+    assert AuditEntry.objects.filter(verb="remove person").count() == 2

@@ -306,6 +306,11 @@ REFUSALS = {
         True,
         "a criteria_set from 0 to 0",
     ),
+    "a set that names no criterion": (
+        replaced("duties.jsonl", b'"criteria_sets":[]', b'"criteria_sets":[["nothing"]]'),
+        True,
+        "sets with a criterion of the rubric, not nothing",
+    ),
     "no JSON": (replaced("ratings.jsonl", b"{", b""), True, "one JSON object per line"),
     "a row less": (lambda members: members.update({"skips.jsonl": b"{}\n"}), True, "rows"),
     "a rating twice": (replaced("ratings.jsonl", b'"annotation":1', b'"annotation":0'), True, "contradict"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from panelbench_client import types
@@ -42,6 +42,19 @@ class DutyMethods(ServerConnection):
         """Return the items that these annotators (pseudonyms) have in progress to the queue."""
         there = self.at("campaigns/{}/duties/{}/return/", campaign, duty)
         return cast(types.Returned, self.json("POST", there, json={"annotators": list(annotators)}))
+
+    @operation("GET", "/projects/{project}/people/")
+    def people(self) -> Iterator[types.Person]:
+        """The people whose data the project has, by pseudonym; for leads."""
+        return self.pages(self.at("people/"))
+
+    @operation("POST", "/projects/{project}/people/{annotator}/removal/")
+    def remove_person(
+        self, annotator: int, *, typed: str, with_ratings: bool = False, with_account: bool = False
+    ) -> types.Removed:
+        """Remove a person's data; ``typed`` is their pseudonym, as a confirmation. It can't be undone. For leads."""
+        body = {"typed": typed, "with_ratings": with_ratings, "with_account": with_account}
+        return cast(types.Removed, self.json("POST", self.at("people/{}/removal/", annotator), json=body))
 
     @operation("GET", "/projects/{project}/campaigns/{campaign}/questionnaire/")
     def closing_questionnaire(self, campaign: int) -> types.ClosingResults:

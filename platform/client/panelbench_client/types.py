@@ -1204,6 +1204,11 @@ class PartChange(TypedDict):
     after: str
 
 
+class Person(TypedDict):
+    id: int
+    pseudonym: str
+
+
 class Perturbation(TypedDict):
     """What an audit run changes."""
 
@@ -1441,6 +1446,16 @@ class Remedy(TypedDict):
     group: str
     sentence: str
     more_items: int | None
+
+
+class Removal(TypedDict):
+    typed: str
+    with_ratings: NotRequired[bool]
+    with_account: NotRequired[bool]
+
+
+class Removed(TypedDict):
+    ratings: int
 
 
 class Rerun(TypedDict):
