@@ -36,6 +36,7 @@ from annotation.readers import (
     plain_number,
     rubric_from_dict,
 )
+from annotation.rubrics import translation_counts
 from annotation.writers import tables
 from annotation.writers.tables import Column, Table, dateless, nested
 from judging import exports as judged
@@ -305,6 +306,14 @@ class Card:
     def _rubric(self) -> Iterator[str]:
         yield f"`rubric.yaml` contains the full rubric: {len(self.rubric.criteria)} criteria."
         source = self.rubric.source_language
+        if counts := translation_counts(self.rubric):
+            yield from (
+                "",
+                f"Its texts were written in {languages.english_name(source)}; criteria by their translation:",
+                "",
+            )
+            rows = [(languages.english_name(one.language), *map(str, one[1:])) for one in counts]
+            yield from markdown_table(("Language", "Reviewed", "Draft", "Stale", "Without texts"), rows)
         for criterion in self.rubric.criteria:
             yield from ("", f"### {_line(_in(criterion.name, source))} (`{criterion.key}`)", "")
             if asked := _in(criterion.question or criterion.definition, source):

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import orjson
 from django.db import transaction
@@ -217,6 +217,26 @@ def translation_states(document: RubricDocument) -> dict[str, dict[str, str]]:
         for tag in sorted({part[2] for part in _parts(criterion)} - {"", document.source_language}):
             states.setdefault(tag, {})[criterion.key] = criterion.translations.get(tag, "draft")
     return dict(sorted(states.items()))
+
+
+class TranslationCounts(NamedTuple):
+    """How many criteria have texts in a language by their state, and how many have none in it."""
+
+    language: str
+    reviewed: int
+    draft: int
+    stale: int
+    lacking: int
+
+
+def translation_counts(document: RubricDocument) -> list[TranslationCounts]:
+    """By language other than the source language."""
+    counted = ((tag, Counter(states.values())) for tag, states in translation_states(document).items())
+    criteria = len(document.criteria)
+    return [
+        TranslationCounts(tag, count["reviewed"], count["draft"], count["stale"], criteria - count.total())
+        for tag, count in counted
+    ]
 
 
 def unreviewed(version: RubricVersion, languages: Iterable[str]) -> dict[str, dict[str, int]]:

@@ -19,6 +19,8 @@ from analytics.question_names import EXCLUSION_NAMES, JURY_RULE_NAMES, REFERENCE
 from analytics.questions import NumbersQuestion
 from annotation import exports as rated
 from annotation.models import Campaign, Criterion, Item
+from annotation.readers import rubric_from_dict
+from annotation.rubrics import TranslationCounts, translation_counts
 from judging import exports as judged
 from judging.models import Attempt, JudgeRun
 from judging.runs import whole_run
@@ -40,7 +42,7 @@ def methods_paragraphs(
     cited = _cited(parts)
     numbers = {key: place for place, key in enumerate(cited, start=1)}
     paragraphs = [
-        " ".join(_on_items(campaign)),
+        " ".join(sentences_on_items(campaign)),
         " ".join(_on_raters(campaign, parts)),
         " ".join(_on_judges(campaign, runs, parts)),
         " ".join(_on_figures(parts, numbers)),
@@ -64,7 +66,8 @@ def program_version(name: str) -> str:
         return str(settings.VERSION) if name == "panelbench" else ""
 
 
-def _on_items(campaign: Campaign) -> Iterator[str]:
+def sentences_on_items(campaign: Campaign) -> Iterator[str]:
+    """What was rated, and on which rubric in which languages."""
     items = Item.objects.of(campaign.dataset).order_by()
     by_language: dict[str, int] = {}
     for tag in items.values_list("language", flat=True):
@@ -79,6 +82,19 @@ def _on_items(campaign: Campaign) -> Iterator[str]:
     criteria = [_criterion(each) for each in version.criteria.all()]
     rubric = f"version {version.number} of the rubric “{version.rubric.key}” (digest {version.digest[:12]})"
     yield f"They were rated on {rubric}: {'; '.join(criteria)}."
+    document = rubric_from_dict(version.document)
+    if translated := [_translated(count, len(criteria)) for count in translation_counts(document)]:
+        source = languages.english_name(document.source_language)
+        yield f"The rubric's texts were written in {source} and translated: {'; '.join(translated)}."
+
+
+def _translated(count: TranslationCounts, criteria: int) -> str:
+    """A language with the states of its texts: of all criteria, or by state."""
+    name = languages.english_name(count.language)
+    if count.reviewed == criteria:
+        return f"{name} (all {_many(criteria, 'criterion', 'criteria')} reviewed)"
+    words = {"reviewed": count.reviewed, "draft": count.draft, "stale": count.stale, "without texts": count.lacking}
+    return f"{name} ({', '.join(f'{number} {word}' for word, number in words.items() if number)})"
 
 
 def _criterion(criterion: Criterion) -> str:

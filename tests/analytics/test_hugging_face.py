@@ -15,9 +15,10 @@ from django.core.management import call_command
 
 from accounts import people
 from analytics import exports, hugging_face
+from analytics.reports import methods
 from annotation import panels
 from annotation.desk import service
-from annotation.models import Campaign, Dataset, EvidenceSpan, Rating
+from annotation.models import Campaign, Dataset, EvidenceSpan, Rating, RubricVersion
 from annotation.readers.rubric import parse_rubric
 from annotation.readers.studies import recognise
 from tests import make
@@ -55,6 +56,19 @@ def test_the_metadata_says_what_the_hub_asks_for(cast: Cast, rated: Campaign) ->
     assert (said["multilinguality"], said["task_categories"]) == (["multilingual"], ["text-classification"])
     assert said["annotations_creators"] == ["other", "machine-generated"]
     assert [each["config_name"] for each in said["configs"]] == ["items", "ratings", "verdicts"]
+
+
+def test_card_and_report_say_which_translations_of_the_rubric_were_reviewed(cast: Cast, rated: Campaign) -> None:
+    version = rated.rubric_version
+    first, *rest = version.document["criteria"]
+    texts = {**first, "name": {"en": "Fluency", "et": "Ladusus", "fi": "Sujuvuus"}, "translations": {"et": "reviewed"}}
+    RubricVersion.objects.filter(pk=version.pk).update(document={**version.document, "criteria": [texts, *rest]})
+    _said, text = card(folder(cast))
+    assert "Its texts were written in English; criteria by their translation:" in text
+    assert f"| Estonian | 1 | 0 | 0 | {len(rest)} |" in text and f"| Finnish | 0 | 1 | 0 | {len(rest)} |" in text
+    shown = " ".join(methods.sentences_on_items(Campaign.objects.get(pk=rated.pk)))
+    wanted = f"Estonian (1 reviewed, {len(rest)} without texts); Finnish (1 draft, {len(rest)} without texts)."
+    assert shown.endswith(f"The rubric's texts were written in English and translated: {wanted}")
 
 
 def test_every_configuration_is_a_table_with_the_rows_of_its_export(cast: Cast, rated: Campaign) -> None:
