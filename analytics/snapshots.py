@@ -1,4 +1,4 @@
-"""Snapshots: what a campaign's numbers were, from what they were computed, and whether they still hold."""
+"""Snapshots: a campaign's numbers at one time, the digest of their inputs, and whether they are still current."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from django.db.models.functions import Cast, Coalesce, Concat
 
 from analytics import cells, exclusions, ratings, thresholds
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
-from analytics.questions import CALIBRATION as OF_JUDGES
+from analytics.questions import CALIBRATION as CALIBRATION_STATISTICS
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
 from analytics.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
 from analytics.thresholds import GateSettings
@@ -45,40 +45,39 @@ logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 LAYOUT = 16
-"""Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
-change."""
+"""Raise it whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the columns of the ratings
+table change."""
 KEPT = 50
-"""Snapshots kept of a campaign and settings; older ones can be computed again from their revision's rows."""
-
+"""Snapshots kept per campaign and settings; older ones can be computed again from their revision's rows."""
 KEPT_ANSWERS = 200
-"""Answers to questions kept of a campaign."""
+"""Answers to questions kept per campaign."""
 PAUSES = (1, 5)
-"""Seconds between tries to store figures in a busy database, which itself waits for the other writer."""
+"""Seconds between tries to store figures in a busy database; each try also waits for the other writer."""
 
 
-def _unheard(_done: int, _total: int) -> None:
-    """Progress that nobody asked for."""
+def _no_progress(_done: int, _total: int) -> None:
+    """Progress that is not reported."""
 
 
 def snapshot(
     *,
     campaign: Campaign,
     settings: Settings = DEFAULT_SETTINGS,
-    progress: Progress = _unheard,
+    progress: Progress = _no_progress,
     must_store: bool = True,
 ) -> Snapshot:
     """The snapshot of the campaign as it stands: the stored one, or else computed and stored now.
 
     ``progress(done, total)`` is called before and after each report, and may raise to stop. The revision is read before
     the rows: what arrives in between makes the snapshot stale, never falsely fresh. Without ``must_store`` a snapshot
-    that a busy database does not store is given all the same.
+    is returned even if a busy database could not store it.
     """
     key = {"campaign": campaign, "revision": snapshot_revision(campaign, settings), **_identity(settings)}
     stored = Snapshot.objects.filter(**key).first()
-    computed = next((compute for kind, compute in _COMPUTED.items() if isinstance(settings, kind)), _computed)
     if stored is not None:
         return stored
-    fields, drawn = computed(campaign, settings, progress)
+    compute_fields = next((each for kind, each in _FIELDS.items() if isinstance(settings, kind)), _numbers_fields)
+    fields, drawn = compute_fields(campaign, settings, progress)
     for pause in PAUSES if must_store else ():
         try:
             return _store(key, fields, drawn)
@@ -106,7 +105,7 @@ def current_snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTING
 
 
 def delete_figures(campaigns: list[int]) -> None:
-    """Delete every stored figure of these campaigns: ratings were deleted, and former figures may name their rater."""
+    """Delete every stored figure of these campaigns: ratings were deleted, and older figures may name their rater."""
     for model in (Snapshot, StoredCell):
         model.objects.filter(campaign__in=campaigns).delete()
 
@@ -118,34 +117,34 @@ def is_stale(campaign: Campaign) -> bool:
 
 
 def to_be_polled() -> list[Campaign]:
-    """The open campaigns of projects in use that have changed since `settle_computation` noted them; one statement.
+    """The open campaigns of projects in use that have changed since `mark_as_current` was called; one SQL statement.
 
-    A closed campaign is never polled: who reads its numbers asks for them where a judge was run since.
+    A closed campaign is never polled. If a judge was run since, opening its page of numbers has them computed again.
     """
     found = Campaign.objects.filter(project__archived_at=None).exclude(state=Campaign.State.CLOSED)
     open_ones = list(found.select_related("dataset").annotate(mark=Concat(*_marks()), **_gate_marks()))
     for campaign in open_ones:
         campaign.mark += f"{campaign.newest_rubric} {campaign.newest_thresholds}"  # type: ignore[attr-defined]
-    noted = caches["content"].get_many([_settled(campaign) for campaign in open_ones])
-    return [campaign for campaign in open_ones if noted.get(_settled(campaign)) != campaign.mark]
+    noted = caches["content"].get_many([_current_key(campaign) for campaign in open_ones])
+    return [campaign for campaign in open_ones if noted.get(_current_key(campaign)) != campaign.mark]
 
 
-def settle_computation(campaign: Campaign) -> None:
-    """Note that a campaign from `to_be_polled` has fresh numbers, as it was when it was read."""
-    caches["content"].set(_settled(campaign), campaign.mark, None)  # type: ignore[attr-defined]
+def mark_as_current(campaign: Campaign) -> None:
+    """Remember that the numbers of a campaign from `to_be_polled` are current, in the state in which it was read."""
+    caches["content"].set(_current_key(campaign), campaign.mark, None)  # type: ignore[attr-defined]
 
 
 def _marks() -> Iterator[Expression]:
-    """What changes whenever `snapshot_revision` may: annotations, verdicts, judge runs, and calls still to be made."""
+    """Counts that change whenever `snapshot_revision` may: of annotations, verdicts, judge runs and open calls."""
     of_rubric = {"project": OuterRef("project"), "rubric_version": OuterRef("rubric_version")}
     of_runs = {f"run__{name}": value for name, value in of_rubric.items()}
-    asking = Q(state__in=[Call.State.WAITING, Call.State.LEASED])
+    is_open = Q(state__in=[Call.State.WAITING, Call.State.LEASED])
     cancelled = Count("pk", filter=Q(state=JudgeRun.State.CANCELLED))
     for rows, by, counts in (
         (Annotation.objects.filter(campaign=OuterRef("pk")), "campaign", (Count("superseded_at"),)),
         (Verdict.objects.filter(**of_runs), "run__rubric_version", ()),
         (JudgeRun.objects.filter(**of_rubric), "rubric_version", (cancelled,)),
-        (Call.objects.filter(asking, **of_runs), "run__rubric_version", ()),
+        (Call.objects.filter(is_open, **of_runs), "run__rubric_version", ()),
     ):
         texts = (Cast(each, CharField()) for each in (Count("pk"), Max("pk"), *counts))
         spaced = [part for text in texts for part in (text, Value(":"))]
@@ -164,12 +163,12 @@ def _gate_marks() -> dict[str, Any]:
     }
 
 
-def _settled(campaign: Campaign) -> str:
-    return f"numbers-settled:{campaign.pk}:{code_version()}"
+def _current_key(campaign: Campaign) -> str:
+    return f"numbers-current:{campaign.pk}:{code_version()}"
 
 
 def newest(campaigns_wanted: Iterable[Campaign]) -> dict[int, Snapshot]:
-    """By campaign, its snapshot over all raters as `current_snapshot` has it.
+    """By campaign, its snapshot over all raters: the current one, or else the newest.
 
     Three queries, and some for each campaign that has several snapshots and has changed since somebody asked.
     """
@@ -200,7 +199,7 @@ def _revisions(campaign_pks: Collection[int]) -> dict[int, str]:
 
 
 def of_numbers_page(campaign: Campaign) -> QuerySet[Snapshot]:
-    """What this version of the code has computed for the page of numbers; answers to questions are not among it."""
+    """The snapshots of the page of numbers that this version of the code has computed, without answers to questions."""
     return Snapshot.objects.filter(campaign=campaign, code_version=code_version(), content__has_key="languages")
 
 
@@ -213,8 +212,8 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     revision = f"{campaigns.revision(campaign)} {runs.run_revision(found)} {digest}"
     if asks and settings.is_adjudicated:  # type: ignore[attr-defined]
         revision += f" {adjudication.adjudication_revision(campaign)}"
-    is_about_changes = any(name.startswith("perturbation.") for name in getattr(settings, "statistics", ()))
-    if isinstance(settings, GateSettings) or is_about_changes:
+    has_perturbations = any(name.startswith("perturbation.") for name in getattr(settings, "statistics", ()))
+    if isinstance(settings, GateSettings) or has_perturbations:
         revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
     if asks and settings.wanted(("rationale_share", "rationale_length")):  # type: ignore[attr-defined]  # may be erased
         here = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
@@ -236,7 +235,7 @@ def _identity(settings: Settings) -> dict[str, str]:
     return {"settings_digest": settings.digest, "code_version": code_version()}
 
 
-def _computed(
+def _numbers_fields(
     campaign: Campaign, settings: Settings, progress: Progress
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The fields of a new snapshot, and its charts.
@@ -250,7 +249,7 @@ def _computed(
     found = ratings.table(campaign=campaign, runs=chosen, raters=settings.raters, blind_only=settings.blind_only)
     table = found.settled()
     store = CellStore(campaign, settings.digest, code_version())
-    with _digest_beside(table) as digest:
+    with _digest_in_thread(table) as digest:
         content = measured_content(table, settings, scales=ratings.scales(campaign), store=store, progress=progress)
         content |= {"settings": asdict(settings), **_described(campaign, chosen, settings)}
         drawn = charts.bias(content, drawn=partial(_drawn, store))
@@ -264,7 +263,7 @@ def _computed(
     return fields, drawn
 
 
-def _answered(
+def _question_fields(
     campaign: Campaign, question: NumbersQuestion, progress: Progress
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The fields of a snapshot that answers a question."""
@@ -273,7 +272,7 @@ def _answered(
     found = cells.question_table(campaign, question, chosen)
     table = found.settled()
     store = CellStore(campaign, question.digest, code_version())
-    with _digest_beside(table) as digest:
+    with _digest_in_thread(table) as digest:
         scales = ratings.scales(campaign)
         content = cells.measured_cells(table, question, scales=scales, store=store, progress=progress)
         store.forget_others()
@@ -282,7 +281,7 @@ def _answered(
         "query": question.query,
         "counts": ratings.counted_table(table),
         "left_out": exclusions.excluded_scores(campaign, question),
-        "ties": exclusions.tied_modes(table, question) if question.wanted(OF_JUDGES) else {},
+        "ties": exclusions.tied_modes(table, question) if question.wanted(CALIBRATION_STATISTICS) else {},
         "adjudicated": exclusions.adjudicated_pairs(table, campaign, question),
         "judges": _judges(campaign, chosen),
     }
@@ -303,7 +302,7 @@ def _drawn(store: CellStore, specs: Sequence[dict[str, Any]]) -> list[str]:
     return store.contents(digests, lambda place: charts.svg(specs[place]))
 
 
-def _decided(
+def _decision_fields(
     campaign: Campaign, settings: GateSettings, progress: Progress
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The fields of a snapshot of decisions about judges."""
@@ -322,11 +321,11 @@ def _decided(
     return fields, []
 
 
-_COMPUTED: dict[type[Settings], Callable[..., tuple[dict[str, Any], list[dict[str, str]]]]] = {
-    NumbersQuestion: _answered,
-    GateSettings: _decided,
+_FIELDS: dict[type[Settings], Callable[..., tuple[dict[str, Any], list[dict[str, str]]]]] = {
+    NumbersQuestion: _question_fields,
+    GateSettings: _decision_fields,
 }
-"""What computes the fields of a snapshot by the kind of its settings; those of the page of numbers by default."""
+"""By the kind of settings, the function that computes a snapshot's fields; `_numbers_fields` for all others."""
 
 
 def _judges(campaign: Campaign, chosen: list[JudgeRun]) -> list[dict[str, Any]]:
@@ -352,10 +351,9 @@ def _described(campaign: Campaign, chosen: list[JudgeRun], settings: Settings) -
 
 
 @contextmanager
-def _digest_beside(table: Table) -> Iterator[Callable[[], str]]:
-    """The SHA-256 of a table's CSV, made by a thread while figures are computed from the same table: half of that time
-    is spent in hashing, in drawing charts and in waiting for the database, where other threads run.
-    """
+def _digest_in_thread(table: Table) -> Iterator[Callable[[], str]]:
+    """The SHA-256 of a table's CSV, computed by a second thread while the first computes figures from the table:
+    hashing, charts and the database release Python's lock."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         yield pool.submit(_digest, tables.pieces(table, "csv")).result
 
@@ -368,7 +366,7 @@ def _digest(pieces: Iterable[bytes]) -> str:
 
 
 def _store(key: dict[str, Any], fields: dict[str, Any], drawn: list[dict[str, str]]) -> Snapshot:
-    """Two workers may have computed the same: one of them is stored."""
+    """Store a snapshot and delete surplus old ones. If another worker stored the same one first, return that."""
     with transaction.atomic():
         stored, is_new = Snapshot.objects.get_or_create(**key, defaults=fields)
         if is_new:
@@ -389,12 +387,12 @@ def _store(key: dict[str, Any], fields: dict[str, Any], drawn: list[dict[str, st
 AGREEMENT = ("percent_agreement", "fleiss_kappa", "krippendorff_alpha", "gwet_ac")
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
 LABELS = ("cohen_kappa", "accuracy", "f1", "precision", "recall")
-"""A judge against the panel on a nominal criterion; the last three for each point of the scale."""
+"""Statistics of a judge on a nominal criterion; the last three for each point of the scale."""
 
 REPEATS = ("repeat_sd", "flip_rate")
 MOST_CELLS = 600
-"""Criteria by languages up to which the page has the shares of scores in each class of agreement by language, too; of
-more cells they would be half of all that is stored, and Explore computes them when they are asked for."""
+"""With at most so many cells (criteria × languages), shares of scores in each class of agreement are also computed by
+language. With more they would be half of what is stored; Explore computes them on request."""
 ALL_LANGUAGES = ("criterion",)
 EACH_LANGUAGE = ("language", "criterion")
 EACH_GENERATOR = ("generator", "language", "criterion")
@@ -406,12 +404,12 @@ def measured_content(
     *,
     scales: Mapping[str, Scale],
     store: CellStore | None = None,
-    progress: Progress = _unheard,
+    progress: Progress = _no_progress,
 ) -> dict[str, Any]:
     """Languages, counts and estimates of a ratings table: by criterion and language, and over all languages together.
 
-    Criteria are never pooled. An estimate is its row without what is None. Cells that are in the `store` are not
-    computed.
+    Criteria are never pooled. An estimate is a row without the fields that are None. Cells in the `store` are not
+    computed again.
     """
     table = CodedTable(found, scales, READ)
     cut, reports = CutTable(table, store or CellStore(None, "", code_version())), []
@@ -448,7 +446,7 @@ def is_flag(scale: Scale) -> bool:
 
 
 def rated_counts(table: CodedTable) -> dict[str, int]:
-    """How many items the panels scored, by how many people, how often."""
+    """Counts of the panels' items, raters and ratings, and of the judges' verdicts and items."""
     import numpy as np
 
     def rows(name: str, is_one: Callable[[Any], bool]) -> NDArray[np.bool_]:
@@ -476,7 +474,7 @@ def _groupings(languages: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _reports(table: CodedTable, settings: Settings, by: tuple[str, ...]) -> Iterator[CellReport]:
-    """What is computed of every cell: agreement, each judge beside the panel, and what needs no comparison."""
+    """What is computed for every cell: agreement, each judge against the panel, shares of scores, and repeats."""
     from analytics.stats.judge import calibration, panel, soundness
 
     judges = table.judges
@@ -512,7 +510,7 @@ def _class_shares(table: RatingsTable, by: Sequence[str], *, with_scores: bool) 
 
 
 def _prevalence(table: RatingsTable) -> Iterator[CellEstimate]:
-    """Of flags, the share of the higher label among the scores of the panel and of each judge, by generator."""
+    """For flags: the share of the higher label in the scores of the panel and of each judge, by generator."""
     from analytics.stats.judge import panel
 
     for row in panel.score_share_report(table, by=EACH_GENERATOR):
@@ -521,6 +519,7 @@ def _prevalence(table: RatingsTable) -> Iterator[CellEstimate]:
 
 
 def _repeats(report: Any, table: RatingsTable, *, judge: str, by: Sequence[str]) -> Iterator[CellEstimate]:
+    """The statistics of the judge's repeats, from a report of all its audits."""
     audits = report(table.only(rater=[judge]), judge=judge, by=by)
     return (row for row in audits if row.estimate.statistic in REPEATS)
 
@@ -535,7 +534,7 @@ def _means(settings: Settings) -> CellReport:
 
 
 def _plain(row: CellEstimate) -> dict[str, Any] | None:
-    """A row that the page shows, without what is None."""
+    """The row without the fields that are None; None if the page does not show it."""
     estimate = row.estimate
     if not cells.is_usual(estimate.statistic, estimate.variant, estimate.level or ""):
         return None

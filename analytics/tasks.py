@@ -37,7 +37,7 @@ def refresh_stale() -> None:
         elif (asked := decisions.to_be_decided(campaign)) is not None:
             ask_to_compute(campaign=campaign, settings=asked)
         else:
-            snapshots.settle_computation(campaign)
+            snapshots.mark_as_current(campaign)
 
 
 def ask_to_compute(*, campaign: Campaign, settings: Settings | None = None) -> None:

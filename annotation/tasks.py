@@ -58,7 +58,7 @@ def store_here_or_later(file_import: Import, actor: User) -> bool:
         jobs.enqueue(file_import)
         return False
     lifecycle.carry_out(file_import=file_import, actor=actor)
-    lifecycle.aim(file_import=file_import)
+    lifecycle.set_targets_of_siblings(file_import=file_import)
     return True
 
 
@@ -69,7 +69,7 @@ def store_import(import_pk: int, actor_pk: int | None = None) -> None:
         return
     with suppress(Refused):
         lifecycle.finish(file_import=started, actor=started.job.owner if started.job else None)
-        lifecycle.aim(file_import=started)
+        lifecycle.set_targets_of_siblings(file_import=started)
 
 
 # --- undoing --------------------------------------------------------------------------------------------------------

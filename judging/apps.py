@@ -10,7 +10,7 @@ class JudgingConfig(AppConfig):
         from accounts.models import Job
         from judging import batches, proposals, search
         from judging.imports.studies import clear_failed
-        from judging.runs import pause_all, run_contents
+        from judging.runs import judging_contents, pause_all
 
         jobs.KINDS |= {Job.Kind.PROPOSAL: proposals.KIND, Job.Kind.SEARCH: search.KIND, Job.Kind.CALLS: batches.KIND}
         if proposals.redact_proposals not in removal.redactions:
@@ -19,5 +19,5 @@ class JudgingConfig(AppConfig):
             people.stops.append(pause_all)
         if clear_failed not in jobs.cleanings:
             jobs.cleanings.append(clear_failed)
-        if run_contents not in removal.contents:
-            removal.contents.append(run_contents)
+        if judging_contents not in removal.contents:
+            removal.contents.append(judging_contents)

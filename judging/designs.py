@@ -327,7 +327,7 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
     criteria: list[int | None] = [None]
     if cell.judge.variant["grouping"] == "single":
         criteria = [criterion.pk for criterion in design.rubric_version.criteria.all()]
-    asked = runs.asked_about(dataset=design.dataset, after=None, selection=design.selection, judge=cell.judge)
+    asked = runs.items_to_ask(dataset=design.dataset, after=None, selection=design.selection, judge=cell.judge)
     examples.refuse_locked(cell.judge, asked)
     pks = list(asked.values_list("pk", flat=True))
     items = draw.sample(pks, min(calls, len(pks)))

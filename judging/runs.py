@@ -1,6 +1,6 @@
-"""Judge runs: planned as rows, steered by compare-and-set, and read from their rows.
+"""Judge runs: plan their calls, change their state by compare-and-set, and read their progress.
 
-Money spent is the sum over attempts, and whether a run has finished is a query: nothing is counted anywhere else.
+The money spent is the sum over attempts, and a query finds whether a run has finished: no counter is stored.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from judging.requests import criterion_brief, prompts_about, refuse_without_pair
 
 MAX_REPEATS = 50
 SAMPLE = 20
+"""Items whose prompts a forecast of tokens is made from."""
 TOKENS_PER_SCORE, TOKENS_PER_RATIONALE = 12, 40
 DONE = (Call.State.SETTLED, Call.State.FAILED)
 MOST_LISTED = 200
@@ -51,13 +52,12 @@ def start_judge_run(
     alignment: Alignment | None = None,
     actor: User | None = None,
 ) -> JudgeRun:
-    """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards.
+    """Plan a run: one call per item, repeat and prompt. The caller enqueues `tasks.work` afterwards.
 
-    Over a ``selection`` of a campaign on the dataset it asks about the items of that, and continues no other run.
-    On a version that extends one the judge has a run on, the new run continues that one: it asks about the new items.
-    Started twice under one ``key``, it is one run. A second run of the judge on the same items and rubric uses the
-    replies of the first, and is refused while that still asks; ``again``, it asks and pays for all of them anew.
-    ``by_batch``: the provider's batch API is asked.
+    With a ``selection`` it asks about its items only, and continues no other run. If the judge has a run on an earlier
+    version of the dataset, the new run continues that one: it asks about the new items only. The same ``key`` again
+    returns the same run. A second run on the same items and rubric uses the replies of the first, and is refused until
+    that has finished; with ``again`` every call is asked and paid again. ``by_batch``: through the batch API.
     """
     access.refuse_archived(judge.project)
     plan: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
@@ -67,14 +67,14 @@ def start_judge_run(
     refuse_unfit(**plan, alignment=alignment, by_batch=by_batch)
     try:
         with transaction.atomic():
-            list(Judge.objects.select_for_update(no_key=True).filter(pk=judge.pk))  # of two starts the second waits
+            list(Judge.objects.select_for_update(no_key=True).filter(pk=judge.pk))  # a second start waits here
             asked = {name: plan[name] for name in ("judge", "dataset", "rubric_version", "selection")}
-            if not again and (before := planned(**asked)):
+            if not again and (before := open_run_warning(**asked)):
                 raise Refused(before, code="already_planned", fields={"again": before})
             run = JudgeRun.objects.create(
                 project=judge.project,
                 **plan,
-                continues=_continued(**plan),
+                continues=_run_to_continue(**plan),
                 pays_again=again,
                 by_batch=by_batch,
                 key=key or None,
@@ -85,7 +85,7 @@ def start_judge_run(
             insert_calls(_plan(run))
             audit.record(actor=actor, project=judge.project, verb="start judge run", subject=run)
     except (IntegrityError, Refused):
-        # The same start came at the same time and was first.
+        # Another request with the same key was faster.
         if key and (started := _started(judge, key, plan)):
             return started
         raise
@@ -93,17 +93,17 @@ def start_judge_run(
 
 
 def _started(judge: Judge, key: str, plan: Mapping[str, Any]) -> JudgeRun | None:
-    """The run that was started under this key; refuses a key that stands for another run."""
+    """The run that was started with this key; refuses a key that was used for a run with another plan."""
     run = JudgeRun.objects.filter(project=judge.project_id, key=key).first()
     if run and (run.perturbation or any(getattr(run, name) != value for name, value in plan.items())):
         raise Refused(_("This key was already used for another run (%d). Use a new key.") % run.pk, code="key_used")
     return run
 
 
-def planned(
+def open_run_warning(
     *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, selection: ItemSelection | None = None
 ) -> str:
-    """What to say while a run of this judge on these items and rubric has calls to ask; empty when none has."""
+    """A sentence if a run of this judge on these items and rubric has calls left to ask; empty if there is none."""
     still_open = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=DONE)
     if selection is not None:
         still_open = still_open.filter(item__in=SelectedItem.objects.filter(selection=selection).values("item"))
@@ -134,15 +134,15 @@ def refuse_unfit(
     alignment: Alignment | None = None,
     by_batch: bool = False,
 ) -> None:
-    """Refuse a run that can't be started, saying why."""
+    """Refuse a run that can't be started, with the reason: `refuse_unready`, and what depends on its items."""
     spending.refuse_batches(judge, by_batch)
     refuse_unready(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
     _refuse_foreign(dataset, selection)
-    after = _continued(judge, dataset, rubric_version, repeats, selection)
-    asked = asked_about(dataset=dataset, after=after, selection=selection, judge=judge)
+    after = _run_to_continue(judge, dataset, rubric_version, repeats, selection)
+    asked = items_to_ask(dataset=dataset, after=after, selection=selection, judge=judge)
     if not asked.exists():
         sentence = _("This judge has already been asked about every item of this dataset.")
-        if asked_about(dataset=dataset, after=after, selection=selection).exists():
+        if items_to_ask(dataset=dataset, after=after, selection=selection).exists():
             sentence = _("Every item here is one of the judge’s own examples, or of their scenarios. Choose others.")
         raise Refused(sentence, code="nothing_to_ask")
     examples.refuse_locked(judge, asked, within=alignment)
@@ -151,7 +151,7 @@ def refuse_unfit(
 def refuse_unready(
     *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1, budget: Decimal | None = None
 ) -> None:
-    """Refuse a judge that can't be asked about this dataset and rubric, whatever it was asked before."""
+    """Refuse a judge that can't be asked about this dataset and rubric at all, whichever items were asked before."""
     judges.endpoint(judge)
     spending.allowance(judge.project, judge.provider)
     if dataset.state != Dataset.State.READY or rubric_version.state != RubricVersion.State.PUBLISHED:
@@ -189,12 +189,12 @@ def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
 
 
 def insert_calls(planned_calls: Iterable[tuple[Any, ...]]) -> None:
-    """Store calls that wait to be asked: rows of run, item, criterion, repeat, state, tries."""
+    """Store the waiting calls of runs: rows of run, item, criterion, repeat, state, tries."""
     bulk.insert(Call, ("run_id", "item_id", "criterion_id", "repeat", "state", "tries"), planned_calls)
 
 
 def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
-    asked = asked_about(dataset=run.dataset, after=run.continues, selection=run.selection, judge=run.judge)
+    asked = items_to_ask(dataset=run.dataset, after=run.continues, selection=run.selection, judge=run.judge)
     items = list(asked.values_list("pk", flat=True))
     single = run.judge.variant["grouping"] == "single"
     criteria = [criterion.pk for criterion in run.rubric_version.criteria.all()] if single else [None]
@@ -205,14 +205,14 @@ def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
 # --- versions of a dataset --------------------------------------------------------------------------------------------
 
 
-def continued(
+def run_to_continue(
     *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int | None = None
 ) -> JudgeRun | None:
-    """The run of an earlier version that a new one goes on from: it has asked, or will, about that version's items.
+    """The run on an earlier version of the dataset that a new run continues; None if there is none.
 
-    It has the same judge and rubric version, asks about all items, and as many ``repeats`` unless they don't matter.
-    The latest version counts before the newest run. A cancelled run, or one that goes on from a cancelled run, leaves
-    items unasked.
+    It has the same judge and rubric version, asks about all items of that version, and has as many ``repeats`` if they
+    are given. The latest version is preferred, then the newest run. A run that is cancelled, or continues a cancelled
+    one, does not qualify: it leaves items unasked.
     """
     earlier = Dataset.objects.parts_of(dataset).exclude(pk=dataset.pk)
     whole = JudgeRun.objects.ordinary().filter(selection=None)
@@ -223,7 +223,7 @@ def continued(
     return next((run for run in newest_first if not _is_cut_short(run)), None)
 
 
-def _continued(
+def _run_to_continue(
     judge: Judge,
     dataset: Dataset,
     rubric_version: RubricVersion,
@@ -231,21 +231,21 @@ def _continued(
     selection: ItemSelection | None = None,
     budget: Decimal | None = None,
 ) -> JudgeRun | None:
-    """The run that a new one with this plan goes on from; one over a selection goes on from none."""
+    """The run that a new one with this plan continues; a run over a selection continues none."""
     if selection is not None:
         return None
-    return continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
+    return run_to_continue(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
 
 
 def _is_cut_short(run: JudgeRun) -> bool:
     return any(judge_run.state == JudgeRun.State.CANCELLED for judge_run in whole_run([run]))
 
 
-def asked_about(
+def items_to_ask(
     *, dataset: Dataset, after: JudgeRun | None, selection: ItemSelection | None = None, judge: Judge | None = None
 ) -> QuerySet[Item]:
-    """The items in their order that a run on ``dataset``, or on a ``selection`` of it, asks about when it goes on
-    ``after`` an earlier one; without those that the ``judge`` has as examples."""
+    """The items that a run on ``dataset`` asks about, in order: those of a ``selection``, or those that were not asked
+    by the run that it continues (``after``); without the examples in the ``judge``'s prompt."""
     items = Item.objects.of(dataset)
     if selection is not None:
         items = items.filter(pk__in=SelectedItem.objects.filter(selection=selection).values("item"))
@@ -255,19 +255,19 @@ def asked_about(
 
 
 def whole_run(runs: Iterable[JudgeRun]) -> list[JudgeRun]:
-    """The runs, and those that they go on from: together they have the verdicts on all items."""
+    """The runs and all runs that they continue: together they have the verdicts on all items."""
     by_key = {run.pk: run for run in runs}
     while missing := {run.continues_id for run in by_key.values() if run.continues_id} - {*by_key}:
         by_key |= {run.pk: run for run in JudgeRun.objects.filter(pk__in=missing).select_related("judge")}
     return list(by_key.values())
 
 
-# --- what a run will take ---------------------------------------------------------------------------------------------
+# --- forecast ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What a run comes to if nothing has to be asked twice. Tokens and cost are rough; no cost without a price.
+    """Calls, tokens and cost of a run, if no call fails. Tokens and cost are estimates; no cost without a price.
 
     A run that `continues` an earlier one asks about new `items`. Calls that are `answered` by earlier runs, or `shared`
     with judges of the design that send the same, are not sent: `cost` is that of the others, `cost_again` of all."""
@@ -303,12 +303,12 @@ def forecast(
     by_batch: bool = False,
     together: AskedTogether | None = None,
 ) -> Forecast:
-    """Calls and verdicts exactly, tokens from the prompts about a few items. If it ``explains``, with the earlier
-    replies that are not used; ``together``: the judges that are asked at the same time."""
+    """Calls and verdicts are exact, tokens are estimated from the prompts of a few items. ``explains``: also the
+    earlier replies that are not used. ``together``: the judges that are asked at the same time."""
     variant = judges.variant_of(judge.variant)
     criteria = sorted(rubric_version.criteria.all(), key=lambda criterion: criterion.position)
-    after = _continued(judge, dataset, rubric_version, repeats, selection)
-    asked = asked_about(dataset=dataset, after=after, selection=selection, judge=judge)
+    after = _run_to_continue(judge, dataset, rubric_version, repeats, selection)
+    asked = items_to_ask(dataset=dataset, after=after, selection=selection, judge=judge)
     pks = list(asked.values_list("pk", flat=True))
     sample = Item.objects.filter(pk__in=pks[:: max(1, len(pks) // SAMPLE)][:SAMPLE]).select_related("dataset")
     sampled_prompts = list(chain.from_iterable(prompts_about(variant, criteria, item) for item in sample))
@@ -338,22 +338,22 @@ def forecast(
     )
 
 
-# --- steering ---------------------------------------------------------------------------------------------------------
+# --- changing the state of a run --------------------------------------------------------------------------------------
 
 
 def pause_run(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> bool:
-    """Stop sending; calls in flight come in. False when the run was not running."""
-    return _turn(run, (JudgeRun.State.RUNNING,), JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
+    """Send no more calls; replies to those in flight are stored. False if the run was not running."""
+    return _change_state(run, (JudgeRun.State.RUNNING,), JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
 
 
 def pause_all(project: Project) -> None:
-    """Pause what runs in a project, because it is archived."""
+    """Pause all running runs of a project, because it is archived."""
     for run in JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING):
         pause_run(run=run, reason=_("The project was archived."))
 
 
-def run_contents(project: Project) -> list[Content]:
-    """What this app keeps in a project; verdicts, and requests that may have cost money, forbid its removal."""
+def judging_contents(project: Project) -> list[Content]:
+    """Counts of this app's rows in a project. Verdicts, and requests that may have cost money, forbid its removal."""
     counted = (
         (Attempt.objects.filter(call__run__project=project).count(), ngettext_lazy("%d request", "%d requests"), True),
         (Verdict.objects.filter(run__project=project).count(), ngettext_lazy("%d verdict", "%d verdicts"), True),
@@ -363,20 +363,20 @@ def run_contents(project: Project) -> list[Content]:
 
 
 def resume_run(*, run: JudgeRun, actor: User | None = None) -> bool:
-    """Go on; the edge enqueues `tasks.work` afterwards. Refuses what the project may not spend, or no cap can hold."""
+    """Resume a paused run; the caller enqueues `tasks.work`. Refused if nothing may be spent or no budget can hold."""
     if run.state == JudgeRun.State.PAUSED:
         spending.allowance(run.project, run.judge.provider)
         spending.refuse_cap(run.judge, budget=spending.budget_of(run))
-    return _turn(run, (JudgeRun.State.PAUSED,), JudgeRun.State.RUNNING, actor, "")
+    return _change_state(run, (JudgeRun.State.PAUSED,), JudgeRun.State.RUNNING, actor, "")
 
 
 def cancel_run(*, run: JudgeRun, actor: User | None = None) -> bool:
     """End a run permanently; stored verdicts are kept."""
-    return _turn(run, LIVE, JudgeRun.State.CANCELLED, actor, _("Cancelled."))
+    return _change_state(run, LIVE, JudgeRun.State.CANCELLED, actor, _("Cancelled."))
 
 
 def rebudget(*, run: JudgeRun, budget: Decimal | None, actor: User | None = None) -> None:
-    """Raise, lower or lift a run's money cap."""
+    """Change or remove a run's budget."""
     spending.refuse_cap(run.judge, budget=budget)
     with transaction.atomic():
         JudgeRun.objects.filter(pk=run.pk).update(budget=budget)
@@ -384,8 +384,8 @@ def rebudget(*, run: JudgeRun, budget: Decimal | None, actor: User | None = None
     run.refresh_from_db(fields=["budget"])
 
 
-def keep_width(*, run: JudgeRun, width: int) -> None:
-    """Remember how many calls a work session kept in flight, for the next to go on with."""
+def save_concurrency(*, run: JudgeRun, width: int) -> None:
+    """Save how many calls at a time a work session reached; the next session starts with that."""
     JudgeRun.objects.filter(pk=run.pk).update(width=width)
 
 
@@ -393,14 +393,14 @@ RERUN = (
     Call.State.FAILED.value,
     *(status.value for status in Verdict.Status if status != Verdict.Status.OK),
 )
-"""Why a call may be asked again: it failed, or a verdict of its reply has this status."""
+"""Statuses with which a call may be asked again: failed, or that of a verdict without a valid score."""
 
 
 def rerun_failed(*, run: JudgeRun, statuses: Sequence[str] = RERUN[:1], actor: User | None = None) -> int:
-    """Let calls of a run that was not cancelled wait again: failed ones, or those with a verdict of these ``statuses``.
+    """Ask calls of a run again, unless it was cancelled: failed ones, or those with a verdict of these ``statuses``.
 
-    Returns how many; refused where there are none. Scores that were read stay; a verdict without one is replaced by
-    what the new reply says. Every new request is paid.
+    Returns how many; refused if there are none. Scores that were read stay; a verdict without a score is replaced by
+    that of the new reply. Every new request is paid.
     """
     if not statuses:
         sentence = _("Choose which calls to repeat.")
@@ -409,8 +409,8 @@ def rerun_failed(*, run: JudgeRun, statuses: Sequence[str] = RERUN[:1], actor: U
         sentence = _("“%(status)s” is not a status. Use one of: %(statuses)s.")
         sentence %= {"status": unknown[0], "statuses": ", ".join(RERUN)}
         raise Refused(sentence, code="status", fields={"statuses": sentence})
-    unread = Verdict.objects.filter(run=run, attempt__call=OuterRef("pk"), status__in=statuses)
-    wanted = Q(state=Call.State.SETTLED) & Q(Exists(unread))
+    repeatable = Verdict.objects.filter(run=run, attempt__call=OuterRef("pk"), status__in=statuses)
+    wanted = Q(state=Call.State.SETTLED) & Q(Exists(repeatable))
     if Call.State.FAILED in statuses:
         wanted |= Q(state=Call.State.FAILED)
     with transaction.atomic():
@@ -431,7 +431,7 @@ def calls_to_repeat(run: JudgeRun) -> dict[str, int]:
     return {status: counts[status] for status in RERUN if counts.get(status)}
 
 
-def _turn(run: JudgeRun, before: Sequence[str], after: str, actor: User | None, reason: str) -> bool:
+def _change_state(run: JudgeRun, before: Sequence[str], after: str, actor: User | None, reason: str) -> bool:
     with transaction.atomic():
         done = JudgeRun.objects.filter(pk=run.pk, state__in=before).update(state=after, reason=reason[:400])
         if done:
@@ -440,16 +440,16 @@ def _turn(run: JudgeRun, before: Sequence[str], after: str, actor: User | None, 
     return bool(done)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- progress ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
     """How far a run is, from its rows; tokens, cost and seconds per reply over every attempt that was sent.
 
-    Of the ``cost``, so much is ``estimated``: the worst case of requests whose cost nobody knows. What requests in
-    flight may cost is ``reserved`` beside it. ``lost`` counts the requests whose reply never reached us, ``reused`` the
-    calls that an earlier run's reply settled.
+    ``estimated`` is the part of ``cost`` that is the worst case of requests whose cost is unknown. ``reserved`` is what
+    requests in flight may cost, beside ``cost``. ``lost`` counts requests whose reply never arrived, ``reused`` calls
+    that a reply to an earlier run settled.
     """
 
     planned: int
@@ -470,7 +470,7 @@ class RunProgress:
 
     @property
     def done(self) -> int:
-        """Calls that are asked no more."""
+        """Calls that are settled or have failed."""
         return self.settled + self.failed
 
     @property
@@ -490,12 +490,12 @@ class RunProgress:
 
 
 def run_progress(run: JudgeRun) -> RunProgress:
-    """Three aggregate queries over the run's rows."""
+    """The progress of one run; three aggregate queries."""
     return progress_of([run])
 
 
 def progress_of(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> RunProgress:
-    """How far several runs are together."""
+    """The progress of several runs, added up."""
     planned_calls = Call.objects.filter(run__in=judge_runs).order_by()
     by_state = dict(planned_calls.values_list("state").annotate(count=Count("pk")))
     sums = Attempt.objects.filter(call__run__in=judge_runs).aggregate(
@@ -534,7 +534,7 @@ def _by_status(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> dict[str,
 
 
 def announce_finish(run_pk: int) -> None:
-    """Tell the project's programs once nothing is left to ask. Call it after settling, in the same transaction.
+    """Notify the project's webhooks once nothing is left to ask. Call it after settling, in the same transaction.
 
     The run is locked first: of two workers who settle the last calls at once, the second sees what the first did.
     """
@@ -552,7 +552,7 @@ def announce_finish(run_pk: int) -> None:
 
 
 class Phase(TextChoices):
-    """What a page calls the state of a run: a run with nothing left to ask is finished, whatever else it is."""
+    """The state of a run as a page shows it: finished when nothing is left to ask, unless cancelled or imported."""
 
     RUNNING = "running", gettext_lazy("Running")
     PAUSED = "paused", gettext_lazy("Paused")
@@ -562,7 +562,7 @@ class Phase(TextChoices):
 
 
 def phase(run: JudgeRun, *, finished: bool) -> Phase:
-    """The phase of a run whose calls are, or are not, all settled or failed."""
+    """The phase of a run; ``finished``: whether all its calls are settled or have failed."""
     if run.file_import_id:
         return Phase.IMPORTED
     if finished and run.state != JudgeRun.State.CANCELLED:
@@ -571,7 +571,7 @@ def phase(run: JudgeRun, *, finished: bool) -> Phase:
 
 
 def run_revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:
-    """Changes whenever one of the runs gains a verdict or has one replaced: a verdict is never changed."""
+    """Changes whenever one of the runs gets a verdict or has one replaced; stored verdicts are never edited."""
     verdicts = Verdict.objects.filter(run__in=runs).aggregate(count=Count("pk"), newest=Max("pk"))
     return f"{verdicts['count']}:{verdicts['newest'] or 0}"
 

@@ -252,7 +252,7 @@ async def _work(session: WorkSession) -> bool:
         # Cancelled or not: what came back is stored, what was not sent is given back, what was is booked.
         await _hand_in(session)
         await session.query(lambda: calls.release_calls(lease=session.lease))
-        await session.query(lambda: runs.keep_width(run=session.run, width=session.limiter.width))
+        await session.query(lambda: runs.save_concurrency(run=session.run, width=session.limiter.width))
         await session.query(lambda: judges.learn(session.run.judge, session.refused))
         if session.trouble:
             await session.query(lambda: runs.pause_run(run=session.run, reason=session.trouble))

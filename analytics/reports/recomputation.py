@@ -182,7 +182,7 @@ def recompute(path: Path, tell: Callable[[int, int], None] = lambda _done, _tota
         tell(done, len(questions))
         found = _table(asked, files[asked["table"]])
         question, store = question_of(asked["query"]), CellStore(None, "", code_version())
-        content = cells.measured_cells(found, question, scales=scales, store=store, progress=_unheard)
+        content = cells.measured_cells(found, question, scales=scales, store=store, progress=_no_progress)
         figures[name] = content["estimates"]
     tell(len(questions), len(questions))
     again, before = estimates_document(figures), files[ESTIMATES]
@@ -194,8 +194,8 @@ def recompute(path: Path, tell: Callable[[int, int], None] = lambda _done, _tota
     return Recomputed(_sha256(again), sum(map(len, figures.values())), tuple(others))
 
 
-def _unheard(_done: int, _total: int) -> None:
-    """Progress that nobody asked for."""
+def _no_progress(_done: int, _total: int) -> None:
+    """Progress that is not reported."""
 
 
 def _checked_files(path: Path) -> dict[str, bytes]:

@@ -259,16 +259,17 @@ def submit(*, assignment: Assignment, key: UUID, answers: Mapping[str, Answer], 
     criterion, or ``LeaseLost``.
     """
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
-        return _stored(key)
+        return _annotation_with(key)
     require_open(assignment.duty.campaign)
     answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
     with transaction.atomic():
         if _leased(assignment).update(state=Assignment.State.SUBMITTED, leased_until=None):
             return _store(assignment, answered, seconds)
-    return _stored(key)
+    return _annotation_with(key)
 
 
-def _stored(key: UUID) -> Annotation:
+def _annotation_with(key: UUID) -> Annotation:
+    """The annotation that was submitted with the key. Raises ``LeaseLost`` if there is none."""
     try:
         return Annotation.objects.get(key=key)
     except Annotation.DoesNotExist:
@@ -297,7 +298,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
             _announce(annotation, assignment.duty.campaign.project_id, len(ratings))
     elif assignment.duty.purpose == Duty.Purpose.EXAM:
         exams.finish_exam(assignment)
-    elif assignment.has_webhooks:  # asked in vain, so that a control takes as many queries as an item
+    elif assignment.has_webhooks:  # unused: a control item takes as many queries as any other
         webhooks.listening(project=assignment.duty.campaign.project_id, event=Event.RATINGS)
     return annotation
 
@@ -350,7 +351,7 @@ def extend(*, assignment: Assignment) -> datetime:
 
 def skip(*, assignment: Assignment, reason: str, note: str = "") -> None:
     """Free the slot and delete its draft. The annotator gets the item again only when no other item is left."""
-    if is_before_work(assignment.duty):
+    if is_training_or_exam(assignment.duty):
         raise Refused(_("Every item of the training and of the exam needs an answer."), code="no_skip")
     with transaction.atomic():
         if not _leased(assignment).update(
@@ -364,14 +365,14 @@ def skip(*, assignment: Assignment, reason: str, note: str = "") -> None:
         _drop_draft(assignment)
 
 
-def is_before_work(duty: Duty) -> bool:
-    """Whether its items are those of a training or of an exam: answered once, neither skipped nor changed."""
+def is_training_or_exam(duty: Duty) -> bool:
+    """Whether the duty is a training or an exam: its items are answered once, and can't be skipped or changed."""
     return duty.purpose in (Duty.Purpose.TRAINING, Duty.Purpose.EXAM)
 
 
 def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | None:
     """The annotator's last submitted assignment in the duty, if it can be undone: within ``LEASE`` (two hours)."""
-    if is_before_work(duty):
+    if is_training_or_exam(duty):
         return None
     last = (
         Annotation.objects.filter(
@@ -402,7 +403,7 @@ def undo_submission(*, assignment: Assignment) -> Assignment:
 def _require_changeable(assignment: Assignment) -> None:
     """Refuse a change of answers whose references the annotator has seen, or of an exam."""
     is_control = assignment.duty.purpose == Duty.Purpose.CONTROL
-    if is_before_work(assignment.duty) or (is_control and controls.was_revealed(assignment)):
+    if is_training_or_exam(assignment.duty) or (is_control and controls.was_revealed(assignment)):
         raise Refused(_("These scores can't be changed: they were compared with a reference."), code="compared")
 
 
@@ -420,8 +421,8 @@ def _reopen(assignment: Assignment) -> Assignment:
     return assignment
 
 
-def scored(*, duty: Duty, annotator: Annotator) -> QuerySet[Annotation]:
-    """The annotator's own submissions in a duty, newest first, each as it is now, with their private ``note``."""
+def submitted_annotations(*, duty: Duty, annotator: Annotator) -> QuerySet[Annotation]:
+    """The annotator's current submissions in a duty, newest first, each with their private ``note``."""
     noted = PrivateNote.objects.filter(
         annotator=OuterRef("annotator"), item=OuterRef("item"), of_repeat=OuterRef("is_repeat")
     )
@@ -433,13 +434,13 @@ def scored(*, duty: Duty, annotator: Annotator) -> QuerySet[Annotation]:
 
 
 def has_repeats(duty: Duty) -> bool:
-    """Whether items of the duty may come again unseen: then titles in a list of own items would show which ones."""
+    """Whether the duty may repeat items. Annotators must not notice repeats: a list of their items shows no titles."""
     asked = QualificationRule.objects.filter(campaign=duty.campaign_id, repeat_rate__gt=0)
     return asked.exists() or Duty.with_hidden.filter(stands_for=duty, purpose=Duty.Purpose.REPEAT).exists()
 
 
-def scored_with(assignment: Assignment) -> Annotation:
-    """The submitted scores of an assignment, as they are now. Raises ``LeaseLost`` if there are none."""
+def current_submission(assignment: Assignment) -> Annotation:
+    """The current annotation of a submitted assignment. Raises ``LeaseLost`` if there are none."""
     current = Annotation.objects.filter(assignment=assignment, superseded_at=None).first()
     if assignment.state != Assignment.State.SUBMITTED or current is None:
         raise LeaseLost
@@ -458,7 +459,7 @@ def revise_scores(
     if earlier := Annotation.objects.filter(key=key).values_list("assignment", flat=True).first():
         if earlier != assignment.pk:
             raise LeaseLost
-        return _stored(key)
+        return _annotation_with(key)
     require_open(assignment.duty.campaign)
     _require_changeable(assignment)
     answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
@@ -482,7 +483,8 @@ def asked_again(assignment: Assignment) -> list[Criterion]:
 def earlier_versions(assignment: Assignment) -> list[tuple[datetime, list[Criterion], dict[str, Answer]]]:
     """The annotator's own earlier submissions of the assignment, newest first, each with its time and its criteria.
 
-    The criteria are those of the rubric's version under which they submitted; what a change of it wrote is left out.
+    The criteria are those of the rubric's version under which they submitted. Annotations written by a change of the
+    rubric are left out.
     """
     if assignment.revision <= 1:
         return []

@@ -284,7 +284,9 @@ def undo_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
 def scored_view(request: HttpRequest, *, duty: int) -> HttpResponse:
     """The items that the user has scored in a duty, newest first, each with its address to look at or to change."""
     own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
-    page = Paginator(service.scored(duty=own_duty, annotator=annotator), SCORED).get_page(request.GET.get("page"))
+    page = Paginator(service.submitted_annotations(duty=own_duty, annotator=annotator), SCORED).get_page(
+        request.GET.get("page")
+    )
     context = {"title": _("Your scored items"), "duty": own_duty, "page": page, "is_open": is_open(own_duty)}
     context["is_paused"] = own_duty.campaign.state == Campaign.State.PAUSED
     context["is_numbered"] = service.has_repeats(own_duty)
@@ -308,7 +310,7 @@ def revise_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
         return _revised(request, key)
     assignment = service.own_submission(user=request.user, key=key, related=NEEDED)
     leasing.require_open(assignment.duty.campaign)
-    stored = service.scored_with(assignment)
+    stored = service.current_submission(assignment)
     context = desk_context(assignment, service.answers_of(stored), stored.seconds or 0.0, revising=True)
     return render(request, "annotation/desk.html", {"desk": context})
 
@@ -393,7 +395,7 @@ def desk_context(
     return {
         "campaign": {"name": campaign.name, "url": None},
         "duty": {"name": duty.name},
-        "before_work": duty.purpose if service.is_before_work(duty) else "",
+        "before_work": duty.purpose if service.is_training_or_exam(duty) else "",
         "revising": revising,
         "asked_again": ", ".join(one.says("name", language) or one.key for one in service.asked_again(assignment)),
         "note": notes.private_note(assignment),
@@ -420,7 +422,7 @@ def urls(assignment: Assignment, revising: bool) -> dict[str, str]:
     if revising:
         scored = reverse("desk_scored", args=[assignment.duty.visible_pk])
         return {"submit": reverse("desk_revise", args=[assignment.key]), "leave": reverse("desk_leave"), "back": scored}
-    skip = () if service.is_before_work(assignment.duty) else ("skip",)
+    skip = () if service.is_training_or_exam(assignment.duty) else ("skip",)
     actions = ("submit", "draft", "heartbeat", *skip)
     return {name: reverse(f"desk_{name}", args=[assignment.key]) for name in actions} | {"leave": reverse("desk_leave")}
 

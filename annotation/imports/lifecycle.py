@@ -1,8 +1,8 @@
-"""The life of an import: files are kept unchanged, read by their mapping, stored completely or not at all.
+"""The states of an import: its files are kept unchanged, read by its mapping, and stored completely or not at all.
 
-An import goes uploaded -> storing -> stored | failed, each step by compare-and-set; `import_jobs` lets a large one be
-looked at in between. A failed one can get another mapping and be stored; a stored one that nothing depends on goes
-back to uploaded.
+An import goes uploaded -> storing -> stored | failed, each step by compare-and-set; a large one is checked in between
+(`import_jobs`). A failed one can get another mapping and be stored; a stored one that nothing depends on can be undone,
+and then its state is uploaded again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.imports import import_jobs, opening, previews, storage, targets, uploads
-from annotation.imports import storage as storing
 from annotation.imports.import_jobs import ImportLease
 from annotation.imports.parsed_files import parse_import
 from annotation.imports.storage import FileRefused
@@ -32,9 +31,9 @@ State = Import.State
 UNSTORED = (State.UPLOADED, State.FAILED)
 
 
-# --- looking and correcting -----------------------------------------------------------------------------------------
+# --- correcting -----------------------------------------------------------------------------------------------------
 def _layout(mapping: ColumnMapping) -> ColumnMapping:
-    """What a mapping says of the files themselves, whatever they hold."""
+    """The part of a mapping that describes the files, such as their format and encoding, not their columns."""
     names = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
     return ColumnMapping(**{name: getattr(mapping, name) for name in names})
 
@@ -48,38 +47,40 @@ def revise(
     target: Mapping[str, Any] | None = None,
     actor: User | None = None,
 ) -> None:
-    """Correct what an unstored import is, how it is read or where it goes. Another kind is guessed anew.
+    """Correct the kind, mapping or target of an unstored import. For another kind the mapping is guessed again.
 
-    ``mapping`` is laid over the guess, as when the files came in. One that ``is_whole`` says something of each column:
-    there is nothing left to guess, unless it lays out the files in another way. A check that runs is given up.
+    ``mapping`` replaces what was guessed, as at the upload; what it leaves open is guessed. One that ``is_whole``
+    leaves no column open: nothing is guessed, unless it changes the layout of the files. A running check is cancelled.
     """
     changes: dict[str, Any] = {}
     about = file_import.target if target is None else opening.storable_target(target)
     if kind is not None and kind != file_import.kind:
-        changes = {"kind": kind, **_laid(file_import, kind, _layout(file_import.column_mapping()), about)}
+        changes = {"kind": kind, **_mapping_changes(file_import, kind, _layout(file_import.column_mapping()), about)}
     elif mapping is not None and file_import.kind in opening.UNMAPPED:
         changes = {"mapping": opening.storable_mapping(mapping)}
     elif mapping is not None:
-        is_laid_out_anew = is_whole and _layout(mapping) != _layout(file_import.column_mapping())
-        is_complete = is_whole and bool(mapping.columns) and not is_laid_out_anew and file_import.is_packed()
+        has_new_layout = is_whole and _layout(mapping) != _layout(file_import.column_mapping())
+        is_complete = is_whole and bool(mapping.columns) and not has_new_layout and file_import.is_packed()
         complete = {"mapping": opening.storable_mapping(mapping)} if is_complete else None
-        changes = complete or _laid(file_import, file_import.kind, mapping, about, narrow=is_laid_out_anew)
+        changes = complete or _mapping_changes(
+            file_import, file_import.kind, mapping, about, drop_absent=has_new_layout
+        )
     if target is not None:
         changes["target"] = about
     if changes:
         _change(file_import, changes, actor)
 
 
-def _laid(
-    file_import: Import, kind: str, given: ColumnMapping, about: Mapping[str, Any], *, narrow: bool = False
+def _mapping_changes(
+    file_import: Import, kind: str, given: ColumnMapping, about: Mapping[str, Any], *, drop_absent: bool = False
 ) -> dict[str, Any]:
-    """The given mapping, put over the guess: at once, or later by the worker that opens packed files. ``narrow`` leaves
-    out the columns that the files no longer have after a change of layout."""
+    """The fields of an import for the given mapping, completed by a guess: now, or later by the worker that opens
+    packed files. ``drop_absent`` leaves out the columns that the files no longer have after a change of layout."""
     if file_import.is_packed():
-        later = {**opening.unopened_fields(kind, given, about), **({"narrow": True} if narrow else {})}
+        later = {**opening.unopened_fields(kind, given, about), **({"narrow": True} if drop_absent else {})}
         return {"mapping": opening.storable_mapping(given), "unread": later}
     with file_import.opened() as files:
-        given = without_absent_columns(files, given) if narrow else given
+        given = without_absent_columns(files, given) if drop_absent else given
         return {"mapping": opening.storable_mapping(opening.proposal(file_import.project, kind, files, given))}
 
 
@@ -108,7 +109,7 @@ def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
 
 
 def start(*, file_import: Import, actor: User | None = None) -> None:
-    """Say that storing has begun; the edge calls `finish`, or enqueues the job. A check that runs is given up."""
+    """Set the state to storing; the caller then calls `finish`, or enqueues the job. A running check is cancelled."""
     with transaction.atomic():
         _move(file_import, import_jobs.EDITABLE, State.STORING, report={})
         if file_import.part_of_id is None:
@@ -117,21 +118,21 @@ def start(*, file_import: Import, actor: User | None = None) -> None:
 
 
 def started(import_pk: int) -> Import | None:
-    """An import that is to be stored, with the job of that; None when it is over."""
-    storing = Import.objects.filter(pk=import_pk, state=State.STORING)
-    return storing.select_related("project", "job__owner").first()
+    """An import whose storing has started and not ended, with its job; None when there is none."""
+    unfinished = Import.objects.filter(pk=import_pk, state=State.STORING)
+    return unfinished.select_related("project", "job__owner").first()
 
 
 def store_after_opening(*, file_import: Import) -> bool:
-    """Have an import stored as soon as a worker has opened its files; False where they are open already.
+    """Have an import stored as soon as a worker has opened its packed files; False if they have been opened already.
 
-    Until then nobody knows how they are read. Of several imports that come of them, this one is stored.
+    Their mapping is not known before. If they turn out to be several imports, only this one is stored.
     """
-    unread = Import.objects.select_for_update().filter(pk=file_import.pk, state=State.CHECKING, unread__isnull=False)
+    unopened = Import.objects.select_for_update().filter(pk=file_import.pk, state=State.CHECKING, unread__isnull=False)
     with transaction.atomic():
-        if (unread_import := unread.first()) is None:
+        if (unread_import := unopened.first()) is None:
             return False
-        # asked for until this job has ended
+        # The request holds for this job only.
         unread_import.unread = {**(unread_import.unread or {}), "store": unread_import.job_id}
         unread_import.save(update_fields=["unread"])
     return True
@@ -140,9 +141,9 @@ def store_after_opening(*, file_import: Import) -> bool:
 def finish(*, file_import: Import, actor: User | None = None, keeps: bool = False) -> Import:
     """Store a started import of a dataset, a rubric or ratings. Safe to repeat: nothing is stored twice.
 
-    ``keeps``: what is read is kept, as when all of it is stored to be looked at and rolled back.
+    ``keeps``: the parsed file is kept for the next reading, as in a trial that is rolled back.
     """
-    with recording(file_import) as held:
+    with hold_for_storing(file_import) as held:
         store = {
             Import.Kind.DATASET: _store_dataset,
             Import.Kind.RUBRIC: _store_rubrics,
@@ -153,8 +154,8 @@ def finish(*, file_import: Import, actor: User | None = None, keeps: bool = Fals
 
 
 @contextmanager
-def recording(file_import: Import) -> Iterator[ImportLease]:
-    """Hold a started import while it is stored. Whatever keeps it from being stored leaves it failed, and says why."""
+def hold_for_storing(file_import: Import) -> Iterator[ImportLease]:
+    """Hold the lease of a started import while it is stored. After an error it is failed, and its report says why."""
     with ImportLease(file_import) as held:
         try:
             yield held
@@ -175,8 +176,8 @@ def _fail(file_import: Import, sentence: str, report: dict[str, Any]) -> None:
     import_jobs.fail_import(file_import, {"sentence": sentence, **file_import.report, **report})
 
 
-def tell(file_import: Import, report: Report, **rows: Any) -> None:
-    """Keep the report of an import, and the keys of ``rows`` it is about, unless it has failed or was cancelled."""
+def save_report(file_import: Import, report: Report, **rows: Any) -> None:
+    """Save the report of an import with the extra fields ``rows``, unless the import has failed or was cancelled."""
     file_import.report = {"tries": file_import.report.get("tries", 1), **report.as_dict(), **rows}
     Import.objects.filter(pk=file_import.pk).exclude(state=State.FAILED).update(report=file_import.report)
 
@@ -192,7 +193,7 @@ def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, k
     choice = file_import.target.get("generator_names", "")
     parsed = parse_import(file_import, file_import.column_mapping(), progress=held.reading, keeps=keeps)
     report, shown = previews.compare_items(parsed, extends, names=choice)
-    tell(file_import, report)
+    save_report(file_import, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
     if shown:
@@ -213,7 +214,7 @@ def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, k
             dataset=extends, items=parsed.rows, file_import=file_import, licence=licence, actor=actor, staged=staged
         )
         return
-    storing.store(
+    storage.store(
         project=file_import.project,
         name=file_import.target.get("name") or file_import.default_name(),
         licence=licence,
@@ -248,12 +249,12 @@ def _store_ratings(file_import: Import, actor: User | None, held: ImportLease, k
         )
     parsed = parse_import(file_import, file_import.column_mapping(), target.rubric_version, held.reading, keeps=keeps)
     report = previews.report_ratings(parsed, target)
-    tell(file_import, report)
+    save_report(file_import, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
     with transaction.atomic():
         campaign = targets.campaign_of(target=target, actor=actor)
-        stored = storing.store_ratings(
+        stored = storage.store_ratings(
             campaign=campaign,
             rows=parsed.rows,
             file_import=file_import,
@@ -263,11 +264,11 @@ def _store_ratings(file_import: Import, actor: User | None, held: ImportLease, k
         )
         previews.add_stored(report, stored)
         opened_here = {} if target.campaign else {"opened_campaign": campaign.pk}
-        tell(file_import, report, campaign=campaign.pk, **opened_here)
+        save_report(file_import, report, campaign=campaign.pk, **opened_here)
 
 
 def _move(file_import: Import, before: Sequence[str], after: str, **changes: Any) -> None:
-    """Compare-and-set; refuses when somebody was faster."""
+    """Change the state by compare-and-set; refuses if it is no longer one of ``before``."""
     movable = Import.objects.filter(pk=file_import.pk, state__in=before)
     if not movable.update(state=after, state_since=timezone.now(), **changes):
         raise _wrong_state(file_import)
@@ -289,9 +290,9 @@ def _wrong_state(file_import: Import) -> Refused:
     return Refused(sentence or _("This import no longer exists. Upload the files again."), code="wrong_state")
 
 
-# --- what came together ---------------------------------------------------------------------------------------------
-def aim(*, file_import: Import) -> None:
-    """Point the ratings and verdicts that came with a dataset, and that nobody has pointed elsewhere, at it."""
+# --- imports from one upload ----------------------------------------------------------------------------------------
+def set_targets_of_siblings(*, file_import: Import) -> None:
+    """Make this dataset the target of the ratings and verdicts uploaded with it that have no target yet."""
     if file_import.kind != Import.Kind.DATASET:
         return
     for sibling in file_import.siblings():

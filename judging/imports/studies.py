@@ -194,7 +194,7 @@ def finish_study(*, file_import: Import, actor: User | None = None) -> Import:
     """Store a started study. Safe to repeat: what is stored once is not stored again."""
     outcomes: list[Outcome] = []
     with (
-        lifecycle.recording(file_import) as held,
+        lifecycle.hold_for_storing(file_import) as held,
         sorted_files(file_import, study_of(file_import)) as (parts, _left_alone),
     ):
         try:
@@ -209,7 +209,7 @@ def finish_study(*, file_import: Import, actor: User | None = None) -> Import:
 
 
 def _tell(file_import: Import, outcomes: Sequence[Outcome]) -> None:
-    lifecycle.tell(file_import, total(outcomes), parts=[asdict(outcome) for outcome in outcomes])
+    lifecycle.save_report(file_import, total(outcomes), parts=[asdict(outcome) for outcome in outcomes])
 
 
 def total(outcomes: Sequence[Outcome]) -> Report:
@@ -273,7 +273,7 @@ def _give_back(file_import: Import, actor: User | None) -> None:
         is_held = file_import.job is None or jobs.is_held(file_import.job)  # a command has no job
         if is_held or now == (State.FAILED, file_import.job_id):
             take_back(file_import, actor)
-            lifecycle.tell(file_import, Report())
+            lifecycle.save_report(file_import, Report())
 
 
 def clear_failed() -> None:

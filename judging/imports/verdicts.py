@@ -50,7 +50,7 @@ from annotation.readers import Mapping as ColumnMapping
 from judging import judges
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.replies import plain_text
-from judging.runs import continued
+from judging.runs import run_to_continue
 
 LONGEST_JUDGE = 120
 LONGEST_MODEL = 160
@@ -397,7 +397,7 @@ def _run(
         dataset=dataset,
         rubric_version=rubric_version,
         repeats=repeats,
-        continues=earlier or continued(judge=judge, dataset=dataset, rubric_version=rubric_version),
+        continues=earlier or run_to_continue(judge=judge, dataset=dataset, rubric_version=rubric_version),
         file_import=file_import,
         created_by=actor,
     )
@@ -452,14 +452,14 @@ def carry_out_verdicts(*, file_import: Import, actor: User | None = None) -> Imp
 
 def finish_verdicts(*, file_import: Import, actor: User | None = None, keeps: bool = False) -> Import:
     """Store a started import, as `lifecycle.finish` does."""
-    with lifecycle.recording(file_import) as held:
+    with lifecycle.hold_for_storing(file_import) as held:
         target = targets.resolve(project=file_import.project, target_fields=file_import.target)
         if target is None:
             raise Refused(_("Choose the dataset and the rubric of these verdicts."), code="no_target")
         mapping = file_import.column_mapping()
         parsed = parse_import(file_import, mapping, target.rubric_version, held.reading, keeps=keeps)
         report = parsed.report
-        lifecycle.tell(file_import, report)
+        lifecycle.save_report(file_import, report)
         if parsed.problems:
             raise FileRefused(parsed.problems)
         with transaction.atomic():
@@ -473,7 +473,7 @@ def finish_verdicts(*, file_import: Import, actor: User | None = None, keeps: bo
                 progress=held.writing,
             )
             _complete(report, stored)
-            lifecycle.tell(file_import, report)
+            lifecycle.save_report(file_import, report)
     return file_import
 
 

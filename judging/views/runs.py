@@ -78,7 +78,7 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
                 show_refusal(form, refused)
     if "forecast" in context:
         about = {name: form.cleaned_data[name] for name in ("dataset", "rubric_version", "selection")}
-        context |= {"planned": runs.planned(judge=chosen_judge, **about), "key": uuid4().hex}
+        context |= {"open_run_warning": runs.open_run_warning(judge=chosen_judge, **about), "key": uuid4().hex}
         context["asks_again"] = form.cleaned_data["again"]
     context |= {"price": spending.price(chosen_judge), "simulated": chosen_judge.simulated}
     return render(request, "judging/run_start.html", context)

@@ -10,7 +10,7 @@ from annotation import campaigns
 from annotation.imports import storage
 from annotation.models import Campaign, Dataset
 from judging.models import Call, JudgeRun, Verdict
-from judging.runs import continued
+from judging.runs import run_to_continue
 from tests import make
 from tests.analytics import scene
 from tests.analytics.test_exports import lines
@@ -36,7 +36,7 @@ def continued_on(dataset: Dataset, run: JudgeRun) -> JudgeRun:
         judge=run.judge,
         dataset=dataset,
         rubric_version=run.rubric_version,
-        continues=continued(judge=run.judge, dataset=dataset, rubric_version=run.rubric_version, repeats=1),
+        continues=run_to_continue(judge=run.judge, dataset=dataset, rubric_version=run.rubric_version, repeats=1),
     )
     fluency = run.rubric_version.criteria.get(key="fluency")
     for item in dataset.items.all():

@@ -319,7 +319,7 @@ def test_a_check_by_a_worker_is_what_storing_stores(
     file_import.refresh_from_db()
     lifecycle.start(file_import=file_import)
     file_import.refresh_from_db()
-    with pytest.raises(KeyboardInterrupt), lifecycle.recording(file_import):
+    with pytest.raises(KeyboardInterrupt), lifecycle.hold_for_storing(file_import):
         raise KeyboardInterrupt  # the process is told to end
     assert len(kept(file_import)) == 1, "a try that failed took what was kept with it"
     lifecycle.start(file_import=file_import)

@@ -85,7 +85,7 @@ def test_a_run_over_a_part_is_not_continued(cast: Cast, provider: RunningProvide
     worked(part)
     later = storage.append_items(dataset=campaign.dataset, items=[make.item_row(9)])
     judge, version = declared(cast), campaign.rubric_version
-    assert runs.continued(judge=judge, dataset=later, rubric_version=version) is None
+    assert runs.run_to_continue(judge=judge, dataset=later, rubric_version=version) is None
     run = runs.start_judge_run(judge=judge, dataset=later, rubric_version=version)
     assert len(asked(run)) == 9
 

@@ -5,18 +5,16 @@ weightings, how often each pattern occurs. One row of totals gives the value, B 
 bootstrap, U rows with a unit left out the jackknife. NaN means undefined. Letters are METHODS 1's: n_k margins, n_p
 raters per item, pi_k, p_a observed and p_e expected agreement, w_kl weights, d_kl distances.
 
-Agreement between named raters: Cohen's kappa of a pair, Conger's kappa of a panel.
+Three parts:
 
-Here it matters who gave a score, so an item's pattern is its ordered row of codes (P, R), -1 where a rater gave none.
-Kernels take weights (B, P) and return (B,), NaN where undefined, as in ``coefficients``. Disagreement d_kl = 1 - w_kl
-(``scales.disagreement``) keeps its digits where points lie near each other on a wide scale; a sum of products without
-a minus sign is 0 exactly where nothing disagrees, so that no tolerance is needed. Rulings: METHODS 1.
-
-Standard errors by linearisation: each item's contribution to a coefficient, summed within what is resampled.
-
-``*_influence`` kernels give (P,) contributions whose mean over items is the coefficient; ``standard_error`` turns them
-into one number. With items that stand alone this is Gwet's variance, sum_i (c_i - c)^2 / (N (N - 1)); with clusters
-the contributions are summed within clusters first.
+- Raters are exchangeable: percent agreement, Fleiss' kappa, Krippendorff's alpha, Gwet's AC, Verdict Confidence.
+- Raters are identified: Cohen's kappa of two raters, Conger's kappa of a panel. It matters who gave a score, so a
+  pattern is an item's row of codes (P, R), one column per rater, -1 where a rater gave no score. Disagreement
+  d_kl = 1 - w_kl (``scales.disagreement``) keeps its digits where points lie near each other on a wide scale. A sum of
+  products without a minus sign is exactly 0 where nothing disagrees, so no tolerance is needed. Edge cases: METHODS 1.
+- Standard errors by linearisation. ``*_influence`` kernels give (P,) contributions whose mean over items is the
+  coefficient; ``linearised_standard_error`` makes one number of them. With independent items this is Gwet's variance,
+  sum_i (c_i - c)^2 / (N (N - 1)); with clusters the contributions are summed within each cluster first.
 """
 
 from __future__ import annotations
@@ -38,8 +36,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 TINY = 1e-12
-"""Of shares and counts, whose smallest difference from 0 is far larger; never of distances between scores."""
+"""Shares and counts below this are 0: their other values are far larger. Not for distances between scores."""
 ROUNDING = 1e-14
+"""A difference of squares below this share of them is a rounding error: 0."""
 FEW_POINTS = 20
 """Scales of up to so many points are counted in a table of items by points, however many items there are."""
 MOST_COUNTS = 200_000
@@ -106,7 +105,7 @@ def fleiss_kappa_kernel(counts: Floats, weights: Floats) -> Floats:
 
 
 def fleiss_kappa_fixed(counts: Floats, weights: Floats, n: float) -> Floats:
-    """Fleiss' kappa that believes every item has ``n`` raters, (P, q), (B, P) -> (B,): S0's script (paper_compat).
+    """Fleiss' kappa as if every item had ``n`` raters, (P, q), (B, P) -> (B,): S0's script (paper_compat).
 
     Over the N items with n_i >= 2: P_i = (sum_k n_ik^2 - n) / (n (n - 1)), p_k = sum_i n_ik / (N n). With unequal n_i
     the p_k don't add to 1 and the value is biased; it is here to be shown beside the sound one.
@@ -141,7 +140,7 @@ def krippendorff_alpha_kernel(counts: Floats, weights: Floats, x: Floats, level:
 def krippendorff_alpha_interval(moments: Floats, weights: Floats) -> Floats:
     """Interval alpha from (P, 3) per-item n_i, sum x, sum x^2 under weights (B, P) -> (B,): for continuous scores.
 
-    The same value as ``krippendorff_alpha`` at interval level without a list of categories; x should be centred.
+    The same value as ``krippendorff_alpha_kernel`` at interval level without a list of categories; x should be centred.
     """
     n_i, s, ss = moments[moments[:, 0] >= 2].T
     w = weights[:, moments[:, 0] >= 2]
@@ -228,13 +227,13 @@ def _all_at_most(m: int, n: int, q: int) -> float:
     """P(no point gets more than m of n uniform labels): ``used[t]`` is P(t labels used, none above m) so far."""
     used = np.zeros(n + 1)
     used[0] = 1.0
-    for left in range(q, 0, -1):
-        used = _give(used, m, 1 / left)
+    for points_left in range(q, 0, -1):
+        used = _with_one_more_point(used, m, 1 / points_left)
     return float(used[n])
 
 
-def _give(used: Floats, m: int, p: float) -> Floats:
-    """One more point takes Binomial(labels left, p) of them, at most m."""
+def _with_one_more_point(used: Floats, m: int, p: float) -> Floats:
+    """``used`` after one more point: it gets Binomial(labels not used yet, p) of the labels, at most m."""
     n = len(used) - 1
     after = np.zeros(n + 1)
     for t in np.flatnonzero(used):
@@ -269,7 +268,7 @@ def _alpha_ordinal(counts: Floats, weights: Floats) -> Floats:
 
 
 def _alpha(observed: Floats, expected: Floats, n: Floats) -> Floats:
-    """1 - (n - 1) sum o d / sum n n d, undefined where nothing differs: ``expected`` is 0 exactly there."""
+    """1 - (n - 1) sum o d / sum n n d; undefined where all scores are equal: ``expected`` is exactly 0 there."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
@@ -292,7 +291,7 @@ def _prevalence(counts: Floats, weights: Floats) -> Floats:
 
 
 def _corrected(p_a: Floats, p_e: Floats) -> Floats:
-    """(p_a - p_e) / (1 - p_e), undefined where chance alone agrees always."""
+    """(p_a - p_e) / (1 - p_e), undefined where the agreement expected by chance is 1."""
     return _ratio(p_a - p_e, 1 - p_e)
 
 
@@ -302,16 +301,16 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def _over(rows: Floats, totals: Floats) -> Floats:
-    """Rows divided by their totals, NaN-free only where the total is not 0."""
+    """Rows (or a vector) divided by their totals; NaN or infinite where a total is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(rows / (totals[:, None] if rows.ndim == 2 else totals))
 
 
-# --- pairs of raters who are persons (METHODS 1) ---------------------------------------------------------------------
+# --- identified raters (METHODS 1) -----------------------------------------------------------------------------------
 Codes = NDArray[np.integer]
 
 ROUNDING_OF_PAIRS = 1e-12
-"""Spread of what items contribute, in units of the largest contribution, below which they are all alike."""
+"""Contributions of items whose spread is below this share of the largest one are all equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,20 +335,20 @@ def ordered_patterns_of(cell: Coded) -> OrderedPatterns:
 def cohen_kappa_kernel(a: Codes, b: Codes, weights: Floats, d: Floats) -> Floats:
     """Cohen's kappa of codes (P,), (P,) with disagreement d (q, q) under weights (B, P) -> (B,).
 
-    kappa = 1 - sum d_kl p_kl / sum d_kl p_k. p_.l over items scored by both. Level:
-    nominal (d = [k != l]) or ordinal. Undefined without a common item or when both use one and the same point only.
+    kappa = 1 - (sum d_kl p_kl) / (sum d_kl p_k. p_.l), over items scored by both. Level: nominal (d = [k != l]) or
+    ordinal. Undefined without a common item or when both use one and the same point only.
     Source: Cohen 1960 (doi 10.1177/001316446002000104), 1968 (doi 10.1037/h0026256).
     """
     both = (a >= 0) & (b >= 0)
     a, b, weights = a[both], b[both], weights[:, both]
     n = weights.sum(axis=1)
-    p_k, p_l = _shares(weights @ one_hot(a, len(d)), n), _shares(weights @ one_hot(b, len(d)), n)
-    observed, expected = _shares(weights @ d[a, b], n), ((p_k @ d) * p_l).sum(axis=1)
-    return _lost(observed, expected)
+    p_k, p_l = _over(weights @ one_hot(a, len(d)), n), _over(weights @ one_hot(b, len(d)), n)
+    observed, expected = _over(weights @ d[a, b], n), ((p_k @ d) * p_l).sum(axis=1)
+    return _kappa(observed, expected)
 
 
 def cohen_kappa_se(a: Codes, b: Codes, totals: Floats, d: Floats) -> float:
-    """Large-sample standard error of Cohen's kappa (weighted or not), items standing alone; totals (P,).
+    """Large-sample standard error of Cohen's kappa (weighted or not) of independent items; totals (P,).
 
     var = {sum p_kl [w_kl - (wbar_k. + wbar_.l)(1 - kappa)]^2 - [kappa - p_e (1 - kappa)]^2} / (n (1 - p_e)^2).
     Source: Fleiss, Cohen & Everitt 1969 (doi 10.1037/h0028106).
@@ -364,7 +363,7 @@ def cohen_kappa_se(a: Codes, b: Codes, totals: Floats, d: Floats) -> float:
     expected = float(p_k @ d @ p_l)
     if not expected > 0:
         return np.nan
-    # The mean is taken off before squaring: near points have 1 - p_e near 0, which would magnify what rounding leaves.
+    # The mean is subtracted before squaring: near points have 1 - p_e near 0, which would magnify what rounding leaves.
     observed = float((p * d).sum())
     inner = np.add.outer(d @ p_l, p_k @ d) * (observed / expected) - d
     apart, size = inner - observed, float(np.abs(inner[p > 0]).max())
@@ -385,12 +384,12 @@ def conger_kappa_kernel(codes: Codes, weights: Floats, d: Floats) -> Floats:
     r = codes.shape[1]
     expected = np.zeros(len(weights))
     before = np.zeros((len(weights), len(d)))
-    for g in range(r):  # each pair of raters once: nothing is taken off again
+    for g in range(r):  # each pair of raters once: a sum without subtraction
         expected += 2 * ((before @ d) * margins[:, g]).sum(axis=1)
         before = before + margins[:, g]
     with np.errstate(invalid="ignore", divide="ignore"):
         observed = (weights @ apart) / (weights @ paired)
-    return _lost(observed, expected / (r * (r - 1)))
+    return _kappa(observed, expected / (r * (r - 1)))
 
 
 def conger_influence(codes: Codes, totals: Floats, d: Floats) -> Floats:
@@ -403,16 +402,16 @@ def conger_influence(codes: Codes, totals: Floats, d: Floats) -> Floats:
     n = totals.sum()
     apart, paired = _pair_disagreement(codes, d)
     margins = _margins(codes, totals[None, :], q)[0]
-    toward = np.stack([np.delete(margins, g, axis=0).sum(axis=0) for g in range(r)]) @ d
-    expected = float((toward * margins).sum()) / (r * (r - 1))
-    lost = float(totals @ apart / (totals @ paired)) / expected
-    step = np.zeros(n_items)
+    expected_with_others = np.stack([np.delete(margins, g, axis=0).sum(axis=0) for g in range(r)]) @ d
+    expected = float((expected_with_others * margins).sum()) / (r * (r - 1))
+    ratio = float(totals @ apart / (totals @ paired)) / expected
+    margins_part = np.zeros(n_items)
     for g in range(r):
         scored = codes[:, g] >= 0
-        gain = toward[g][codes[:, g]] - toward[g] @ margins[g]
-        step += np.where(scored, gain * n / (totals @ scored), 0) * 2 / (r * (r - 1))
-    own = n / (totals @ paired) * np.where(paired, 1 - apart / expected, 0)
-    return np.asarray(own + lost * step / expected)
+        gain = expected_with_others[g][codes[:, g]] - expected_with_others[g] @ margins[g]
+        margins_part += np.where(scored, gain * n / (totals @ scored), 0) * 2 / (r * (r - 1))
+    own_part = n / (totals @ paired) * np.where(paired, 1 - apart / expected, 0)
+    return np.asarray(own_part + ratio * margins_part / expected)
 
 
 def one_hot(codes: Codes, q: int) -> Floats:
@@ -423,7 +422,7 @@ def one_hot(codes: Codes, q: int) -> Floats:
 def _margins(codes: Codes, weights: Floats, q: int) -> Floats:
     """(B, R, q) shares of the points among each rater's own scores."""
     counted = [weights @ one_hot(codes[:, g], q) for g in range(codes.shape[1])]
-    return np.stack([_shares(rows, rows.sum(axis=1)) for rows in counted], axis=1)
+    return np.stack([_over(rows, rows.sum(axis=1)) for rows in counted], axis=1)
 
 
 def _pair_disagreement(codes: Codes, d: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -433,15 +432,10 @@ def _pair_disagreement(codes: Codes, d: Floats) -> tuple[Floats, NDArray[np.bool
     return (counts * (counts @ d)).sum(axis=1) / np.maximum(n * (n - 1), 1), n >= 2
 
 
-def _lost(observed: Floats, expected: Floats) -> Floats:
-    """1 - observed / expected disagreement (B,), undefined where chance alone agrees always."""
+def _kappa(observed: Floats, expected: Floats) -> Floats:
+    """1 - observed / expected disagreement (B,), undefined where the disagreement expected by chance is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(expected > 0, 1 - observed / expected, np.nan)
-
-
-def _shares(rows: Floats, n: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(rows / (n[:, None] if rows.ndim == 2 else n))
 
 
 # --- linearised standard errors --------------------------------------------------------------------------------------
