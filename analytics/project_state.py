@@ -2,7 +2,7 @@
 
 A table of a project enters with all its columns unless it is named here: tables that only grow enter by the count and
 the newest of their rows. Those with most rows (`LONG`) are counted again only where something else has changed, or they
-were counted some seconds ago: whoever writes to them changes an assignment, a call, a run or an import with it.
+were counted a minute ago: whoever writes to them changes an assignment, a call, a run or an import with it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Tables whose rows do not change, by some columns, how many there are and the newest; then the columns that may be
 filled later, of which the filled ones are counted."""
 LONG = ("annotation.Annotation", "judging.Verdict")
-COUNT_SECONDS = 10.0
+COUNT_SECONDS = 60.0
 LEFT_OUT = {
     **dict.fromkeys(("accounts.Invitation", "accounts.Token", "accounts.Webhook", "accounts.Delivery"), "not shown"),
     **dict.fromkeys(("annotation.ImportFile", "annotation.Upload", "annotation.DryRun"), "not shown"),

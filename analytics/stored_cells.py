@@ -507,7 +507,9 @@ class CutTable:
         columns["item_key"] = np.unique(columns["item_key"], return_inverse=True)[1]
         file_order = self._columns["row"].take(here)
         columns["row"] = file_order.argsort().argsort() if in_file_order else np.arange(len(here))
-        return replace(table, frame=pd.DataFrame(columns, copy=False))
+        index = pd.RangeIndex(len(here))  # with their own types: pandas takes names for a type of its own
+        series = {name: pd.Series(each, index, dtype=each.dtype, copy=False) for name, each in columns.items()}
+        return replace(table, frame=pd.DataFrame(series, index, copy=False))
 
     @cached_property
     def _columns(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from analytics import ratings
+from analytics.columns import _distinct_numbers
 from annotation import exports as rated
 from annotation import selections
 from annotation.desk import service
@@ -186,10 +187,22 @@ def _fluency(campaign: Campaign) -> int:
     return Criterion.objects.get(rubric_version=campaign.rubric_version, key="fluency").pk
 
 
-@pytest.mark.parametrize("size", [3, 700])
-def test_csv_of_coded_columns_is_that_of_rows(size: int) -> None:
+@pytest.mark.parametrize(("size", "longest"), [(3, "õ"), (3, "õ" * 600), (700, "\U0001f642")])
+def test_csv_of_coded_columns_is_that_of_rows(size: int, longest: str) -> None:
     rng = random.Random(size)
-    values = ["", None, "=a", "+ b", "a,b", 'q"', "line\nbreak", "@", " x ", *(f"v{number}" for number in range(size))]
+    values = [
+        longest,
+        "",
+        None,
+        "=a",
+        "+ b",
+        "a,b",
+        'q"',
+        "line\nbreak",
+        "@",
+        " x ",
+        *(f"v{number}" for number in range(size)),
+    ]
     columns = (*(Column(f"k{place}", optional=place == 1) for place in range(6)), Column("n", "number"))
     shared = [rng.randrange(len(values)) for _row in range(500)]
     codes = [shared, shared, *([rng.randrange(len(values)) for _row in range(500)] for _column in range(4))]
@@ -198,3 +211,17 @@ def test_csv_of_coded_columns_is_that_of_rows(size: int) -> None:
     coded.append(CodedColumn(np.array([row % 3 for row in range(500)]), [1.0, None, 0.25]))
     table = Table("t", columns, CodedRows(coded))
     assert b"".join(pieces(table, "csv")) == b"".join(pieces(replace(table, rows=list(table.rows)), "csv"))
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_distinct_numbers_are_those_of_a_sort(kind: type) -> None:
+    rng = np.random.default_rng(0)
+    columns = [[], [5], [-1, 7, -1], rng.integers(-3, 4, 50), [0, 2**40, 2**40], rng.integers(10**7, 10**7 + 9, 30)]
+    if kind is np.float64:
+        columns += [[np.nan, np.nan], [2, np.nan, -1, 2], [0.5, np.nan, 0.25, 0.5], [1e12, -1e12], [np.inf, 1]]
+    for column in columns:
+        numbers = np.array(column, dtype=kind)
+        expected, places = np.unique(numbers, return_inverse=True)
+        codes, values = _distinct_numbers(numbers)
+        assert repr(values) == repr(expected.tolist())
+        assert codes.tolist() == places.tolist()

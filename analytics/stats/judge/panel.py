@@ -80,15 +80,13 @@ def meet(cell: Cell, judge: str, *, raters: Sequence[str] | None = None) -> Meet
     """The judge and the annotators (or those of ``raters``) on every item of the cell that either scored."""
     import pandas as pd
 
-    is_first = (cell.frame["repeat"] == cell.frame["first_repeat"]).to_numpy()
-    frame = cell.frame if is_first.all() else cell.frame[is_first]
+    frame = cell.frame[(cell.frame["repeat"] == cell.frame["first_repeat"]).to_numpy()]
     is_judge = (frame["rater"] == judge).to_numpy()
     is_human = frame["rater_kind"].isin(HUMAN_KINDS).to_numpy() & ~is_judge
     if raters is not None:
         is_human &= frame["rater"].isin(list(raters)).to_numpy()
     is_here = is_judge | is_human
-    if not is_here.all():
-        frame, is_judge, is_human = frame[is_here], is_judge[is_here], is_human[is_here]
+    frame, is_judge, is_human = frame if is_here.all() else frame[is_here], is_judge[is_here], is_human[is_here]
     criterion, names_of_criteria = pd.factorize(frame["criterion"])
     item, _ = pd.factorize(frame["item_key"].to_numpy() * max(len(names_of_criteria), 1) + criterion)
     n = int(item.max()) + 1 if item.size else 0
@@ -102,8 +100,7 @@ def meet(cell: Cell, judge: str, *, raters: Sequence[str] | None = None) -> Meet
     humans[item[is_human], rater] = score[is_human]
     cluster, _ = pd.factorize(frame["cluster"].to_numpy()[first])
     beyond = int((frame["out_of_range"].to_numpy() & is_judge).sum())
-    rows = frame.iloc[first]
-    rows.index = pd.RangeIndex(len(rows))
+    rows = frame.iloc[first].set_axis(range(n))
     probability = _probability(frame, item, is_human)
     return Meeting(judge_score, humans, cluster, tuple(map(str, names)), cell.scale, rows, beyond, probability)
 

@@ -175,3 +175,16 @@ def test_the_log_t_interval_is_a_factor_each_way_and_needs_positive_resamples() 
     constant = log_t_interval(2.0, np.full(9, 2.0), 8)
     assert constant.low is None
     assert "every resample gives the same value" in constant.interval_reason
+
+
+@pytest.mark.parametrize("most", [1, 5, 40])
+def test_kinds_of_clusters_stand_in_the_order_of_their_counts(most: int) -> None:
+    numbers = np.random.default_rng(most)
+    cluster = np.append(np.arange(60), numbers.integers(0, 60, 20 * most))
+    pattern = np.append(numbers.integers(0, 12, 60), numbers.integers(0, 12, 20 * most))
+    table = np.zeros((60, 12))
+    np.add.at(table, (cluster, pattern), 1)
+    kinds, multiplicity = np.unique(table, axis=0, return_counts=True)
+    units = Units.of(pattern, cluster)
+    assert np.array_equal(units.composition, kinds)
+    assert units.multiplicity.tolist() == multiplicity.tolist()
