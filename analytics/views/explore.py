@@ -35,7 +35,7 @@ from analytics.question_names import (
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
-from annotation.models import Campaign
+from annotation.models import Campaign, Criterion
 
 MOST_ROWS = 2000
 """Figures in one file of JSON: 123 raters have 7,503 pairs."""
@@ -166,8 +166,8 @@ class QuestionForm:
         return [(key, str(name), key in self.question.exclude) for key, name in there]
 
     @property
-    def levels(self) -> list[tuple[str, bool]]:
-        return [(value, value == self.question.level) for value in questions.LEVELS]
+    def levels(self) -> list[tuple[str, str, bool]]:
+        return [(value, Criterion.Level(value).label, value == self.question.level) for value in questions.LEVELS]
 
     @property
     def ties(self) -> list[tuple[str, str, bool]]:

@@ -20,7 +20,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.desk import presentation
-from annotation.models import RubricVersion
+from annotation.models import Criterion, RubricVersion
 from annotation.readers import CriterionDocument, RubricDocument, plain_number, rubric_from_dict
 from annotation.views import rubric_form
 from annotation.views.rubric_form import RubricFields
@@ -108,6 +108,7 @@ def _criterion(document: CriterionDocument, spoken: list[str]) -> dict[str, Any]
     wording = {_("Name"): document.name, _("Question"): document.question, _("Definition"): document.definition}
     return {
         "document": document,
+        "level": Criterion.Level(document.scale.level).label,
         "states": [document.translations.get(tag, "draft") if tag in own else "" for tag in spoken],
         "wording": [(what, [text.get(tag, "") for tag in spoken]) for what, text in wording.items() if text],
         "points": [

@@ -19,6 +19,7 @@ from annotation.imports import import_jobs, lifecycle
 from annotation.models import Import
 from annotation.readers import KnownStudy, Report, known_studies
 from annotation.views import import_page, imports
+from annotation.views.import_words import field_label
 from judging import tasks
 from judging.imports import verdicts
 from judging.models import JudgeRun
@@ -144,7 +145,7 @@ def study_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
         **_addresses(current_project, shown_import),
         "study": study,
         "studies": known_studies().values(),
-        "constants": {name: constants.get(name, "") for name in import_page.CONSTANTS["study"]},
+        "constants": [(name, field_label(name), constants.get(name, "")) for name in import_page.CONSTANTS["study"]],
         "parts": _shown(current_project, parts),
     }
     return render(request, "judging/study_import.html", context)
