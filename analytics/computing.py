@@ -38,7 +38,7 @@ MOST_DETAIL = 400
 
 # --- asking for one -------------------------------------------------------------------------------------------------
 def begin_computation(*, campaign: Campaign, settings: Settings) -> Computation | None:
-    """A computation with its waiting job, which the edge enqueues; None while one of the campaign is open, or these
+    """A computation with its waiting job, which the caller enqueues; None while one of the campaign is open, or these
     numbers have to wait.
     """
     if not may_begin(campaign_pk=campaign.pk, settings=settings):

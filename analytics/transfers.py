@@ -84,7 +84,7 @@ def _arriving(project: Project, name: str, carried: bundles.Carried, actor: User
 
 
 def _begun(project: Project, kind: str, name: str, actor: User, *, total: int = 0, **parts: Any) -> Transfer:
-    """A transfer with its waiting job, which the edge enqueues."""
+    """A transfer with its waiting job, which the caller enqueues."""
     expires = timezone.now() + KEPT
     begun = Transfer.objects.create(
         project=project, kind=kind, name=name, created_by=actor, expires_at=expires, **parts

@@ -328,7 +328,7 @@ def refuse_locked_examples(alignment: Alignment, variant: Mapping[str, Any]) -> 
 
 
 def start_tuning(*, candidate: AlignmentCandidate, actor: User | None = None) -> JudgeRun:
-    """Ask a candidate about the tuning items; started again, it is the same run, resumed. The edge enqueues it."""
+    """Ask a candidate about the tuning items; started again, it is the same run, resumed. The caller enqueues it."""
     refuse_closed(candidate.alignment)
     return _start(candidate.alignment, candidate.judge, candidate.alignment.tuning, actor)
 
@@ -375,7 +375,7 @@ def tuning_runs(alignment: Alignment) -> dict[int, JudgeRun]:
 
 
 def take_look(*, candidate: AlignmentCandidate, actor: User | None = None) -> AlignmentLook:
-    """Spend a look: test a candidate, beside the judge as it was, on the locked items. The edge enqueues `look_runs`.
+    """Spend a look: test a candidate, beside the judge as it was, on the locked items. The caller enqueues `look_runs`.
 
     It counts from now on, whatever becomes of the runs; a candidate is looked at once. Taken again before it has its
     result, it is the same look, and its runs are resumed. Refused when no look is left, and before the candidate and

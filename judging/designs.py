@@ -280,7 +280,7 @@ def _expected_tokens(attempt: Attempt, criteria: int) -> tuple[int, int]:
 def start_pilot(*, design: JudgeDesign, calls: int = PILOT_CALLS, actor: User | None = None) -> list[JudgeRun]:
     """Ask a few calls of the design beforehand, spread over its cells and drawn by its number; returns their runs.
 
-    The edge enqueues each. The replies are used by the design's runs, and their cost counts towards its budget.
+    The caller enqueues each. The replies are used by the design's runs, and their cost counts towards its budget.
     """
     access.refuse_archived(design.project)
     if not 1 <= calls <= 10 * PILOT_CALLS:
@@ -339,7 +339,7 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
 
 
 def start_design(*, design: JudgeDesign, actor: User | None = None) -> list[JudgeRun]:
-    """Plan a run for every cell, all of them or none; started again, it is the same runs. The edge enqueues each."""
+    """Plan a run for every cell, all of them or none; started again, it is the same runs. The caller enqueues each."""
     access.refuse_archived(design.project)
     cells = _cells(design)
     with transaction.atomic():
@@ -387,7 +387,7 @@ def pause_design(*, design: JudgeDesign, actor: User | None = None) -> list[Judg
 
 
 def resume_design(*, design: JudgeDesign, actor: User | None = None) -> list[JudgeRun]:
-    """Go on with every paused run; the edge enqueues each of those that it returns."""
+    """Go on with every paused run; the caller enqueues each of those that it returns."""
     resumed = [run for run in _unfinished(design) if runs.resume_run(run=run, actor=actor)]
     return _noted(design, resumed, "running", actor)
 

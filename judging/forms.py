@@ -453,7 +453,9 @@ class AuditForm(MaterialForm):
         choices=CHANGES,
         widget=forms.CheckboxSelectMultiple,
         initial=CHOSEN,
-        help_text=_("A change that is not marked should lower the scores. What is not changed by it is left out."),
+        help_text=_(
+            "A change without a note in brackets should lower the scores. Items that it leaves the same are left out."
+        ),
     )
     per_language = forms.IntegerField(
         label=_("Items per language"),

@@ -63,7 +63,7 @@ def start_perturbed_run(
     key: str | None = None,
     actor: User | None = None,
 ) -> JudgeRun:
-    """Plan an audit run: a call for each item as it is and with each change. The edge enqueues `tasks.work` afterwards.
+    """Plan an audit run: a call for each item as it is and with each change. The caller enqueues `tasks.work` then.
 
     The items are drawn by ``seed``, ``per_language`` of each language: first of those that the judge was asked about
     already, then of the others. Started twice under one ``key``, it is one run. Refused where nothing of them can be

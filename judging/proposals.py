@@ -138,7 +138,7 @@ def begin_proposal(
     tokens: int = TOKENS,
     actor: User | None = None,
 ) -> AlignmentProposal:
-    """Store the request with its waiting job, which the edge enqueues.
+    """Store the request with its waiting job, which the caller enqueues.
 
     Refused: a provider that the project may not use, a cap that can't be kept, and no case to learn from.
     """

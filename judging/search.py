@@ -34,7 +34,7 @@ MOST_SHOWN = 1 / 3
 def begin_search(
     *, alignment_searched: Alignment, method: str, steps: int, seed: int | None = None, actor: User | None = None
 ) -> AlignmentSearch:
-    """Store a search with its waiting job, which the edge enqueues.
+    """Store a search with its waiting job, which the caller enqueues.
 
     Refused: while another is under way, before the judge as it was is scored, for judges that ask about several
     criteria in one call (they can't have examples), and without a budget where replies cost something.

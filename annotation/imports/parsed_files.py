@@ -109,7 +109,7 @@ def parse_import(
 ) -> ParsedFiles:
     """The files of an import as ``mapping`` reads them: from the cache, or else read now.
 
-    What is read to be shown (``is_shown``) is kept, to be stored later; so is what ``keeps`` says. The parts of a study
+    The result is kept for a later reading if a page shows it (``is_shown``) or ``keeps`` is set. The parts of a study
     keep theirs with the study.
     """
     path = _folder(file_import.part_of_id or file_import.pk) / _digest(file_import, mapping, version)

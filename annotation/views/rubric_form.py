@@ -29,7 +29,7 @@ GROUPS = (
     ("subjective", gettext_lazy("Subjective")),
 )
 STATES = (
-    ("", gettext_lazy("Not said: counts as a draft")),
+    ("", gettext_lazy("Not given: counts as a draft")),
     ("draft", gettext_lazy("Draft")),
     ("reviewed", gettext_lazy("Reviewed")),
     ("stale", gettext_lazy("Stale: the source has changed")),
