@@ -18,11 +18,11 @@ from accounts.refusals import Refused
 from analytics import snapshots
 from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
-from analytics.item_choices import ATTRIBUTE, CUT, REFERENCES
+from analytics.item_choices import ASKED_RULES, ATTRIBUTE, COMPARED, CUT, NOT_OF_ONE_ITEM
 from analytics.models import Computation, Snapshot
 from analytics.numbers import criterion_groups
 from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, STATISTIC_NAMES
-from analytics.questions import NEEDS_ORDER, NumbersQuestion
+from analytics.questions import COEFFICIENTS, NEEDS_ORDER, NumbersQuestion
 from analytics.ratings import attribute_choices
 from analytics.score_views import CLASS_NAMES
 from annotation.models import Campaign
@@ -43,6 +43,8 @@ ABOUT = (
     "agreement_class",
     "item",
 )
+OF_TWO_SCORES = (*COEFFICIENTS, "pairs.", "left_out.", "plan.items_needed", "plan.raters_needed", "panel_reliability")
+"""Statistics of items with two scores or more: their names, or how these begin."""
 
 
 # --- cells as the template reads them --------------------------------------------------------------------------------
@@ -238,11 +240,25 @@ class AnswerPage:
             pairs += [("judge", row["judge"]), ("sort", "judge_error")]
         pairs += [("rater", name) for name in self._raters(row)]
         pairs += [("panel", name) for name in question.panels if "panel" not in wanted]
-        pairs += [("reference", row["reference"])] if row.get("reference") in REFERENCES else []
+        if (name := row.get("annotator")) and len(question.raters) != 1:
+            pairs += [("without" if str(row.get("asked")).startswith("left_out.") else "by", name)]
+        if row.get("agreement_class"):
+            pairs += [("agreement", row["agreement_class"])]
+        elif str(row.get("asked")).startswith(OF_TWO_SCORES):
+            pairs += [("scores", "2")]
+        pairs += self._reference(row)
         pairs += [("blind", "only")] if question.blind_only else []
         pairs += [("min_seconds", tables.number(question.min_seconds))] if question.min_seconds else []
         pairs += [("exclude", name) for name in question.exclude]
         return f"{reverse('numbers_items', args=[self.campaign.project.slug, self.campaign.pk])}?{urlencode(pairs)}"
+
+    def _reference(self, row: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The rule that settles the panel's score, where a row is compared with it; and that both scores are there."""
+        rule, ties = row.get("reference"), self.question.rule[1]
+        if rule == "mode" and ties != "exclude":
+            rule = f"mode_{'split' if ties == 'median' else ties}"
+        pairs = [("reference", str(rule))] if rule in ASKED_RULES else []
+        return pairs + ([("compared", COMPARED)] if pairs and row.get("judge") and rule not in NOT_OF_ONE_ITEM else [])
 
     def _wanted(self, row: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         """What a row's items have in common, by column: from the question's filters, and from the row's own cell."""

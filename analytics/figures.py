@@ -155,6 +155,7 @@ class Figure:
         about["judge"] = self.judge
         if self.statistic in ("score_share", "class_score_share", "prevalence"):
             about["judged" if self.judge else "scored"] = self.variant
+        about["agreement"] = self.agreement_class
         sort = {"sort": "judge_error"} if self.judge else {}
         return urlencode({name: value for name, value in about.items() if value} | sort)
 

@@ -1,7 +1,6 @@
 """What a reader asks of the list of items: one criterion, filters, whose ratings count, and the order.
 
-The filter `where` is that of a question (`questions`): a figure leads to the items that it is about. Classes of
-agreement are no filter: their shares lead to the items of all classes.
+The filter `where` is that of a question (`questions`): a figure leads to the items that it is about.
 """
 
 from __future__ import annotations
@@ -30,7 +29,16 @@ from judging.runs import whole_run
 Sort = Literal["disagreement", "judge_error", "id", "n"]
 Measure = Literal["mode_share", "pair_difference"]
 SORTS: tuple[Sort, ...] = ("disagreement", "judge_error", "id", "n")
-REFERENCES = ("mode", "median", "mean", "minimum")
+REFERENCES = (
+    "mode", "mode_split", "mode_lower", "mode_upper", "median", "mean", "minimum", "adjudicated", "adjudicated_first",
+)  # fmt: skip
+"""Rules that settle the score of one item; `mode_…`: what a tied mode does (METHODS 2)."""
+NOT_OF_ONE_ITEM = ("each", "dawid_skene")
+"""Rules of a figure that settle no item alone: an address may name them, and the list says what it shows instead."""
+ASKED_RULES = (*REFERENCES, *NOT_OF_ONE_ITEM)
+ADJUDICATED = ("adjudicated", "adjudicated_first")
+CLASSES = ("full", "partial", "none")
+COMPARED = "only"
 BLIND_ONLY = "only"
 ATTRIBUTE = "attribute."
 CUT = ("language", "generator", "scenario", "item", "dataset_version", "week", "hundred")
@@ -60,10 +68,13 @@ class ItemChoice:
     """Which items on which criterion, whose ratings count, and the order. `run` is the judge's; None without a judge.
 
     `where`: pairs of a column of `CUT` and a value. `min_seconds`: ratings of items that took less time do not count.
+    `agreement`: only items of this class (`stats.judge.panel.agreement_class`); `scores`: only with so many scores or
+    more; `compared`: only with a reference and a score of the judge; `by`: only those that all these people scored.
+    `without`: people whose ratings do not count.
     `scored`, `settled`, `judged`: only items that a rater gave this score, with this reference, or this score of the
     judge (the point nearest to it, halves upwards). `left_out`: what the figure that led here leaves out beside; the
     list has it all the same, and says so. `reference` is the rule that settles the panel's score: by default the mode,
-    on interval scales the mean (METHODS 3).
+    on interval scales the mean (METHODS 3). `asked_rule`: the figure's, where it is of `NOT_OF_ONE_ITEM`.
     """
 
     criterion: Criterion
@@ -76,6 +87,11 @@ class ItemChoice:
     settled: float | None = None
     judged: float | None = None
     left_out: tuple[str, ...] = ()
+    agreement: str = ""
+    scores: int = 0
+    compared: bool = False
+    by: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     judge: str = ""
     run: JudgeRun | None = None
     raters: tuple[str, ...] = ()
@@ -84,6 +100,7 @@ class ItemChoice:
     q: str = ""
     sort: Sort = "disagreement"
     reference: str = "mode"
+    asked_rule: str = ""
 
     @property
     def measure(self) -> Measure:
@@ -101,14 +118,18 @@ class ItemChoice:
             "judge": self.judge,
             "q": self.q,
             "sort": "" if self.sort == SORTS[0] else self.sort,
-            "reference": reference,
+            "reference": self.asked_rule or reference,
             "blind": BLIND_ONLY if self.blind_only else "",
+            "agreement": self.agreement,
+            "scores": str(self.scores) if self.scores else "",
+            "compared": COMPARED if self.compared else "",
             "min_seconds": tables.number(self.min_seconds) if self.min_seconds else "",
         }
         single |= {name: "" if value is None else tables.number(value) for name, value in self.of_cell.items()}
         several = [("rater", name) for name in self.raters] + [("panel", name) for name in self.panels]
         several += [("where", f"{column}={value}") for column, value in self.where]
-        several += [("exclude", name) for name in self.left_out]
+        several += [("exclude", name) for name in self.left_out] + [("by", name) for name in self.by]
+        several += [("without", name) for name in self.without]
         by_attribute = [(f"{ATTRIBUTE}{key}", value) for key, value in self.attributes]
         return [pair for pair in (*single.items(), *several, *by_attribute) if pair[1]]
 
@@ -129,6 +150,8 @@ class ItemChoice:
     def about_ratings(self) -> Q:
         """The condition on ratings of its raters, panels and times."""
         found = Q(annotation__annotator__pseudonym__in=self.raters) if self.raters else Q()
+        if self.without:
+            found &= ~Q(annotation__annotator__pseudonym__in=self.without)
         if self.panels:
             found &= Q(annotation__assignment__duty__panel__name__in=self.panels)
         if self.blind_only:
@@ -161,10 +184,11 @@ def chosen_items(campaign: Campaign, options: ItemOptions, query: QueryDict) -> 
     """The choice in an address; `Refused` with one sentence for each parameter that names nothing.
 
     Parameters: criterion, language, generator, attribute.KEY, judge, rater, panel, where=COLUMN=VALUE and exclude (may
-    be repeated), blind=only, min_seconds, scored, settled, judged, q, sort, reference.
+    be repeated), blind=only, min_seconds, scored, settled, judged, agreement, scores, by, without, compared=only, q,
+    sort, reference.
     """
     given = {name: without_nul(query.get(name, "")).strip() for name in ("language", "generator", "judge", "q")}
-    raters, panels = (tuple(filter(None, query.getlist(name))) for name in ("rater", "panel"))
+    raters, panels, by = (tuple(filter(None, query.getlist(name))) for name in ("rater", "panel", "by"))
     attributes = tuple(
         (name.removeprefix(ATTRIBUTE), value)
         for name, values in query.lists()
@@ -193,6 +217,11 @@ def chosen_items(campaign: Campaign, options: ItemOptions, query: QueryDict) -> 
         settled=_number(query, "settled"),
         judged=_number(query, "judged"),
         left_out=left_out,
+        agreement=query.get("agreement", ""),
+        scores=int(_number(query, "scores") or 0),
+        compared=query.get("compared") == COMPARED,
+        by=tuple(dict.fromkeys(by)),
+        without=tuple(dict.fromkeys(filter(None, query.getlist("without")))),
         judge=judge,
         run=options.judges.get(judge),
         raters=tuple(dict.fromkeys(raters)),
@@ -200,7 +229,8 @@ def chosen_items(campaign: Campaign, options: ItemOptions, query: QueryDict) -> 
         blind_only=query.get("blind") == BLIND_ONLY,
         q=given["q"],
         sort=next(known for known in SORTS if known == sort),
-        reference=settled_rule(criterion, reference),
+        reference=settled_rule(criterion, "" if reference in NOT_OF_ONE_ITEM else reference),
+        asked_rule=reference if reference in NOT_OF_ONE_ITEM else "",
     )
 
 
@@ -210,8 +240,10 @@ def default_rule(criterion: Criterion) -> str:
 
 
 def settled_rule(criterion: Criterion, wanted: str) -> str:
-    """The rule wanted, or the default; labels without an order have a mode alone."""
-    return default_rule(criterion) if criterion.level == Criterion.Level.NOMINAL else wanted or default_rule(criterion)
+    """The rule wanted, or the default; labels without an order have a mode or an adjudication."""
+    if criterion.level == Criterion.Level.NOMINAL and wanted not in ADJUDICATED:
+        return default_rule(criterion)
+    return wanted or default_rule(criterion)
 
 
 def _wrong(
@@ -225,16 +257,21 @@ def _wrong(
     """A sentence by parameter for everything that there is not."""
     no_order = _("“%s” is not a sort order. Choose disagreement, judge_error, id or n.")
     no_rule = _("“%s” is not a reference rule. Choose mode, median, mean or minimum.")
+    no_class = _("“%s” is not a class of agreement. Choose full, partial or none.")
     known: tuple[tuple[str, Sequence[str], Iterable[str], str], ...] = (
         ("criterion", [query.get("criterion", "")], options.criteria, _("This rubric has no criterion “%s”.")),
         ("language", [given["language"]], options.languages, _("No item of this campaign has the language “%s”.")),
         ("generator", [given["generator"]], options.generators, _("No item of this campaign is by generator “%s”.")),
         ("judge", [given["judge"]], options.judges, _("No judge “%s” has rated these items.")),
         ("rater", raters, options.raters, _("Nobody called %s has rated in this campaign.")),
+        ("by", query.getlist("by"), options.raters, _("Nobody called %s has rated in this campaign.")),
+        ("without", query.getlist("without"), options.raters, _("Nobody called %s has rated in this campaign.")),
         ("panel", panels, options.panels, _("No panel “%s” rates in this campaign.")),
         ("sort", [query.get("sort", "")], SORTS, no_order),
-        ("reference", [query.get("reference", "")], REFERENCES, no_rule),
+        ("reference", [query.get("reference", "")], ASKED_RULES, no_rule),
         ("blind", [query.get("blind", "")], [BLIND_ONLY], _("“blind” can only be “only”, not “%s”.")),
+        ("compared", [query.get("compared", "")], [COMPARED], _("“compared” can only be “only”, not “%s”.")),
+        ("agreement", [query.get("agreement", "")], CLASSES, no_class),
     )
     for name, values, choices, sentence in known:
         if unknown := [value for value in values if value and value not in set(choices)]:
@@ -274,7 +311,7 @@ def _wrong_cut(options: ItemOptions, query: QueryDict, where: Iterable[tuple[str
     if unknown := [name for name in query.getlist("exclude") if name and name not in EXCLUSIONS]:
         sentence = _("“%(given)s” can't be left out. Available: %(all)s.")
         yield "exclude", sentence % {"given": ", ".join(unknown), "all": ", ".join(EXCLUSIONS)}
-    for name in ("min_seconds", "scored", "settled", "judged"):
+    for name in ("min_seconds", "scored", "settled", "judged", "scores"):
         if query.get(name, "").strip() and _number(query, name) is None:
             yield name, _("“%(given)s” is not a number for “%(name)s”.") % {"given": query.get(name, ""), "name": name}
 

@@ -18,7 +18,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from analytics import ratings
-from analytics.item_choices import CHUNK, ItemChoice, ItemOptions, Measure, default_rule, settled_rule
+from analytics.item_choices import ADJUDICATED, CHUNK, ItemChoice, ItemOptions, Measure, default_rule, settled_rule
 from annotation import adjudication
 from annotation.adjudication import Adjudicated
 from annotation.models import Annotation, Campaign, Criterion, Item, Rating, Skip
@@ -51,7 +51,9 @@ class JudgeScore:
 
 @dataclass(slots=True)
 class ItemScores:
-    """What one item was given on one criterion. `counts`: how many ratings gave each score, by ascending score."""
+    """What one item was given on one criterion. `counts`: how many ratings gave each score, by ascending score.
+    `adjudications`: the one that counts, None for N/A; or nothing.
+    """
 
     item: int
     ordinal: int
@@ -59,6 +61,7 @@ class ItemScores:
     not_applicable: int = 0
     stopped: int = 0
     judge: JudgeScore | None = None
+    adjudications: tuple[float | None, ...] = ()
     disagreement: float | None = None
     reference: float | None = None
     judge_error: float | None = None
@@ -69,6 +72,12 @@ class ItemScores:
         return sum(self.counts.values())
 
     @property
+    def agreement(self) -> str:
+        """The class of agreement of two scores or more: full, partial or none (METHODS 1)."""
+        most = max(self.counts.values(), default=0)
+        return "" if self.n < 2 else "full" if most == self.n else "none" if most == 1 else "partial"
+
+    @property
     def n_ratings(self) -> int:
         return self.n + self.not_applicable + self.stopped
 
@@ -77,6 +86,8 @@ class ItemScores:
         in_order = tuple(sorted(self.counts.items()))
         self.counts = dict(in_order)
         self.disagreement, self.reference = _disagreement_and_reference(in_order, choice.measure, choice.reference)
+        if self.adjudications and choice.reference in ADJUDICATED:
+            self.reference = self.adjudications[0]
         self.judge_error = None
         if self.judge and self.judge.is_usable:
             self.judge_error = judge_error(self.judge.score, self.reference, choice.criterion.level)
@@ -125,9 +136,19 @@ def reference_score(counts: Mapping[float, int], rule: str) -> float | None:
     if rule == "median":
         in_order = [score for score, count in sorted(counts.items()) for _copy in range(count)]
         return (in_order[(n - 1) // 2] + in_order[n // 2]) / 2
+    if rule == "adjudicated":
+        return None  # nobody has decided: else there is no need to count
     most = max(counts.values())
     leading = [score for score, count in counts.items() if count == most]
-    return leading[0] if len(leading) == 1 else None
+    if len(leading) == 1:
+        return leading[0]
+    return _of_tied(rule, leading, counts)
+
+
+def _of_tied(rule: str, leading: Sequence[float], counts: Mapping[float, int]) -> float | None:
+    if rule == "mode_split":
+        return reference_score(counts, "median")
+    return {"mode_lower": min(leading), "mode_upper": max(leading)}.get(rule)
 
 
 def judge_error(score: float | None, reference: float | None, level: str) -> float | None:
@@ -144,6 +165,12 @@ def listed_items(campaign: Campaign, choice: ItemChoice) -> list[ItemScores]:
     Ties and items without a value keep the order of the dataset; those without a value come last.
     """
     scores = _scores(campaign, choice)
+    if choice.by:
+        scores = {pk: scores[pk] for pk in _scored_by(campaign, choice) & scores.keys()}
+    if choice.reference in ADJUDICATED:
+        for (pk, criterion), decided in adjudication.current(campaign).items():
+            if criterion == choice.criterion.pk and pk in scores:
+                scores[pk].adjudications = (decided.score,)
     found = [scores[pk] for pk in _matching(campaign, choice, scores) if pk in scores]
     for scored in found:
         scored.settle(choice)
@@ -153,22 +180,26 @@ def listed_items(campaign: Campaign, choice: ItemChoice) -> list[ItemScores]:
 
 
 def _is_of_cell(scored: ItemScores, choice: ItemChoice, middles: Sequence[float]) -> bool:
-    """Whether a rater, the reference and the judge gave the scores that are asked for.
+    """Whether it has the scores, the class and the number of scores that are asked for.
 
-    A judge's score counts as the point nearest to it (`stats.core.scales.snapped`): between the same `middles`.
+    The judge's score and the reference count as the point nearest to them (`stats.core.scales.snapped`): between the
+    same `middles`.
     """
     if choice.scored is not None and choice.scored not in scored.counts:
         return False
-    if choice.settled is not None and choice.settled != scored.reference:
+    if scored.n < choice.scores or (choice.agreement and choice.agreement != scored.agreement):
         return False
-    if choice.judged is None:
-        return True
-    judge = scored.judge
-    if judge is None or not judge.is_usable or judge.score is None:
+    judge = scored.judge.score if scored.judge and scored.judge.is_usable else None
+    if choice.compared and (judge is None or scored.reference is None):
         return False
-    if not middles:
-        return judge.score == choice.judged
-    return bisect_right(middles, judge.score) == bisect_right(middles, choice.judged)
+    asked = ((choice.settled, scored.reference), (choice.judged, judge))
+    return all(wanted is None or _is_same_point(wanted, score, choice, middles) for wanted, score in asked)
+
+
+def _is_same_point(wanted: float, score: float | None, choice: ItemChoice, middles: Sequence[float]) -> bool:
+    if score is None or not middles or wanted not in choice.criterion.values:
+        return score == wanted
+    return bisect_right(middles, score) == bisect_right(middles, wanted)
 
 
 def _downwards(value: float | None) -> tuple[bool, float]:
@@ -240,6 +271,15 @@ def _scores(campaign: Campaign, choice: ItemChoice) -> dict[int, ItemScores]:
     for pk, verdict in _first_verdicts(choice):
         scores.setdefault(pk, ItemScores(pk, 0)).judge = verdict
     return scores
+
+
+def _scored_by(campaign: Campaign, choice: ItemChoice) -> set[int]:
+    """The items to which each of the people in `by` gave a score on the criterion."""
+    given = ratings_of_choice(campaign, choice).filter(
+        criterion=choice.criterion, annotation__superseded_at=None, status=Rating.Status.SCORED
+    )
+    of = (given.filter(annotation__annotator__pseudonym=name).values_list("annotation__item") for name in choice.by)
+    return set.intersection(*({pk for (pk,) in rows} for rows in of))
 
 
 def ratings_of_choice(campaign: Campaign, choice: ItemChoice) -> QuerySet[Rating]:
@@ -359,6 +399,11 @@ def scores_of_item(campaign: Campaign, item: Item, options: ItemOptions, choice:
     }
     for rating in _ratings_of(campaign, item, choice):
         by_criterion[rating.criterion_id].add(rating)
+    for decided in adjudication.adjudications_of(campaign, item):
+        scored = by_criterion[decided.adjudication.criterion_id]
+        scored.adjudications.append(decided)
+        if decided.counts:
+            scored.scores.adjudications = (decided.adjudication.score,)
     for scored in by_criterion.values():
         scored.scores.settle(scored.choice)
     for verdict, judge, is_counted in _verdicts_of(campaign, item, options):
@@ -366,8 +411,6 @@ def scores_of_item(campaign: Campaign, item: Item, options: ItemOptions, choice:
         usable = verdict.score if verdict.status == Verdict.Status.OK else None
         error = judge_error(usable, scored.scores.reference, scored.criterion.level)
         scored.verdicts.append(GivenVerdict(verdict, judge, is_counted, error))
-    for decided in adjudication.adjudications_of(campaign, item):
-        by_criterion[decided.adjudication.criterion_id].adjudications.append(decided)
     given = [scored for scored in by_criterion.values() if scored.ratings or scored.superseded or scored.verdicts]
     return sorted(given, key=lambda scored: (scored.criterion.pk != choice.criterion.pk, scored.criterion.position))
 

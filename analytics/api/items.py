@@ -44,6 +44,19 @@ CHOICES = [
     OpenApiParameter(
         "judged", float, description="Only items that the judge gave this point or a score nearest to it."
     ),
+    OpenApiParameter(
+        "agreement",
+        {"type": "string", "enum": list(item_choices.CLASSES)},
+        description="Only items of this class of agreement: all scores equal, some, no two.",
+    ),
+    OpenApiParameter("scores", int, description="Only items with so many scores or more."),
+    OpenApiParameter(
+        "compared",
+        {"type": "string", "enum": [item_choices.COMPARED]},
+        description="Only items with a reference and a score of the judge.",
+    ),
+    OpenApiParameter("by", TEXTS, description="Only items that all these annotators scored."),
+    OpenApiParameter("without", TEXTS, description="Pseudonyms of annotators whose ratings do not count."),
     OpenApiParameter("min_seconds", float, description="Ratings of items that took less time do not count."),
     OpenApiParameter(
         "exclude",
@@ -52,7 +65,11 @@ CHOICES = [
     ),
     OpenApiParameter("q", str, description="A text that turns, fields, title or id hold."),
     OpenApiParameter("sort", {"type": "string", "enum": list(item_choices.SORTS)}),
-    OpenApiParameter("reference", {"type": "string", "enum": list(item_choices.REFERENCES)}),
+    OpenApiParameter(
+        "reference",
+        {"type": "string", "enum": list(item_choices.ASKED_RULES)},
+        description="`each` and `dawid_skene` settle no item by itself: the default rule is shown instead.",
+    ),
 ]
 NUMBER = {"allow_null": True, "read_only": True}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -51,7 +51,8 @@ BAR_WIDTH, BAR_HEIGHT = 120, 36
 # --- what the templates read -----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """One cell of a table: its number, lines below it, and why it is muted; `bin` inks it by its size, 1 to 7."""
+    """One cell of a table: its number, lines below it, and why it is muted; `bin` inks it by its size, 1 to 7; `links`:
+    texts below the number, each with its items' address."""
 
     number: str = ""
     lines: tuple[str, ...] = ()
@@ -61,6 +62,7 @@ class GridCell:
     title: str = ""
     bin: int | None = None
     bars: tuple[tuple[float, float, str], ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ class GridRow:
 class Grid:
     """A table of cells; `notes` are sentences below it. `is_small`: many cells without lines.
 
-    `title`: what the whole table is about, where a section has several tables.
+    `title`: what the whole table is about, where a section has several tables. `hidden`: parameters of the list of
+    items that two annotators chosen from a small table lead to.
     """
 
     corner: str
@@ -90,6 +93,7 @@ class Grid:
     notes: tuple[str, ...] = ()
     is_small: bool = False
     title: str = ""
+    hidden: tuple[tuple[str, str], ...] = ()
 
     @property
     def groups(self) -> list[tuple[str, list[GridRow]]]:
@@ -309,10 +313,10 @@ def _annotators(shown: AgreementSection) -> None:
         too_few = _("too few clusters to say") if few_clusters else _("too few items to say")
         unclear = too_few if change.excludes_zero else _("no clear change")
         words = (better if (change.value or 0) > 0 else worse) if clear else unclear
-        few = ShownCell("", "", change).few
+        few, url = ShownCell("", "", change).few, shown.page.items_address(row)
         cells = (
-            GridCell(Figure.of(row).number, (Figure.of(row).basis,), url=shown.page.items_address(row)),
-            GridCell(change.number, (change.interval or change.no_interval,), few, title=change.made),
+            GridCell(Figure.of(row).number, (Figure.of(row).basis,), url=url),
+            GridCell(change.number, (change.interval or change.no_interval,), few, url=url, title=change.made),
             GridCell(lines=(words,)),
         )
         rows.append(GridRow(row["annotator"], cells))
@@ -355,7 +359,9 @@ def _pairs(shown: AgreementSection) -> None:
         rows = tuple(GridRow(" ~ ".join(pair), (cells[pair],)) for pair in sorted(pairs))
         shown.grids.append(Grid(_("Two annotators"), (_("Cohen’s κ"),), rows, notes))
         return
-    shown.grids.append(Grid(_("Annotator"), tuple(in_name_order), rows, notes, is_small=small))
+    address = shown.page.items_address(next(iter(pairs.values())))
+    hidden = tuple(pair for pair in parse_qsl(address.partition("?")[2]) if pair[0] != "rater")
+    shown.grids.append(Grid(_("Annotator"), tuple(in_name_order), rows, notes, is_small=small, hidden=hidden))
 
 
 def _mean_pairs(
@@ -384,11 +390,11 @@ def _mean_pairs(
 
 def _pair_cell(page: AnswerPage, row: Mapping[str, Any], share: Mapping[str, Any] | None, *, small: bool) -> GridCell:
     figure = Figure.of(row)
-    ink, url = HeatCell("", None, figure).bin, "" if small else page.items_address(row)
+    ink = HeatCell("", None, figure).bin
     if small:
         number = f"{row['value']:.2f}".replace("-", MINUS).replace("0.", ".") if figure.is_defined else "–"
         return GridCell(number, bin=ink)
-    equal = [_("%s equal") % Figure.of(share).number] if share else []
+    url, equal = page.items_address(row), [_("%s equal") % Figure.of(share).number] if share else []
     line = " · ".join([*equal, ngettext("%d item", "%d items", figure.n_items) % figure.n_items])
     if not figure.is_defined:
         return GridCell("–", (line,), url=url, title=figure.reason)
@@ -398,14 +404,14 @@ def _pair_cell(page: AnswerPage, row: Mapping[str, Any], share: Mapping[str, Any
 
 def _classes(shown: AgreementSection) -> None:
     found: dict[tuple[str, str], dict[str, Figure]] = {}
-    urls: dict[tuple[str, str], str] = {}
+    urls: dict[tuple[str, str], dict[str, str]] = {}
     for row in shown.of("class_share"):
         cell = plain_value(row.get("criterion")), plain_value(row.get("language"))
         found.setdefault(cell, {})[row["agreement_class"]] = Figure.of(row)
-        urls[cell] = shown.page.items_address(row)
+        urls.setdefault(cell, {})[row["agreement_class"]] = shown.page.items_address(row)
     columns, rows = shown.axis("language"), []
     for down in shown.axis("criterion"):
-        cells = tuple(_class_cell(found.get((down, across), {}), urls.get((down, across), "")) for across in columns)
+        cells = tuple(_class_cell(found.get((down, across), {}), urls.get((down, across), {})) for across in columns)
         rows.append(GridRow(shown.name("criterion", down), cells))
     if found:
         names = tuple(shown.name("language", column) for column in columns)
@@ -415,7 +421,7 @@ def _classes(shown: AgreementSection) -> None:
         shown.grids.append(Grid(column_name("criterion"), names, tuple(rows), (note,)))
 
 
-def _class_cell(figures: Mapping[str, Figure], url: str) -> GridCell:
+def _class_cell(figures: Mapping[str, Figure], urls: Mapping[str, str]) -> GridCell:
     if not figures:
         return GridCell(lines=(_("no item has two scores"),))
     start, bars = 0.0, []
@@ -424,10 +430,10 @@ def _class_cell(figures: Mapping[str, Figure], url: str) -> GridCell:
         bars.append((round(start, 1), width, name))
         start += width
     first = next(iter(figures.values()))
-    text = " · ".join(f"{CLASS_NAMES[name]} {figure.number}" for name, figure in figures.items() if name in CLASS_NAMES)
-    full = figures.get("full", first)
-    few = ShownCell("", "", first).few
-    return GridCell(full.number, (text, ShownCell("", "", first).counts), few, url=url, bars=tuple(bars))
+    names = ((name, f"{CLASS_NAMES[name]} {figure.number}", figure.value) for name, figure in figures.items())
+    links = tuple((text, urls[name] if share else "") for name, text, share in names)
+    full, shown = figures.get("full", first), ShownCell("", "", first)
+    return GridCell(full.number, (shown.counts,), shown.few, url=urls.get("full", ""), bars=tuple(bars), links=links)
 
 
 def _raters(shown: AgreementSection) -> None:

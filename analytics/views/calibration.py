@@ -14,6 +14,7 @@ from analytics import thresholds
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import plain_value
 from analytics.figures import Figure
+from analytics.item_choices import NOT_OF_ONE_ITEM
 from analytics.question_names import STATISTIC_NAMES, column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.score_views import CLASS_NAMES
@@ -206,6 +207,9 @@ def _share_cell(shown: AgreementSection, row: Mapping[str, Any] | None, total: i
     if row is None or row["value"] is None:
         return NOTHING
     figure = Figure.of(row)
+    if "settled" in of_cell and row.get("reference") in NOT_OF_ONE_ITEM:
+        settled = of_cell.pop("settled")
+        of_cell |= {"scored": settled} if row["reference"] == "each" else {}
     counts = _("%(n)d of %(total)d") % {"n": round(row["value"] * total), "total": total}
     url = f"{shown.page.items_address(row)}&{urlencode(of_cell)}" if row["value"] else ""
     return GridCell(f"{100 * row['value']:.0f}%", (counts,), url=url, bin=figure.shade if row["value"] else None)
@@ -220,7 +224,8 @@ def _reliability(shown: AgreementSection) -> None:
     rows = []
     for (place,), cells in found.items():
         shown_cells = tuple(
-            figure_cell(shown.page, cells[score], inked=False) if score in cells else NOTHING for score in scores
+            _with_score(figure_cell(shown.page, cells[score], inked=False), score) if score in cells else NOTHING
+            for score in scores
         )
         curve = _curve(cells, criterion.minimum, criterion.maximum) if criterion else ""
         name = shown.name(shown.question.columns, place)
@@ -228,6 +233,11 @@ def _reliability(shown: AgreementSection) -> None:
     if rows:
         columns = tuple(_("judge: %s") % score for score in scores)
         shown.grids.append(Grid(column_name(shown.question.columns), columns, tuple(rows)))
+
+
+def _with_score(cell: GridCell, score: str) -> GridCell:
+    """Its items are those to which the judge gave this score; a range of scores is no filter of the list."""
+    return cell if " " in score else replace(cell, url=f"{cell.url}&{urlencode({'judged': score})}")
 
 
 def _curve(cells: Rows, low: float, high: float) -> str:
@@ -261,7 +271,6 @@ def _classes(shown: AgreementSection) -> None:
             shown.grids.append(Grid(_("Class"), tuple(scores), tuple(rows), title=shown.name(column, place)))
     if shown.grids:
         shown.notes.append(_("The shares are shown without intervals."))
-        shown.notes.append(_("A share leads to the items of all classes that have this score."))
 
 
 def _f1(shown: AgreementSection) -> None:
@@ -367,7 +376,7 @@ def _power(shown: AgreementSection) -> None:
     found = _by(shown.of("alt_test.alt_test_power"), shown.question.columns)
     sizes = list(dict.fromkeys(size for cells in found.values() for size in cells))
     rows = tuple(
-        GridRow(size, tuple(_power_cell(cells.get(size)) for cells in found.values()))
+        GridRow(size, tuple(_power_cell(shown, cells.get(size)) for cells in found.values()))
         for size in sorted(sizes, key=lambda size: int(size.split(" ")[0]))
     )
     if rows:
@@ -376,11 +385,11 @@ def _power(shown: AgreementSection) -> None:
         shown.notes.append(_("An estimate from this study, without an interval; ε = 0.15."))
 
 
-def _power_cell(row: Mapping[str, Any] | None) -> GridCell:
+def _power_cell(shown: AgreementSection, row: Mapping[str, Any] | None) -> GridCell:
     if row is None:
         return NOTHING
     figure = Figure.of(row)
-    return GridCell(f"{100 * row['value']:.0f}%", (figure.basis,), title=figure.note)
+    return GridCell(f"{100 * row['value']:.0f}%", (figure.basis,), url=shown.page.items_address(row), title=figure.note)
 
 
 def _judges(shown: AgreementSection) -> None:

@@ -21,7 +21,8 @@ from accounts.refusals import Refused
 from analytics import item_choices, items, page_cache, ratings
 from analytics.item_choices import ItemChoice, ItemOptions
 from analytics.items import CriterionScores, GivenVerdict, ItemScores
-from analytics.question_names import EXCLUSION_NAMES, column_name
+from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, column_name
+from analytics.score_views import CLASS_NAMES
 from analytics.views.exports import download
 from annotation import evidence
 from annotation.adjudication import Adjudicated
@@ -44,9 +45,14 @@ SORT_NAMES = {
 }
 RULE_NAMES = {
     "mode": gettext_lazy("mode"),
+    "mode_split": gettext_lazy("mode, the median of a tie"),
+    "mode_lower": gettext_lazy("mode, the lower point of a tie"),
+    "mode_upper": gettext_lazy("mode, the upper point of a tie"),
     "median": gettext_lazy("median"),
     "mean": gettext_lazy("mean"),
     "minimum": gettext_lazy("minimum"),
+    "adjudicated": REFERENCE_NAMES["adjudicated"],
+    "adjudicated_first": REFERENCE_NAMES["adjudicated_first"],
 }
 
 
@@ -398,6 +404,8 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
         "sorts": [(key, name) for key, name in SORT_NAMES.items() if key != "judge_error" or options.judges],
         "rules": RULE_NAMES.items(),
         "rule": RULE_NAMES[choice.reference],
+        "asked_rule": REFERENCE_NAMES.get(choice.asked_rule, ""),
+        "classes": CLASS_NAMES.items(),
         "ends": (number_text(choice.criterion.minimum), number_text(choice.criterion.maximum)),
         "rates_here": seats.exists(),
         "simulated": bool(choice.run and choice.run.judge.simulated),

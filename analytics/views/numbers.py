@@ -59,7 +59,7 @@ class Raters:
     def items_query(self) -> str:
         """The same for the list of items, as far as it knows the rule."""
         blind = [("blind", BLIND_ONLY)] if self.blind_only else []
-        rule = [("reference", self.reference)] if self.reference in item_choices.REFERENCES else []
+        rule = [("reference", self.reference)] if self.reference in item_choices.ASKED_RULES else []
         return urlencode([*(("rater", annotator.pseudonym) for annotator in self.chosen), *blind, *rule])
 
 

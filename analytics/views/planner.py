@@ -76,20 +76,21 @@ def _count(value: float) -> str:
     return f"{round(value):,}"
 
 
-def _cell(row: Mapping[str, Any] | None, *lines: str) -> GridCell:
-    """A number of things with what it rests on; why there is none."""
+def _cell(shown: AgreementSection, row: Mapping[str, Any] | None, *lines: str) -> GridCell:
+    """A number of things with what it rests on, which leads to these items; why there is none."""
     if row is None:
         return NOTHING
     figure = Figure.of(row)
     pilot = _("pilot: %s") % figure.basis
     if row["value"] is None:
-        return GridCell(lines=(_("undefined"), figure.reason, pilot))
-    return GridCell(_count(row["value"]), tuple(line for line in (*lines, pilot) if line), title=figure.note)
+        return GridCell(lines=(_("undefined"), figure.reason, pilot), url=shown.page.items_address(row))
+    below, url = tuple(line for line in (*lines, pilot) if line), shown.page.items_address(row)
+    return GridCell(_count(row["value"]), below, url=url, title=figure.note)
 
 
 # --- sections --------------------------------------------------------------------------------------------------------
 def _plain(statistic: str, shown: AgreementSection) -> None:
-    shown.cells_of(lambda found: _cell(found.get(statistic)))
+    shown.cells_of(lambda found: _cell(shown, found.get(statistic)))
     if shown.grids and statistic == "plan.items_needed":
         shown.notes.append(_("A decision about a judge needs at least %d items all the same.") % SMALL)
     if shown.grids:
@@ -105,7 +106,7 @@ def _labels(shown: AgreementSection) -> None:
         row = found["plan.labels_needed"]
         key = row.get(question.rows), row.get(question.columns)
         with_judge = places.get((*key, "judge"))
-        return _cell(places.get((*key, "humans")), _with_judge(with_judge))
+        return _cell(shown, places.get((*key, "humans")), _with_judge(with_judge))
 
     shown.cells_of(build)
     if shown.grids:
@@ -146,7 +147,13 @@ def _budget(shown: AgreementSection) -> None:
     cells = tuple(
         GridRow(
             shown.name("language", tag),
-            (GridCell(_count(there[tag]["value"]), (FIGURE_SENTENCES.translated(str(there[tag]["note"])),)),),
+            (
+                GridCell(
+                    _count(there[tag]["value"]),
+                    (FIGURE_SENTENCES.translated(str(there[tag]["note"])),),
+                    url=shown.page.items_address(there[tag]),
+                ),
+            ),
         )
         for tag in shown.axis("language", list(there.values()))
     )
@@ -161,17 +168,17 @@ def _test(shown: AgreementSection) -> None:
     sizes = sorted({row["variant"] for row in rows}, key=lambda size: int(size.split(" ")[0]))
     found = {(row["variant"], plain_value(row.get(column))): row for row in rows}
     places = shown.axis(column, rows)
-    cells = tuple(GridRow(size, tuple(_power(found.get((size, place))) for place in places)) for size in sizes)
+    cells = tuple(GridRow(size, tuple(_power(shown, found.get((size, place))) for place in places)) for size in sizes)
     if rows:
         names = tuple(shown.name(column, place) for place in places)
         shown.grids.append(Grid(_("Study of"), names, cells))
         shown.notes.append(_("An estimate from these items, without an interval."))
 
 
-def _power(row: Mapping[str, Any] | None) -> GridCell:
+def _power(shown: AgreementSection, row: Mapping[str, Any] | None) -> GridCell:
     if row is None or row["value"] is None:
-        return _cell(row)
-    return replace(_cell(row), number=f"{100 * row['value']:.0f}%")
+        return _cell(shown, row)
+    return replace(_cell(shown, row), number=f"{100 * row['value']:.0f}%")
 
 
 _BUILDERS: dict[str, Callable[[AgreementSection], None]] = {

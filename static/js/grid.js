@@ -45,6 +45,17 @@ function fold(button) {
   button.closest("tbody").classList.toggle("is-folded", isOpen);
 }
 
+// A cell of two raters leads to the items of both; the form below the table does the same without script.
+function showPair(cell) {
+  const table = cell.closest("table");
+  const form = document.querySelector(`form[data-pairs="${table.id}"]`);
+  if (!form || cell.textContent.trim() === "") return;
+  const [first, second] = form.querySelectorAll("select");
+  first.value = cell.parentElement.cells[0].textContent;
+  second.value = table.tHead.rows[0].cells[cell.cellIndex].textContent;
+  form.requestSubmit();
+}
+
 // What matches is shown in folded groups, too; a group without a match has no head.
 function filterRows(field) {
   const wanted = field.value.trim().toLocaleLowerCase();
@@ -66,6 +77,8 @@ document.addEventListener("click", (event) => {
   if (head) sortBy(head);
   const folding = event.target.closest("th[data-folds] > button");
   if (folding) fold(folding);
+  const pair = event.target.closest(".agreement-small td");
+  if (pair) showPair(pair);
 });
 document.addEventListener("input", (event) => {
   if (event.target.matches("[data-filters]")) filterRows(event.target);

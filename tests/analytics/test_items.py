@@ -8,6 +8,7 @@ import io
 import itertools
 import re
 from urllib.parse import urlencode, urlsplit
+from uuid import uuid4
 
 import pytest
 
@@ -16,7 +17,7 @@ from analytics import items, ratings, shares, snapshots
 from annotation import campaigns
 from annotation.desk import service
 from annotation.desk.answers import Answer
-from annotation.models import Annotation, Campaign, Item
+from annotation.models import Adjudication, Annotation, Campaign, Item
 from judging.models import Attempt, Call, Verdict
 from tests import make
 from tests.analytics import scene
@@ -151,6 +152,43 @@ class TestList:
         page = read(cast, campaign, "?rater=mari&rater=jaan&reference=mean")
         assert cells(page, "d1")[:6] == ["0, 3", "3", "1.5", "2", "0.5", "2"]
 
+    def test_classes_of_agreement_counts_of_scores_and_people(self, cast: Cast) -> None:
+        made = make.campaign(cast.kassa, items=5)
+        scores = {"mari": [1, 1, 0, 2, 3], "jaan": [1, 1, 1, 2, None], "liis": [1, 2, 2, None, None]}
+        make.rated(made, {"fluency": scores})
+        scene.with_verdicts(made, {"fluency": [1, "unparsed", 3, 2, 3]})
+        for query, wanted in {
+            "agreement=full": {"d1", "d4"},
+            "agreement=partial": {"d2"},
+            "agreement=none": {"d3"},
+            "scores=3": {"d1", "d2", "d3"},
+            "scores=2&rater=jaan&rater=liis": {"d1", "d2", "d3"},
+            "by=jaan": {"d1", "d2", "d3", "d4"},
+            "by=jaan&by=liis": {"d1", "d2", "d3"},
+            "without=mari&scores=1": {"d1", "d2", "d3", "d4"},
+            "without=jaan&agreement=none": {"d2", "d3"},
+            "compared=only": {"d1", "d4", "d5"},
+        }.items():
+            assert set(ids(read(cast, made, f"?{query}"))) == wanted, query
+
+    def test_rules_of_ties_and_of_adjudications(self, cast: Cast) -> None:
+        made = make.campaign(cast.kassa, items=2)
+        make.rated(made, {"fluency": {"mari": [0, 1], "jaan": [3, 1]}})
+        by_rule = {"mode": "tied", "mode_split": "1.5", "mode_lower": "0", "mode_upper": "3", "adjudicated": "tied"}
+        for rule, reference in by_rule.items():
+            assert cells(read(cast, made, f"?reference={rule}"), "d1")[2] == reference, rule
+        criterion = made.rubric_version.criteria.get(key="fluency")
+        first = Item.objects.of(made.dataset).get(external_id="d1")
+        Adjudication.objects.create(
+            campaign=made, item=first, criterion=criterion, rubric_version=made.rubric_version, score=2,
+            adjudicator=cast.boris, order="range", digest="0", key=uuid4(),
+        )  # fmt: skip
+        assert ids(read(cast, made, "?reference=adjudicated&settled=2")) == ["d1"]
+        assert ids(read(cast, made, "?reference=adjudicated_first&settled=1")) == ["d2"]
+        page = read(cast, made, "?reference=dawid_skene")
+        assert "The figure’s reference is “Dawid-Skene”, a rule for all items together." in page
+        assert 'value="dawid_skene" selected' in page
+
     @pytest.mark.parametrize(
         ("query", "sentence"),
         [
@@ -167,6 +205,8 @@ class TestList:
             ("?where=colour%3Dred", "“colour=red” is not a filter."),
             ("?where=language%3Dfi", "No item of this campaign has “fi” as its language."),
             ("?exclude=rain", "“rain” can&#x27;t be left out."),
+            ("?agreement=much", "“much” is not a class of agreement."),
+            ("?by=x", "Nobody called x has rated in this campaign."),
             ("?scored=x", "“x” is not a number for “scored”."),
             ("?min_seconds=nan", "“nan” is not a number for “min_seconds”."),
             ("?attribute.style=x", "No item of this campaign has “x” as its attribute “style”."),

@@ -130,6 +130,11 @@ class NumberMethods(ServerConnection):
         scored: float | None = None,
         settled: float | None = None,
         judged: float | None = None,
+        agreement: str | None = None,
+        scores: int | None = None,
+        compared: bool = False,
+        by: Sequence[str] = (),
+        without: Sequence[str] = (),
         q: str | None = None,
         sort: str | None = None,
         reference: str | None = None,
@@ -137,11 +142,13 @@ class NumberMethods(ServerConnection):
         """Items with their scores on one criterion, those that disagree most first.
 
         ``where``: COLUMN=VALUE, as in a question. ``sort`` is disagreement, judge_error, id or n; ``reference`` is
-        mode, median, mean or minimum.
+        mode, mode_split, median, mean, minimum, adjudicated or adjudicated_first. ``agreement``: full, partial or
+        none; ``scores``: with so many or more; ``compared``: with a reference and a score of the judge.
         """
         filters: dict[str, Any] = {"criterion": criterion, "language": language, "generator": generator, "q": q}
         filters |= {"judge": judge, "where": tuple(where), "min_seconds": min_seconds}
-        filters |= {"scored": scored, "settled": settled, "judged": judged}
+        filters |= {"scored": scored, "settled": settled, "judged": judged, "agreement": agreement, "scores": scores}
+        filters |= {"compared": "only" if compared else None, "by": tuple(by), "without": tuple(without)}
         filters |= {f"attribute.{key}": value for key, value in (attributes or {}).items()}
         people = {"rater": tuple(raters), "panel": tuple(panels), "blind": "only" if blind_only else None}
         return self.pages(self.at("campaigns/{}/items/", campaign), **filters, **people, sort=sort, reference=reference)
@@ -149,7 +156,7 @@ class NumberMethods(ServerConnection):
     @operation(
         "GET", "/projects/{project}/campaigns/{campaign}/items/{item}/",
         language="", generator="", q="", sort="", judge="", where="", exclude="", min_seconds="",
-        scored="", settled="", judged="",
+        scored="", settled="", judged="", agreement="", scores="", compared="", by="", without="",
         rater="raters", panel="panels", blind="blind_only",
     )  # fmt: skip
     def campaign_item(
