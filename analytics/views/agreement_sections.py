@@ -83,8 +83,7 @@ class GridRow:
 class Grid:
     """A table of cells; `notes` are sentences below it. `is_small`: many cells without lines.
 
-    `title`: what the whole table is about, where a section has several tables. `hidden`: parameters of the list of
-    items that two annotators chosen from a small table lead to.
+    `title`: what the whole table is about, where a section has several. `hidden`: what a pair's list of items asks for.
     """
 
     corner: str
@@ -275,8 +274,7 @@ def _matrix(shown: AgreementSection) -> None:
         if coefficient != "percent_agreement" and agreement.is_dominated(*shares):
             share = Figure.of(commonest or {}).number
             warning = _("%(share)s of the scores are “%(score)s”: read percent and AC")
-            warning %= {"share": share, "score": (commonest or {}).get("variant")}
-            return GridCell(cell.number, cell.lines, cell.few, warning, cell.url, cell.title, cell.bin)
+            return replace(cell, warning=warning % {"share": share, "score": (commonest or {}).get("variant")})
         return cell
 
     shown.cells_of(build)
@@ -359,8 +357,8 @@ def _pairs(shown: AgreementSection) -> None:
         rows = tuple(GridRow(" ~ ".join(pair), (cells[pair],)) for pair in sorted(pairs))
         shown.grids.append(Grid(_("Two annotators"), (_("Cohen’s κ"),), rows, notes))
         return
-    address = shown.page.items_address(next(iter(pairs.values())))
-    hidden = tuple(pair for pair in parse_qsl(address.partition("?")[2]) if pair[0] != "rater")
+    asked = parse_qsl(shown.page.items_address(next(iter(pairs.values()))).partition("?")[2])
+    hidden = tuple(pair for pair in asked if pair[0] != "rater")
     shown.grids.append(Grid(_("Annotator"), tuple(in_name_order), rows, notes, is_small=small, hidden=hidden))
 
 
@@ -415,8 +413,7 @@ def _classes(shown: AgreementSection) -> None:
         rows.append(GridRow(shown.name("criterion", down), cells))
     if found:
         names = tuple(shown.name("language", column) for column in columns)
-        key = ", ".join(str(name) for name in CLASS_NAMES.values())
-        note = _("The bar shows, from its start: %s.") % key
+        note = _("The bar shows, from its start: %s.") % ", ".join(map(str, CLASS_NAMES.values()))
         shown.notes.append(_("The shares are shown without intervals."))
         shown.grids.append(Grid(column_name("criterion"), names, tuple(rows), (note,)))
 
@@ -432,8 +429,8 @@ def _class_cell(figures: Mapping[str, Figure], urls: Mapping[str, str]) -> GridC
     first = next(iter(figures.values()))
     names = ((name, f"{CLASS_NAMES[name]} {figure.number}", figure.value) for name, figure in figures.items())
     links = tuple((text, urls[name] if share else "") for name, text, share in names)
-    full, shown = figures.get("full", first), ShownCell("", "", first)
-    return GridCell(full.number, (shown.counts,), shown.few, url=urls.get("full", ""), bars=tuple(bars), links=links)
+    full, cell = figures.get("full", first).number, ShownCell("", "", first)
+    return GridCell(full, (cell.counts,), cell.few, url=urls.get("full", ""), bars=tuple(bars), links=links)
 
 
 def _raters(shown: AgreementSection) -> None:
