@@ -43,6 +43,7 @@ from judging.requests import LOOK_AHEAD, NOTHING_CHANGED, CallRequest, CallReque
 LEASE = timedelta(seconds=30)
 MOST_HOLDERS = 2  # workers at a run at once
 HOLDERS = "holders"  # the folder, below the data directory, in which the work sessions of this machine are known
+FIRST_PAUSE = 1.0  # seconds at most after the first try without a reply; each further pause is twice as long
 LONGEST_PAUSE = 60.0
 LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; for longer it pauses
 MOST_UNREADABLE = 3  # bodies of one call that nobody could read, and may have been paid, before it has failed
@@ -386,7 +387,7 @@ def unavailable_outcome(
     call_request: CallRequest, unavailable: client.ProviderUnavailable, *, lease: UUID
 ) -> CallOutcome:
     """No reply: twice as long a pause after each try, with jitter; never shorter than the endpoint asked for."""
-    pause = min(LONGEST_PAUSE, 2.0**call_request.call.tries) * random.uniform(0.5, 1.0)
+    pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**call_request.call.tries) * random.uniform(0.5, 1.0)
     retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
     maybe_paid = unavailable.maybe_paid
     attempt = _finished_attempt(

@@ -6,6 +6,7 @@ A plugin (`-p tests.services` in pyproject.toml), because the settings read the 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import secrets
 import shutil
@@ -51,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     """Put the services' addresses into the environment, before pytest-django loads the settings."""
+    gc.disable()  # modules are read now, and stay; conftest.py enables it when all are
     early_config.stash[MISSING] = []
     if not study_data.FOLDER.is_dir():
         missing = "Study files: set PANELBENCH_SHARED to the folder that holds data/; their tests are left out"

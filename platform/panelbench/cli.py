@@ -6,6 +6,7 @@ Commands import their modules when they run, so that `panelbench stats` loads ne
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -101,6 +102,7 @@ def _stats(arguments: Sequence[str]) -> int:
 def _django(arguments: Sequence[str]) -> int:
     from django.core.management import execute_from_command_line
 
+    gc.set_threshold(50_000, 20, 20)  # 1,400 modules are read and stay: going through them costs a tenth of the start
     execute_from_command_line(["panelbench", *arguments])
     return 0
 
