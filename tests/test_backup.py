@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
-import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +20,9 @@ import psycopg
 import pytest
 
 from tests.releases import archives
-from tests.releases.databases import copy_migrated, migrated_instance, once_in_a_run, release_database
+from tests.releases.databases import copy_migrated, filled_instance, migrated_instance, once_in_a_run, release_database
 from tests.releases.running import environment
-from tests.releases.test_migrating import HERE, MEANT
+from tests.releases.test_migrating import MEANT
 
 RELEASE = max(MEANT)
 
@@ -35,14 +35,8 @@ def panelbench(*arguments: str, variables: dict[str, str]) -> subprocess.Complet
 @pytest.fixture(scope="module")
 def filled() -> dict[str, str]:
     """An instance of today's version that is filled, with work under way; its variables."""
-
-    def fill(folder: Path) -> None:
-        with tarfile.open(HERE / f"{RELEASE}.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
-        migrated = panelbench("migrate", variables=environment(folder, providers=""))
-        assert migrated.returncode == 0, migrated.stderr
-
-    return environment(once_in_a_run("filled", fill), providers="")
+    copy = once_in_a_run("filled", lambda folder: shutil.copytree(filled_instance(RELEASE), folder))
+    return environment(copy, providers="")
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,25 @@ def copy_migrated(folder: Path) -> None:
     """Put an empty SQLite database of today's version into a data directory."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(once_in_a_run("migrated", _migrate) / SQLITE, folder / SQLITE)
+
+
+def filled_instance(release: str) -> Path:
+    """The data directory of an instance of that release, with work under way, migrated to today's version: for copies,
+    and never opened.
+    """
+
+    def fill(folder: Path) -> None:
+        unpack_release(release, folder)
+        _migrate(folder)
+
+    return once_in_a_run(f"filled_{release.replace('.', '_')}", fill)
+
+
+def unpack_release(release: str, folder: Path) -> Path:
+    """Put the instance of that release, with work under way, into a data directory."""
+    with tarfile.open(Path(__file__).parent / f"{release}.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
 
 
 def once_in_a_run(name: str, make: Callable[[Path], object]) -> Path:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +17,10 @@ import pytest
 
 from tests.provider_server import running_provider
 from tests.releases import archives, schema
-from tests.releases.databases import migrated_instance, release_database
+from tests.releases.databases import filled_instance, migrated_instance, release_database, unpack_release
 from tests.releases.make import DIALOGUES, LEAD
 from tests.releases.running import Person, environment, running_release, wait_for
 
-HERE = Path(__file__).parent
 IN_JOBS = ("beat_at", "done", "lease", "total")  # of an import: `carried_to_jobs`
 MEANT: dict[str, frozenset[str]] = {
     "0.1.0": frozenset(
@@ -38,13 +37,6 @@ def declared() -> Iterator[str]:
         yield json.dumps([{"name": "simulated", "base_url": provider.base_url, "simulated": True}])
 
 
-def unpacked(release: str, folder: Path) -> Path:
-    """The data directory of an instance of that release."""
-    with tarfile.open(HERE / f"{release}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    return folder
-
-
 def panelbench(*arguments: str, variables: dict[str, str]) -> None:
     command = [sys.executable, "-m", "panelbench.cli", *arguments]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
@@ -57,12 +49,12 @@ def test_everything_of_a_release_is_there_and_its_work_goes_on(
     release: str, kind: str, declared: str, django_db_setup: None, tmp_path: Path
 ) -> None:
     before, after = tmp_path / "before.zip", tmp_path / "after.zip"
-    old = environment(unpacked(release, tmp_path / "old"), providers=declared)
+    old = environment(unpack_release(release, tmp_path / "old"), providers=declared)
     panelbench("backup", str(before), variables=old)  # as that release left it
     with release_database(kind) as url:
         if kind == "sqlite":
-            new = old
-            panelbench("migrate", variables=new)
+            shutil.copytree(filled_instance(release), tmp_path / "new")
+            new = environment(tmp_path / "new", providers=declared)
         else:
             new = environment(tmp_path / "new", providers=declared, DATABASE_URL=url)
             panelbench("restore", str(before), variables=new)
