@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 # Which version of pip there is doesn't matter: the packages are pinned.
 PIP := $(BIN)/pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
-# Processes of `make test` on two cores: while one waits for a worker or a timeout, the other two go on.
+# Processes of `make test` on two cores: while two wait for a worker, a browser or a timeout, the others go on.
 # Each is given few tests at a time: no long ones wait behind others at the end.
-PROCESSES ?= 3
+PROCESSES ?= 4
 SLOW := browser releases analytics/stats/cli
 # pytest would read every module of tests/ to find those that are marked.
 BOTH = $(shell grep -rlE --include='test_*.py' 'mark\.(walk|both_databases)' tests)
