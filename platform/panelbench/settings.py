@@ -205,7 +205,7 @@ LANGUAGES = [
     *(("fr", "Français"), ("es", "Español"), ("pt-br", "Português (Brasil)"), ("it", "Italiano"), ("cs", "Čeština")),
     *(("zh-hans", "简体中文"), ("ja", "日本語"), ("hi", "हिन्दी"), ("ar", "العربية")),
 ]
-COMPLETE_LANGUAGES = ["en"]  # those whose catalogue says everything: pages of leads and researchers are in no other
+COMPLETE_LANGUAGES = ["en", "et", "es", "ar", "ja"]  # their catalogue says everything: leads' pages are in no other
 REVIEWED_LANGUAGES = ["en"]  # those that a native speaker has read through; docs/translating.md
 LOCALE_PATHS = [RESOURCE_DIR / "locale"]
 USE_I18N = True
