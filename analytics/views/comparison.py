@@ -208,8 +208,8 @@ class ComparisonPage:
     def _items(self, figure: Figure | None, judges: Collection[str]) -> str:
         if figure is None or not figure.criterion or figure.judge not in judges:
             return ""
-        campaign = self.choice.campaign
-        return f"{reverse('numbers_items', args=[campaign.project.slug, campaign.pk])}?{figure.items_query}"
+        here = [self.choice.campaign.project.slug, self.choice.campaign.pk]
+        return f"{reverse('numbers_items', args=here)}?{figure.items_query}&compared=only"
 
     @property
     def is_turned(self) -> bool:
