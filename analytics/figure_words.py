@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from accounts.sentences import Sentences
 
@@ -398,3 +398,9 @@ NOTES = (
 )
 """What is said beside a figure."""
 FIGURE_SENTENCES = Sentences((*METHODS, *DOUBTS, *NO_VALUE, *VARIANTS, *NO_INTERVAL, *NOTES), separator="; ")
+SPEAKS_FOR = {
+    "these raters": gettext_lazy("for these raters"),
+    "raters like these": gettext_lazy("for raters like these"),
+    "this judge": gettext_lazy("for this judge"),
+}
+"""For whom a figure speaks (`Estimate.speaks_for`), as pages say it."""

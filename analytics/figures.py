@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, get_language_bidi, gettext_lazy, ngettext
+from django.utils.translation import get_language, get_language_bidi, ngettext
 from django.utils.translation import gettext as _
 
-from analytics.figure_words import FIGURE_SENTENCES
+from analytics.figure_words import FIGURE_SENTENCES, SPEAKS_FOR
 
 VERY_FEW = 10  # items: fewer are reason enough to have no interval
 SMALL = 30
@@ -43,12 +43,6 @@ SIGNED = frozenset(
     | {f"{name}_{kind}" for name in ("accuracy", "mae", "kappa") for kind in ("difference", "effect", "interaction")}
     | {f"{name}_change" for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")}
 )
-SPEAKS_FOR = {
-    "these raters": gettext_lazy("for these raters"),
-    "raters like these": gettext_lazy("for raters like these"),
-    "this judge": gettext_lazy("for this judge"),
-}
-"""For whom a figure speaks (`Estimate.speaks_for`), as pages say it."""
 TRANSLATED = ("reason", "interval_reason", "note")
 
 
@@ -163,11 +157,6 @@ class Figure:
     def is_approximate(self) -> bool:
         """Whether the method of its interval is known to cover only about as often as it says."""
         return self.has_interval and "approximate" in self.method
-
-    @property
-    def interval_method(self) -> str:
-        """How its interval is computed, in words."""
-        return FIGURE_SENTENCES.translated(self.method)
 
     @property
     def has_interval(self) -> bool:

@@ -66,7 +66,7 @@ class Sentences:
         sentence, found = match
         values = [self._found(value) or value for value in found]
         names = [name or str(place) for place, name in enumerate(_PLACEHOLDER.findall(sentence))]
-        return filled(gettext(sentence), dict(zip(names, values, strict=True)))
+        return _with_values(gettext(sentence), dict(zip(names, values, strict=True)))
 
     def _match(self, text: str) -> tuple[str, tuple[str, ...]] | None:
         for literal, sentence in self._patterns:
@@ -80,7 +80,7 @@ class Sentences:
         return re.compile(value.join(map(re.escape, _literals(sentence))), re.DOTALL)
 
 
-def filled(sentence: str, values: dict[str, str]) -> str:
+def _with_values(sentence: str, values: dict[str, str]) -> str:
     """A sentence with its placeholders replaced, those without a name by their place from 0."""
     place = iter(range(len(values)))
     text = _PLACEHOLDER.sub(lambda found: values.get(found[1] or str(next(place)), found[0]), sentence)

@@ -26,8 +26,8 @@ def sentence_case(html: SafeString) -> SafeString:
     return mark_safe("".join(parts))  # noqa: S308 (what it was given, with other letters)
 
 
-@register.filter
-def stored(text: object) -> str:
+@register.filter(name="stored")
+def in_readers_language(text: object) -> str:
     """What a worker stored in English, in the reader's language."""
     return stored_sentence(str(text)) if text else ""
 
