@@ -417,3 +417,15 @@ def test_two_panels_on_the_same_items(cast: Cast) -> None:
     assert "67%" in page and "compared with" in page and "Experts" in page
     rationales = read(client, made, "rationales")
     assert "100%" in rationales and "median 3 characters" in rationales and "Jah" not in rationales
+
+
+def test_a_matrix_of_many_annotators_leads_to_the_items_of_any_two(cast: Cast) -> None:
+    made = make.campaign(cast.kassa, items=6)
+    names = [f"r{number:02}" for number in range(agreement.LARGE_PANEL + 2)]
+    make.rated(made, {"fluency": {name: [(place + item) % 4 for item in range(6)] for place, name in enumerate(names)}})
+    page = opened(cast.client("boris"), made, "pairs", "bootstrap=200").content.decode()
+    form = page.partition("data-pairs")[2].partition("</form>")[0]
+    asked = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    assert (asked["criterion"], asked["scores"], form.count("<option")) == ("fluency", "2", 2 * len(names))
+    answer = cast.client("boris").get(f"/p/kassa/numbers/{made.pk}/items/", {**asked, "rater": ["r01", "r07"]})
+    assert "6 items" in " ".join(answer.content.decode().split())
