@@ -384,13 +384,20 @@ def _revealed_controls(change: RubricChange) -> set[int]:
     return set(hidden.values_list("pk", flat=True))
 
 
+def lock_assignments(change: RubricChange) -> None:
+    """Wait for submissions, changes of scores and their undoing that have just begun; later ones find another key."""
+    taken = Assignment.objects.filter(within(change, "duty__")).exclude(state=Assignment.State.OPEN).order_by("pk")
+    for _pk in taken.select_for_update(of=("self",), no_key=True).values_list("pk", flat=True).iterator():
+        pass
+
+
 def _renew_leases(change: RubricChange, fitting: Collection[str]) -> dict[str, dict[str, Any]]:
     """A page that shows the other version can't be submitted; drafts keep only the answers on ``fitting`` criteria.
 
     Returns what they lose, by primary key of the draft.
     """
     leased = Assignment.objects.filter(within(change, "duty__"), state=Assignment.State.LEASED)
-    held = list(leased.select_for_update(of=("self",), no_key=True))  # waits for a submission that has just begun
+    held = list(leased)
     leasing.keep_drafts(held)
     for slot in held:
         slot.key = uuid7()

@@ -30,6 +30,7 @@ from annotation.carried_ratings import (
     RatedCounts,
     RatedScore,
     RatingDecision,
+    lock_assignments,
     restore,
     within,
 )
@@ -177,16 +178,17 @@ def carry_out_job(change_pk: int) -> None:
 def _carry_out(change: RubricChange, tell: Progress = lambda _done, _total: None) -> None:
     """In the caller's transaction, so that all of it happens or nothing."""
     campaign, version = change.campaign, change.to_version
-    criteria = touched_criteria(campaign, version)
     decisions = {key: RatingDecision.from_json(one) for key, one in change.decisions.items()}
-    _check(criteria, decisions)  # ratings may have been imported since it was asked for
-    change.at = timezone.now()
     with transaction.atomic():
         paused = Campaign.objects.filter(
             pk=campaign.pk, state=Campaign.State.PAUSED, rubric_version=change.from_version_id
         )
         if not paused.update(rubric_version=version):
             raise _changed()
+        lock_assignments(change)
+        criteria = touched_criteria(campaign, version)
+        _check(criteria, decisions)  # ratings may have been imported since it was asked for
+        change.at = timezone.now()
         Campaign.with_hidden.filter(qualification_of=campaign).update(rubric_version=version)
         Carrier(change, criteria, decisions, tell).carry_out()
         change.finished_at = timezone.now()
@@ -305,6 +307,7 @@ def _take_back(change: RubricChange, tell: Progress = lambda _done, _total: None
                 raise _changed()
             if not RubricChange.objects.filter(pk=change.pk, undone_at=None).update(undone_at=timezone.now()):
                 raise _changed()
+            lock_assignments(change)
             if sentence := why_final(change):
                 raise Refused(sentence, code="final")
             Campaign.with_hidden.filter(qualification_of=campaign).update(rubric_version=change.from_version_id)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -441,3 +443,40 @@ def test_a_large_change_is_a_job_that_survives_its_worker(cast: Cast, monkeypatc
     assert stored(campaign) == as_it_was
     pause(lead, cast, campaign, "open")
     assert Campaign.objects.get(pk=campaign.pk).state == "open"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_undone", [False, True])
+def test_a_change_waits_for_scores_that_are_being_revised_or_undone(cast: Cast, is_undone: bool) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer")
+    rated_duty(cast)
+    campaign = Campaign.objects.get()
+    new = next_version(cast, campaign.rubric_version, anchored("fluency"), make.criterion("coherence", (0, 1)))
+    slot = service.on_desk(user=cast.maarika, key=Annotation.objects.latest("pk").key)
+    campaigns.move(campaign=campaign, to=Campaign.State.PAUSED)  # she was allowed just before
+
+    def change() -> None:
+        try:
+            rubric_changes.change_version(
+                campaign=Campaign.objects.get(),
+                version=new,
+                decisions={"fluency": carried_ratings.RatingDecision("keep")},
+                from_version=campaign.rubric_version_id,
+            )
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as other, transaction.atomic():  # which ends first
+        if is_undone:
+            service.undo_submission(assignment=slot)
+        else:
+            revised = {**scene.ANSWERS, "fluency": Answer(score=3)}
+            service.revise_scores(assignment=slot, shown=slot.key, key=uuid4(), answers=revised, seconds=2)
+        changing = other.submit(change)
+        workers.wait_for_workers(lambda: changing.done() or workers.waits_for_a_lock(), seconds=20)
+    changing.result()
+    current = Rating.objects.filter(annotation__superseded_at=None, criterion__key="fluency")
+    assert sorted(one.score or 0 for one in current) == ([2.0] if is_undone else [2.0, 3.0])
+    slot.refresh_from_db()
+    assert slot.state == ("leased" if is_undone else "submitted")
