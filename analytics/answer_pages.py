@@ -236,11 +236,12 @@ class AnswerPage:
             if name in self.keys
             for value in values
         ]
-        if row.get("judge") in {judge["name"] for judge in self.content["judges"]} and not question.runs:
+        judges = {judge["name"] for judge in self.content["judges"]}
+        if row.get("judge") in judges and not question.runs:
             pairs += [("judge", row["judge"]), ("sort", "judge_error")]
         pairs += [("rater", name) for name in self._raters(row)]
         pairs += [("panel", name) for name in question.panels if "panel" not in wanted]
-        if (name := row.get("annotator")) and len(question.raters) != 1:
+        if (name := row.get("annotator")) and name not in judges and len(question.raters) != 1:
             pairs += [("without" if str(row.get("asked")).startswith("left_out.") else "by", name)]
         if row.get("agreement_class"):
             pairs += [("agreement", row["agreement_class"])]
