@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, get_language_bidi, ngettext
 from django.utils.translation import gettext as _
 
+from accounts.sentences import with_commas
 from analytics.figure_words import FIGURE_SENTENCES, SPEAKS_FOR
 
 VERY_FEW = 10  # items: fewer are reason enough to have no interval
@@ -252,7 +253,7 @@ def _counted(_language: str | None, counts: tuple[int, int, int, int | None, int
         parts.append(ngettext("%d cluster", "%d clusters", n_clusters) % n_clusters)
     if n_missing:
         parts.append(_("%d missing") % n_missing)
-    return ", ".join(parts)
+    return with_commas(parts)
 
 
 def _digits(number: float) -> str:
@@ -468,7 +469,7 @@ def listed(names: Sequence[str]) -> str:
     """Arabic; Arabic and Thai; Arabic, Thai and Hindi."""
     if len(names) < 2:
         return "".join(names)
-    return _("%(first)s and %(last)s") % {"first": ", ".join(names[:-1]), "last": names[-1]}
+    return _("%(first)s and %(last)s") % {"first": with_commas(names[:-1]), "last": names[-1]}
 
 
 def on_agreement(heatmap: Heatmap, criterion_name: Names, language_name: Names = str) -> str:

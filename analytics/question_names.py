@@ -319,7 +319,8 @@ def question_in_words(question: NumbersQuestion) -> list[tuple[str, str]]:
         (_("Criteria"), _("pooled") if question.pool else ""),
         (
             _("Interval"),
-            f"{100 * question.confidence:g}%, {question.bootstrap} {_('resamples')}, {_('seed')} {question.seed}",
+            _("%(share)s%%, %(count)s resamples, seed %(seed)s")
+            % {"share": f"{100 * question.confidence:g}", "count": question.bootstrap, "seed": question.seed},
         ),
     ]
     return [(name, text) for name, text in lines if text]

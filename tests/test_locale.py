@@ -311,3 +311,9 @@ def test_a_date_with_its_time_is_written_as_in_the_language(language: str) -> No
         written = date_format(datetime(2026, 11, 24, 15, 30, tzinfo=UTC), "DATETIME_FORMAT")
     assert re.search(r"15[:.]30", written), written
     assert not re.search("[AaPp]\\.?[Mm]|Nov(ember)? 24|\u200f", written), written
+
+
+def test_a_sentence_marked_inside_an_f_string_is_found(tmp_path: Path) -> None:
+    module = tmp_path / "marked.py"
+    module.write_text("text = f\"<b>{escape(_('How computed'))}</b>\"\n", encoding="utf-8")
+    assert "How computed" in catalogues.extracted(tmp_path, [module])

@@ -152,7 +152,10 @@ class QuestionForm:
         choices = [(questions.EACH_RUN, _("Each run apart"))]
         own = [run for run in self.choices.runs if run.design_id is None or str(run.pk) in self.question.runs]
         listed = own if own and not self.question.designs else self.choices.runs
-        choices += [(str(run.pk), f"{run.judge.name}, {_('run')} {run.pk}") for run in listed]
+        choices += [
+            (str(run.pk), _("%(judge)s, run %(number)s") % {"judge": run.judge.name, "number": run.pk})
+            for run in listed
+        ]
         return [(value, name, value in self.question.runs) for value, name in choices]
 
     @property

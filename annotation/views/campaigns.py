@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, languages, refusals
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from accounts.sentences import with_commas
 from annotation import allocation, campaigns, rubric_changes, rubrics
 from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, ItemSelection, Panel, RubricVersion
 from annotation.views import import_page
@@ -189,9 +190,10 @@ def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
 def unreviewed_sentence(version: RubricVersion, panel_languages: Iterable[str]) -> str:
     """Of the rubric's translations that people of these languages read, those that nobody has reviewed; else ""."""
     found = rubrics.unreviewed(version, panel_languages)
+    reader = get_language()
     names = {"draft": _("%d draft"), "stale": _("%d stale")}
     counted = "; ".join(
-        f"{languages.both_names(tag)}: {', '.join(names[state] % count for state, count in states.items())}"
+        f"{languages.both_names(tag, reader)}: {with_commas(names[state] % count for state, count in states.items())}"
         for tag, states in found.items()
     )
     return _("Criteria without a reviewed translation: %s.") % counted if counted else ""

@@ -12,6 +12,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -75,7 +76,7 @@ def _publish_warning(version: RubricVersion) -> str:
     """What publishing leads to, and in which languages texts are missing."""
     sentences = [_("It can then be used in campaigns and can no longer be changed.")]
     if missing := rubric_form.missing_texts(version.document):
-        counts = ", ".join(f"{languages.both_names(tag)}: {count}" for tag, count in missing)
+        counts = ", ".join(f"{languages.both_names(tag, get_language())}: {count}" for tag, count in missing)
         sentences.append(_("Missing texts: %s. Annotators see these in the source language.") % counts)
     return " ".join(sentences)
 
@@ -276,7 +277,7 @@ def preview_rubric(request: HttpRequest, project: str) -> HttpResponse:
         "desk": desk,
         "criteria": list(zip(presentation.show_criteria(criteria, language, {}), missing, strict=True)),
         "incomplete": len(parsed) - len(criteria),
-        "language_name": languages.both_names(wanted),
-        "source_name": languages.both_names(source),
+        "language_name": languages.both_names(wanted, get_language()),
+        "source_name": languages.both_names(source, get_language()),
     }
     return render(request, "annotation/_rubric_preview.html", context)

@@ -88,9 +88,11 @@ def english_name(tag: str) -> str:
     return _name(_parse(tag), _ENGLISH)
 
 
-def both_names(tag: str) -> str:
-    """A language's English name, and its own where that is another: ``Arabic (العربية)``."""
+def both_names(tag: str, reader: str | None = None) -> str:
+    """A language's English name, and its own where that is another: ``Arabic (العربية)``; its own for others."""
     english, own = english_name(tag), endonym(tag)
+    if not (reader or "en").startswith("en"):
+        return own
     return english if own == english else f"{english} ({own})"
 
 

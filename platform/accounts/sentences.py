@@ -20,6 +20,15 @@ _FEWEST_LETTERS = 6
 """A sentence of the catalogue with fewer letters outside its placeholders would be found in any text."""
 
 
+COMMAS = {"ar": "، ", "ja": "、", "zh-hans": "、"}
+"""What separates parts in languages that have a comma of their own."""
+
+
+def with_commas(parts: Iterable[str]) -> str:
+    """The parts in a row, with the commas of the reader's language."""
+    return COMMAS.get(get_language() or "", ", ").join(parts)
+
+
 class Sentences:
     """The sentences of a list, with `%(name)s` where values stand; a value may be one of them itself.
 

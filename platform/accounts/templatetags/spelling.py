@@ -8,7 +8,7 @@ from django import template
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
-from accounts.sentences import stored_sentence
+from accounts.sentences import stored_sentence, with_commas
 
 register = template.Library()
 
@@ -30,6 +30,12 @@ def sentence_case(html: SafeString) -> SafeString:
 def in_readers_language(text: object) -> str:
     """What a worker stored in English, in the reader's language."""
     return stored_sentence(str(text)) if text else ""
+
+
+@register.simple_tag
+def comma() -> str:
+    """What separates two parts of a line in the reader's language."""
+    return with_commas(("", ""))
 
 
 FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"

@@ -7,6 +7,7 @@ gettext is not needed.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
@@ -120,10 +121,14 @@ def extracted(root: Path, paths: Iterable[Path]) -> Catalog:
 
 def _as_python(path: Path) -> bytes:
     """The file as Python. Django's `templatize` replaces everything in a template except its sentences; indentation
-    is removed."""
+    is removed. Calls inside f-strings, which Babel reads as plain text before Python 3.12, are repeated at the end."""
     code = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         code = "\n".join(line.strip() for line in templatize(code, origin=str(path)).splitlines())
+    elif _CALL.search(code.encode()):
+        formatted = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.JoinedStr))
+        calls = {ast.unparse(call) for node in formatted for call in ast.walk(node) if isinstance(call, ast.Call)}
+        code = "\n".join([code, *sorted(calls)])
     return code.encode()
 
 
