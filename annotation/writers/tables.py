@@ -523,7 +523,7 @@ def joined_lines(columns: Sequence[CodedColumn], ending: str) -> Iterator[bytes]
         lines = [writer.writerow(("", *row)).removesuffix(ending)[0 if number else 1 :] for row in cells]
         texts.append(objects([f"{line}{ending}".encode() if number == last else line.encode() for line in lines]))
     size = len(columns[0].codes)
-    if sum(max(map(len, each)) for each in texts) <= WIDEST:
+    if size and sum(max(map(len, each)) for each in texts) <= WIDEST:
         yield from _joined_bytes([(codes, of) for (codes, _cells), of in zip(groups, texts, strict=True)])
         return
     for start in range(0, size, AT_ONCE):

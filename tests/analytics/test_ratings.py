@@ -16,7 +16,7 @@ from annotation import selections
 from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Item, Rating, Selection
-from annotation.writers.tables import CodedColumn, CodedRows, Column, Table, pieces
+from annotation.writers.tables import CodedColumn, CodedRows, Column, Table, joined_lines, pieces
 from judging import exports as judged
 from judging.models import Call, JudgeRun, Verdict
 from tests import make
@@ -211,6 +211,8 @@ def test_csv_of_coded_columns_is_that_of_rows(size: int, longest: str) -> None:
     coded.append(CodedColumn(np.array([row % 3 for row in range(500)]), [1.0, None, 0.25]))
     table = Table("t", columns, CodedRows(coded))
     assert b"".join(pieces(table, "csv")) == b"".join(pieces(replace(table, rows=list(table.rows)), "csv"))
+    no_rows = CodedRows(coded).kept(np.zeros(500, dtype=bool))
+    assert b"".join(joined_lines(no_rows.columns, "\r\n")) == b""
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.float64])

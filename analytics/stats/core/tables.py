@@ -250,8 +250,9 @@ def grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[str
 def _is_one_value(column: pd.Series[Any]) -> bool:
     import pandas as pd
 
-    if column.dtype == object and isinstance(column.iloc[0], str):
-        return bool((column.to_numpy() == column.iloc[0]).all())
+    if column.dtype == object and isinstance(first := column.iloc[0], str):
+        texts = column.to_numpy()
+        return not pd.isna(texts).any() and bool((texts == first).all())  # pd.NA == first is neither true nor false
     return int(pd.factorize(column, use_na_sentinel=False)[0].max()) == 0
 
 

@@ -192,3 +192,10 @@ def test_an_array_of_text_scores() -> None:
     assert cell.counts().tolist() == [[1, 1], [1, 0]]
     with pytest.raises(ValueError, match="Perhaps"):
         coded_from_matrix([["Perhaps"]], scale=scale_of(["No", "Yes"]))
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA])
+def test_cells_of_a_column_with_gaps(nothing: Any) -> None:
+    columns = ("item", "rater", "score", "task")
+    table = ratings_table(frame(("a", "1", "1", "poem"), ("b", "1", "2", nothing), columns=columns))
+    assert [cell.key["task"] for cell in cells(table, by=("task",))] == ["poem", None]
