@@ -19,6 +19,9 @@ from annotation.models import (
 ROUNDING = 1e-6
 """Steps: .4 - .3 is more than .1 in binary numbers, and still one step of .1."""
 
+NO_KEY = 0
+"""No row has it. Django does not ask the database for rows with keys in an empty list."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReferenceComparison:
@@ -90,22 +93,22 @@ def _steps(criterion: Criterion, first: float, second: float) -> float:
 def compare(assignments: Iterable[Assignment], *, campaign: int, rule: QualificationRule) -> list[ReferenceComparison]:
     """The current answers of submitted assignments beside their reference scores, in order of assignment and criterion.
 
-    ``campaign`` is the visible campaign, whose reference items count. Three queries, however many assignments.
+    ``campaign`` is the visible campaign, whose reference items count. Three queries, however many assignments; also
+    without any, so that an annotator cannot tell by the time taken that the last item was their first control.
     """
     by_pk = {assignment.pk: assignment for assignment in assignments}
-    if not by_pk:
-        return []
-    items = {assignment.item_id for assignment in by_pk.values()}
+    keys = [*by_pk] or [NO_KEY]
+    items = {assignment.item_id for assignment in by_pk.values()} or {NO_KEY}
     references: dict[int, list[ReferenceScore]] = defaultdict(list)
     scores = ReferenceScore.objects.filter(reference__campaign=campaign, reference__item__in=items)
     for score in scores.select_related("criterion", "reference").order_by("criterion__position"):
         references[score.reference.item_id].append(score)
-    current = Annotation.objects.filter(assignment__in=by_pk, superseded_at=None)
+    current = Annotation.objects.filter(assignment__in=keys, superseded_at=None)
     given = {
         (rating.annotation.assignment_id, rating.criterion_id): rating
         for rating in Rating.objects.filter(annotation__in=current).select_related("annotation")
     }
-    looked_at = MismatchReview.objects.filter(assignment__in=by_pk).select_related("decided_by")
+    looked_at = MismatchReview.objects.filter(assignment__in=keys).select_related("decided_by")
     reviews = {(review.assignment_id, review.criterion_id): review for review in looked_at}
     return [
         ReferenceComparison(

@@ -328,9 +328,11 @@ def test_controls_and_repeats_are_rated_again_like_items(cast: Cast) -> None:
     desk = "/api/v1/projects/kassa/desk/"
     _change_by_page(cast, work.campaign, new, **{"decision-coherence": "requeue"})
     assert maarika.get(desk).json()[0]["done"] == 0
-    seen, back = {}, []
+    seen, back, takes = {}, [], []
     for _item in order:
-        page = scene.next_page(maarika, work)
+        with CaptureQueriesContext(connection) as taking:
+            page = scene.next_page(maarika, work)
+        takes.append(len(taking))
         slot = Assignment.objects.select_related("duty").get(key=scene.key_at(page))
         back.append(slot.pk)
         with CaptureQueriesContext(connection) as asked:
@@ -345,6 +347,7 @@ def test_controls_and_repeats_are_rated_again_like_items(cast: Cast) -> None:
     assert back == order, "in the order in which she scored them"
     assert seen.keys() == {"rating", "control", "repeat"}
     assert seen["rating"] == seen["control"] == seen["repeat"]
+    assert len(set(takes[1:])) == 1, "also before the first control"
     assert maarika.get(desk).json()[0]["done"] == 25
 
 
