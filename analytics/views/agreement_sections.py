@@ -238,16 +238,14 @@ def figure_cell(
     )
 
 
-def _means_cell(page: AnswerPage, row: Mapping[str, Any]) -> GridCell:
-    """A figure over the means of items: its counts are items, raters and clusters, not ratings."""
-    figure = Figure.of(row)
-    parts = [
-        ngettext("mean of %d item", "means of %d items", figure.n_items) % figure.n_items,
-        ngettext("%d rater", "%d raters", figure.n_raters) % figure.n_raters,
-    ]
+def _means_cell(page: AnswerPage, row: Mapping[str, Any], *, of_panels: bool = False) -> GridCell:
+    """A figure over means (or modes of panels) of items: its counts are items, raters and clusters, not ratings."""
+    figure, n = Figure.of(row), row["n_items"]
+    items = ngettext("%d item", "%d items", n) if of_panels else ngettext("mean of %d item", "means of %d items", n)
+    parts = [items % n, ngettext("%d rater", "%d raters", figure.n_raters) % figure.n_raters]
     if (clusters := figure.n_clusters) is not None:
         parts.append(ngettext("%d cluster", "%d clusters", clusters) % clusters)
-    return figure_cell(page, row, counts=", ".join(parts))
+    return figure_cell(page, row, counts=", ".join(parts), inked=not of_panels)
 
 
 def _signed(value: float) -> str:
@@ -480,14 +478,16 @@ def _panels(shown: AgreementSection) -> None:
     names, rows = shown.question.statistics, []
     for (criterion, pair), figures in sorted(found.items(), key=lambda each: (each[0][1], each[0][0])):
         cells = tuple(
-            figure_cell(shown.page, figures[name], inked=False) if name in figures else NOTHING for name in names
+            _means_cell(shown.page, figures[name], of_panels=True) if name in figures else NOTHING for name in names
         )
         first, _sign, second = pair.partition(" ~ ")
         below = _("%(second)s compared with %(first)s") % {"first": first, "second": second}
         rows.append(GridRow(shown.name("criterion", criterion), cells, below=below))
     columns = tuple(str(STATISTIC_NAMES[name]) for name in names)
     shown.grids.append(Grid(column_name("criterion"), columns, tuple(rows)))
-    shown.notes.append(_("The difference is the second panel’s mean less the first’s, in points of the scale."))
+    shown.notes.append(
+        _("The difference is the mean of the panel named first less that of the other, in points of the scale.")
+    )
 
 
 def _criteria(shown: AgreementSection) -> None:

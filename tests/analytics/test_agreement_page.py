@@ -415,6 +415,7 @@ def test_two_panels_on_the_same_items(cast: Cast) -> None:
     assert found["panel_same_mode"]["value"] == pytest.approx(2 / 3) and found["panel_same_mode"]["n_missing"] == 1
     page = read(client, made, "panels")
     assert "67%" in page and "compared with" in page and "Experts" in page
+    assert "4 items, 4 raters" in page and "ratings, 4 clusters" not in page, "means, not ratings, are compared"
     rationales = read(client, made, "rationales")
     assert "100%" in rationales and "median 3 characters" in rationales and "Jah" not in rationales
 

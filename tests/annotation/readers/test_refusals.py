@@ -66,7 +66,7 @@ REFUSED: dict[str, tuple[str, bytes, int | None, str | None, str, str]] = {
     "a cut TSV": ("a.tsv", b"id\tlanguage\tanswer\nx\tet\ta\ny", 3, None, "1 cell", "3 cells"),
     "a cut JSON": ("a.json", b"[\n" + RECORD + b',\n{"id": "y', 3, "character 10", "end of the file", "the rest of it"),
     "a cut JSONL": ("a.jsonl", RECORD + b'\n{"id": "y', 2, "character 8", "end of the line", "one whole JSON object"),
-    "a cut gzip": ("a.csv.gz", gzip.compress(WHOLE * 99)[:-12], None, None, "goes on", "the rest of it"),
+    "a cut gzip": ("a.csv.gz", gzip.compress(WHOLE * 99)[:-12], None, None, "continues", "the rest of it"),
     "a cut zip": ("a.zip", archive()[:-30], None, None, "broken compressed file", "unpacks without an error"),
     "a cut workbook": ("a.xlsx", SHEET[:-40], None, None, "one that was cut", "without repairing it"),
     "a cut Parquet": ("a.parquet", parquet()[:-9], None, None, "broken Parquet file", "that is whole"),

@@ -381,7 +381,7 @@ def test_bounds_that_do_not_hold_the_value_are_not_given(tmp_path: Path, capsys:
     assert found["2,1"]["value"] == pytest.approx(-0.16698, abs=1e-5)
     for form in ("2,1", "2,k"):
         assert (found[form]["low"], found[form]["high"]) == (None, None)
-        assert "do not hold the value" in found[form]["interval_reason"]
+        assert "do not include the value" in found[form]["interval_reason"]
 
 
 @pytest.mark.parametrize("unit", [5e-324, 1e-200])
