@@ -176,9 +176,15 @@ def latex_table(numbered: NumberedTable) -> str:
     caption = latex_text(numbered.caption)
     lines = []
     for number, (at, rows) in enumerate(parts, start=1):
-        which = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+        part = _("%(n)d of %(total)d") % {"n": number, "total": len(parts)}
+        which = f" ({part})" if len(parts) > 1 else ""
         label = rf"\label{{tab:{numbered.name}}}" if number == 1 else ""
-        lines += [r"\begin{table}", rf"\caption{{{caption}{which}}}{label}", r"\setlength{\tabcolsep}{3pt}"]
+        lines += [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}{which}}}{label}",
+            r"\setlength{\tabcolsep}{3pt}",
+        ]
         lines += [*_latex_part(table.columns[at : at + LATEX_COLUMNS], rows, at), r"\end{table}"]
     return LATEX_HEAD + "\n".join(lines) + "\n"
 
@@ -207,7 +213,7 @@ def _latex_cell(cell: ShownCell) -> str:
     if figure is None:
         return ""
     if not figure.is_defined:
-        return r"\scriptsize undefined"
+        return rf"\scriptsize {latex_text(_('undefined'))}: {latex_text(figure.reason)}"
     below = [figure.interval or figure.no_interval, _("approximate") if figure.is_approximate else "", cell.counts]
     small = [rf"\scriptsize {latex_text(text)}" for text in (*below, cell.few) if text]
     return r"\\".join([latex_text(figure.number), *small])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import zlib
+from html import unescape
 from html.parser import HTMLParser
 from io import BytesIO, StringIO
 from typing import Any
@@ -120,6 +121,12 @@ def test_the_zip_has_the_tables_of_the_answers_and_their_charts(cast: Cast, rate
     assert latex.count("{") == latex.count("}")
     heads = [line for line in latex.splitlines() if "&" in line]
     assert len({line.count("&") for line in heads}) == 1  # each row has as many cells as the head
+    tables = "".join(text.decode() for name, text in files.items() if name.endswith(".tex"))
+    assert tables.count(r"\centering") == tables.count(r"\begin{table}")
+    undefined = re.findall(r"<small>undefined: ([^<]+)</small>", files["report.html"].decode())
+    assert undefined
+    assert tables.count(r"\scriptsize undefined: ") == len(undefined)
+    assert all(report_files.latex_text(unescape(reason)) in tables for reason in undefined)
     drawn = [name for name in files if name.startswith("figures/")]
     assert drawn
     assert all(b"var(--" not in files[name] and b"<title>" in files[name] for name in drawn)
