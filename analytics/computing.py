@@ -22,11 +22,12 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job
 from accounts.refusals import Refused
-from analytics import decisions, snapshots
+from analytics import decisions, ratings, snapshots
 from analytics.models import Computation
-from analytics.questions import NumbersQuestion, Settings, question_of
+from analytics.questions import DEFAULT_SETTINGS, NumbersQuestion, Settings, question_of
 from analytics.thresholds import GateSettings
 from annotation.models import Campaign
+from annotation.writers.tables import Table
 
 logger = logging.getLogger(__name__)
 
@@ -148,6 +149,30 @@ def _settings(asked: dict[str, Any]) -> Settings:
     if "thresholds" in asked:
         return GateSettings(thresholds=asked["thresholds"])
     return Settings(**{**asked, "raters": tuple(asked["raters"])})
+
+
+# --- before the first one -------------------------------------------------------------------------------------------
+def load_statistics() -> None:
+    """Load pandas, scipy, our statistics and the renderer of charts, by computing the figures of three made items.
+
+    The first computation of a process then takes no longer than the next ones. Nothing is read or stored.
+    """
+    from analytics import charts
+    from analytics.stats.core.scales import scale_of
+
+    scores = [(item, rater, float((item + rater) % 3)) for item in range(3) for rater in range(3)]
+    made = [_made_rating(f"item {item}", ("one", "two", "judge")[rater], score) for item, rater, score in scores]
+    table = Table("made", ratings.COLUMNS, made)
+    content = snapshots.measured_content(table, DEFAULT_SETTINGS, scales={"*": scale_of(range(3))})
+    charts.bias(content | {"judges": [{"name": "judge"}]})
+
+
+def _made_rating(item: str, rater: str, score: float) -> ratings.Row:
+    kind = "judge" if rater == "judge" else "annotator"
+    return ratings.Row(
+        item, item, "criterion", rater, kind, True, None, "en", "generator", score, True, None, 0, 1.0, 1.0, None,
+        "ordinal", [0.0, 1.0, 2.0], "", None, "made", 1, 1, None, None, 0,
+    )  # fmt: skip
 
 
 # --- what jobs have to know -----------------------------------------------------------------------------------------

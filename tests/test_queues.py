@@ -122,3 +122,18 @@ def test_every_process_that_sets_django_up_sends_tasks_by_our_application() -> N
     )
     run = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert run.stdout == "panelbench True\n"
+
+
+@pytest.mark.parametrize(("queues", "loaded"), [("analytics,default", "True"), ("judging", "False")])
+def test_workers_of_figures_load_statistics_before_their_first_task(queues: str, loaded: str) -> None:
+    program = (
+        "import os, sys; os.environ.update(DJANGO_SETTINGS_MODULE='panelbench.settings', DEBUG='on')\n"
+        "import django; django.setup()\n"
+        "from celery import signals\n"
+        "from panelbench.celery import app\n"
+        f"app.amqp.queues.select({queues.split(',')})\n"
+        "signals.worker_process_init.send(sender=None)\n"
+        "print('pandas' in sys.modules, 'vl_convert' in sys.modules)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == [loaded, loaded]
