@@ -15,7 +15,7 @@ from itertools import combinations, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from analytics import judge_reports, planning, rater_models, ratings
+from analytics import judge_reports, planning, ratings
 from analytics.compared_judges import LEVELS, with_levels
 from analytics.judge_reports import READ, with_audited
 from analytics.ratings import Row
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from analytics.stored_cells import CodedTable
     from judging.models import JudgeRun
 
+RATER_MODELS = ("rasch_severity", "rasch_infit", "variance_share", "dependability", "annotator_accuracy")
 Options = dict[str, Any]
 Call = tuple[str, Callable[..., "list[CellEstimate]"], Options]
 """The prefix of a family, a report on a table, and its options."""
@@ -57,7 +58,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "distribution": ("score_share",),
     "reference": ("reference_share", "reference_excluded", "label_share"),
     "annotators": ("severity", "cohen_kappa", "accuracy", "same_score", "same_score_of_others"),
-    "raters": rater_models.STATISTICS,
+    "raters": RATER_MODELS,
     "means": ("classical_mean", "judge_mean"),
     "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference"),
     "perturbation": ("score_drop", "fall", "stay", "rise"),
@@ -194,7 +195,7 @@ def _of_panel(
         yield "annotators.", annotators.annotator_report, {**how, "by": columns, "statistics": names}
     if names := wanted_of(question, "raters"):
         models = _chosen(how, "by", "pool", "confidence") | {"statistics": names}
-        yield "raters.", rater_models.rater_model_rows, models
+        yield "raters.", rater_model_rows, models
     if wanted_of(question, "distribution"):
         yield "distribution.", panel.score_share_report, {"by": by}
     if names := wanted_of(question, "reference"):
@@ -517,3 +518,23 @@ def asked_judges(table: CodedTable, question: NumbersQuestion) -> list[str]:
         seated = {name for members in question.jury_members for name in members}
         names -= seated - set(question.judges)
     return sorted(names)
+
+
+def rater_model_rows(
+    table: RatingsTable, *, by: Sequence[str], pool: bool, confidence: float, statistics: Sequence[str]
+) -> list[CellEstimate]:
+    """The rows of these models. Dawid and Skene's is fitted in each language; judges are in the first model only."""
+    from analytics.stats.agreement import generalizability, rasch
+    from analytics.stats.judge import reference
+
+    how = {"by": by, "pool": pool, "confidence": confidence}
+    rows: list[CellEstimate] = []
+    if names := [name for name in statistics if name in rasch.STATISTICS]:
+        rows += rasch.rasch_report(table, statistics=names, **how)  # type: ignore[arg-type]
+    if names := [name for name in statistics if name in generalizability.STATISTICS]:
+        rows += generalizability.generalizability_report(table, statistics=names, **how)  # type: ignore[arg-type]
+    if "annotator_accuracy" in statistics:
+        columns = by if "language" in by else (*by, "language")
+        of_labels = reference.reference_report(table, rule="dawid_skene", by=columns, pool=pool)
+        rows += [row for row in of_labels if row.estimate.statistic == "annotator_accuracy"]
+    return rows
