@@ -22,10 +22,10 @@ from accounts import languages
 from analytics import answer_pages, computing, page_cache, tasks
 from analytics.figures import Figure
 from analytics.models import Snapshot
-from analytics.positions import judge_positions
 from analytics.questions import NumbersQuestion
 from analytics.thresholds import current_thresholds
 from analytics.views.items import criterion_name, shown_campaign
+from analytics.workload import judge_positions
 from annotation.models import Campaign
 from judging.forms import CHANGES, audit_query, run_query
 from judging.models import Judge

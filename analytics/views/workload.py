@@ -25,12 +25,12 @@ from analytics import agreement, answer_pages, page_cache, ratings, tasks, workl
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import AnswerPage
 from analytics.figures import Figure
-from analytics.positions import position_preferences
 from analytics.questions import NumbersQuestion, QuestionChoices, question_of
 from analytics.views.agreement_sections import AgreementSection, plain_cells
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
 from analytics.views.parts import PartsPage
+from analytics.workload import position_preferences
 from annotation import pay
 from annotation.models import Campaign, Duty, PayRate
 

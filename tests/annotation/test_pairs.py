@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.positions import PositionPreference
-from analytics.workload import FEWEST_ITEMS
+from analytics.workload import FEWEST_ITEMS, PositionPreference
 from annotation import exports
 from annotation.desk import pairs
 from annotation.models import Annotation, Duty, Rating

@@ -13,8 +13,7 @@ import orjson
 import pytest
 
 from accounts.refusals import Refused
-from analytics.positions import judge_positions
-from analytics.workload import FEWEST_ITEMS
+from analytics.workload import FEWEST_ITEMS, judge_positions
 from annotation import selections
 from annotation.models import Campaign, Item, ItemSelection, Rating
 from annotation.readers import parse_rubric
