@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.middleware import CHANGED
 from accounts.models import Job, Membership, Role
-from analytics import page_cache, project_state, snapshots, thresholds
+from analytics import page_cache, snapshots, thresholds
 from analytics.models import Computation
 from annotation.models import Annotation, Annotator, Campaign, Duty, Panel, PrivateNote, Skip
 from judging.models import Call, Judge, JudgeRun
@@ -247,16 +247,16 @@ class TestChanges:
         assert values[0] != values[1]
 
     def test_state_follows_thresholds_members_and_names(self, cast: Cast, campaign: Campaign) -> None:
-        first = project_state.project_state(cast.kassa)
+        first = page_cache.project_state(cast.kassa)
         states = [first.digest]
         thresholds.declare_thresholds(project=cast.kassa, actor=cast.aino, preset="experts")
-        states.append(project_state.project_state(cast.kassa, first).digest)
+        states.append(page_cache.project_state(cast.kassa, first).digest)
         Membership.objects.create(project=cast.kassa, user=person("Piia"), role=Role.LEAD)
-        states.append(project_state.project_state(cast.kassa, first).digest)
+        states.append(page_cache.project_state(cast.kassa, first).digest)
         Campaign.objects.filter(pk=campaign.pk).update(name="Another name")
-        states.append(project_state.project_state(cast.kassa, first).digest)
+        states.append(page_cache.project_state(cast.kassa, first).digest)
         assert len(set(states)) == len(states)
-        assert project_state.project_state(cast.kassa).digest == states[-1]
+        assert page_cache.project_state(cast.kassa).digest == states[-1]
 
     def test_an_item_that_is_skipped_again_for_another_reason_is_shown_so(self, cast: Cast, campaign: Campaign) -> None:
         """The row of a skip is changed when the same person skips the item again."""
@@ -271,46 +271,46 @@ class TestChanges:
         assert b"In Finnish." in content(client, path)
 
     def test_what_judges_cost_is_added_up_again_after_a_call(self, cast: Cast, campaign: Campaign) -> None:
-        before = project_state.project_state(cast.kassa).digest
+        before = page_cache.project_state(cast.kassa).digest
         run = JudgeRun.objects.filter(project=cast.kassa).earliest("pk")
         Call.objects.create(run=run, item=campaign.dataset.items.earliest("ordinal"))
-        waiting = project_state.project_state(cast.kassa).digest
+        waiting = page_cache.project_state(cast.kassa).digest
         Call.objects.filter(run=run).update(state=Call.State.FAILED)
-        assert len({before, waiting, project_state.project_state(cast.kassa).digest}) == 3
+        assert len({before, waiting, page_cache.project_state(cast.kassa).digest}) == 3
 
     def test_state_does_not_follow_what_no_page_of_figures_shows(self, cast: Cast, campaign: Campaign) -> None:
         """A private note, which the desk saves while it is written, and all of a judge that its digest stands for."""
-        before = project_state.project_state(cast.kassa).digest
+        before = page_cache.project_state(cast.kassa).digest
         seat, item = Annotator.objects.filter(project=cast.kassa).first(), campaign.dataset.items.first()
         PrivateNote.objects.create(annotator=seat, item=item, text="Ask about this one.")
-        assert project_state.project_state(cast.kassa).digest == before
+        assert page_cache.project_state(cast.kassa).digest == before
         judges = Judge.objects.filter(project=cast.kassa)
         assert judges.update(variant={"instructions": "long"}, parameters={"seed": 1}, timeout=9)
-        assert project_state.project_state(cast.kassa).digest == before
+        assert page_cache.project_state(cast.kassa).digest == before
         states = [before]
         for shown in ({"name": "Renamed"}, {"digest": "0" * 64}, {"simulated": False}):
             judges.filter(pk=judges.earliest("pk").pk).update(**shown)
-            states.append(project_state.project_state(cast.kassa).digest)
+            states.append(page_cache.project_state(cast.kassa).digest)
         assert len(set(states)) == len(states)
 
     def test_long_tables_are_counted_when_something_else_changed_or_some_seconds_passed(
         self, cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
     ) -> None:
-        first = project_state.project_state(cast.kassa)
+        first = page_cache.project_state(cast.kassa)
         with django_assert_num_queries(2):
-            assert project_state.project_state(cast.kassa, first) == first
+            assert page_cache.project_state(cast.kassa, first) == first
         make.rated(campaign, {"fluency": {"newcomer": NEWCOMER}})
-        later = project_state.project_state(cast.kassa, first)
+        later = page_cache.project_state(cast.kassa, first)
         assert later.counted != first.counted
         Annotation.objects.filter(pk=Annotation.objects.earliest("pk").pk).update(superseded_at=timezone.now())
-        assert project_state.project_state(cast.kassa, later) == later
-        monkeypatch.setattr(project_state, "COUNT_SECONDS", 0.0)
-        assert project_state.project_state(cast.kassa, later).counted != later.counted
+        assert page_cache.project_state(cast.kassa, later) == later
+        monkeypatch.setattr(page_cache, "COUNT_SECONDS", 0.0)
+        assert page_cache.project_state(cast.kassa, later).counted != later.counted
 
 
 def test_what_is_said_of_tables_is_about_tables_of_projects() -> None:
-    named = [*project_state.SOME_COLUMNS, *project_state.COUNTED, *project_state.LEFT_OUT]
+    named = [*page_cache.SOME_COLUMNS, *page_cache.COUNTED, *page_cache.LEFT_OUT]
     assert len(named) == len(set(named))
-    of_projects = {model._meta.label for model in project_state.project_tables()}
+    of_projects = {model._meta.label for model in page_cache.project_tables()}
     assert set(named) <= of_projects
     assert {"analytics.GateThresholds", "judging.JudgeDesign"} <= of_projects - set(named)
