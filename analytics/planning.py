@@ -1,16 +1,38 @@
-"""Goals of a plan: what a study should reach, and what it may cost (METHODS 8). A question carries them as text."""
+"""Planning of labels (METHODS 8): goals of a plan, and the next items of a duty by active sampling.
+
+Goals say what a study should reach, and what it may cost; a question carries them as text. By active sampling, items
+that a judge may get wrong are drawn more often. What was drawn before is certain, and every new item is drawn by itself
+with a probability that is stored; the ratings table has it as `inclusion_p
+"""
 
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from django.db import transaction
+from django.db.models import Avg, Q, QuerySet
 from django.utils.translation import gettext as _
 
+from accounts import audit
+from accounts.models import User
 from accounts.refusals import Refused
+from analytics import ratings
+from annotation import allocation
+from annotation.exports import GIVEN_FORMER
+from annotation.models import Campaign, Criterion, Duty, Item, Rating, Selection
 from annotation.writers.tables import number
+from judging.models import JudgeRun, Verdict
+from judging.runs import whole_run
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FEWEST_LEFT = 2
 NUMBERS: dict[str, tuple[float, float]] = {
     "half_width": (0.001, 1000.0),
     "reliability": (0.5, 0.99),
@@ -80,3 +102,150 @@ def goal_values(goals: Iterable[Goal]) -> dict[str, Any]:
 
 def _refusal(sentence: str) -> Refused:
     return Refused(sentence, code="unknown_choice", fields={"goal": sentence})
+
+
+@dataclass(frozen=True, slots=True)
+class NextItems:
+    """What a draw is from: the items that are left, each with the probability of being drawn."""
+
+    items: tuple[Item, ...]
+    probabilities: NDArray[np.float64]
+
+
+def drawable_duties(campaign: Campaign) -> list[Duty]:
+    """The duties that have items left to draw."""
+    return [duty for duty in campaign.duties.select_related("panel", "campaign") if _left(duty).exists()]
+
+
+def ordered_criteria(campaign: Campaign) -> list[str]:
+    """The criteria whose scores have an order, so that a judge can be wrong by points."""
+    criteria = campaign.rubric_version.criteria.exclude(level="nominal").order_by("position")
+    return list(criteria.values_list("key", flat=True))
+
+
+def _left(duty: Duty) -> QuerySet[Item]:
+    """The items in the duty's languages that it has not drawn."""
+    drawn = Selection.objects.filter(duty=duty).values("item")
+    wanted = allocation.items_for(dataset=duty.campaign.dataset, panel=duty.panel, languages=duty.languages)
+    return wanted.exclude(pk__in=drawn)
+
+
+def next_items(*, duty: Duty, judge: str, criterion: str, wanted: int) -> NextItems:
+    """The items that are left, each with the probability of being drawn; their sum is `wanted`.
+
+    Refused where the criterion is nominal or not the duty's, where another duty rates the same, where a drawn item is
+    not rated yet, and where the judge has not scored all items.
+    """
+    from analytics.stats.planning.sampling import expected_error, inclusion_probabilities
+
+    about = _criterion(duty, criterion)
+    _require_alone(duty, about)
+    run = _run(duty.campaign, judge)
+    left = list(_left(duty).order_by("ordinal"))
+    if not len(left) >= FEWEST_LEFT:
+        raise _refused("duty", _("All items of this duty are drawn already."))
+    if not 1 <= wanted <= len(left):
+        sentence = _("Draw from 1 to %(most)d items: so many are left.") % {"most": len(left)}
+        raise _refused("wanted", sentence)
+    labels = _labels(duty, about)
+    drawn = list(Selection.objects.filter(duty=duty).values_list("item", flat=True))
+    scores = _scores(run, about, [*drawn, *(item.pk for item in left)])
+    if missing := sum(item.pk not in scores for item in left):
+        sentence = _("The judge has no score of %(missing)d of the %(all)d items that are left. Run it on them first.")
+        raise _refused("judge", sentence % {"missing": missing, "all": len(left)})
+    if unrated := len(set(drawn) - labels.keys()):
+        sentence = _("%(count)d drawn items are not rated yet. Draw more when this wave is done.")
+        raise _refused("duty", sentence % {"count": unrated})
+    y, f = _arrays(labels, scores, [*(pk for pk in drawn if pk in scores), *(item.pk for item in left)])
+    error = expected_error(y, f)[len(f) - len(left) :]
+    return NextItems(tuple(left), inclusion_probabilities(error, wanted))
+
+
+def draw_next_items(
+    *, duty: Duty, judge: str, criterion: str, wanted: int, seed: int | None = None, actor: User | None = None
+) -> int:
+    """Draw the next items into the duty as one more wave, and store their probabilities; returns how many there are.
+
+    The same seed on the same ratings and verdicts draws the same items. Their number is `wanted` on average.
+    """
+    import numpy as np
+
+    from analytics.stats.planning.sampling import independent_draws
+
+    if duty.campaign.state == Campaign.State.CLOSED:
+        raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")
+    with transaction.atomic():
+        Duty.objects.select_for_update().get(pk=duty.pk)  # of two draws at a time the second sees the first
+        found = next_items(duty=duty, judge=judge, criterion=criterion, wanted=wanted)
+        chosen = secrets.randbelow(allocation.SEEDS) if seed is None else seed
+        drawn = np.flatnonzero(independent_draws(found.probabilities, rng=np.random.default_rng(chosen)))
+        if not len(drawn):
+            raise _refused("wanted", _("The draw came to no item. Ask for more items, or draw again."))
+        items = [found.items[place] for place in drawn]
+        chances = [float(found.probabilities[place]) for place in drawn]
+        allocation.draw(duty=duty, items=items, probabilities=chances, seed=chosen, origin=GIVEN_FORMER)
+        project = duty.campaign.project
+        fields = [f"items={len(items)}", f"criterion={criterion}", f"judge={judge}", f"seed={chosen}"]
+        audit.record(actor=actor, project=project, verb="draw next items", subject=duty, fields=fields)
+    return len(items)
+
+
+def _criterion(duty: Duty, key: str) -> Criterion:
+    criteria = {each.key: each for each in allocation.criteria_of(duty.pk, duty.campaign.rubric_version_id)}
+    if key not in criteria:
+        sentence = _("“%(key)s” is not rated in this duty. Available: %(all)s.")
+        raise _refused("criterion", sentence % {"key": key, "all": ", ".join(criteria)})
+    if criteria[key].level == "nominal":
+        raise _refused(
+            "criterion", _("The scores of “%s” have no order, so that a judge has no error in points.") % key
+        )
+    return criteria[key]
+
+
+def _require_alone(duty: Duty, criterion: Criterion) -> None:
+    """Refuse where another duty draws from the same items: an item would have two probabilities."""
+    others = Duty.objects.filter(campaign=duty.campaign, criteria=criterion).exclude(pk=duty.pk)
+    items = allocation.items_for(dataset=duty.campaign.dataset, panel=duty.panel, languages=duty.languages)
+    for other in others:
+        if Selection.objects.filter(duty=other, item__in=items.values("pk")).exists():
+            sentence = _("The duty “%s” has items on the same criterion, too: an item would have two probabilities.")
+            raise _refused("duty", sentence % other.name)
+
+
+def _run(campaign: Campaign, judge: str) -> JudgeRun:
+    runs = list(ratings.newest_runs(campaign))
+    names = ratings.judge_names(campaign, runs)
+    found = next((run for run in runs if names[run.pk] == judge), None)
+    if found is None:
+        sentence = _("There is no judge “%(judge)s” on these items. Available: %(all)s.")
+        raise _refused("judge", sentence % {"judge": judge, "all": ", ".join(names.values()) or _("none")})
+    return found
+
+
+def _labels(duty: Duty, criterion: Criterion) -> dict[int, float | None]:
+    """The panel's mean of every item of the duty that is rated; None where nobody gave it a score."""
+    here = Rating.objects.filter(annotation__assignment__duty=duty, annotation__superseded_at=None, criterion=criterion)
+    rows = here.order_by().values_list("annotation__item").annotate(mean=Avg("score"))
+    return dict(rows)
+
+
+def _scores(run: JudgeRun, criterion: Criterion, items: Sequence[int]) -> dict[int, float]:
+    """The judge's mean score of each item that it scored."""
+    valid = Q(criterion=criterion, status=Verdict.Status.OK, score__isnull=False)
+    rows = Verdict.objects.filter(valid, run__in=whole_run([run])).order_by().values_list("item")
+    wanted = set(items)
+    return {item: mean for item, mean in rows.annotate(mean=Avg("score")) if item in wanted}
+
+
+def _arrays(
+    labels: dict[int, float | None], scores: dict[int, float], items: Sequence[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Labels and scores of these items; a label that is missing is NaN."""
+    import numpy as np
+
+    y = np.array([np.nan if labels.get(pk) is None else labels[pk] for pk in items], dtype=np.float64)
+    return y, np.array([scores[pk] for pk in items], dtype=np.float64)
+
+
+def _refused(name: str, sentence: str) -> Refused:
+    return Refused(sentence, code="cannot_draw", fields={name: sentence})

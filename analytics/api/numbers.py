@@ -23,7 +23,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Project, Role, User
-from analytics import agreement, answer_pages, cells, compared_judges, questions, sampling, shares, snapshots, tasks
+from analytics import agreement, answer_pages, cells, compared_judges, planning, questions, shares, snapshots, tasks
 from analytics.compared_judges import ComparedJudge, JudgeDisagreement
 from analytics.models import Share, Snapshot
 from analytics.numbers import RULE_NAMES
@@ -495,5 +495,5 @@ class DrawNextItems(APIView):
         current_duty = get_object_or_404(Duty.objects.filter(campaign__in=mine, campaign=campaign), pk=duty)
         serializer = DrawSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        drawn = sampling.draw_next_items(duty=current_duty, actor=request.user, **serializer.validated_data)
+        drawn = planning.draw_next_items(duty=current_duty, actor=request.user, **serializer.validated_data)
         return Response({"items": drawn}, status=status.HTTP_201_CREATED)

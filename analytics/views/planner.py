@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.inputs import whole_number
 from accounts.refusals import Refused
-from analytics import planning, sampling
+from analytics import planning
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import AnswerPage, criterion_names, plain_value
 from analytics.figure_words import FIGURE_SENTENCES
@@ -231,10 +231,10 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
 
 def next_items_offered(campaign: Campaign, choices: QuestionChoices) -> dict[str, Any] | None:
     """What the form for the next items has to choose from; None where nothing can be drawn."""
-    duties = sampling.drawable_duties(campaign) if choices.judges and campaign.state != Campaign.State.CLOSED else []
+    duties = planning.drawable_duties(campaign) if choices.judges and campaign.state != Campaign.State.CLOSED else []
     if not duties:
         return None
-    names, keys = criterion_names(campaign), sampling.ordered_criteria(campaign)
+    names, keys = criterion_names(campaign), planning.ordered_criteria(campaign)
     return {"duties": duties, "criteria": [(key, names[key]) for key in keys], "wanted": 50}
 
 
@@ -249,7 +249,7 @@ def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> H
     try:
         if duty is None:
             raise Refused(_("Choose a duty of this campaign."), fields={"duty": _("Choose a duty of this campaign.")})
-        drawn = sampling.draw_next_items(duty=duty, wanted=wanted, actor=request.user, **about)
+        drawn = planning.draw_next_items(duty=duty, wanted=wanted, actor=request.user, **about)
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect("numbers_planner", current.project.slug, current.pk)

@@ -9,7 +9,7 @@ import pytest
 
 from accounts.models import AuditEntry
 from accounts.refusals import Refused
-from analytics import ratings, sampling
+from analytics import planning, ratings
 from analytics.answer_pages import answer_now
 from analytics.questions import NumbersQuestion
 from analytics.stats.judge.corrected_means import ScoredItems
@@ -182,7 +182,7 @@ def test_what_was_drawn_before_is_certain_and_new_items_have_their_probability(
     campaign, duty = piloted
     before = {row.inclusion_prob for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"}
     assert before == {0.5}
-    sampling.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12, seed=1)
+    planning.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12, seed=1)
     unrated = {row.inclusion_prob for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"}
     assert unrated == {0.5}  # a wave of which nothing is rated tells nothing
     stored = dict(Selection.objects.filter(duty=duty, wave=2).values_list("item__external_id", "probability"))
@@ -195,7 +195,7 @@ def test_what_was_drawn_before_is_certain_and_new_items_have_their_probability(
 
 def refused(duty: Duty, **changes: Any) -> str:
     with pytest.raises(Refused) as found:
-        sampling.draw_next_items(**{"duty": duty, "judge": "Kohtunik", "criterion": "fluency", "wanted": 12, **changes})
+        planning.draw_next_items(**{"duty": duty, "judge": "Kohtunik", "criterion": "fluency", "wanted": 12, **changes})
     return found.value.sentence
 
 
@@ -204,7 +204,7 @@ def test_what_can_t_be_drawn_is_refused_with_what_to_do(cast: Cast, piloted: tup
     assert "There is no judge “Nobody”" in refused(duty, judge="Nobody")
     assert "“pace” is not rated in this duty" in refused(duty, criterion="pace")
     assert refused(duty, wanted=31) == "Draw from 1 to 30 items: so many are left."
-    sampling.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12)
+    planning.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12)
     assert "drawn items are not rated yet" in refused(duty)
     assert Selection.objects.filter(duty=duty).order_by("-wave").first().wave == 2  # type: ignore[union-attr]
 
