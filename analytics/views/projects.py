@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import urlencode
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from accounts import access
-from analytics import overview, page_cache
+from accounts import access, languages
+from accounts.models import Role
+from analytics import overview, page_cache, questions, tasks, workflow
+from analytics.questions import NumbersQuestion
+from analytics.views.items import shown_campaign
+from analytics.workflow import CampaignWorkflow, WorkflowStep
+from annotation.models import Campaign
 
 
 @require_safe
@@ -34,3 +44,47 @@ def project_page(request: HttpRequest, project: str) -> HttpResponse:
         "effort": overview.effort_of(current_project),
     }
     return render(request, "analytics/project.html", context)
+
+
+@require_safe
+@login_required
+@page_cache.cached_page
+def workflow_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """The checklist of one judge. The page asks for itself while figures are computed."""
+    current = shown_campaign(request.user, project, campaign)
+    asked = {name: request.GET.get(name, "") for name in ("judge", "language")}
+    found = workflow.campaign_workflow(current, **asked)
+    for settings in found.stale:
+        tasks.ask_to_compute(campaign=current, settings=settings)
+    is_lead = access.holds(user=request.user, project=current.project, roles=(Role.LEAD,))
+    choices = questions.question_choices(current)
+    context = {
+        "title": _("Workflow"),
+        "subtitle": _("Four steps before a judge is used across languages. They count in this order."),
+        "project": current.project,
+        "campaign": current,
+        "workflow": found,
+        "steps": [
+            (number, step, *start_of(current, found, step, is_lead)) for number, step in enumerate(found.steps, 1)
+        ],
+        "judges": choices.listed_judges(NumbersQuestion()),
+        "languages": [(tag, languages.name_for(tag, request.LANGUAGE_CODE)) for tag in choices.languages],
+        "thresholds_address": reverse("thresholds", args=[current.project.slug]) if is_lead else "",
+    }
+    return render(request, "analytics/workflow.html", context)
+
+
+def start_of(campaign: Campaign, found: CampaignWorkflow, step: WorkflowStep, is_lead: bool) -> tuple[str, str]:
+    """What the button of a step is called, and where it leads; two empty texts where there is nothing to do."""
+    slug, here = campaign.project.slug, [campaign.project.slug, campaign.pk]
+    about = f"?{urlencode({'judge': found.judge})}" if found.judge else ""
+    starts: dict[str, tuple[Any, str]] = {
+        "thresholds": (_("Declare thresholds"), reverse("thresholds", args=[slug]) if is_lead else ""),
+        "items": (_("Add items"), reverse("datasets", args=[slug])),
+        "label": (_("Plan more labels"), reverse("numbers_planner", args=here)),
+        "run": (_("Run a judge"), reverse("judges", args=[slug])),
+        "decisions": (_("What would change it"), reverse("judge_decisions", args=here) + about),
+        "calibrate": (_("Correct its means"), reverse("numbers_results", args=here) + about),
+    }
+    name, address = starts.get(step.action, ("", ""))
+    return (str(name), address) if address else ("", "")
