@@ -1,6 +1,6 @@
 """The models of datasets, rubrics, panels, campaigns and imports."""
 
-from annotation.models.adjudication import Adjudication, ClosingAnswer, MeetingDecision, PayRate
+from annotation.models.adjudication import Adjudication, ClosingAnswer, EvidenceSpan, MeetingDecision, PayRate
 from annotation.models.campaign import (
     Annotation,
     Annotator,
@@ -35,7 +35,6 @@ from annotation.models.content import (
     Upload,
     opened_files,
 )
-from annotation.models.evidence import EvidenceSpan
 from annotation.models.qualification import (
     Acknowledgement,
     ControlPause,

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, User
-from annotation.models.campaign import Annotator, Campaign, Duty
+from annotation.models.campaign import Annotator, Campaign, Duty, Rating
 from annotation.models.content import Criterion, Item, RubricVersion
 
 
@@ -140,3 +140,42 @@ class PayRate(models.Model):
             models.CheckConstraint(condition=Q(unit__in=["hour", "item"]), name="pay_rate_unit_known"),
             models.CheckConstraint(condition=Q(amount__gte=0), name="pay_rate_not_negative"),
         ]
+
+
+class EvidenceSpan(models.Model):
+    """A marked text of a turn (from 0) or of a named field, attached to one rating. Append-only, as its rating is.
+
+    Offsets are Unicode code points of the stored text, half-open; `quote` is that text (docs/evidence.md). `label` and
+    `severity` come from imported studies of errors.
+    """
+
+    rating = models.ForeignKey(Rating, on_delete=models.PROTECT, related_name="evidence")
+    turn = models.PositiveIntegerField(null=True)
+    field = models.CharField(max_length=60, blank=True)
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    quote = models.TextField()
+    label = models.CharField(max_length=120, blank=True)
+    severity = models.CharField(max_length=120, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=(Q(turn=None) & ~Q(field="")) | Q(turn__isnull=False, field=""), name="evidence_in_one_text"
+            ),
+            models.CheckConstraint(condition=Q(start__lt=F("end")), name="evidence_not_empty"),
+            models.UniqueConstraint(
+                fields=["rating", "turn", "start", "end", "label", "severity"],
+                condition=Q(turn__isnull=False),
+                name="evidence_once_in_turn",
+            ),
+            models.UniqueConstraint(
+                fields=["rating", "field", "start", "end", "label", "severity"],
+                condition=Q(turn=None),
+                name="evidence_once_in_field",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.quote
