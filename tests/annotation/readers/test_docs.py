@@ -9,13 +9,12 @@ import pytest
 
 from annotation.readers.guessing import Kind, guess_mapping
 from annotation.readers.items import parse_items
-from annotation.readers.mapping import Mapping
+from annotation.readers.mapping import BY_NAME, Mapping
 from annotation.readers.problems import Problems
 from annotation.readers.ratings import parse_ratings, parse_verdicts
 from annotation.readers.reading import peek, read_rows
 from annotation.readers.rows import as_written
 from annotation.readers.rubric import parse_rubric
-from annotation.readers.shape import BY_NAME
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "formats.md"
 EXAMPLES = {
