@@ -14,7 +14,6 @@ from annotation.desk import urls as desk
 from annotation.views import (
     campaigns,
     datasets,
-    duty_page,
     imports,
     panels,
     qualification,
@@ -99,9 +98,9 @@ pages = [
         for below, view, name in (
             ("rubric/", rubric_change.rubric_change_page, "rubric_change"),
             ("rubric/<int:change>/undo/", rubric_change.undo_rubric_change, "rubric_change_undo"),
-            ("duties/<int:duty>/", duty_page.duty_page, "duty"),
-            ("duties/<int:duty>/annotators/", duty_page.add_annotators_view, "duty_annotators"),
-            ("duties/<int:duty>/return/", duty_page.return_items_view, "duty_return"),
+            ("duties/<int:duty>/", panels.duty_page, "duty"),
+            ("duties/<int:duty>/annotators/", panels.add_annotators_view, "duty_annotators"),
+            ("duties/<int:duty>/return/", panels.return_items_view, "duty_return"),
             ("questionnaire/", questions.questionnaire_page, "questionnaire"),
             ("questionnaire.csv", questions.questionnaire_csv, "questionnaire_csv"),
             ("qualification/", qualification.qualification_page, "qualification"),
