@@ -11,17 +11,7 @@ from annotation.api import rubric_changes as rubric_routes
 from annotation.api import taxonomies as taxonomy_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
-from annotation.views import (
-    campaigns,
-    datasets,
-    imports,
-    panels,
-    qualification,
-    rubric_change,
-    rubrics,
-    selections,
-    taxonomies,
-)
+from annotation.views import campaigns, datasets, imports, panels, qualification, rubric_change, rubrics, taxonomies
 
 pages = [
     *desk.pages,
@@ -112,10 +102,10 @@ pages = [
         )
     ),
     path("p/<slug:project>/campaigns/<int:campaign>/skips/<int:skip>/", campaigns.resolve_skip_view, name="skip"),
-    path("p/<slug:project>/campaigns/<int:campaign>/selections/new/", selections.new_selection, name="selection_new"),
-    path("p/<slug:project>/selections/<int:selection>/", selections.selection_page, name="selection"),
+    path("p/<slug:project>/campaigns/<int:campaign>/selections/new/", campaigns.new_selection, name="selection_new"),
+    path("p/<slug:project>/selections/<int:selection>/", campaigns.selection_page, name="selection"),
     path(
-        "p/<slug:project>/selections/<int:selection>/remove/", selections.remove_selection_view, name="selection_remove"
+        "p/<slug:project>/selections/<int:selection>/remove/", campaigns.remove_selection_view, name="selection_remove"
     ),
     path("p/<slug:project>/people/removal/", panels.removals_page, name="person_removals"),
     path("p/<slug:project>/people/removal/<int:annotator>/", panels.removal_page, name="person_removal"),
