@@ -11,7 +11,7 @@ from annotation.api import rubric_changes as rubric_routes
 from annotation.api import taxonomies as taxonomy_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
-from annotation.views import campaigns, datasets, imports, panels, qualification, rubric_change, rubrics, taxonomies
+from annotation.views import campaigns, datasets, imports, panels, qualification, rubrics, taxonomies
 
 pages = [
     *desk.pages,
@@ -85,8 +85,8 @@ pages = [
     *(
         path(f"p/<slug:project>/campaigns/<int:campaign>/{below}", view, name=name)
         for below, view, name in (
-            ("rubric/", rubric_change.rubric_change_page, "rubric_change"),
-            ("rubric/<int:change>/undo/", rubric_change.undo_rubric_change, "rubric_change_undo"),
+            ("rubric/", rubrics.rubric_change_page, "rubric_change"),
+            ("rubric/<int:change>/undo/", rubrics.undo_rubric_change, "rubric_change_undo"),
             ("duties/<int:duty>/", panels.duty_page, "duty"),
             ("duties/<int:duty>/annotators/", panels.add_annotators_view, "duty_annotators"),
             ("duties/<int:duty>/return/", panels.return_items_view, "duty_return"),
