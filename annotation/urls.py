@@ -3,8 +3,8 @@
 from django.urls import path
 
 from annotation.api import campaigns as campaign_routes
+from annotation.api import campaigns as duty_routes
 from annotation.api import content as content_routes
-from annotation.api import duties as duty_routes
 from annotation.api import imports as import_routes
 from annotation.api import qualification as qualification_routes
 from annotation.api import rubric_changes as rubric_routes
