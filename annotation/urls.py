@@ -6,9 +6,9 @@ from annotation.api import campaigns as campaign_routes
 from annotation.api import campaigns as duty_routes
 from annotation.api import content as content_routes
 from annotation.api import content as rubric_routes
+from annotation.api import content as taxonomy_routes
 from annotation.api import imports as import_routes
 from annotation.api import qualification as qualification_routes
-from annotation.api import taxonomies as taxonomy_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
 from annotation.views import campaigns, datasets, imports, panels, qualification, rubrics, taxonomies
