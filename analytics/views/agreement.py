@@ -2,18 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import agreement
-from analytics.agreement import PARTS, AgreementPart
-from analytics.answer_pages import AnswerPage
+from analytics.agreement import PARTS, AgreementPart, chosen_criterion
+from analytics.answer_pages import AnswerPage, plain_value
+from analytics.figures import Figure
 from analytics.questions import NumbersQuestion, QuestionChoices
-from analytics.views.agreement_sections import COEFFICIENT_NAMES, TITLES, AgreementSection
+from analytics.views import parts
+from analytics.views.agreement_sections import (
+    COEFFICIENT_NAMES,
+    NOTHING,
+    TITLES,
+    AgreementSection,
+    GridCell,
+    figure_cell,
+)
+from analytics.views.calibration import nothing_about, p_in_words
 from analytics.views.parts import PartsPage
 from annotation.models import Campaign
 
+SEVERITY, INFIT, SHARE, DEPENDABILITY, ACCURACY = (
+    f"raters.{name}"
+    for name in ("rasch_severity", "rasch_infit", "variance_share", "dependability", "annotator_accuracy")
+)
+SHIFT, UNIFORM, NONUNIFORM = (f"severity.severity_{name}" for name in ("shift", "uniform", "nonuniform"))
+MODEL_PARTS = {
+    part.name: part
+    for part in (
+        AgreementPart("severity", (SEVERITY, INFIT), rows="annotator", columns="criterion"),
+        AgreementPart("variance", (SHARE,), rows="variant", columns="criterion"),
+        AgreementPart("study", (DEPENDABILITY,), rows="variant", columns="criterion"),
+        AgreementPart("errors", (ACCURACY,), rows="annotator", columns="language", one_criterion=True),
+        AgreementPart("languages", (SHIFT, UNIFORM, NONUNIFORM), columns="language"),
+    )
+}
+MODEL_TITLES = {
+    "severity": gettext_lazy("Severity of annotators and judges on one scale"),
+    "variance": gettext_lazy("Where the differences between scores come from"),
+    "study": gettext_lazy("How dependable is a mean of several raters?"),
+    "errors": gettext_lazy("How often each annotator gives the right score"),
+    "languages": gettext_lazy("Is the judge more lenient in one language?"),
+}
+NOTES = {
+    "severity": gettext_lazy(
+        "Beyond agreement: who scores lower or higher than the panel, whatever items each of them had. "
+        "Many-facet Rasch model, from pairs of scores on one item, in logits. 0 is the mean annotator; below 0: lower "
+        "scores. Infit is near 1 where the model fits, above 1.5 erratic, below 0.5 nearly always the same."
+    ),
+    "variance": gettext_lazy(
+        "Beyond agreement: what to work on. A large share of raters asks for training, one of languages for a "
+        "look at the translations. A large rest asks for a clearer rubric or more raters. Generalizability theory, "
+        "Henderson’s method 1; annotators only."
+    ),
+    "study": gettext_lazy(
+        "Beyond agreement: how many raters an item needs. Φ is the share of the items’ variance in the mean of "
+        "so many raters; .8 is often asked for. The Planner turns it into a number of raters."
+    ),
+    "errors": gettext_lazy(
+        "Beyond agreement: how often each annotator gives the score that the model takes for the right one. "
+        "Dawid and Skene’s model, fitted in each language by EM. It takes the panel’s errors for independent; judges "
+        "have no part in it."
+    ),
+    "languages": gettext_lazy(
+        "Beyond bias by language: a test on answers that the panel finds equally good. Differential item "
+        "functioning: a cumulative logit of the judge’s score on the panel’s mean. In logits against the pivot "
+        "language; above 0: the judge is more lenient."
+    ),
+}
+EMPTY = {
+    "severity": gettext_lazy("This needs raters who scored the same items, on a scale with an order."),
+    "variance": gettext_lazy("This needs two annotators or more who scored the same items, on a scale with an order."),
+    "study": gettext_lazy("This needs two annotators or more who scored the same items, on a scale with an order."),
+    "errors": gettext_lazy("This needs annotators who scored the same items."),
+    "languages": gettext_lazy("This needs a judge and a panel that scored items in two languages or more."),
+}
+SOURCES = {
+    "item": gettext_lazy("Items: what is to be measured"),
+    "rater": gettext_lazy("Raters: severity"),
+    "language": gettext_lazy("Languages"),
+    "criterion": gettext_lazy("Criteria"),
+    "item x criterion": gettext_lazy("Items on single criteria"),
+    "rater x criterion": gettext_lazy("Raters on single criteria"),
+    "residual": gettext_lazy("The rest: raters on single items, and chance"),
+}
+ERRATIC, MUTED = 1.5, 0.5
 SECTION_NOTES = {
     "matrix": gettext_lazy("Large: the coefficient, with its interval. Below: percent agreement and Gwet’s AC."),
     "annotators": gettext_lazy(
@@ -83,4 +161,167 @@ AGREEMENT = PartsPage(
     section=_section,
     offered=_offered,
     about=agreement.coefficient_of,
+)
+
+
+class RaterSection(AgreementSection):
+    """A section of the page."""
+
+    def build(self) -> None:
+        _BUILDERS[self.part.name](self)
+
+
+# --- sections --------------------------------------------------------------------------------------------------------
+def _severity(shown: AgreementSection) -> None:
+    judges = {plain_value(row["annotator"]) for row in shown.rows if row["judge"]}
+
+    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
+        row = found.get(SEVERITY)
+        if row is None:
+            return NOTHING
+        cell = figure_cell(shown.page, row, *_infit(found.get(INFIT)), inked=False)
+        figure = Figure.of(row)
+        if not figure.is_defined:
+            return cell
+        clear = _("scores lower") if (figure.value or 0) < 0 else _("scores higher")
+        words = clear if figure.excludes_zero else _("no clear difference")
+        return replace(cell, lines=(words, *cell.lines))
+
+    shown.cells_of(build)
+    for place, grid in enumerate(shown.grids):
+        rows = (replace(row, name=_("%s (judge)") % row.name) if row.name in judges else row for row in grid.rows)
+        shown.grids[place] = replace(grid, corner=_("Rater"), rows=tuple(rows))
+    if shown.grids:
+        shown.notes.append(_("Intervals are for each rater separately, for these raters and items like these."))
+
+
+def _infit(row: Mapping[str, Any] | None) -> list[str]:
+    if row is None or row["value"] is None:
+        return []
+    words = _("erratic") if row["value"] > ERRATIC else _("nearly always the same") if row["value"] < MUTED else ""
+    number = _("infit %s") % Figure.of(row).number
+    return [f"{number}, {words}" if words else number]
+
+
+def _variance(shown: AgreementSection) -> None:
+    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
+        row = found.get(SHARE)
+        if row is None:
+            return NOTHING
+        figure = Figure.of(row)
+        cell = figure_cell(shown.page, row, inked=False)
+        return replace(cell, bin=figure.shade if figure.value and not cell.few else None)
+
+    shown.cells_of(build)
+    order = list(map(str, SOURCES.values()))
+    for place, grid in enumerate(shown.grids):
+        named = [replace(row, name=str(SOURCES.get(row.name, row.name))) for row in grid.rows]
+        rows = tuple(sorted(named, key=lambda row: order.index(row.name) if row.name in order else len(order)))
+        shown.grids[place] = replace(grid, corner=_("Source"), rows=rows)
+    if shown.grids:
+        shown.notes.append(_("Shares add up to 100%. Intervals are for these raters and these languages."))
+
+
+def _study(shown: AgreementSection) -> None:
+    shown.cells_of(lambda found: figure_cell(shown.page, found[DEPENDABILITY], inked=False))
+    for place, grid in enumerate(shown.grids):
+        rows = sorted((row for row in grid.rows if row.name.isdigit()), key=lambda row: int(row.name))
+        named = (replace(row, name=ngettext("%d rater", "%d raters", int(row.name)) % int(row.name)) for row in rows)
+        shown.grids[place] = replace(grid, corner=_("Mean of"), rows=tuple(named))
+    shown.grids[:] = [grid for grid in shown.grids if grid.rows]
+
+
+def _errors(shown: AgreementSection) -> None:
+    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
+        cell = figure_cell(shown.page, found[ACCURACY], inked=False)
+        without = Figure.of(found[ACCURACY]).no_interval  # a note below the table says it once
+        return replace(cell, lines=tuple(line for line in cell.lines if line != without))
+
+    shown.cells_of(build)
+    if shown.grids:
+        text = _("The model gives no intervals. Its figures are too high where annotators make the same errors.")
+        shown.notes.append(text)
+
+
+def _languages(shown: AgreementSection) -> None:
+    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
+        row = found.get(SHIFT)
+        if row is None:
+            return _tests(found)
+        figure = Figure.of(row)
+        if not figure.is_defined:
+            return figure_cell(shown.page, row)
+        clear = _("more lenient") if (figure.value or 0) > 0 else _("more severe")
+        words = clear if figure.excludes_zero else _("no clear difference")
+        return figure_cell(shown.page, row, words, inked=False)
+
+    shown.cells_of(build)
+    if shown.grids:
+        against = sorted({str(row["note"]).partition(";")[0].removeprefix("against ") for row in shown.of(SHIFT)})
+        names = ", ".join(shown.name("language", tag) for tag in against)
+        shown.notes.append(_("Each language is compared with: %s.") % names)
+        shown.notes.append(_("The tests are approximate: they take items for independent."))
+
+
+def _tests(found: Mapping[str, Mapping[str, Any]]) -> GridCell:
+    """Of all languages together: is there a difference at all, and does it change along the scale?"""
+    words = {UNIFORM: _("a difference everywhere: %s"), NONUNIFORM: _("a difference that changes along the scale: %s")}
+    rows = [(text, found[name]) for name, text in words.items() if name in found and found[name]["value"] is not None]
+    return GridCell(lines=tuple(text % p_in_words(row["value"]) for text, row in rows))
+
+
+_BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
+    "severity": _severity,
+    "variance": _variance,
+    "study": _study,
+    "errors": _errors,
+    "languages": _languages,
+}
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+def rater_question(
+    campaign: Campaign, part: AgreementPart, question: NumbersQuestion, choices: QuestionChoices
+) -> NumbersQuestion:
+    """The question of a section: the page's filters, raters and exclusions; of one judge where it is about one."""
+    where = question.where
+    if part.one_criterion and (chosen := chosen_criterion(question, choices.criteria)):
+        where = (*(pair for pair in where if pair[0] != "criterion"), ("criterion", chosen))
+    judge = parts.chosen_judge(question, choices)
+    judges = (judge,) if judge and part.name == "languages" else ()
+    return replace(
+        question, rows=part.rows, columns=part.columns, statistics=part.statistics, where=tuple(sorted(where)),
+        judges=judges, juries=(), reference="", ties="exclude", pool=False, measures=(), goals=(),
+        variants=("corrected",) if part.name == "languages" else (),
+    )  # fmt: skip
+
+
+def _model_section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, about: str) -> RaterSection:
+    return RaterSection(part, page, asked, about)
+
+
+def _offered_models(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
+    """The judges to choose from; or what is missing."""
+    if not choices.raters:
+        more = _("Models of raters need a panel: let it rate, or import ratings.")
+        return {"nothing": _("Nobody has rated these items"), "nothing_more": more}
+    note = _("The chosen judge counts in the last section; all judges stand in the first one.")
+    return {
+        "judges": choices.listed_judges(question),
+        "judge": parts.chosen_judge(question, choices),
+        "form_note": note,
+    }
+
+
+RATER_MODELS = PartsPage(
+    name="raters",
+    title=gettext_lazy("Rater models"),
+    parts=MODEL_PARTS,
+    titles=MODEL_TITLES,
+    notes=NOTES,
+    empty=EMPTY,
+    asked=rater_question,
+    section=_model_section,
+    offered=_offered_models,
+    about=nothing_about,
 )

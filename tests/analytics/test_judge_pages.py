@@ -18,9 +18,9 @@ from sklearn.metrics import confusion_matrix, f1_score
 from analytics import snapshots, thresholds
 from analytics.models import Snapshot, StoredCell
 from analytics.questions import NumbersQuestion, check_question, question_choices, question_of
+from analytics.views.agreement import MODEL_PARTS as RATER_PARTS
+from analytics.views.agreement import rater_question
 from analytics.views.parts import CALIBRATION_PARTS, PLANNER_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
-from analytics.views.rater_models import PARTS as RATER_PARTS
-from analytics.views.rater_models import rater_question
 from annotation import campaigns
 from annotation.models import Campaign
 from tests import make
