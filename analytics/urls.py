@@ -2,10 +2,10 @@
 
 from django.urls import path
 
-from analytics.api import adjudication as adjudication_routes
 from analytics.api import alignment as alignment_routes
 from analytics.api import decisions as decision_routes
 from analytics.api import exports as export_routes
+from analytics.api import items as adjudication_routes
 from analytics.api import items as item_routes
 from analytics.api import numbers as routes
 from analytics.api.workflow import Workflow
