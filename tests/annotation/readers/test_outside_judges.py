@@ -11,7 +11,7 @@ from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_STORED, ZipFile
 import pyarrow as pa
 import pytest
 
-from annotation.readers import inspect_logs
+from annotation.readers import archives
 from annotation.readers.archives import File
 from annotation.readers.items import parse_items
 from annotation.readers.mapping import Mapping
@@ -271,7 +271,7 @@ def test_a_binary_log_that_is_none_is_refused(raw: bytes, words: str) -> None:
 def test_a_header_of_a_binary_log_that_unpacks_to_very_much_is_refused_before(
     method: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspect_logs, "LARGEST_HEADER", 2**20)
+    monkeypatch.setattr(archives, "LARGEST_HEADER", 2**20)
     raw = packed_log({"version": 2, "plan": " " * 2**22, "samples": [{"id": "s", "epoch": 1}]}, method=method)
     parsed = parse_verdicts([("log.eval", raw)], Mapping(columns={"item": "item"}))
     assert [problem.code for problem in parsed.problems] == ["size"]
