@@ -8,7 +8,7 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import invitations, jobs, removal
+        from accounts import jobs, people, removal
         from annotation import campaigns, panels, rubric_changes
         from annotation.desk import answers
         from annotation.imports import import_jobs, parsed_files, storage, uploads
@@ -23,9 +23,9 @@ class AnnotationConfig(AppConfig):
         for clear in (storage.sweep, uploads.sweep_uploads, parsed_files.sweep_parsed):
             if clear not in jobs.cleanings:
                 jobs.cleanings.append(clear)
-        if not invitations.panel_access:
-            invitations.panel_access.append(
-                invitations.PanelAccess(
+        if not people.panel_access:
+            people.panel_access.append(
+                people.PanelAccess(
                     choices=panels.choices,
                     reserve=panels.reserve,
                     seat=panels.seat_invited,

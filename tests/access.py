@@ -15,7 +15,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from accounts import invitations, jobs, tokens
+from accounts import jobs, people, tokens
 from accounts.models import Delivery, Job, Membership, Role, Scope, Webhook
 from analytics import exports, shares, snapshots, transfers
 from analytics.models import Chart, Snapshot
@@ -158,7 +158,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
     owner = {"duty": duty, "item": theirs.item, "annotator": theirs.annotator}
     question = ItemQuestion.objects.create(**owner, text=REMARK)
     skip = Skip.objects.create(**owner, reason=Skip.Reason.OTHER, note=REMARK)
-    invitation, secret = invitations.invite(project=cast.kassa, role=Role.ANNOTATOR, created_by=cast.aino)
+    invitation, secret = people.invite(project=cast.kassa, role=Role.ANNOTATOR, created_by=cast.aino)
     token, _secret = tokens.issue(user=cast.maarika, name="mine", scope=Scope.READ)
     campaign = duty.campaign
     version = campaign.rubric_version

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from accounts import audit, invitations, mail, tokens
+from accounts import audit, mail, people, tokens
 from accounts.models import User
 from accounts.refusals import Refused
 
@@ -22,7 +22,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):
     """
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        return invitations.pending(request.session) is not None
+        return people.pending(request.session) is not None
 
     def post_login(self, request: HttpRequest, user: User, **options: Any) -> HttpResponse:
         audit.record_activity(verb=audit.SIGN_IN, user_pk=user.pk, by=user)
@@ -57,11 +57,11 @@ class InvitationOnlySocialAdapter(DefaultSocialAccountAdapter):
     """The same for sign-up by single sign-on: the account and its membership are created together."""
 
     def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
-        secret = request.session.get(invitations.SESSION_KEY, "")
+        secret = request.session.get(people.SESSION_KEY, "")
         try:
             with transaction.atomic():
                 user: User = super().save_user(request, sociallogin, form)
-                invitations.accept(secret=secret, user=user)
+                people.accept(secret=secret, user=user)
         except Refused:
             raise ImmediateHttpResponse(redirect("join", secret)) from None
         return user

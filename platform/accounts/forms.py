@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from accounts import audit, invitations, jobs, languages, tasks
+from accounts import audit, jobs, languages, people, tasks
 from accounts.models import AGE_BANDS, Project, Role, Scope, User
 from accounts.refusals import Refused
 
@@ -56,7 +56,7 @@ class SignUpForm(SignupForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.invitation = invitations.pending(context.request.session)
+        self.invitation = people.pending(context.request.session)
         if self.invitation and self.invitation.email:
             self.fields["email"].initial = self.invitation.email
 
@@ -74,7 +74,7 @@ class SignUpForm(SignupForm):
             email = super().clean_email()
         except forms.ValidationError:
             if self.invitation:
-                invitations.bind(invitation=self.invitation, email=email)
+                people.bind(invitation=self.invitation, email=email)
             raise refusal from None
         if self.invitation and self.invitation.email not in ("", email):
             raise refusal
@@ -82,11 +82,11 @@ class SignUpForm(SignupForm):
 
     def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
         """The account; or a redirect, if the invitation was used at the same time."""
-        secret = request.session.get(invitations.SESSION_KEY, "")
+        secret = request.session.get(people.SESSION_KEY, "")
         try:
             with transaction.atomic():
                 user, response = super().try_save(request)
-                invitations.accept(secret=secret, user=user)
+                people.accept(secret=secret, user=user)
         except (Refused, IntegrityError):  # somebody else used this link, or registered this address, at the same time
             return None, redirect("join", secret) if secret else redirect("account_signup")
         return user, response
@@ -223,13 +223,13 @@ class InvitationForm(forms.Form):
 
     def __init__(self, *args: Any, project: Project, **options: Any) -> None:
         super().__init__(*args, **options)
-        offered = [("", _("no panel yet")), *invitations.offered_panels(project)]
+        offered = [("", _("no panel yet")), *people.offered_panels(project)]
         self.fields["panel"].choices = offered  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("panel") and cleaned.get("role") != Role.ANNOTATOR:
-            self.add_error("panel", invitations.ANNOTATORS_ONLY)
+            self.add_error("panel", people.ANNOTATORS_ONLY)
         return cleaned
 
 

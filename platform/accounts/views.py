@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, audit, invitations, jobs, outgoing, people, refusals, removal, tokens, webhooks
+from accounts import access, audit, jobs, outgoing, people, refusals, removal, tokens, webhooks
 from accounts.forms import (
     EraseForm,
     InvitationForm,
@@ -38,7 +38,6 @@ from accounts.forms import (
     TrailForm,
 )
 from accounts.inputs import whole_number
-from accounts.invitations import InvitationClosed
 from accounts.models import (
     AuditEntry,
     Delivery,
@@ -53,6 +52,7 @@ from accounts.models import (
     User,
     Webhook,
 )
+from accounts.people import InvitationClosed
 from accounts.refusals import Refused
 
 LEAD = (Role.LEAD,)
@@ -67,7 +67,7 @@ def people_page(request: HttpRequest, project: str) -> HttpResponse:
     form = InvitationForm(request.POST or None, project=current_project)
     link = ""
     if form.is_valid():
-        _invitation, secret = invitations.invite(project=current_project, created_by=request.user, **form.cleaned_data)
+        _invitation, secret = people.invite(project=current_project, created_by=request.user, **form.cleaned_data)
         link = request.build_absolute_uri(reverse("join", args=[secret]))
         form = InvitationForm(project=current_project)
     return _people(request, current_project, form, link)
@@ -76,7 +76,7 @@ def people_page(request: HttpRequest, project: str) -> HttpResponse:
 def _people(request: HttpRequest, project: Project, form: InvitationForm, link: str) -> HttpResponse:
     members = Membership.objects.visible_to(request.user).filter(project=project).select_related("user")
     waiting = list(Invitation.objects.visible_to(request.user).filter(project=project).open())
-    panels = invitations.panel_names(waiting)
+    panels = people.panel_names(waiting)
     context = {
         "project": project,
         "members": members.order_by("user__email"),
@@ -113,7 +113,7 @@ def remove_member_view(request: HttpRequest, project: str, member: int) -> HttpR
 def revoke_invitation_view(request: HttpRequest, project: str, invitation: int) -> HttpResponse:
     current_project = access.require(user=request.user, slug=project, roles=LEAD)
     visible = Invitation.objects.visible_to(request.user).filter(project=current_project)
-    invitations.revoke_invitation(invitation=get_object_or_404(visible, pk=invitation), actor=request.user)
+    people.revoke_invitation(invitation=get_object_or_404(visible, pk=invitation), actor=request.user)
     return redirect("people", current_project.slug)
 
 
@@ -196,14 +196,14 @@ def remove_project_view(request: HttpRequest, project: str) -> HttpResponse:
 def join(request: HttpRequest, secret: str) -> HttpResponse:
     """The page behind an invitation link: sign in or sign up, then accept."""
     try:
-        invitation = invitations.find_invitation(secret)
+        invitation = people.find_invitation(secret)
     except InvitationClosed as closed:
-        if request.user.is_authenticated and invitations.is_used_by(secret=secret, user=request.user):
+        if request.user.is_authenticated and people.is_used_by(secret=secret, user=request.user):
             return redirect("home")
         return render(request, "accounts/join_closed.html", {"sentence": closed.sentence}, status=410)
-    invitations.remember(request.session, secret)
+    people.remember(request.session, secret)
     if request.method == "POST" and request.user.is_authenticated:
-        _say(request, lambda: invitations.accept(secret=secret, user=request.user))
+        _say(request, lambda: people.accept(secret=secret, user=request.user))
         return redirect("home")
     return render(request, "accounts/join.html", {"invitation": invitation, "page_url": request.path})
 

@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from accounts import invitations, people, tokens
+from accounts import people, tokens
 from accounts.models import AuditEntry, Invitation, Membership, Project, Role, Scope, Token, User
 from accounts.refusals import Refused
 from tests.cast import PASSWORD, Cast, make_cast
@@ -152,13 +152,13 @@ def test_nobody_signs_up_without_an_invitation(cast: Cast) -> None:
 
 @pytest.mark.parametrize("end", ["expired", "revoked"])
 def test_a_closed_invitation_lets_nobody_in(cast: Cast, end: str) -> None:
-    invitation, secret = invitations.invite(project=cast.kassa, role=Role.LEAD, created_by=cast.aino)
+    invitation, secret = people.invite(project=cast.kassa, role=Role.LEAD, created_by=cast.aino)
     if end == "expired":
         Invitation.objects.filter(pk=invitation.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     else:
-        invitations.revoke_invitation(invitation=invitation, actor=cast.aino)
-    with pytest.raises(invitations.InvitationClosed):
-        invitations.accept(secret=secret, user=cast.zoltan)
+        people.revoke_invitation(invitation=invitation, actor=cast.aino)
+    with pytest.raises(people.InvitationClosed):
+        people.accept(secret=secret, user=cast.zoltan)
     assert not Membership.objects.filter(project=cast.kassa, user=cast.zoltan).exists()
 
 
