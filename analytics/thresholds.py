@@ -28,7 +28,7 @@ from analytics.models import GateThresholds, Snapshot
 from analytics.questions import Settings
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Table
-from judging import digests
+from judging import judges
 from judging.judges import variant_of
 from judging.models import Attempt, Call, JudgeRun, Verdict
 from judging.perturbation import change_of
@@ -201,7 +201,7 @@ def _has_other_prompt(run: JudgeRun) -> bool:
     except Refused:
         return True
     ours = {"endpoint": judge.provider, "model": judge.model, "variant": variant, "parameters": judge.parameters}
-    return digests.judge_digest(**ours) != judge.digest
+    return judges.judge_digest(**ours) != judge.digest
 
 
 def _served_models(run: JudgeRun) -> list[str]:

@@ -24,7 +24,7 @@ from annotation import pay
 from annotation.desk import pairs
 from annotation.models import Annotation, Assignment, Campaign, Duty, Rating
 from annotation.pay import Work
-from judging.digests import canonical
+from judging.judges import canonical
 from judging.models import Judge, JudgeRun, Verdict
 
 DAYS = 14

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from django.conf import settings
@@ -21,12 +23,40 @@ from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.models import Criterion, RubricVersion
 from annotation.readers import RubricDocument, parse_rubric
-from judging import digests, examples, spending
+from judging import examples, spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge, ModelCapability
-from judging.prompts import INSTRUCTION_LANGUAGES, Example, OwnText, PromptVariant
+from judging.prompts import (
+    INSTRUCTION_LANGUAGES,
+    CriterionBrief,
+    Example,
+    ItemText,
+    OwnText,
+    PointBrief,
+    PromptVariant,
+    Turn,
+    render,
+    repair_turn,
+    response_schema,
+)
 from judging.study_presets import OWN, STUDY_PRESETS, TASKS, StudyPreset
 
+# Two criteria and an item that together touch every sentence of the templates.
+_SPECIMEN_CRITERIA: Final = (
+    CriterionBrief(
+        key="specimen",
+        name="Specimen",
+        points=(PointBrief(0, "low", "text", "reason"), PointBrief(1)),
+        question="question",
+        definition="definition",
+        allows_na=True,
+        mark_if="mark",
+        dont_mark_if="not",
+        speaker="speaker",
+    ),
+    CriterionBrief(key="range", name="Range", points=(PointBrief(0), PointBrief(1)), level="interval"),
+)
+_SPECIMEN_ITEM: Final = ItemText(turns=(Turn("a", "b", "c"),), fields=(("d", "e"),), language="en", title="f")
 FACTORS = {
     "grouping": ("single", "compound"),
     "anchor_detail": ("name", "anchors", "reasons"),
@@ -90,7 +120,7 @@ def declare(
         raise Refused(_undeclared(provider), code="unknown_provider", fields={"provider": _undeclared(provider)})
     spending.allowance(project, provider)
     digest, as_given = (
-        digests.judge_digest(endpoint=provider, model=model, variant=prompt, parameters=numbers)
+        judge_digest(endpoint=provider, model=model, variant=prompt, parameters=numbers)
         for numbers in (sent, parameters or {})
     )
     if same := Judge.objects.filter(project=project, digest__in=[digest, as_given]).order_by("pk").first():
@@ -185,7 +215,7 @@ def imported(*, project: Project, name: str, variant: str = "") -> Judge:
     name, variant = key_of(name, variant)
     factors = {"name": variant} if variant else {}
     defaults = {"name": imported_name(name, variant), "model": name, "variant": factors}
-    digest = digests.digest({"imported": name, **({"variant": variant} if variant else {})})
+    digest = digest({"imported": name, **({"variant": variant} if variant else {})})
     judge, _is_new = Judge.objects.get_or_create(project=project, digest=digest, defaults=defaults)
     return judge
 
@@ -421,7 +451,42 @@ def as_whole(value: Any) -> Any:
 
 def _is_json(value: Any) -> bool:
     try:
-        digests.canonical(value).decode()  # half a surrogate pair is no UTF-8
+        canonical(value).decode()  # half a surrogate pair is no UTF-8
     except (ValueError, RecursionError):
         return False
     return not holds_nul(value)
+
+
+def canonical(value: Any) -> bytes:
+    """The one spelling of a JSON value: sorted keys, no spaces, UTF-8. Raises on NaN, which has no JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the canonical spelling, in hexadecimal (64 characters)."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def template_digest(variant: PromptVariant) -> str:
+    """Changes whenever a variant's own wording or shape changes, whatever the rubric and the item say."""
+    criteria = _SPECIMEN_CRITERIA if variant.grouping == "compound" else _SPECIMEN_CRITERIA[:1]
+    about: Any = {"item": _SPECIMEN_ITEM, "variant": variant}
+    about |= {"examples": [(_SPECIMEN_ITEM, 1.0)]} if variant.examples else {}
+    shown = [render(criteria=[criterion], **about) for criterion in _SPECIMEN_CRITERIA]
+    together = render(criteria=criteria, **about)
+    shape = [shown, together, response_schema(criteria, variant)]
+    return digest([*shape, repair_turn([], "", variant)] if variant.repair else shape)
+
+
+def judge_digest(*, endpoint: str, model: str, variant: PromptVariant, parameters: Mapping[str, Any]) -> str:
+    """The identity of a judge: everything that can change a verdict except the item and the rubric."""
+    return digest(
+        {
+            "endpoint": endpoint,
+            "model": model,
+            "variant": variant.factors,
+            "template": template_digest(variant),
+            "parameters": dict(parameters),
+        }
+    )

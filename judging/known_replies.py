@@ -18,7 +18,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.models import Item, RubricVersion
-from judging import digests, judges
+from judging import judges
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun
 from judging.prompts import CriterionBrief, response_schema, system_message, user_message
 from judging.requests import REFERENCE, CallRequest, ShownExamples, criterion_brief, in_shown_order, item_text
@@ -121,8 +121,8 @@ def common_replies(runs: Collection[JudgeRun]) -> dict[tuple[int, int], int]:
 def _alike(judge: Judge) -> list[Judge]:
     """The judges of the project that send the same parameters to the same model, this one among them."""
     others = Judge.objects.filter(project=judge.project_id, provider=judge.provider, model=judge.model)
-    sent = digests.canonical(judge.parameters)
-    return [other for other in others if digests.canonical(other.parameters) == sent]
+    sent = judges.canonical(judge.parameters)
+    return [other for other in others if judges.canonical(other.parameters) == sent]
 
 
 class SentRequests:
@@ -141,7 +141,7 @@ class SentRequests:
         judge = self.judge
         to = {"provider": judge.provider, "model": judge.model, "parameters": judge.parameters}
         return {
-            pk: digests.digest([to, system_message(group, self.variant), response_schema(group, self.variant)])
+            pk: judges.digest([to, system_message(group, self.variant), response_schema(group, self.variant)])
             for pk, group in groups.items()
         }
 
@@ -244,7 +244,7 @@ def _is_current(judge: Judge) -> bool:
     """Whether its requests are worded today as they were when it was declared."""
     variant = judges.variant_of(judge.variant)
     about = {"endpoint": judge.provider, "model": judge.model, "parameters": judge.parameters}
-    return digests.judge_digest(variant=variant, **about) == judge.digest
+    return judges.judge_digest(variant=variant, **about) == judge.digest
 
 
 def _answered(rubric_version: RubricVersion, asked: QuerySet[Item], repeats: int) -> QuerySet[Call]:

@@ -21,7 +21,7 @@ from accounts.refusals import Refused
 from annotation.blinding import CANDIDATES, lay_out
 from annotation.desk import pairs
 from annotation.models import Criterion, Dataset, Item, RubricVersion
-from judging import digests, examples, judges, spending
+from judging import examples, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import changed_criteria, changed_text, changed_variant, changes_request
 from judging.prompts import (
@@ -301,7 +301,7 @@ class CallRequestWriter:
         }
         judge = self.run.judge
         worst = spending.worst_case(judge, by_batch=self.run.by_batch, **sent)
-        key = digests.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
+        key = judges.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
         attempt = Attempt(call=call, reserved=worst, reply_key=key)
         kept: dict[str, Any] = {"worst_case": worst, "attempt": attempt, "by_batch": self.run.by_batch}
         kept |= {"is_swapped": is_swapped, "criterion_keys": self._criterion_keys}

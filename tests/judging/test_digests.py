@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.digests import canonical, digest, judge_digest, template_digest
+from judging.judges import canonical, digest, judge_digest, template_digest
 from judging.prompts import INSTRUCTION_LANGUAGES, PromptVariant
 
 JUDGE: dict[str, Any] = {

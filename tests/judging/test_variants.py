@@ -19,7 +19,7 @@ from annotation.models import Campaign, Item, ItemSelection, Rating
 from annotation.readers import parse_rubric
 from judging import calls, judges, requests, runs
 from judging.client import ProviderAnswer
-from judging.digests import judge_digest
+from judging.judges import judge_digest
 from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.prompts import FRAMES, INSTRUCTION_LANGUAGES, CriterionBrief, PromptVariant, render
 from judging.requests import CallRequestWriter
