@@ -28,7 +28,7 @@ from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import examples, judges, runs, spending
 from judging.known_replies import AskedTogether
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
-from judging.pilots import PilotForecast, Range, ratio_forecast
+from judging.spending import PilotForecast, Range, ratio_forecast
 
 MOST_CELLS = 60
 MOST_NAME = 120

@@ -23,7 +23,7 @@ from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
 from judging.api.runs import BudgetSerializer, ProgressSerializer
 from judging.models import JudgeDesign, JudgeRun
-from judging.pilots import PilotForecast, Range
+from judging.spending import PilotForecast, Range
 
 MONEY = {"max_digits": 20, "decimal_places": 8}
 
