@@ -33,10 +33,9 @@ from panelbench_client.connection import (
     Unavailable,
     Unreachable,
 )
-from panelbench_client.duties import DutyMethods
+from panelbench_client.duties import DutyMethods, QualificationMethods
 from panelbench_client.files import ExportMethods, ImportMethods
 from panelbench_client.numbers import AdjudicationMethods, DecisionMethods, NumberMethods
-from panelbench_client.qualification import QualificationMethods
 from panelbench_client.resources import (
     CampaignMethods,
     DatasetMethods,
