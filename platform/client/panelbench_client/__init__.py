@@ -33,7 +33,7 @@ from panelbench_client.connection import (
     Unavailable,
     Unreachable,
 )
-from panelbench_client.duties import DutyMethods, QualificationMethods
+from panelbench_client.duties import DutyMethods, QualificationMethods, TaxonomyMethods
 from panelbench_client.files import ExportMethods, ImportMethods
 from panelbench_client.numbers import AdjudicationMethods, DecisionMethods, NumberMethods
 from panelbench_client.resources import (
@@ -43,7 +43,6 @@ from panelbench_client.resources import (
     NoticeMethods,
     ProjectMethods,
 )
-from panelbench_client.taxonomies import TaxonomyMethods
 from panelbench_client.webhooks import Event, received
 
 __all__ = [
