@@ -62,7 +62,7 @@ BODY = b'{"test": 2432232314}'
 
 # --- languages and signatures -----------------------------------------------------------------------------------------
 def our_function(question: str) -> Callable[[Any], str]:
-    from accounts import languages, outgoing
+    from accounts import addresses, languages
     from panelbench.client import Forged, received
 
     def names(tag: str) -> str:
@@ -77,7 +77,7 @@ def our_function(question: str) -> Callable[[Any], str]:
     def signed(case: dict[str, Any]) -> str:
         key, now, body = case["key"], case["now"], base64.b64decode(case["body"])
         secret = base64.b64decode(case["secret"].removeprefix("whsec_"))
-        return outgoing.signed(secret=secret, key=key, body=body, now=now)["webhook-signature"]
+        return addresses.signed(secret=secret, key=key, body=body, now=now)["webhook-signature"]
 
     functions: dict[str, Callable[[Any], str]] = {
         "canonical": languages.canonical_language,

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access, jobs, outgoing, people, webhooks
+from accounts import access, addresses, jobs, people, webhooks
 from accounts.jobs import ListedJob
 from accounts.models import Delivery, Job, JobQuerySet, Membership, Project, Role, Token, User, Webhook
 
@@ -166,7 +166,7 @@ class WebhookSerializer(serializers.Serializer[Webhook]):
     """`off` is the reason why nothing is sent; empty while the webhook is on."""
 
     id = serializers.IntegerField(source="pk", read_only=True)
-    address = serializers.CharField(max_length=outgoing.LONGEST_ADDRESS)
+    address = serializers.CharField(max_length=addresses.LONGEST_ADDRESS)
     events = serializers.ListField(
         child=serializers.ChoiceField(choices=EVENTS), allow_empty=False, max_length=len(EVENTS)
     )

@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, audit, jobs, outgoing, people, refusals, removal, tokens, webhooks
+from accounts import access, addresses, audit, jobs, people, refusals, removal, tokens, webhooks
 from accounts.forms import (
     EraseForm,
     InvitationForm,
@@ -439,7 +439,7 @@ class EventsForm(forms.Form):
 class WebhookForm(EventsForm):
     address = forms.CharField(
         label=gettext_lazy("Address"),
-        max_length=outgoing.LONGEST_ADDRESS,
+        max_length=addresses.LONGEST_ADDRESS,
         widget=forms.URLInput(attrs={"placeholder": "https://"}),
         help_text=gettext_lazy("The address where your program receives the requests. It must start with https://."),
     )

@@ -29,7 +29,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from uuid_utils.compat import uuid7
 
-from accounts import audit, jobs, outgoing
+from accounts import addresses, audit, jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Delivery, Event, Job, Project, User, Webhook
 from accounts.refusals import Refused
@@ -97,8 +97,8 @@ def _change(webhook: Webhook, actor: User, verb: str, **fields: Any) -> None:
 def _checked(address: str) -> str:
     address = address.strip()
     try:
-        outgoing.check_address(address, limits())
-    except outgoing.AddressForbidden as no:
+        addresses.check_address(address, limits())
+    except addresses.AddressForbidden as no:
         raise Refused(str(no), code="address", fields={"address": str(no)}) from None
     return address
 
@@ -111,9 +111,9 @@ def _offered(events: Iterable[str]) -> list[str]:
     return chosen
 
 
-def limits() -> outgoing.Limits:
+def limits() -> addresses.Limits:
     """Where this instance may send: beyond the public internet only where its operator says so."""
-    return outgoing.Limits(networks=conf.settings.WEBHOOK_NETWORKS, loopback=conf.settings.DEBUG)
+    return addresses.Limits(networks=conf.settings.WEBHOOK_NETWORKS, loopback=conf.settings.DEBUG)
 
 
 def signing_key(webhook: Webhook) -> bytes:
@@ -274,7 +274,7 @@ def claim(*, webhook_pk: int, now: datetime | None = None) -> Delivery | None:
 
 
 def _claimed(delivery: Delivery, now: datetime) -> bool:
-    again_at = now + max(WAITS[delivery.tries], timedelta(seconds=2 * outgoing.TIMEOUT))
+    again_at = now + max(WAITS[delivery.tries], timedelta(seconds=2 * addresses.TIMEOUT))
     waiting = Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.WAITING)
     unchanged = waiting.filter(tries=delivery.tries, due_at=delivery.due_at)
     if not unchanged.update(tries=delivery.tries + 1, due_at=again_at, tried_at=now):
@@ -287,11 +287,11 @@ def send(*, delivery: Delivery) -> str:
     """Send the request of a claimed delivery and store the outcome; empty when the receiver took it, else why not."""
     content, webhook = body(delivery), delivery.webhook
     secret_key, key = signing_key(webhook), delivery_key(delivery)
-    headers = outgoing.signed(secret=secret_key, key=key, body=content, now=time.time())
+    headers = addresses.signed(secret=secret_key, key=key, body=content, now=time.time())
     status, reason = None, ""
     try:
-        status = outgoing.post(webhook.address, body=content, headers=headers, limits=limits())
-    except (outgoing.AddressForbidden, outgoing.ReceiverUnreachable) as no:
+        status = addresses.post(webhook.address, body=content, headers=headers, limits=limits())
+    except (addresses.AddressForbidden, addresses.ReceiverUnreachable) as no:
         reason = str(no)[:200]
     if status is not None and 200 <= status < 300:
         _note_success(delivery, status)

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from accounts import outgoing
-from accounts.outgoing import AddressForbidden, Limits, ReceiverUnreachable
+from accounts import addresses
+from accounts.addresses import AddressForbidden, Limits, ReceiverUnreachable
 from tests.accounts.certificates import certificate
 from tests.accounts.receiver import receiver
 
@@ -61,16 +61,16 @@ def _leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 def test_a_name_that_leads_into_a_private_network_is_refused(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     _leads_to(monkeypatch, "93.184.215.14", address)
     with pytest.raises(AddressForbidden, match="private network"):
-        outgoing.check_address("https://hooks.example.org/x", Limits())
+        addresses.check_address("https://hooks.example.org/x", Limits())
 
 
 def test_a_public_address_is_allowed_and_a_private_one_where_the_operator_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _leads_to(monkeypatch, "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c")
-    outgoing.check_address("https://hooks.example.org/x", Limits())
+    addresses.check_address("https://hooks.example.org/x", Limits())
     _leads_to(monkeypatch, "10.1.2.3")
-    outgoing.check_address("https://hooks.example.org/x", Limits(networks=(ipaddress.ip_network("10.0.0.0/8"),)))
+    addresses.check_address("https://hooks.example.org/x", Limits(networks=(ipaddress.ip_network("10.0.0.0/8"),)))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_public_address_is_allowed_and_a_private_one_where_the_operator_says_s
 def test_what_is_no_https_address_is_refused(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     _leads_to(monkeypatch, "93.184.215.14")
     with pytest.raises(AddressForbidden):
-        outgoing.check_address(address, HERE)
+        addresses.check_address(address, HERE)
 
 
 def test_a_name_that_moves_after_the_check_is_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,14 +100,14 @@ def test_a_name_that_moves_after_the_check_is_checked_again(monkeypatch: pytest.
     answers = iter(["93.184.215.14", "127.0.0.1"])
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: [(0, 0, 0, "", (next(answers), 443))])
     with pytest.raises(AddressForbidden, match="private network"):
-        outgoing.post("https://hooks.example.org/", body=b"{}", headers={}, limits=Limits())
+        addresses.post("https://hooks.example.org/", body=b"{}", headers={}, limits=Limits())
 
 
 def test_a_request_carries_the_body_and_its_signature() -> None:
     body = b'{"type":"test"}'
-    headers = outgoing.signed(secret=b"k" * 32, key="msg_1", body=body, now=1_700_000_000.9)
+    headers = addresses.signed(secret=b"k" * 32, key="msg_1", body=body, now=1_700_000_000.9)
     with receiver() as there:
-        assert outgoing.post(there.address, body=body, headers=headers, limits=HERE) == 204
+        assert addresses.post(there.address, body=body, headers=headers, limits=HERE) == 204
     came, said = there.came[0]
     expected = hmac.new(b"k" * 32, b"msg_1.1700000000." + body, hashlib.sha256).digest()
     assert (said, came["content-type"]) == (body, "application/json")
@@ -118,7 +118,7 @@ def test_a_request_carries_the_body_and_its_signature() -> None:
 def test_the_signature_is_that_of_the_standard() -> None:
     """The example of the Standard Webhooks' own reference libraries."""
     secret = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-    headers = outgoing.signed(
+    headers = addresses.signed(
         secret=secret, key="msg_p5jXN8AQM9LWM0D4loKWxJek", body=b'{"test": 2432232314}', now=1614265330
     )
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
@@ -127,7 +127,7 @@ def test_the_signature_is_that_of_the_standard() -> None:
 def test_a_redirect_is_not_followed() -> None:
     with receiver() as elsewhere, receiver() as there:
         there.status, there.location = 302, elsewhere.address
-        assert outgoing.post(there.address, body=b"{}", headers={}, limits=HERE) == 302
+        assert addresses.post(there.address, body=b"{}", headers={}, limits=HERE) == 302
     assert (len(there.came), elsewhere.came) == (1, [])
 
 
@@ -135,7 +135,7 @@ def test_nobody_there_is_said() -> None:
     with receiver() as there:
         gone = there.address
     with pytest.raises(ReceiverUnreachable, match="No connection"):
-        outgoing.post(gone, body=b"{}", headers={}, limits=HERE)
+        addresses.post(gone, body=b"{}", headers={}, limits=HERE)
 
 
 def test_a_receiver_that_trickles_is_cut_off_in_time() -> None:
@@ -157,7 +157,7 @@ def test_a_receiver_that_trickles_is_cut_off_in_time() -> None:
     started = time.monotonic()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
     with pytest.raises(ReceiverUnreachable):
-        outgoing.post(address, body=b"{}", headers={}, limits=HERE, timeout=0.5)
+        addresses.post(address, body=b"{}", headers={}, limits=HERE, timeout=0.5)
     assert time.monotonic() - started < 8  # all of it takes ten
     thread.join()
     listening.close()
@@ -170,6 +170,6 @@ def test_the_certificate_has_to_be_for_the_name(monkeypatch: pytest.MonkeyPatch,
         port = urlsplit(there.address).port
         monkeypatch.setenv("SSL_CERT_FILE", str(made))
         _leads_to(monkeypatch, "127.0.0.1")
-        assert outgoing.post(f"https://hooks.test:{port}/", body=b"{}", headers={}, limits=HERE) == 204
+        assert addresses.post(f"https://hooks.test:{port}/", body=b"{}", headers={}, limits=HERE) == 204
         with pytest.raises(ReceiverUnreachable, match="certificate"):
-            outgoing.post(f"https://other.test:{port}/", body=b"{}", headers={}, limits=HERE)
+            addresses.post(f"https://other.test:{port}/", body=b"{}", headers={}, limits=HERE)

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts import jobs, outgoing, tasks, webhooks
+from accounts import addresses, jobs, tasks, webhooks
 from accounts.models import Delivery, Event, Job, Webhook
 from accounts.refusals import Refused
 from annotation.desk import service
@@ -65,7 +65,7 @@ def test_a_submission_is_told_without_saying_who_or_what(cast: Cast, webhook: We
     where = {"project": "kassa", "campaign": annotation.campaign_id, "item": annotation.item_id}
     assert told["data"] == {**where, "revision": 1, "ratings": 2}
     secret = base64.b64decode(webhooks.secret(webhook).removeprefix("whsec_"))
-    signed = outgoing.signed(
+    signed = addresses.signed(
         secret=secret, key=headers["webhook-id"], body=body, now=float(headers["webhook-timestamp"])
     )
     assert headers["webhook-signature"] == signed["webhook-signature"]
