@@ -136,7 +136,7 @@ def next_items(*, duty: Duty, judge: str, criterion: str, wanted: int) -> NextIt
     Refused where the criterion is nominal or not the duty's, where another duty rates the same, where a drawn item is
     not rated yet, and where the judge has not scored all items.
     """
-    from analytics.stats.planning.sampling import expected_error, inclusion_probabilities
+    from analytics.stats.planning.pilot import expected_error, inclusion_probabilities
 
     about = _criterion(duty, criterion)
     _require_alone(duty, about)
@@ -170,7 +170,7 @@ def draw_next_items(
     """
     import numpy as np
 
-    from analytics.stats.planning.sampling import independent_draws
+    from analytics.stats.planning.pilot import independent_draws
 
     if duty.campaign.state == Campaign.State.CLOSED:
         raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")

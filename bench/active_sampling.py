@@ -26,12 +26,7 @@ from analytics.stats.core.estimates import Estimate
 from analytics.stats.judge.corrected_means import ScoredItems
 from analytics.stats.judge.leaderboard import weighted_mean
 from analytics.stats.judge.ppi import classical_mean, crossfit_mean
-from analytics.stats.planning.sampling import (
-    expected_error,
-    inclusion_probabilities,
-    independent_draws,
-    interval_sequence,
-)
+from analytics.stats.planning.pilot import expected_error, inclusion_probabilities, independent_draws, interval_sequence
 
 Floats = NDArray[np.float64]
 ITEMS, PILOT, WAVE = 600, 60, 90

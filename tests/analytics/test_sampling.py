@@ -14,12 +14,7 @@ from analytics.answer_pages import answer_now
 from analytics.questions import NumbersQuestion
 from analytics.stats.judge.corrected_means import ScoredItems
 from analytics.stats.judge.leaderboard import weighted_mean
-from analytics.stats.planning.sampling import (
-    expected_error,
-    inclusion_probabilities,
-    independent_draws,
-    interval_sequence,
-)
+from analytics.stats.planning.pilot import expected_error, inclusion_probabilities, independent_draws, interval_sequence
 from annotation import allocation
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
