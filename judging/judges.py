@@ -215,8 +215,8 @@ def imported(*, project: Project, name: str, variant: str = "") -> Judge:
     name, variant = key_of(name, variant)
     factors = {"name": variant} if variant else {}
     defaults = {"name": imported_name(name, variant), "model": name, "variant": factors}
-    digest = digest({"imported": name, **({"variant": variant} if variant else {})})
-    judge, _is_new = Judge.objects.get_or_create(project=project, digest=digest, defaults=defaults)
+    identity = digest({"imported": name, **({"variant": variant} if variant else {})})
+    judge, _is_new = Judge.objects.get_or_create(project=project, digest=identity, defaults=defaults)
     return judge
 
 
