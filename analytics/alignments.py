@@ -23,7 +23,7 @@ from accounts.models import Job
 from accounts.refusals import Refused
 from analytics.figures import Figure
 from annotation.models import Criterion, Item, ItemSelection, Rating, SelectedItem
-from judging import alignment, proposals, search
+from judging import alignment, proposals
 from judging.models import Alignment, AlignmentCandidate, AlignmentLook, AlignmentSearch, Call, JudgeRun, Verdict
 
 if TYPE_CHECKING:
@@ -282,17 +282,17 @@ def carry_out_search_step(*, search_pk: int) -> JudgeRun | None:
     current = rows.filter(pk=search_pk).first()
     if current is None or (job := jobs.take_job(current, Job.Kind.SEARCH)) is None:
         return None
-    run, made = search.last_run(current), current.candidates.count()
+    run, made = proposals.last_run(current), current.candidates.count()
     try:
         if run is not None and not alignment.is_answered(run):
             if run.state != JudgeRun.State.RUNNING:
                 raise Refused(run.reason or _("The run of the newest version was cancelled."), code="paused")
             jobs.release(job, due_at=timezone.now() + PAUSE, done=max(0, made - 1), total=current.steps)
             return None
-        run = search.next_version(current, comparable_gains(tuned_versions(current.alignment)))
+        run = proposals.next_version(current, comparable_gains(tuned_versions(current.alignment)))
     except Refused as refused:
         with transaction.atomic():
-            search.end_search(current, refused.sentence)
+            proposals.end_search(current, refused.sentence)
             jobs.fail(job, refused.sentence)
         return None
     if run is None:

@@ -8,11 +8,15 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         from accounts import jobs, people, removal
         from accounts.models import Job
-        from judging import batches, proposals, search
+        from judging import batches, proposals
         from judging.imports.studies import clear_failed
         from judging.runs import judging_contents, pause_all
 
-        jobs.KINDS |= {Job.Kind.PROPOSAL: proposals.KIND, Job.Kind.SEARCH: search.KIND, Job.Kind.CALLS: batches.KIND}
+        jobs.KINDS |= {
+            Job.Kind.PROPOSAL: proposals.KIND,
+            Job.Kind.SEARCH: proposals.SEARCH_KIND,
+            Job.Kind.CALLS: batches.KIND,
+        }
         if proposals.redact_proposals not in removal.redactions:
             removal.redactions.insert(0, proposals.redact_proposals)  # before the reasons are emptied
         if pause_all not in people.stops:

@@ -19,7 +19,7 @@ from analytics.alignments import Confusion, ShownLook, TunedVersion
 from analytics.figures import Figure
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Campaign
-from judging import alignment, judges, proposals, search, tasks
+from judging import alignment, judges, proposals, tasks
 from judging.api.judges import OwnTextSerializer, StrictSerializer
 from judging.api.runs import BudgetSerializer
 from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, AlignmentSearch, Judge
@@ -125,7 +125,7 @@ class NewSearchSerializer(StrictSerializer):
     """How versions with examples are searched for."""
 
     method = serializers.ChoiceField(choices=AlignmentSearch.Method.choices)
-    steps = serializers.IntegerField(min_value=1, max_value=search.MOST_STEPS)
+    steps = serializers.IntegerField(min_value=1, max_value=proposals.MOST_STEPS)
     seed = serializers.IntegerField(min_value=-(2**63), max_value=2**63 - 1, required=False)
 
 
@@ -362,7 +362,7 @@ class StartSearch(APIView):
         current = get_object_or_404(_alignments(request.user, project), pk=alignment_pk)
         serializer = NewSearchSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        begun = search.begin_search(alignment_searched=current, actor=request.user, **serializer.validated_data)
+        begun = proposals.begin_search(alignment_searched=current, actor=request.user, **serializer.validated_data)
         jobs.enqueue(begun)
         return Response(VersionSearchSerializer(begun).data, status=202)
 

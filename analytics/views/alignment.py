@@ -24,7 +24,7 @@ from accounts.refusals import Refused
 from analytics import alignments
 from annotation.models import Campaign
 from annotation.views.campaigns import show_refusal
-from judging import alignment, judges, proposals, requests, runs, search, spending, tasks
+from judging import alignment, judges, proposals, requests, runs, spending, tasks
 from judging.forms import BudgetForm
 from judging.models import Alignment, AlignmentCandidate, AlignmentSearch, Judge
 from judging.prompts import CriterionBrief
@@ -170,7 +170,7 @@ class SearchForm(forms.Form):
     method = forms.ChoiceField(
         label=gettext_lazy("Method"), choices=AlignmentSearch.Method.choices, widget=forms.RadioSelect, initial="random"
     )
-    steps = forms.IntegerField(label=gettext_lazy("Steps"), initial=8, min_value=1, max_value=search.MOST_STEPS)
+    steps = forms.IntegerField(label=gettext_lazy("Steps"), initial=8, min_value=1, max_value=proposals.MOST_STEPS)
 
 
 def find_alignments(user: User, project: str) -> tuple[Project, QuerySet[Alignment]]:
@@ -369,7 +369,7 @@ def start_search(request: HttpRequest, project: str, alignment_pk: int) -> HttpR
     form = SearchForm(request.POST)
     if form.is_valid():
         with refusals.refusals_as_messages(request):
-            jobs.enqueue(search.begin_search(alignment_searched=current, actor=request.user, **form.cleaned_data))
+            jobs.enqueue(proposals.begin_search(alignment_searched=current, actor=request.user, **form.cleaned_data))
     else:
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
     return redirect("alignment", project, alignment_pk)

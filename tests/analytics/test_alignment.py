@@ -25,7 +25,7 @@ from analytics.stats.judge import alignment as kernels
 from annotation import selections
 from annotation.models import Annotator, Campaign, Item, Rating, SelectedItem
 from annotation.readers.items import ItemRow
-from judging import alignment, examples, judges, perturbed_runs, proposals, runs, search, spending
+from judging import alignment, examples, judges, perturbed_runs, proposals, runs, spending
 from judging import tasks as judging_tasks
 from judging.models import (
     Alignment,
@@ -473,13 +473,13 @@ def test_a_search_scores_versions_with_tuning_examples_alone(cast: Cast, charged
     campaign, _brief = study(cast, scenarios=24)
     current = aligned(cast, campaign, budget=Decimal(5))
     with pytest.raises(Refused, match="Ask the judge as it was"):
-        search.begin_search(alignment_searched=current, method=method, steps=2)
+        proposals.begin_search(alignment_searched=current, method=method, steps=2)
     scored(current.candidates.get())
     client = cast.client("boris")
     client.post(f"{ROOT}{current.pk}/search/", {"search-method": method, "search-steps": 3})
     begun = AlignmentSearch.objects.get()
     with pytest.raises(Refused, match="under way"):
-        search.begin_search(alignment_searched=current, method=method, steps=2)
+        proposals.begin_search(alignment_searched=current, method=method, steps=2)
     ended = stepped(begun)
     assert (ended.job.state, ended.job.done, ended.reason) == ("finished", 3, "")
     versions = list(current.candidates.filter(origin="search").select_related("judge"))
@@ -498,10 +498,10 @@ def test_a_search_ends_where_the_budget_does_and_when_it_is_cancelled(cast: Cast
     current = aligned(cast, campaign)
     scored(current.candidates.get())
     with pytest.raises(Refused, match="A search needs a cap"):
-        search.begin_search(alignment_searched=current, method="random", steps=2)
+        proposals.begin_search(alignment_searched=current, method="random", steps=2)
     spent = spending.committed_of_alignment(current).paid
     alignment.rebudget_alignment(alignment=current, budget=spent + Decimal("0.05"))
-    ended = stepped(search.begin_search(alignment_searched=current, method="random", steps=9))
+    ended = stepped(proposals.begin_search(alignment_searched=current, method="random", steps=9))
     assert ended.job.state == "failed"
     assert "budget of the alignment is spent" in ended.reason
     assert spending.committed_of_alignment(current).all <= spent + Decimal("0.05")
@@ -510,14 +510,14 @@ def test_a_search_ends_where_the_budget_does_and_when_it_is_cancelled(cast: Cast
     answer = cast.client("boris").put(address, {"budget": "9"}, content_type="application/json")
     assert (answer.status_code, answer.json()["budget"]) == (200, "9.000000")
     current.refresh_from_db()
-    begun = search.begin_search(alignment_searched=current, method="random", steps=9, actor=cast.boris)
+    begun = proposals.begin_search(alignment_searched=current, method="random", steps=9, actor=cast.boris)
     tasks.step_search(begun.pk)
     jobs.cancel(job=Job.objects.get(pk=begun.job_id), actor=cast.boris)
     tasks.step_search(begun.pk)
     begun.refresh_from_db()
     assert begun.job.state == "cancelled"
     assert begun.candidates.count() == 1
-    run = search.last_run(begun)
+    run = proposals.last_run(begun)
     assert run is not None
     assert run.state == JudgeRun.State.PAUSED
 

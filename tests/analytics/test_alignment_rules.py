@@ -21,7 +21,7 @@ from analytics.figures import Figure
 from analytics.stats.judge import alignment as kernels
 from annotation import selections
 from annotation.models import Criterion
-from judging import alignment, designs, runs, search
+from judging import alignment, designs, proposals, runs
 from judging.models import Alignment, AlignmentCandidate, AlignmentLook, AlignmentSearch, Judge, JudgeRun
 from tests import make
 from tests.analytics.test_alignment import ROOT, aligned, flawed, rows, study, version_of, words_of
@@ -99,7 +99,7 @@ def test_the_examples_of_a_search_leave_most_tuning_scenarios_to_be_asked_about(
     searched = AlignmentSearch(alignment=current, method="random", steps=2, seed=1)
     scenarios = dict(selections.selected_items(current.tuning).values_list("digest", "scenario"))
     for seed in range(20):
-        _parent, shown = search._random(searched, Random(seed))
+        _parent, shown = proposals._random(searched, Random(seed))
         units = {scenarios[example["item"]] for example in shown}
         assert 1 <= len(units) <= len(scenarios_of(current.tuning)) / 3
 
@@ -163,7 +163,7 @@ def test_a_closed_alignment_gives_its_unseen_scenarios_back(cast: Cast, priced: 
         lambda: version_of(first, "Two", "More."),
         lambda: alignment.start_tuning(candidate=fresh),
         lambda: alignment.close_alignment(alignment=first),
-        lambda: search.begin_search(alignment_searched=first, method="random", steps=1),
+        lambda: proposals.begin_search(alignment_searched=first, method="random", steps=1),
     ):
         with pytest.raises(Refused, match="This alignment is closed"):
             refused()

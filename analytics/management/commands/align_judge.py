@@ -19,7 +19,7 @@ from accounts.refusals import Refused
 from analytics import alignments
 from analytics.api.alignment import AlignmentDetailSerializer
 from annotation.models import Campaign
-from judging import alignment, proposals, search, tasks
+from judging import alignment, proposals, tasks
 from judging.management.commands.run_judge import ENDED_BADLY, LOOK, USAGE, money
 from judging.models import (
     Alignment,
@@ -128,7 +128,7 @@ class Command(BaseCommand):
         self.stdout.write("\n".join(_lines(current)))
 
     def _search(self, current: Alignment, options: dict[str, Any]) -> None:
-        begun = search.begin_search(alignment_searched=current, method=options["search"], steps=options["steps"])
+        begun = proposals.begin_search(alignment_searched=current, method=options["search"], steps=options["steps"])
         jobs.enqueue(begun)
         while options["wait"] and AlignmentSearch.objects.filter(pk=begun.pk, job__state__in=Job.OPEN).exists():
             time.sleep(LOOK)
