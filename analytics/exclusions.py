@@ -1,6 +1,10 @@
 """What a question leaves out: ratings by exclusions that are on or off, and items by the rule of reference (METHODS 2).
 
 Every exclusion is counted. They apply in a fixed order, and a rating is counted under the first one that it meets.
+
+A rationale is in another language by two checks: the script of most letters, and English in the place of another
+language in Latin script (S2 App. B). Other languages of one script are not told apart: short rationales do not say
+enough.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 The card has the metadata that the Hub reads, and what a reader must know. Keys and values of the metadata:
 https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
+
+What the card says of annotators are groups of consenting people, none so small that it points at somebody. Groups of
+fewer than five are put together, and so is the smallest other group where subtraction would show them. Counts are
+rounded to fives, so that two statements with one person between them are usually the same.
 """
 
 from __future__ import annotations

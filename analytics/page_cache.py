@@ -4,6 +4,11 @@ Who may read a page is checked before anything kept is looked at. A page is kept
 the person with role and settings, the language, the address, the release, and the state of the project
 (`project_state`), so that nothing has to be invalidated. A page that asked for a computation is not kept, nor one with
 a message. CSRF tokens are put into a kept page anew for each answer. The memory that a process uses is bounded.
+
+The state of a project is one short text, which changes with everything that its pages of figures show. A table of a
+project enters with all its columns unless it is named here: tables that only grow enter by the count and the newest of
+their rows. Those with most rows (`LONG`) are counted again only where something else has changed, or they were counted
+a minute ago: whoever writes to them changes an assignment, a call, a run or an import with it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Goals say what a study should reach, and what it may cost; a question carries them as text. By active sampling, items
 that a judge may get wrong are drawn more often. What was drawn before is certain, and every new item is drawn by itself
-with a probability that is stored; the ratings table has it as `inclusion_p
+with a probability that is stored; the ratings table has it as `inclusion_prob`.
+Estimates of means that use it stay valid (docs/methods/planning.md).
 """
 
 from __future__ import annotations

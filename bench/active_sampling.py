@@ -3,7 +3,7 @@
 
 A simulated campaign: 600 items of three generators in scenarios of two, scored by a judge that is often wrong where it
 gives middle scores; people label a random pilot of 60, then about 90 more. `active`: drawn with the probabilities of
-`stats.planning.sampling` from what the pilot showed, estimated as on the page Results (pilot certain, the wave with its
+`stats.planning.pilot` from what the pilot showed, estimated as on the page Results (pilot certain, the wave with its
 probabilities). `uncertainty`: the 90 items with the largest expected error, unweighted (classical mean, and
 cross-fitted PPI++). `random`: 90 more at random. Printed: how often the 95 % interval holds the mean label of the
 campaign's items.

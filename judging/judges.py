@@ -1,4 +1,7 @@
-"""Judges: declared once, and identified by everything that can change a verdict."""
+"""Judges: declared once, and identified by everything that can change a verdict.
+
+The same digest means the same judge.
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Frame:
     """The fixed sentences of a prompt in one instruction language, with ``{placeholders}`` that are the same in all.
 
     All other text comes from the rubric and the item. A wording changed here makes a new judge (see
-    ``digests.template_digest``), so change it only on purpose.
+    ``judges.template_digest``), so change it only on purpose.
     """
 
     role: str

@@ -1,8 +1,13 @@
-"""Have a model write the next version of a judge: one request, stored with its reply, and what came of it.
+"""The next version of a judge: proposed by a model, in one request stored with its reply, or found by a search.
 
 The model sees the judge's instructions and where it differs from the panel on tuning items. It proposes further
 instructions and own texts; a reply that can't be read is an error and no version. The request is kept to the caps of
 the alignment and of the project: what it can cost at most is reserved before it is sent.
+
+A search over examples and versions makes one more version at each step and scores it on the tuning items. ``random``:
+a version of the alignment (as it was, edited or proposed), drawn at random, with examples drawn at random. ``greedy``:
+the best version so far with one more example. Examples come from the panel's labels of tuning items alone. The
+alignment's budget caps it. A job does one step at a time and waits in between until the version is answered.
 """
 
 from __future__ import annotations

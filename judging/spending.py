@@ -4,6 +4,8 @@ Three caps hold: a run's budget, and the total and the day of a project at a pro
 request's worst case is reserved, in the transaction that leases its call, before it is sent; whatever comes of it
 replaces the reservation by what was paid. Money is read from the attempts in one query under a lock on the caps, so two
 workers never spend the same dollar. A day is a day of UTC.
+
+The replies of a design's pilot say what its other calls may cost.
 """
 
 from __future__ import annotations

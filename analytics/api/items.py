@@ -1,4 +1,7 @@
-"""The items behind a campaign's numbers by API: the list of the page, and everything given to one item."""
+"""The items behind a campaign's numbers by API: the list of the page, everything given to one item, and adjudication.
+
+Adjudication has a queue, one item without names, what is decided, and the decisions of meetings.
+"""
 
 from __future__ import annotations
 

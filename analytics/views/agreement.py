@@ -1,4 +1,7 @@
-"""The Agreement page: a matrix of one coefficient, and sections on who and what makes raters agree."""
+"""The Agreement page: a matrix of one coefficient, sections on who and what makes raters agree, and models of raters.
+
+What the models add to the coefficients: docs/methods/raters.md.
+"""
 
 from __future__ import annotations
 

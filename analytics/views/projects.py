@@ -1,4 +1,7 @@
-"""A project's first page: what it has, how far it is, and what to do next."""
+"""Pages of all of a project: the first one, with what it has and what to do next, and the staged workflow.
+
+The workflow asks: may a judge that agrees with the panel in one language be used in the others?
+"""
 
 from __future__ import annotations
 

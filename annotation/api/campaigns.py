@@ -1,4 +1,8 @@
-"""Campaigns, their duties and how far they are, selections of their items, panels; for leads and researchers."""
+"""Campaigns, their duties and how far they are, selections of their items, panels; for leads and researchers.
+
+A duty has its deadline, priority, quota and pause, more annotators, and items in progress. The closing questionnaire
+of a campaign is for leads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Datasets and their items, rubrics and their versions; for leads and researchers."""
+"""Datasets and their items, rubrics and their versions, taxonomies and the duties of their rules.
+
+For leads and researchers. Only leads go on with a newer version of a campaign's rubric.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Adjudications, decisions of calibration meetings, closing questionnaires, and what work is paid."""
+"""What is kept beside ratings: evidence spans, adjudications, decisions of calibration meetings, closing
+questionnaires, and what work is paid.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Files that contain files (gzip, zip, tar, logs of Inspect AI), opened as streams, bounded, refused where doubtful."""
+"""Files that contain files (gzip, zip, tar, logs of Inspect AI), opened as streams, bounded, refused where doubtful.
+
+A log of Inspect AI as it writes them (``.eval``) is a zip of one header and of one file for each sample, read as the
+JSON log that they make together. Members are stored, deflated, or packed with Zstandard, which pyarrow unpacks.
+"""
 
 from __future__ import annotations
 

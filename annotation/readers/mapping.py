@@ -1,4 +1,7 @@
-"""The mapping of a file's columns to our fields, written in YAML or on the command line, or guessed; column names."""
+"""The mapping of a file's columns to our fields, written in YAML or on the command line, or guessed; column names.
+
+The shape of a mapping is its steps by their names, and those steps that look at several rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Campaigns, for leads and researchers."""
+"""Campaigns and selections of their items, for leads and researchers.
+
+Selections are drawn after their counts were seen, then handed to judges and panels.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Panels: leads and researchers see them under pseudonyms; leads say who sits on them, and remove people's data."""
+"""Panels and their duties, questions of annotators and what they answered at the end; for leads and researchers.
+
+Panels are shown under pseudonyms; leads say who sits on them, and remove people's data. A duty has its deadline,
+priority, quota, pause, more annotators, and items in progress.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rubrics: their versions, what changed between them, and the form that writes them; for leads and researchers."""
+"""Rubrics: their versions, what changed between them, and the form that writes them; for leads and researchers.
+
+A campaign goes on with a newer version of its rubric: the differences, the decision on each, and the way back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Projects and their members: one role per person, and at least one lead per project."""
+"""Projects, their members and invitations: one role per person, and at least one lead per project.
+
+An invitation is a link with a secret that can be used once, until it expires or is revoked.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What a pilot says about the labels still needed: what ``panelbench stats plan`` prints (METHODS 8).
+"""What a pilot says about the labels still needed (``panelbench stats plan``), and which items to label (METHODS 8).
 
-How many labels, which raters, whose language: planning the human side (METHODS 8).
+How many labels, which raters, whose language: planning the human side. Items that a judge is likely to get wrong are
+drawn more often. Each draw has a known probability above zero, so that the mean from those labels stays unbiased
+(``ppi.active_mean``). Intervals of a sequence hold all at once, however often somebody looks at them.
 """
 
 from __future__ import annotations
@@ -235,7 +237,7 @@ def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None)
 
 
 def running_mean(meeting: Meeting, goals: Goals, *, confidence: float = 0.95) -> Estimate:
-    """``sequence_mean``: the mean of the labels with the last interval of ``sampling.interval_sequence``.
+    """``sequence_mean``: the mean of the labels with the last interval of ``interval_sequence``.
 
     One value per cluster, the mean of its labelled items, in the order in which clusters were rated (``PLACE``). The
     note says whether the interval is as narrow as the goal. Undefined where labels have unequal probabilities, where no

@@ -1,4 +1,7 @@
-"""What can be changed in a duty or a campaign while it is rated, and what is asked when it is done."""
+"""Duties and campaigns while they are rated, and what is asked when they are done; qualification; taxonomies.
+
+Qualification has guidelines, reference items, and how annotators stand. A taxonomy has rules, which make duties.
+"""
 
 from __future__ import annotations
 
