@@ -112,6 +112,12 @@ class Figure:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
     @property
+    def _decimals(self) -> int:
+        """Of a difference: two, or as many as show on which side of zero its interval is."""
+        nearest = min(abs(self.low or 0), abs(self.high or 0)) if self.excludes_zero else 1
+        return next((decimals for decimals in range(2, 6) if nearest >= 0.5 * 10**-decimals), 6)
+
+    @property
     def shade(self) -> int:
         """1 to 7, the depth of the colour of a share of 0 to 1."""
         return min(int((self.value or 0.0) * DEEPEST + 1e-9), DEEPEST - 1) + 1
@@ -170,18 +176,12 @@ class Figure:
         return _made(get_language(), self)
 
     def _made(self) -> str:
-        parts = [
-            FIGURE_SENTENCES.translated(self.method)
-            if self.has_interval
-            else self._why_none
-            if self.is_defined
-            else self.reason
-        ]
+        without = self._why_none if self.is_defined else self.reason
+        parts = [FIGURE_SENTENCES.translated(self.method) if self.has_interval else without]
         if self.is_defined and self.speaks_for:
             parts.append(str(SPEAKS_FOR.get(self.speaks_for, self.speaks_for)))
-        parts += [
-            f"{name} {_digits(number)}" for name, number in (("se", self.se), ("p", self.p)) if number is not None
-        ]
+        numbers = (("se", self.se), ("p", self.p))
+        parts += [f"{name} {_digits(number)}" for name, number in numbers if number is not None]
         return " · ".join(part for part in (*parts, self.note) if part)
 
     @property
@@ -213,7 +213,7 @@ class Figure:
         if self.statistic in PERCENTAGES:
             text = f"{100 * value:.0f}"
         else:
-            text, suffix = f"{value:+.2f}" if self.statistic in SIGNED else f"{value:.2f}", ""
+            text, suffix = f"{value:+.{self._decimals}f}" if self.statistic in SIGNED else f"{value:.2f}", ""
         text = (text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)) + suffix
         # In right-to-left text a sign would otherwise wander behind its number.
         return LEFT_TO_RIGHT + text if not text[0].isdigit() and get_language_bidi() else text

@@ -42,6 +42,21 @@ class TestSpelling:
     def test_numbers(self, statistic: str, value: float, number: str) -> None:
         assert figure(value, statistic=statistic).number == number
 
+    @pytest.mark.parametrize(
+        ("value", "low", "high", "shown"),
+        [
+            (0.0005, 0.0002, 0.0009, "+0.0005 [+0.0002, +0.0009]"),
+            (0.0, -0.0009, 0.0009, "0.00 [0.00, 0.00]"),
+            (-0.1, -0.2, -0.004, "−0.100 [−0.200, −0.004]"),
+            (0.1, 1e-9, 0.2, "+0.100000 [0.000000, +0.200000]"),
+        ],
+    )
+    def test_a_difference_has_the_digits_that_show_its_sign(
+        self, value: float, low: float, high: float, shown: str
+    ) -> None:
+        difference = figure(value, low, high, statistic="bias")
+        assert f"{difference.number} {difference.interval}" == shown
+
     def test_a_sign_stays_before_its_number_in_right_to_left_text(self) -> None:
         with translation.override("ar"):
             assert figure(-0.5).number == "\u200e−0.50"
