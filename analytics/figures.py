@@ -62,6 +62,7 @@ class Figure:
     level: str | None = None
     agreement_class: str | None = None
     generator: str | None = None
+    reference: str | None = None
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -157,8 +158,16 @@ class Figure:
         if self.statistic in ("score_share", "class_score_share", "prevalence"):
             about["judged" if self.judge else "scored"] = self.variant
         about["agreement"] = self.agreement_class
-        sort = {"sort": "judge_error"} if self.judge else {}
-        return urlencode({name: value for name, value in about.items() if value} | sort)
+        about |= {"sort": "judge_error"} if self.judge else {}
+        about |= {"compared": "only"} if self.is_compared else {}
+        return urlencode({name: value for name, value in about.items() if value})
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it rests on the items alone that have both a score of the judge and a reference of their own."""
+        if not self.judge or self.statistic in ("out_of_range", "without_reference"):
+            return False
+        return self.reference not in (None, "", "each", "dawid_skene")
 
     @property
     def is_approximate(self) -> bool:

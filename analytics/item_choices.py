@@ -21,6 +21,7 @@ from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from analytics import ratings
 from analytics.exclusions import EXCLUSIONS
+from analytics.figures import listed
 from annotation.models import Campaign, Criterion, Dataset, Duty, Item, Rating
 from annotation.writers import tables
 from judging.models import JudgeRun, Verdict
@@ -256,7 +257,8 @@ def _wrong(
 ) -> Iterator[tuple[str, str]]:
     """A sentence by parameter for everything that there is not."""
     no_order = _("“%s” is not a sort order. Choose disagreement, judge_error, id or n.")
-    no_rule = _("“%s” is not a reference rule. Choose mode, median, mean or minimum.")
+    no_rule = _("“%(given)s” is not a reference rule. Choose one of %(rules)s.")
+    no_rule %= {"given": "%s", "rules": listed(ASKED_RULES)}
     no_class = _("“%s” is not a class of agreement. Choose full, partial or none.")
     known: tuple[tuple[str, Sequence[str], Iterable[str], str], ...] = (
         ("criterion", [query.get("criterion", "")], options.criteria, _("This rubric has no criterion “%s”.")),

@@ -166,14 +166,20 @@ AGREEMENT = NumbersQuestion(statistics=("krippendorff_alpha", "gwet_ac"), blind_
 
 
 def campaign_workflow(
-    campaign: Campaign, *, judge: str = "", language: str = "", now: bool = False
+    campaign: Campaign,
+    *,
+    judge: str = "",
+    language: str = "",
+    now: bool = False,
+    choices: questions.QuestionChoices | None = None,
 ) -> CampaignWorkflow:
     """The steps as stored answers have them; `now` computes what is missing, for commands.
 
     Without a judge the first by name; without a language English, or the first that there is. Refused where `now` meets
     ratings that can't be used.
     """
-    choices, declared = questions.question_choices(campaign), current_thresholds(campaign.project)
+    choices = choices or questions.question_choices(campaign)
+    declared = current_thresholds(campaign.project)
     judge = judge if judge in choices.judges else next(iter(choices.listed_judges(NumbersQuestion())), "")
     tags = choices.languages
     language = language if language in tags else PIVOT if PIVOT in tags else next(iter(tags), "")

@@ -113,7 +113,8 @@ def refuse_unfit_audit(
     budget: Decimal | None = None,
 ) -> None:
     """Refuse an audit run that can't be started, saying why."""
-    runs.refuse_unready(judge=judge, dataset=dataset, rubric_version=rubric_version, budget=budget)
+    fit: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version, "budget": budget}
+    runs.refuse_unready(**fit, asks_once=True)
     if not changes:
         sentence = _("Choose at least one change.")
         raise Refused(sentence, code="changes", fields={"changes": sentence})

@@ -100,8 +100,13 @@ def in_order_of_item(reading: Reading) -> Reading:
     return replace(reading, score=unswapped_score(reading.score), expected=expected)
 
 
-def refuse_without_pairs(judge: Judge, rubric_version: RubricVersion, repeats: int) -> None:
-    """Refuse an order of candidates where it would change nothing, or not in every call."""
+def refuse_without_pairs(
+    judge: Judge, rubric_version: RubricVersion, repeats: int, *, asks_once: bool = False
+) -> None:
+    """Refuse an order of candidates where it would change nothing, or not in every call.
+
+    ``asks_once``: the run is an audit or of an alignment, whose number of repeats nobody chooses.
+    """
     variant = judges.variant_of(judge.variant)
     if variant.candidate_order == "given":
         return
@@ -110,6 +115,12 @@ def refuse_without_pairs(judge: Judge, rubric_version: RubricVersion, repeats: i
         sentence = _(
             "This judge swaps two candidates. The rubric needs a criterion that compares them, and no other one in the "
             "same call: choose a judge with one call per criterion."
+        )
+        raise Refused(sentence, code="prompt")
+    if variant.candidate_order == "both" and asks_once:
+        sentence = _(
+            "Audits and alignments ask about each item once, and this judge swaps two candidates in every second "
+            "repeat. Choose a judge with one order of candidates."
         )
         raise Refused(sentence, code="prompt")
     if variant.candidate_order == "both" and repeats < 2:

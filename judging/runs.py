@@ -136,7 +136,8 @@ def refuse_unfit(
 ) -> None:
     """Refuse a run that can't be started, with the reason: `refuse_unready`, and what depends on its items."""
     spending.refuse_batches(judge, by_batch)
-    refuse_unready(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
+    fit: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version, "budget": budget}
+    refuse_unready(**fit, repeats=repeats, asks_once=alignment is not None)
     _refuse_foreign(dataset, selection)
     after = _run_to_continue(judge, dataset, rubric_version, repeats, selection)
     asked = items_to_ask(dataset=dataset, after=after, selection=selection, judge=judge)
@@ -149,7 +150,13 @@ def refuse_unfit(
 
 
 def refuse_unready(
-    *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1, budget: Decimal | None = None
+    *,
+    judge: Judge,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    repeats: int = 1,
+    budget: Decimal | None = None,
+    asks_once: bool = False,
 ) -> None:
     """Refuse a judge that can't be asked about this dataset and rubric at all, whichever items were asked before."""
     judges.endpoint(judge)
@@ -163,7 +170,7 @@ def refuse_unready(
         raise Refused(sentence, code="repeats", fields={"repeats": sentence})
     spending.refuse_cap(judge, budget=budget)
     _check_prompt(judge, rubric_version)
-    refuse_without_pairs(judge, rubric_version, repeats)
+    refuse_without_pairs(judge, rubric_version, repeats, asks_once=asks_once)
 
 
 def _refuse_foreign(dataset: Dataset, selection: ItemSelection | None) -> None:

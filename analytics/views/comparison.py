@@ -209,7 +209,8 @@ class ComparisonPage:
         if figure is None or not figure.criterion or figure.judge not in judges:
             return ""
         here = [self.choice.campaign.project.slug, self.choice.campaign.pk]
-        return f"{reverse('numbers_items', args=here)}?{figure.items_query}&compared=only"
+        compared = "" if figure.is_compared else "&compared=only"
+        return f"{reverse('numbers_items', args=here)}?{figure.items_query}{compared}"
 
     @property
     def is_turned(self) -> bool:

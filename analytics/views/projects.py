@@ -56,11 +56,11 @@ def workflow_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
     """The checklist of one judge. The page asks for itself while figures are computed."""
     current = shown_campaign(request.user, project, campaign)
     asked = {name: request.GET.get(name, "") for name in ("judge", "language")}
-    found = workflow.campaign_workflow(current, **asked)
+    choices = questions.question_choices(current)
+    found = workflow.campaign_workflow(current, **asked, choices=choices)
     for settings in found.stale:
         tasks.ask_to_compute(campaign=current, settings=settings)
     is_lead = access.holds(user=request.user, project=current.project, roles=(Role.LEAD,))
-    choices = questions.question_choices(current)
     context = {
         "title": _("Workflow"),
         "subtitle": _("Four steps before a judge is used across languages. They count in this order."),

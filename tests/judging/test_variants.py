@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -17,13 +18,14 @@ from analytics.workload import FEWEST_ITEMS, judge_positions
 from annotation import selections
 from annotation.models import Campaign, Item, ItemSelection, Rating
 from annotation.readers import parse_rubric
-from judging import calls, judges, requests, runs
+from judging import alignment, calls, judges, perturbed_runs, requests, runs, spending
 from judging.client import ProviderAnswer
 from judging.judges import judge_digest
 from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.prompts import FRAMES, INSTRUCTION_LANGUAGES, CriterionBrief, PromptVariant, render
 from judging.requests import CallRequestWriter
 from judging.study_presets import OWN, STUDY_PRESETS, TASKS
+from panelbench import environment
 from tests import make
 from tests.annotation.test_pairs import ONE, OTHER, duty_of_pairs
 from tests.cast import Cast
@@ -379,6 +381,23 @@ def test_an_order_of_candidates_needs_a_criterion_that_compares_them(cast: Cast)
         requests.refuse_without_pairs(both := judge_in(campaign, candidate_order="both"), campaign.rubric_version, 1)
     requests.refuse_without_pairs(both, campaign.rubric_version, 2)
     requests.refuse_without_pairs(judge_in(campaign), ordinary, 1)
+
+
+@pytest.mark.django_db
+def test_audits_and_alignments_ask_once_and_take_no_judge_that_swaps_by_repeat(cast: Cast, settings: Any) -> None:
+    entry = {"name": "simulated", "simulated": True, "base_url": "http://127.0.0.1:9/v1"}
+    settings.PROVIDERS = environment.declared_providers({"PANELBENCH_PROVIDERS": json.dumps([entry])})
+    campaign = duty_of_pairs(cast).campaign
+    both = judge_in(campaign, candidate_order="both")
+    both.provider = "simulated"
+    both.save()
+    spending.allow(project=cast.kassa, provider="simulated")
+    about = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+    with pytest.raises(Refused, match="Audits and alignments ask about each item once") as refused:
+        perturbed_runs.refuse_unfit_audit(judge=both, changes=["whitespace"], **about)
+    assert not refused.value.fields  # there is no number of repeats to change
+    with pytest.raises(Refused, match="Audits and alignments ask about each item once"):
+        alignment.create_alignment(campaign=campaign, base=both, name="Order", seed=1)
 
 
 @pytest.mark.django_db

@@ -37,7 +37,7 @@ class Command(BaseCommand):
                 sentence = f"There is no {name} {text} here. There are: {', '.join(known) or 'none'}."
                 raise CommandError(sentence, returncode=UNDECIDED)
         try:
-            found = workflow.campaign_workflow(target, judge=judge, language=language, now=True)
+            found = workflow.campaign_workflow(target, judge=judge, language=language, now=True, choices=choices)
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=UNDECIDED) from None
         if as_json:
