@@ -36,7 +36,7 @@ ENOUGH = 0.8
 class AgreementPart:
     """A section of the page: its statistics, its rows and columns, and whether it is about one criterion at a time.
 
-    No statistics: those of `part_question`.
+    No statistics: those of `part_question`. `needs_order`: labels without an order have none of its figures.
     """
 
     name: str
@@ -44,6 +44,7 @@ class AgreementPart:
     rows: str = "criterion"
     columns: str = ""
     one_criterion: bool = False
+    needs_order: bool = False
 
 
 PARTS = {
@@ -55,7 +56,7 @@ PARTS = {
         AgreementPart("classes", ("class_share",), columns="language"),
         AgreementPart("raters", ("panel_reliability",)),
         AgreementPart("panels", ("panel_difference", "panel_spearman", "panel_same_mode")),
-        AgreementPart("criteria", ("criteria_spearman",)),
+        AgreementPart("criteria", ("criteria_spearman",), needs_order=True),
         AgreementPart("applicability", ("applicability_agreement", "applicability_ac"), columns="language"),
         AgreementPart("rationales", ("rationale_share", "rationale_length")),
         AgreementPart("time", columns="week"),

@@ -165,9 +165,8 @@ class Figure:
     @property
     def is_compared(self) -> bool:
         """Whether it rests on the items alone that have both a score of the judge and a reference of their own."""
-        if not self.judge or self.statistic in ("out_of_range", "without_reference"):
-            return False
-        return self.reference not in (None, "", "each", "dawid_skene")
+        is_count = self.statistic in ("out_of_range", "without_reference")
+        return bool(self.judge and self.reference and self.reference not in ("each", "dawid_skene") and not is_count)
 
     @property
     def is_approximate(self) -> bool:
@@ -493,8 +492,7 @@ def on_agreement(heatmap: Heatmap, criterion_name: Names, language_name: Names =
     if not firm:
         together = [cell.figure for _criterion, row in heatmap.rows for cell in row if cell.language is None]
         is_firm_together = any(figure and figure.is_defined and not figure.is_small for figure in together)
-        sentence = _all_small(defined)
-        return _("Single languages: %s") % sentence if is_firm_together else sentence
+        return _("Single languages: %s") % _all_small(defined) if is_firm_together else _all_small(defined)
     if len(heatmap.rows) == 1:
         return _of_one_criterion(firm, language_name)
     return _weakest(firm, criterion_name)
@@ -536,8 +534,7 @@ def _weakest(figures: Sequence[Figure], criterion_name: Names) -> str:
         by_language.setdefault(figure.language, []).append(figure)
     compared = [here for here in by_language.values() if len(here) > 1]
     if not compared:
-        sentence = _("No language has two criteria with a value and at least %d items and clusters.")
-        return sentence % SMALL
+        return _("No language has two criteria with a value and at least %d items and clusters.") % SMALL
     last = Counter(min(here, key=lambda figure: figure.value or 0.0).criterion for here in compared)
     criterion, times = last.most_common(1)[0]
     if len(compared) == 1:
@@ -571,8 +568,8 @@ def on_bias(figures: Iterable[Figure], language_name: Names) -> str:
     lower = [language_name(f.language or "") for f in clear if (f.value or 0.0) < 0]
     higher = [language_name(f.language or "") for f in clear if (f.value or 0.0) > 0]
     if lower and higher:
-        names = {"lower": listed(lower), "higher": listed(higher)}
-        return _("The judge scores lower than the panel in %(lower)s and higher in %(higher)s.") % names
+        sentence = _("The judge scores lower than the panel in %(lower)s and higher in %(higher)s.")
+        return sentence % {"lower": listed(lower), "higher": listed(higher)}
     if lower:
         return _("The judge scores lower than the panel in %s.") % listed(lower)
     if higher:
@@ -593,17 +590,11 @@ def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
         return _all_small(figures)
     nearest, farthest = found.highest, found.lowest
     if nearest is farthest:
-        return _("On %(criterion)s the judge reaches a κ of %(value)s.") % {
-            "criterion": criterion_name(nearest.criterion),
-            "value": nearest.number,
-        }
-    return _(
+        words = {"criterion": criterion_name(nearest.criterion), "value": nearest.number}
+        return _("On %(criterion)s the judge reaches a κ of %(value)s.") % words
+    names = {"nearest": criterion_name(nearest.criterion), "farthest": criterion_name(farthest.criterion)}
+    sentence = _(
         "On criteria with at least %(small)d items and clusters, the judge is closest to the panel on %(nearest)s "
         "(%(most)s) and farthest on %(farthest)s (%(least)s)."
-    ) % {
-        "small": SMALL,
-        "nearest": criterion_name(nearest.criterion),
-        "most": nearest.number,
-        "farthest": criterion_name(farthest.criterion),
-        "least": farthest.number,
-    }
+    )
+    return sentence % {"small": SMALL, "most": nearest.number, "least": farthest.number, **names}

@@ -126,7 +126,7 @@ def create_alignment(
     access.refuse_archived(campaign.project)
     _check_plan(name=name, share=share, looks=looks, measure=measure, confidence=confidence)
     material: dict[str, Any] = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
-    runs.refuse_unready(judge=base, **material, budget=budget, asks_once=True)
+    runs.refuse_unready(judge=base, **material, budget=budget, repeats=None)
     stored_seed = selections.new_seed() if seed is None else seed
     with transaction.atomic():
         # of two splits in the project the second sees the first

@@ -114,7 +114,7 @@ def refuse_unfit_audit(
 ) -> None:
     """Refuse an audit run that can't be started, saying why."""
     fit: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version, "budget": budget}
-    runs.refuse_unready(**fit, asks_once=True)
+    runs.refuse_unready(**fit, repeats=None)
     if not changes:
         sentence = _("Choose at least one change.")
         raise Refused(sentence, code="changes", fields={"changes": sentence})

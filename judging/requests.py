@@ -100,12 +100,10 @@ def in_order_of_item(reading: Reading) -> Reading:
     return replace(reading, score=unswapped_score(reading.score), expected=expected)
 
 
-def refuse_without_pairs(
-    judge: Judge, rubric_version: RubricVersion, repeats: int, *, asks_once: bool = False
-) -> None:
+def refuse_without_pairs(judge: Judge, rubric_version: RubricVersion, repeats: int | None) -> None:
     """Refuse an order of candidates where it would change nothing, or not in every call.
 
-    ``asks_once``: the run is an audit or of an alignment, whose number of repeats nobody chooses.
+    No ``repeats``: an audit or an alignment, which asks once.
     """
     variant = judges.variant_of(judge.variant)
     if variant.candidate_order == "given":
@@ -117,13 +115,13 @@ def refuse_without_pairs(
             "same call: choose a judge with one call per criterion."
         )
         raise Refused(sentence, code="prompt")
-    if variant.candidate_order == "both" and asks_once:
+    if variant.candidate_order == "both" and repeats is None:
         sentence = _(
             "Audits and alignments ask about each item once, and this judge swaps two candidates in every second "
             "repeat. Choose a judge with one order of candidates."
         )
         raise Refused(sentence, code="prompt")
-    if variant.candidate_order == "both" and repeats < 2:
+    if variant.candidate_order == "both" and repeats is not None and repeats < 2:
         sentence = _("This judge swaps two candidates in every second repeat. Ask for two repeats or more.")
         raise Refused(sentence, code="invalid", fields={"repeats": sentence})
 

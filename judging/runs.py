@@ -107,13 +107,8 @@ def open_run_warning(
     still_open = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=DONE)
     if selection is not None:
         still_open = still_open.filter(item__in=SelectedItem.objects.filter(selection=selection).values("item"))
-    run = (
-        JudgeRun.objects.ordinary()
-        .filter(judge=judge, dataset=dataset, rubric_version=rubric_version, state__in=LIVE)
-        .filter(Exists(still_open))
-        .order_by("-pk")
-        .first()
-    )
+    live = JudgeRun.objects.ordinary().filter(judge=judge, dataset=dataset, state__in=LIVE)
+    run = live.filter(Exists(still_open), rubric_version=rubric_version).order_by("-pk").first()
     if run is None:
         return ""
     done = run.calls.filter(state=Call.State.SETTLED).count()
@@ -136,41 +131,35 @@ def refuse_unfit(
 ) -> None:
     """Refuse a run that can't be started, with the reason: `refuse_unready`, and what depends on its items."""
     spending.refuse_batches(judge, by_batch)
-    fit: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version, "budget": budget}
-    refuse_unready(**fit, repeats=repeats, asks_once=alignment is not None)
+    about: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
+    refuse_unready(**about, repeats=None if alignment else repeats, budget=budget)
     _refuse_foreign(dataset, selection)
     after = _run_to_continue(judge, dataset, rubric_version, repeats, selection)
     asked = items_to_ask(dataset=dataset, after=after, selection=selection, judge=judge)
     if not asked.exists():
-        sentence = _("This judge has already been asked about every item of this dataset.")
-        if items_to_ask(dataset=dataset, after=after, selection=selection).exists():
-            sentence = _("Every item here is one of the judge’s own examples, or of their scenarios. Choose others.")
-        raise Refused(sentence, code="nothing_to_ask")
+        all_asked = _("This judge has already been asked about every item of this dataset.")
+        of_examples = _("Every item here is one of the judge’s own examples, or of their scenarios. Choose others.")
+        has_others = items_to_ask(dataset=dataset, after=after, selection=selection).exists()
+        raise Refused(of_examples if has_others else all_asked, code="nothing_to_ask")
     examples.refuse_locked(judge, asked, within=alignment)
 
 
 def refuse_unready(
-    *,
-    judge: Judge,
-    dataset: Dataset,
-    rubric_version: RubricVersion,
-    repeats: int = 1,
-    budget: Decimal | None = None,
-    asks_once: bool = False,
+    *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int | None, budget: Decimal | None
 ) -> None:
-    """Refuse a judge that can't be asked about this dataset and rubric at all, whichever items were asked before."""
+    """Refuse a judge that can't be asked here at all, whichever items are meant. No ``repeats``: it asks once."""
     judges.endpoint(judge)
     spending.allowance(judge.project, judge.provider)
     if dataset.state != Dataset.State.READY or rubric_version.state != RubricVersion.State.PUBLISHED:
         raise Refused(_("A run needs a ready dataset and a published rubric version."), code="not_ready")
     if {dataset.project_id, rubric_version.rubric.project_id} != {judge.project_id}:
         raise Refused(_("Judge, dataset and rubric belong to different projects."), code="other_project")
-    if not 1 <= repeats <= MAX_REPEATS:
+    if repeats is not None and not 1 <= repeats <= MAX_REPEATS:
         sentence = _("Repeats must be from 1 to %d.") % MAX_REPEATS
         raise Refused(sentence, code="repeats", fields={"repeats": sentence})
     spending.refuse_cap(judge, budget=budget)
     _check_prompt(judge, rubric_version)
-    refuse_without_pairs(judge, rubric_version, repeats, asks_once=asks_once)
+    refuse_without_pairs(judge, rubric_version, repeats)
 
 
 def _refuse_foreign(dataset: Dataset, selection: ItemSelection | None) -> None:
@@ -179,8 +168,8 @@ def _refuse_foreign(dataset: Dataset, selection: ItemSelection | None) -> None:
         return
     parts = Dataset.objects.parts_of(dataset)
     if SelectedItem.objects.filter(selection=selection).exclude(item__dataset__in=parts).exists():
-        sentence = _("“%(dataset)s” does not have the items of the selection “%(selection)s”.")
-        sentence %= {"dataset": dataset, "selection": selection}
+        names = {"dataset": dataset, "selection": selection}
+        sentence = _("“%(dataset)s” does not have the items of the selection “%(selection)s”.") % names
         raise Refused(sentence, code="other_dataset", fields={"selection": sentence})
 
 

@@ -38,9 +38,9 @@ SHIFT, UNIFORM, NONUNIFORM = (f"severity.severity_{name}" for name in ("shift", 
 MODEL_PARTS = {
     part.name: part
     for part in (
-        AgreementPart("severity", (SEVERITY, INFIT), rows="annotator", columns="criterion"),
-        AgreementPart("variance", (SHARE,), rows="variant", columns="criterion"),
-        AgreementPart("study", (DEPENDABILITY,), rows="variant", columns="criterion"),
+        AgreementPart("severity", (SEVERITY, INFIT), rows="annotator", columns="criterion", needs_order=True),
+        AgreementPart("variance", (SHARE,), rows="variant", columns="criterion", needs_order=True),
+        AgreementPart("study", (DEPENDABILITY,), rows="variant", columns="criterion", needs_order=True),
         AgreementPart("errors", (ACCURACY,), rows="annotator", columns="language", one_criterion=True),
         AgreementPart("languages", (SHIFT, UNIFORM, NONUNIFORM), columns="language"),
     )

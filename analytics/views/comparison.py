@@ -209,8 +209,7 @@ class ComparisonPage:
         if figure is None or not figure.criterion or figure.judge not in judges:
             return ""
         here = [self.choice.campaign.project.slug, self.choice.campaign.pk]
-        compared = "" if figure.is_compared else "&compared=only"
-        return f"{reverse('numbers_items', args=here)}?{figure.items_query}{compared}"
+        return f"{reverse('numbers_items', args=here)}?{figure.items_query}"
 
     @property
     def is_turned(self) -> bool:

@@ -15,6 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
@@ -26,7 +27,7 @@ from analytics.views.agreement_sections import AgreementSection
 from analytics.views.explore import QuestionForm
 from analytics.views.items import shown_campaign
 from analytics.workflow import SURFACE
-from annotation.models import Campaign
+from annotation.models import Campaign, Criterion
 
 Words = Mapping[str, Any]
 Asked = Callable[[Campaign, AgreementPart, NumbersQuestion, QuestionChoices], NumbersQuestion]
@@ -148,7 +149,7 @@ class PartsPage:
             "part": part,
             "part_title": self.titles[part.name],
             "part_about": self.notes[part.name],
-            "part_empty": self.empty[part.name],
+            "part_empty": _no_order(campaign, part, asked) or self.empty[part.name],
             "shown": self.section(part, page, asked, self.about(question)) if page else None,
             "snapshot": snapshot,
             "is_stale": is_stale,
@@ -185,6 +186,15 @@ class PartsPage:
         return {**found, **labels, "this": this, "alone": alone, "api": reverse("api_estimates", args=here) + query}
 
 
+def _no_order(campaign: Campaign, part: AgreementPart, asked: NumbersQuestion) -> str:
+    """Why a section has no figures, where the only reason is that its criteria are nominal."""
+    wanted = {value for column, value in asked.where if column == "criterion"}
+    criteria = [each for each in campaign.rubric_version.criteria.all() if each.key in (wanted or {each.key})]
+    if not part.needs_order or {asked.level or each.level for each in criteria} != {Criterion.Level.NOMINAL}:
+        return ""
+    return _("This needs scores in order. The labels of these criteria have none: their scale is nominal.")
+
+
 def _is_criterion(pair: tuple[str, str]) -> bool:
     return pair[0] == "where" and pair[1].startswith("criterion=")
 
@@ -202,13 +212,15 @@ def _criteria_choices(
 CALIBRATION_PARTS = {
     part.name: part
     for part in (
-        AgreementPart("bias", ("bias",), columns="language"),
+        AgreementPart("bias", ("bias",), columns="language", needs_order=True),
         AgreementPart("confusion", ("beside.confusion",), columns="language", one_criterion=True),
-        AgreementPart("reliability", ("beside.panel_given_judge",), columns="language", one_criterion=True),
+        AgreementPart(
+            "reliability", ("beside.panel_given_judge",), columns="language", one_criterion=True, needs_order=True
+        ),
         AgreementPart("classes", ("score_share",), columns="language", one_criterion=True),
         AgreementPart("f1", ("beside.f1", "beside.human_f1"), columns="language", one_criterion=True),
-        AgreementPart("correlation", ("spearman", "kendall_tau_b", "pearson"), columns="language"),
-        AgreementPart("pooled", ("spearman",), rows="generator", columns="language"),
+        AgreementPart("correlation", ("spearman", "kendall_tau_b", "pearson"), columns="language", needs_order=True),
+        AgreementPart("pooled", ("spearman",), rows="generator", columns="language", needs_order=True),
         AgreementPart("confidence", ("beside.verdict_confidence",), columns="language"),
         AgreementPart("alt-test", ("alt_test.alt_test_omega", "alt_test.alt_test_rho"), columns="language"),
         AgreementPart("power", ("alt_test.alt_test_power",), columns="language", one_criterion=True),
@@ -219,7 +231,9 @@ CALIBRATION_PARTS = {
 STABILITY_PARTS = {
     part.name: part
     for part in (
-        AgreementPart("ranks", ("stability.rank", "stability.mean"), columns="language", one_criterion=True),
+        AgreementPart(
+            "ranks", ("stability.rank", "stability.mean"), columns="language", one_criterion=True, needs_order=True
+        ),
         AgreementPart(
             "rankings",
             tuple(
@@ -227,8 +241,9 @@ STABILITY_PARTS = {
             ),
             columns="languages",
             one_criterion=True,
+            needs_order=True,
         ),
-        AgreementPart("judge", ("ranking.ranking_tau_b",), columns="language"),
+        AgreementPart("judge", ("ranking.ranking_tau_b",), columns="language", needs_order=True),
         AgreementPart("surface", ("stability.kendall_tau_b", "stability.inversions"), columns="languages"),
         AgreementPart("parallel", ("consistency.fleiss_kappa", "consistency.mean"), rows="judge", columns="criterion"),
         AgreementPart("pivot", ("consistency.cohen_kappa",), columns="languages"),
@@ -244,22 +259,29 @@ PREFERENCES = tuple(f"preference.{name}" for name in ("strength", "win", "tie", 
 RESULTS_PARTS = {
     part.name: part
     for part in (
-        AgreementPart("board", LEADERBOARD, rows="generator", one_criterion=True),
-        AgreementPart("languages", (*LEADERBOARD, POOLED), rows="generator", columns="language", one_criterion=True),
-        AgreementPart("criteria", LEADERBOARD, rows="generator", columns="criterion"),
-        AgreementPart("differences", LEADERBOARD[-1:], columns="language", one_criterion=True),
-        AgreementPart("tasks", (MACRO, *LEADERBOARD[:3]), rows="generator", columns="criterion"),
+        AgreementPart("board", LEADERBOARD, rows="generator", one_criterion=True, needs_order=True),
+        AgreementPart(
+            "languages",
+            (*LEADERBOARD, POOLED),
+            rows="generator",
+            columns="language",
+            one_criterion=True,
+            needs_order=True,
+        ),
+        AgreementPart("criteria", LEADERBOARD, rows="generator", columns="criterion", needs_order=True),
+        AgreementPart("differences", LEADERBOARD[-1:], columns="language", one_criterion=True, needs_order=True),
+        AgreementPart("tasks", (MACRO, *LEADERBOARD[:3]), rows="generator", columns="criterion", needs_order=True),
         AgreementPart("preferences", PREFERENCES, rows="criterion", columns=""),
     )
 }
 PLANNER_PARTS = {
     part.name: part
     for part in (
-        AgreementPart("labels", ("plan.labels_needed",), columns="language"),
-        AgreementPart("stop", ("plan.sequence_mean",), columns="language"),
-        AgreementPart("budget", ("plan.labels_affordable",), columns="language"),
+        AgreementPart("labels", ("plan.labels_needed",), columns="language", needs_order=True),
+        AgreementPart("stop", ("plan.sequence_mean",), columns="language", needs_order=True),
+        AgreementPart("budget", ("plan.labels_affordable",), columns="language", needs_order=True),
         AgreementPart("items", ("plan.items_needed",), columns="language"),
-        AgreementPart("raters", ("plan.raters_needed",), columns="language"),
+        AgreementPart("raters", ("plan.raters_needed",), columns="language", needs_order=True),
         AgreementPart("test", ("plan.alt_test_power",), columns="language", one_criterion=True),
     )
 }

@@ -317,6 +317,19 @@ def test_every_cell_leads_to_a_list_of_its_items(cast: Cast, campaign: Campaign,
         assert client.get(link).status_code == 200, link
 
 
+def test_a_judge_among_the_raters_leads_to_no_list_of_items_that_an_annotator_scored(
+    cast: Cast, campaign: Campaign
+) -> None:
+    page = read_raw(cast.client("boris"), campaign, "rows=annotator&columns=criterion&statistic=raters.rasch_severity")
+    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', page.partition('id="answer"')[2], re.DOTALL)
+    links = {
+        re.sub(r"<[^>]+>", "", name).strip(): re.findall(r'href="([^"]*/items/\?[^"]*)"', row) for name, row in rows
+    }
+    assert links["Kohtunik"] and all("by=" not in link for link in links["Kohtunik"])
+    assert links["mari"] and all("by=mari" in link for link in links["mari"])
+    assert cast.client("boris").get(html.unescape(links["Kohtunik"][0])).status_code == 200
+
+
 def read_raw(client: Client, campaign: Campaign, query: str) -> str:
     return scene.answered(client, campaign, f"/p/kassa/numbers/{campaign.pk}/explore/?{query}").content.decode()
 

@@ -201,8 +201,7 @@ class TestList:
             ("?sort=beauty", "“beauty” is not a sort order."),
             (
                 "?reference=max",
-                "“max” is not a reference rule. Choose one of mode, mode_split, mode_lower, mode_upper, median, mean, "
-                "minimum, adjudicated, adjudicated_first, each and dawid_skene.",
+                "mode, mode_split, mode_lower, mode_upper, median, mean, minimum, adjudicated, adjudicated_first, each",
             ),
             ("?blind=no", "“blind” can only be “only”"),
             ("?attribute.size=3", "No item of this campaign has the attribute “size”."),
@@ -382,7 +381,7 @@ def test_every_row_of_the_numbers_leads_to_its_items(cast: Cast, campaign: Campa
         answer = client.get(link)
         assert answer.status_code == 200
         assert tuple(sorted(answer.context["choice"].raters, reverse=True)) == ("mari", "jaan")
-    # d1 and d3 have a tied mode or an unreadable verdict, d5 no rating: the figures leave them out, and so do their lists
+    # the figures leave out items without a mode, ratings or a readable verdict, and so do their lists
     compared = client.get(next(link for link in links if link.endswith(f"criterion=fluency&{judged}")))
     assert ids(compared.content.decode()) == ["d2", "d4"]
 
