@@ -125,6 +125,7 @@ NO_VALUE = (
     gettext_noop("every mode ties"),
     gettext_noop("fewer than %(number)s common items"),
     gettext_noop("fewer than %(number)s items"),
+    gettext_noop("every scenario has several items of one language: which of them are parallel is not known"),
     gettext_noop("fewer than two generators have scores by the judge and by the panel"),
     gettext_noop("fewer than two generators were scored in both languages"),
     gettext_noop("fewer than two items were scored by all %(raters)s raters"),
@@ -323,6 +324,7 @@ NO_INTERVAL = (
 NOTES = (
     gettext_noop("%(clusters)s clusters, %(discordant)s of them discordant"),
     gettext_noop("%(share)s of the items have no mode and are left out"),
+    gettext_noop("scenarios with several items of one language are left out: %(number)s"),
     gettext_noop("%(share)s of the judge's scores lie beyond those seen in labels: no claim about levels"),
     gettext_noop("%(number)s calls failed"),
     gettext_noop("%(number)s random trials, sd %(sd)s"),

@@ -34,6 +34,8 @@ AGREEMENT = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_a
 LEVELS = ("mean", "language_shift")
 AGAINST_LEVEL = "kappa_against_level"
 STATISTICS = (*among_raters.STATISTICS, *LEVELS, AGAINST_LEVEL)
+NOT_PARALLEL = "every scenario has several items of one language: which of them are parallel is not known"
+TWINS_LEFT_OUT = "scenarios with several items of one language are left out: %d"
 
 
 def consistency_report(
@@ -59,17 +61,28 @@ def consistency_report(
     cut = [column for column in by if column not in (("language", "criterion") if pool else ("language",))]
     report: list[CellEstimate] = []
     for name in [judge] if judge is not None else judges_of(table):
-        across = as_raters(table, name)
+        across, own = as_raters(table, name), _judged(table, name)
+        twins = own[_has_twins(own)].groupby(["criterion", "unit"]).ngroups
         rows = among_raters.agreement_report(
             across, by=cut, pool=pool, statistics=agreement_names, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
         rows = [_renamed(row) for row in rows if row.raters is None or pivot in row.raters]
+        if twins:
+            rows = [replace(row, estimate=_beside_twins(row.estimate, twins)) for row in rows] or [
+                CellEstimate(estimate=_beside_twins(Estimate(statistic=one, value=None, reason=NOT_PARALLEL), twins))
+                for one in agreement_names
+            ]
         levels = cut if pool or "criterion" in cut else [*cut, "criterion"]
         rows += [row for row in _levels(table, name, levels, pivot, confidence) if row.estimate.statistic in names]
         if pivot not in set(across.frame["rater"]):
             rows.append(CellEstimate(estimate=_without_pivot(pivot)))
         report += [replace(row, judge=name) for row in rows]
     return report
+
+
+def _beside_twins(estimate: Estimate, twins: int) -> Estimate:
+    """An estimate that says how many scenarios were left out because their items can't be matched."""
+    return estimate.with_(note="; ".join(filter(None, (estimate.note, TWINS_LEFT_OUT % twins))))
 
 
 def _without_pivot(pivot: str) -> Estimate:
@@ -87,11 +100,13 @@ def judges_of(table: RatingsTable) -> list[str]:
 def as_raters(table: RatingsTable, judge: str) -> RatingsTable:
     """One judge's scores with the language as rater and the scenario (and its generator) as item.
 
-    Fractions are rounded half up to the scale; values beyond it are left out.
+    Fractions are rounded half up to the scale; values beyond it are left out. So are scenarios with several items of
+    one language and generator that differ in their scores: which of them are parallel is not known.
     """
     import pandas as pd
 
     frame = _judged(table, judge)
+    frame = frame[~_has_twins(frame)]
     parts = [_on_points(rows, table.scales[str(criterion)]) for criterion, rows in frame.groupby("criterion")]
     extra = [column for column in frame.columns if column not in _OWN]
     rows = pd.concat(parts) if parts else frame
@@ -117,6 +132,15 @@ def _judged(table: RatingsTable, judge: str) -> pd.DataFrame:
     frame = frame[first & (frame["rater"] == judge) & (frame["code"].ge(0) | frame["score"].notna())]
     frame = frame[~frame["out_of_range"] & frame["language"].notna()]
     return frame.assign(unit=_scenario(frame) + "\0" + frame["generator"].fillna(""))
+
+
+def _has_twins(frame: pd.DataFrame) -> pd.Series[bool]:
+    """By row, whether its unit has items of one language with different scores."""
+    if not frame.duplicated(["criterion", "unit", "language"]).any():
+        return frame["unit"] != frame["unit"]
+    scores = frame.groupby(["criterion", "unit", "language"], dropna=False)[["score", "code"]].transform("nunique")
+    differ = scores.max(axis=1) > 1
+    return differ.groupby([frame["criterion"], frame["unit"]], dropna=False).transform("any").astype(bool)
 
 
 def _scenario(frame: pd.DataFrame) -> pd.Series[str]:

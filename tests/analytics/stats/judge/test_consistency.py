@@ -46,6 +46,20 @@ def test_languages_are_the_raters_whether_items_share_a_name_or_a_cluster(cluste
     assert (kappa.n_items, kappa.n_raters) == (60, 3)
 
 
+def test_scenarios_whose_items_cannot_be_matched_are_left_out_and_counted() -> None:
+    frame = parallel(SCORES, cluster=True).frame[["item", "cluster", "language", "rater", "rater_kind", "score"]]
+    twin = frame.iloc[[0]].assign(item="another", score=frame["score"].iloc[0] % 3 + 1)  # English, in scenario s0
+    rows = consistency.consistency_report(ratings_table(pd.concat([frame, twin])), judge="gpt", bootstrap=0)
+    kappa = next(row.estimate for row in rows if row.estimate.variant == "unequal")
+    assert kappa.value == pytest.approx(oracle(aggregate_raters(SCORES[1:])[0]))
+    assert (kappa.n_items, kappa.note) == (59, "scenarios with several items of one language are left out: 1")
+    only = consistency.consistency_report(
+        ratings_table(pd.concat([frame[frame["cluster"] == "s0"], twin])), judge="gpt", bootstrap=0
+    )
+    kappas = [row.estimate for row in only if row.estimate.statistic == "fleiss_kappa"]
+    assert [one.value for one in kappas] == [None] and kappas[0].reason == consistency.NOT_PARALLEL
+
+
 def test_each_language_meets_the_pivot_only() -> None:
     pairs = {key[2] for key in found(parallel(SCORES)) if key[0] == "cohen_kappa" and key[2]}
     assert pairs == {("en", "et"), ("en", "hi")}
