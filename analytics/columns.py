@@ -274,18 +274,18 @@ def _read_numbers(rows: models.QuerySet[Any, Any], **kinds: Number) -> dict[str,
     if connection.vendor != "postgresql":
         columns = list(zip(*rows.order_by().iterator(AT_ONCE), strict=True)) or [()] * len(kinds)
         return {name: _numbers(column, kind) for (name, kind), column in zip(kinds.items(), columns, strict=True)}
-    casts = ", ".join(f"array_agg({_CASTS[kind].format(name)})" for name, kind in kinds.items())
+    fields = " || ".join(_FIELDS[kind].format(name) for name, kind in kinds.items())
     # A message of PostgreSQL holds at most a gigabyte.
     group = f"GROUP BY {next(iter(kinds))} / {IN_A_MESSAGE}" if _is_large(rows.model) else ""
-    inner = f"SELECT {casts} FROM ({statement}) AS numbers ({', '.join(kinds)}) {group}"  # noqa: S608 (Django's own)
+    inner = f"SELECT string_agg({fields}, '') FROM ({statement}) AS numbers ({', '.join(kinds)}) {group}"  # noqa: S608
     with connection.cursor() as cursor, connection.wrap_database_errors:
         operations: Any = connection.ops
         copied = operations.compose_sql(f"COPY ({inner}) TO STDOUT (FORMAT binary)", parameters)
         with cursor.cursor.copy(copied) as copy:
             content = b"".join(copy)
-    parts = [*_arrays(content, [*kinds.values()])] or [[np.zeros(0)] * len(kinds)]
-    together = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return {name: found.astype(_ARRAYS[kind]) for (name, kind), found in zip(kinds.items(), together, strict=True)}
+    row = np.dtype([(name, _WIDTHS[kind]) for name, kind in kinds.items()])
+    found = np.frombuffer(b"".join(_messages(content)), row)
+    return {name: found[name].astype(_ARRAYS[kind]) for name, kind in kinds.items()}
 
 
 IN_A_MESSAGE = 1_000
@@ -299,33 +299,25 @@ def _is_large(model: type[models.Model]) -> bool:
         return bool(cursor.fetchone()[0] > LARGE)
 
 
-def _arrays(content: bytes, kinds: Sequence[Number]) -> Iterator[list[NDArray[Any]]]:
-    """Rows of arrays as COPY writes them in binary.
-
-    A head of 19 bytes, then per row the number of fields, and per field its length, five numbers about the array, and
-    the length and the value of each element.
+def _messages(content: bytes) -> Iterator[memoryview]:
+    """The one field of each row as COPY writes them in binary: a head of 19 bytes, then per row the number of fields,
+    the field's length, which is negative where there is none, and the field.
     """
-    import numpy as np
-
-    place = 19
-    while int.from_bytes(content[place : place + 2], signed=True) == len(kinds):
-        place += 2
-        row = []
-        for kind in kinds:
-            size = int.from_bytes(content[place : place + 4], signed=True)
-            place += 4
-            if size < 0:  # no rows
-                row.append(np.zeros(0))
-                continue
-            element = np.dtype([("length", ">i4"), ("value", ">f8" if kind is float else ">i8")])
-            row.append(
-                np.frombuffer(content, element, count=(size - 20) // element.itemsize, offset=place + 20)["value"]
-            )
-            place += size
-        yield row
+    place, whole = 19, memoryview(content)
+    while int.from_bytes(content[place : place + 2], signed=True) == 1:
+        size = int.from_bytes(content[place + 2 : place + 6], signed=True)
+        place += 6
+        yield whole[place : place + max(size, 0)]
+        place += max(size, 0)
 
 
-_CASTS = {int: "COALESCE({}::int8, -1)", bool: "COALESCE({}::int4, -1)::int8", float: "COALESCE({}::float8, 'NaN')"}
+# Rows of one width: an array of PostgreSQL has a length before each element, and takes twice as long.
+_FIELDS = {
+    int: "int8send(COALESCE({}::int8, -1))",
+    bool: "int2send(COALESCE({}::int4, -1)::int2)",
+    float: "float8send(COALESCE({}::float8, 'NaN'))",
+}
+_WIDTHS = {int: ">i8", bool: ">i2", float: ">f8"}
 _ARRAYS = {int: "int64", bool: "int64", float: "float64"}
 
 

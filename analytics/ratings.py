@@ -155,13 +155,17 @@ def load(
     return frame(table(campaign=campaign, runs=runs, raters=raters, blind_only=blind_only))
 
 
-def frame(found: Table, only: Collection[str] | None = None) -> pd.DataFrame:
-    """A ratings table, or ``only`` some of its columns, as a DataFrame: missing scores are NaN, a scale is JSON."""
+def frame(found: Table, only: Collection[str] | None = None, coded: Collection[str] = ()) -> pd.DataFrame:
+    """A ratings table, or ``only`` some of its columns, as a DataFrame: missing scores are NaN, a scale is JSON.
+
+    The columns ``coded`` of coded rows become categories, which need not be found among the rows again.
+    """
     import pandas as pd
 
     chosen = {name: place for place, name in enumerate(found.names) if only is None or name in only}
     if isinstance(found.rows, CodedRows):
-        columns = {name: series(found.rows.columns[place], name) for name, place in chosen.items()}
+        made = {name: categories if name in coded else series for name in chosen}
+        columns = {name: made[name](found.rows.columns[place], name) for name, place in chosen.items()}
     else:
         rows = list(found.rows)
         columns = {name: [row[place] for row in rows] for name, place in chosen.items()}
@@ -178,6 +182,18 @@ def series(column: CodedColumn, name: str) -> Any:
 
     values = list(map(nested, column.values)) if name == "scale" else column.values
     return pd.Series(values, dtype=None if len(values) else object).array.take(column.codes)
+
+
+def categories(column: CodedColumn, _name: str) -> Any:
+    """A column of names as categories of a DataFrame; nothing is no category."""
+    import numpy as np
+    import pandas as pd
+
+    codes, values = column.distinct()
+    is_value = np.array([value is not None and value == value for value in values], dtype=bool)
+    moved = np.where(is_value, is_value.cumsum() - 1, -1)
+    kept = [value for value, there in zip(values, is_value.tolist(), strict=True) if there]
+    return pd.Categorical.from_codes(moved[codes], categories=pd.Index(kept, dtype=object))
 
 
 def counted_table(found: Table) -> dict[str, int]:

@@ -307,7 +307,7 @@ class CodedTable:
             else:
                 texts = np.array([f"{type(value).__name__} {value}" for value in column.values], dtype=object)
                 of_values = hash_array(texts) if len(texts) else np.zeros(0, dtype=np.uint64)
-            self._hashes[name] = of_values[column.codes]
+            self._hashes[name] = of_values.take(column.codes)
         return self._hashes[name]
 
     @cached_property
@@ -396,7 +396,7 @@ class CutTable:
         from analytics.stats.core.validation import ratings_table
 
         found, places = self.table.kept(criteria)
-        table = ratings_table(ratings.frame(found), scales=self.table.scales)
+        table = ratings_table(ratings.frame(found, coded=NAMES), scales=self.table.scales)
         at = np.full(len(self.table), -1, dtype=np.intp)
         at[places[table.frame["row"].to_numpy()]] = np.arange(len(table.frame))
         return table, at
@@ -442,9 +442,9 @@ class CutTable:
                 self._cuts[key] = known
                 return known
         if report.columns and len(places):
-            numbers = table.cut(report.columns)[places]
+            numbers = table.cut(report.columns).take(places)
             order = np.argsort(numbers, kind="stable")
-            places_of_cells, ends = places[order], np.flatnonzero(np.diff(numbers[order])) + 1
+            places_of_cells, ends = places.take(order), np.flatnonzero(np.diff(numbers[order])) + 1
         else:
             places_of_cells, ends = places, np.zeros(0, dtype=np.intp)
         cut = np.split(places_of_cells, ends) if len(places) else []
@@ -458,7 +458,7 @@ class CutTable:
         """Of rows and scales of each cell; ``places``: those of all cells. Rows stand in the order of the table, so
         that each order has its own digest.
         """
-        hashes, start = self.table.row_hashes[places], 0
+        hashes, start = self.table.row_hashes.take(places, axis=0), 0
         codes = self.table.columns["criterion"].codes
         for part in cut:
             found = hashlib.sha256(hashes[start : start + len(part)].data)

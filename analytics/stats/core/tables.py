@@ -251,8 +251,10 @@ def _is_one_value(column: pd.Series[Any]) -> bool:
     import pandas as pd
 
     if column.dtype == object and isinstance(first := column.iloc[0], str):
-        texts = column.to_numpy()
-        return not pd.isna(texts).any() and bool((texts == first).all())  # pd.NA == first is neither true nor false
+        try:
+            return bool((column.to_numpy() == first).all())
+        except TypeError:  # pd.NA == first is neither true nor false
+            return False
     return int(pd.factorize(column, use_na_sentinel=False)[0].max()) == 0
 
 
