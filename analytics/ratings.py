@@ -184,16 +184,18 @@ def series(column: CodedColumn, name: str) -> Any:
     return pd.Series(values, dtype=None if len(values) else object).array.take(column.codes)
 
 
-def categories(column: CodedColumn, _name: str) -> Any:
-    """A column of names as categories of a DataFrame; nothing is no category."""
+def categories(column: CodedColumn, name: str) -> Any:
+    """A column of names as categories of a DataFrame, nothing as no category; as `series` where a name is no text."""
     import numpy as np
     import pandas as pd
 
     codes, values = column.distinct()
-    is_value = np.array([value is not None and value == value for value in values], dtype=bool)
-    moved = np.where(is_value, is_value.cumsum() - 1, -1)
-    kept = [value for value, there in zip(values, is_value.tolist(), strict=True) if there]
-    return pd.Categorical.from_codes(moved[codes], categories=pd.Index(kept, dtype=object))
+    if {*map(type, values)} - {str, type(None)}:
+        return series(column, name)
+    is_name = np.array([value is not None for value in values], dtype=bool)
+    places = np.where(is_name, is_name.cumsum() - 1, -1)
+    names = pd.Index([value for value in values if value is not None], dtype=object)
+    return pd.Categorical.from_codes(places[codes], categories=names)
 
 
 def counted_table(found: Table) -> dict[str, int]:
