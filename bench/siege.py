@@ -1,10 +1,10 @@
 """A siege: people submit, a judge runs under a money cap and a lead downloads, while everything is killed in turn.
 
-``python -m bench.siege`` (PostgreSQL and Redis with 200 annotators, then SQLite with 32; about eight minutes each; it
-ends by itself) writes results/siege.md. ``--database`` runs one and only prints. `panelbench up` runs on a small file
-system of its own. In an order that ``--seed`` draws, PostgreSQL, Redis, the web server, its processes and the worker
-die by SIGKILL, browsers vanish in the middle of a request, the disk is filled, connections send and read as slowly as
-they can. What was acknowledged is then looked for, and what the provider counted is held against the cap.
+``python -m bench.siege`` (PostgreSQL and Redis with 200 annotators, then SQLite with 32; blows for at most four minutes
+each; it ends by itself) writes results/siege.md. ``--database`` runs one and only prints. `panelbench up` runs on a
+small file system of its own. In an order that ``--seed`` draws, PostgreSQL, Redis, the web server, its processes, the
+worker and a third of the clients die by SIGKILL, the disk is filled, connections send and read as slowly as they can.
+What was acknowledged is then looked for, and what the provider counted is held against the cap.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import random
 import secrets
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -29,12 +30,25 @@ from typing import Any
 
 from bench.clients import CRITERIA
 from bench.server import Instance, Postgresql, Redis, filled, small_disk
-from bench.siege_clients import PASSWORD, AnnotatorThread, Attack, Browser, SentRequest, Visitor, start_threads
+from bench.siege_clients import (
+    PASSWORD,
+    AnnotatorRecord,
+    Attack,
+    Browser,
+    ClientProcess,
+    SentRequest,
+    Visitor,
+    read_records,
+    start_threads,
+)
 from panelbench.instance import WEB_PROCESSES
 from panelbench.pulses import close_connections
 from tests.provider_server import RunningProvider, running_provider
 
 ANNOTATORS = {"postgresql": 200, "sqlite": 32}
+CLIENTS = {"postgresql": 10, "sqlite": 8}  # processes that the annotators live in
+LONGEST = 240.0  # seconds of blows; those that are left then are named
+CLIENTS_BACK = (1.0, 4.0)  # seconds until killed clients are started again
 PAUSE = {"postgresql": (5.0, 15.0), "sqlite": (1.0, 3.0)}  # seconds that a person thinks about an item
 ITEMS, OVERLAP = 2000, 3
 JUDGED = 300  # items, each with five calls
@@ -68,11 +82,12 @@ class Siege:
     database: Postgresql | None
     broker: Redis | None
     blows: list[Blow] = field(default_factory=list)
-    annotators: list[AnnotatorThread] = field(default_factory=list)
+    clients: list[ClientProcess] = field(default_factory=list)
+    annotators: list[AnnotatorRecord] = field(default_factory=list)  # read from the clients' files when all is over
+    not_struck: list[str] = field(default_factory=list)
     visitors: list[Visitor] = field(default_factory=list)
     lead: Visitor | None = None
     stop: threading.Event = field(default_factory=threading.Event)
-    give_up: threading.Event = field(default_factory=threading.Event)
     began: float = 0.0
     run: int = 0  # the judge's
     random: random.Random = field(default_factory=random.Random)
@@ -83,7 +98,7 @@ class Siege:
         killing: list[tuple[str, Callable[[], None]]] = [
             ("SIGKILL of one web process", lambda: self.instance.kill("web", most=1)),
             ("SIGKILL of every web process", lambda: self.instance.kill("web")),
-            ("a third of the browsers killed", self._kill_browsers),
+            ("SIGKILL of a third of the clients", self._kill_clients),
             ("SIGKILL of everything at once", self._kill_everything),
         ]
         other: list[tuple[str, Callable[[], None]]] = [("SIGKILL of the worker", lambda: self.instance.kill("worker"))]
@@ -98,13 +113,20 @@ class Siege:
         self.random.shuffle(blows)
         self._quiet(12)
         for what, strike in blows:
+            if time.monotonic() - self.began > LONGEST:
+                self.not_struck.append(what)
+                continue
             self._blow(what, strike)
             self._quiet(self.random.uniform(3, 9))
         self._quiet(10)
 
-    def _kill_browsers(self) -> None:
-        for person in self.random.sample(self.annotators, len(self.annotators) // 3):
-            person.browser.kill()
+    def _kill_clients(self) -> None:
+        killed = self.random.sample(self.clients, round(len(self.clients) / 3))
+        for client in killed:
+            client.kill()
+        time.sleep(self.random.uniform(*CLIENTS_BACK))
+        for client in killed:
+            client.start()
 
     def _quiet(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -175,7 +197,7 @@ class Siege:
     # --- what came of it --------------------------------------------------------------------------------------------
     def requests(self) -> list[tuple[str, SentRequest]]:
         """Every request with who sent it."""
-        found = [("annotator", each) for person in self.annotators for each in person.browser.requests]
+        found = [("annotator", each) for person in self.annotators for each in person.requests]
         found += [("visitor", each) for visitor in self.visitors for each in visitor.browser.requests]
         return found + ([("lead", each) for each in self.lead.browser.requests] if self.lead else [])
 
@@ -283,7 +305,8 @@ def _measure(kind: str, keep: Path | None, seed: int) -> str:
             started.callback(siege.instance.stop)
             siege._until_back()
             siege.run, siege.random = scene.run, random.Random(seed)
-            _people(siege, scene)
+            files = Path(started.enter_context(tempfile.TemporaryDirectory(prefix="siege-clients-")))
+            _people(siege, scene, files)
             _besiege(siege)
             return _summary(siege, scene, provider)
 
@@ -326,20 +349,28 @@ def _django() -> Iterator[None]:
     yield
 
 
-def _people(siege: Siege, scene: SiegeScene) -> None:
-    """Everybody signs in, a few at a time."""
+def _people(siege: Siege, scene: SiegeScene, files: Path) -> None:
+    """Everybody signs in, a few at a time; annotators then go into their clients' files."""
     port, (lead, *emails) = siege.instance.port, scene.emails
-    for number in range(len(emails)):
-        browser = Browser(port, f"127.0.1.{number + 1}")
-        siege.annotators.append(
-            AnnotatorThread(
-                browser, scene.duty, scene.criteria, PAUSE[siege.kind], siege.stop, siege.give_up, random.Random(number)
-            )
-        )
+    annotators = [Browser(port, f"127.0.1.{number + 1}") for number in range(len(emails))]
     siege.lead = Visitor(Browser(port, "127.0.2.1"), downloads(scene), 0.5, siege.stop)
     siege.visitors = [Visitor(Browser(port, f"127.0.2.{n}"), pages(scene), 0.4, siege.stop) for n in (2, 3)]
-    waiting = [(person.browser, email) for person, email in zip(siege.annotators, emails, strict=True)]
+    waiting = list(zip(annotators, emails, strict=True))
     waiting += [(visitor.browser, lead) for visitor in (siege.lead, *siege.visitors)]
+    _sign_in(waiting)
+    people = [(number, browser.address, browser.session) for number, browser in enumerate(annotators)]
+    for browser in annotators:
+        browser.hang_up()
+    siege.clients = [
+        ClientProcess(files / f"client-{place}.jsonl", people[place :: CLIENTS[siege.kind]])
+        for place in range(CLIENTS[siege.kind])
+    ]
+    for client in siege.clients:
+        client.prepare(port=port, duty=scene.duty, criteria=scene.criteria, pause=PAUSE[siege.kind])
+
+
+def _sign_in(waiting: list[tuple[Browser, str]]) -> None:
+    people = len(waiting)
     lock = threading.Lock()
     failures: list[BaseException] = []
 
@@ -359,21 +390,26 @@ def _people(siege: Siege, scene: SiegeScene) -> None:
         thread.join()
     if failures:
         raise failures[0]
-    _print_progress(f"{len(siege.annotators)} annotators and a lead signed in within {time.monotonic() - began:.0f} s")
+    _print_progress(f"{people} people signed in within {time.monotonic() - began:.0f} s")
 
 
 def _besiege(siege: Siege) -> None:
     assert siege.lead
     siege.began = time.monotonic()
-    people = start_threads([person.work for person in siege.annotators])
+    for client in siege.clients:
+        client.start()
     others = start_threads([visitor.work for visitor in (siege.lead, *siege.visitors)])
-    siege.strike()
-    siege.stop.set()
-    for thread in people:
-        thread.join(20)
-    siege.give_up.set()
-    for thread in (*people, *others):
+    try:
+        siege.strike()
+    finally:
+        siege.stop.set()
+        for client in siege.clients:
+            client.end()
+        for client in siege.clients:
+            client.wait(90)
+    for thread in others:
         thread.join(60)
+    siege.annotators = [record for client in siege.clients for record in read_records(client.path).values()]
     _let_the_judge_end(siege.run)
     _print_progress(f"{time.monotonic() - siege.began:5.0f} s  over")
 
@@ -393,13 +429,20 @@ def _let_the_judge_end(run: int) -> None:
 
 # --- counting -------------------------------------------------------------------------------------------------------
 def _summary(siege: Siege, scene: SiegeScene, provider: RunningProvider) -> str:
-    lines = [f"## {siege.kind}: {len(siege.annotators)} annotators", "", *_blow_table(siege), ""]
+    lines = [
+        f"## {siege.kind}: {ANNOTATORS[siege.kind]} annotators in {CLIENTS[siege.kind]} client processes",
+        "",
+        *_blow_table(siege),
+        "",
+    ]
     lines += [
         f"- {line}" if line[0] != " " else f"  - {line.strip()}"
         for line in (*_submissions(siege, scene), *_answers(siege), *_money(scene, provider))
     ]
     if not siege.is_disk:
         lines.append("- NOT TRIED: a full disk (no file system could be mounted; run as root)")
+    if siege.not_struck:
+        lines.append(f"- not struck within {LONGEST:.0f} s: {', '.join(siege.not_struck)}")
     return "\n".join(lines)
 
 
@@ -434,20 +477,17 @@ def _submissions(siege: Siege, scene: SiegeScene) -> list[str]:
     marked = {key for person in siege.annotators for key in person.marked}
     spans = Counter(map(str, EvidenceSpan.objects.values_list("rating__annotation__key", flat=True)))
     wrong = sum(spans[key] != (key in marked) for key in stored)
-    killed, locked = (
-        sum(getattr(one, name) for one in of)
-        for name, of in (
-            ("killed", siege.annotators),
-            ("locked", [person.browser for person in (*siege.annotators, *siege.visitors)]),
-        )
-    )
+    killed, resent = sum(client.kills for client in siege.clients), sum(person.resent for person in siege.annotators)
+    locked = sum(person.locked for person in siege.annotators)
+    locked += sum(visitor.browser.locked for visitor in siege.visitors)
     return [
         f"acknowledged submissions: {len(acknowledged)}; lost or changed: **{len(lost)}**; doubled: **{doubled}**",
         f"over-assigned items: **{over}**; slots and annotations that disagree: **{torn}**",
         f"stored without an acknowledgement that arrived: {silent}; never acknowledged: {unacknowledged}",
-        f"submissions refused: {refused}; repeated, or of a killed browser, and stored otherwise: {changed}",
+        f"submissions refused: {refused}; repeated, or of a killed client, and stored otherwise: {changed}",
         f"annotations without the marked text that was sent, or with another: **{wrong}** of {len(stored)}",
-        f"browsers killed: {killed}; answers that showed a locked database: **{locked}**",
+        f"annotators whose client died by SIGKILL: {killed}; submissions that clients then sent again: {resent}",
+        f"answers that showed a locked database: **{locked}**",
     ]
 
 
@@ -468,6 +508,10 @@ def _answers(siege: Siege) -> list[str]:
     downloads = [each for each in siege.lead.browser.requests if each.what.startswith("GET ")]
     done = Counter(each.status for each in downloads)
     lines.append(f"downloads by the lead: {dict(done)} (status: count), {siege.lead.downloaded / 1e6:.1f} MB")
+    for each in downloads:
+        if each.status >= 500:
+            blow = next((b.what for b in siege.blows if each.sent < b.back and each.answered > b.began), "quiet")
+            lines.append(f"  {each.status} at {each.sent - siege.began:.0f} s: {each.what.partition('?')[2]} ({blow})")
     refused = sorted({each.what.partition("?")[2] for each in downloads if each.status == 302})
     lines += [f"  refused with a sentence: {what}" for what in refused]
     return lines
