@@ -9,20 +9,21 @@ machine can serve (bench/next_item.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Case, Count, Exists, F, Model, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from accounts import access, languages
-from accounts.models import User
+from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import (
     Annotator,
@@ -32,6 +33,7 @@ from annotation.models import (
     Duty,
     Guideline,
     ItemQuestion,
+    Panel,
     PanelSeat,
     QualificationRule,
     Selection,
@@ -220,12 +222,76 @@ def _progress_before_work(duty: Duty, annotator: Annotator) -> Progress:
     return Progress(done=done, total=total)
 
 
+# What the desk reads of a duty, its campaign, project and panel, by the path to each; other fields are deferred.
+_READ: dict[str, tuple[type[Model], tuple[str, ...]]] = {
+    "": (
+        Duty,
+        (
+            "id",
+            "campaign_id",
+            "panel_id",
+            "name",
+            "overlap",
+            "purpose",
+            "stands_for_id",
+            "taxonomy_id",
+            "quota",
+            "paused",
+        ),
+    ),
+    "campaign__": (
+        Campaign,
+        (
+            "id",
+            "project_id",
+            "name",
+            "dataset_id",
+            "rubric_version_id",
+            "state",
+            "asks_at_close",
+            "qualification_of_id",
+        ),
+    ),
+    "campaign__project__": (Project, ("id", "name", "slug")),
+    "panel__": (Panel, ("id", "project_id", "name", "language")),
+}
+_USER, _DUTY = -1, -2  # stand for the two values of the statement, which no primary key is
+
+
+@cache
+def _duty_statement(_vendor: str) -> tuple[str, tuple[Any, ...]]:
+    """The SQL for one of `seated_duties`, and its values. Written once in a process: Django needs ten times as long to
+    write it as the database to run it."""
+    found = seated_duties(User(pk=_USER)).filter(pk=_DUTY)
+    columns = [f"{path}{name}" for path, (_model, names) in _READ.items() for name in names]
+    asked = [Exists(of.objects.filter(campaign=OuterRef("campaign"))) for of in (Guideline, QualificationRule)]
+    seat = F("panel__seats__annotator")  # of the seat in the filter
+    sql, values = found.order_by().values_list(*columns, seat, *asked).query.sql_with_params()
+    return sql, tuple(values)
+
+
 def duty_and_annotator(*, user: User, duty: int) -> tuple[Duty, Annotator]:
-    """The user's duty with its campaign and panel, and the user as its annotator. Raises ``Duty.DoesNotExist`` if no
-    panel of the user has this duty."""
-    seated = seated_duties(user).annotate(seated=F("panel__seats__annotator"))  # of the seat in the filter
-    own_duty = seated.select_related("campaign__project", "panel").get(pk=duty)
-    return own_duty, Annotator(pk=own_duty.seated)
+    """The user's duty with its campaign, project and panel, and the user as its annotator; the duty knows whether its
+    campaign ``asks`` anything (`gate.asks_anything`). Raises ``Duty.DoesNotExist`` if no panel of the user has it."""
+    statement, values = _duty_statement(connection.vendor)
+    given = {_USER: user.pk, _DUTY: duty}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [given.get(value, value) for value in values])
+        row = cursor.fetchone()
+    if row is None:
+        raise Duty.DoesNotExist
+    *columns, annotator, has_guidelines, has_rule = row
+    own_duty, own_duty.campaign, own_duty.campaign.project, own_duty.panel = _loaded(columns)
+    own_duty.asks = bool(has_guidelines), bool(has_rule)
+    return own_duty, Annotator(pk=annotator)
+
+
+def _loaded(columns: Sequence[Any]) -> Iterator[Any]:
+    at = 0
+    for model, names in _READ.values():
+        values = columns[at : at + len(names)]
+        at += len(names)
+        yield model.from_db(None, names, values)
 
 
 def require_open(campaign: Campaign) -> None:

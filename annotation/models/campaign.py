@@ -207,6 +207,8 @@ class Duty(models.Model):
 
     objects = DutyManager()
     with_hidden = DutyQuerySet.as_manager()
+    asks: tuple[bool, bool] | None = None
+    """No column: whether the campaign has guidelines, and a qualification rule; None where this was not loaded."""
 
     class Meta:
         ordering: ClassVar = ["campaign", "pk"]

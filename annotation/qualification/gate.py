@@ -38,17 +38,20 @@ class Stage:
 OPEN = Stage("open")
 
 
-def asks_anything(campaign: int) -> tuple[bool, bool]:
-    """Whether a campaign has guidelines, and whether it has a qualification rule: one statement for every item."""
+def asks_anything(duty: Duty) -> tuple[bool, bool]:
+    """Whether the duty's campaign has guidelines, and whether it has a qualification rule; `duty_and_annotator` of the
+    desk has loaded it already."""
+    if duty.asks is not None:
+        return duty.asks
     with connection.cursor() as cursor:
-        cursor.execute(_ASKS, [campaign, campaign])
+        cursor.execute(_ASKS, [duty.campaign_id, duty.campaign_id])
         has_guidelines, has_rule = cursor.fetchone()
     return bool(has_guidelines), bool(has_rule)
 
 
 def stage_of(*, duty: Duty, annotator: Annotator, now: datetime | None = None) -> Stage:
     """What the annotator has to do next in a duty."""
-    has_guidelines, has_rule = asks_anything(duty.campaign_id)
+    has_guidelines, has_rule = asks_anything(duty)
     if has_guidelines:
         guideline = guidelines.guideline_for(duty=duty, user=_user_of(annotator))
         if guideline and not guidelines.is_acknowledged(guideline=guideline, annotator=annotator):
