@@ -1,20 +1,50 @@
+from collections.abc import Callable, Iterator
+from typing import Any
+
 from django.apps import AppConfig
 
 
 class AnalyticsConfig(AppConfig):
+    """Registers what lower apps call. The modules that do it are imported when it is called: commands start sooner."""
+
     name = "analytics"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import jobs
-        from analytics import computing, exports, reports, snapshots, transfers
-        from annotation import panels
+        from accounts import jobs, removal
+        from analytics.models import BY_WORKER
 
-        jobs.KINDS.update(transfers.KINDS)
-        jobs.KINDS.update(computing.KINDS)
-        exports.BY_WORKER["report"] = reports.report_pieces
-        exports.BY_WORKER["recomputation"] = reports.recomputation_pieces
-        if transfers.clear not in jobs.cleanings:
-            jobs.cleanings.append(transfers.clear)
-        if snapshots.delete_figures not in panels.computed:
-            panels.computed.append(snapshots.delete_figures)
+        jobs.kinds_of_apps.append(_job_kinds)
+        jobs.cleanings.append(_clear_transfers)
+        removal.computed.append(_delete_figures)
+        BY_WORKER.update(report=_report_pieces, recomputation=_recomputation_pieces)
+
+
+def _job_kinds() -> dict[str, Any]:
+    from analytics import computing, transfers
+
+    return transfers.KINDS | computing.KINDS
+
+
+def _clear_transfers() -> None:
+    from analytics import transfers
+
+    transfers.clear()
+
+
+def _delete_figures(campaigns: list[int]) -> None:
+    from analytics import snapshots
+
+    snapshots.delete_figures(campaigns)
+
+
+def _report_pieces(export: Any, tell: Callable[[int, int], None]) -> Iterator[bytes]:
+    from analytics import reports
+
+    return reports.report_pieces(export, tell)
+
+
+def _recomputation_pieces(export: Any, tell: Callable[[int, int], None]) -> Iterator[bytes]:
+    from analytics import reports
+
+    return reports.recomputation_pieces(export, tell)

@@ -21,6 +21,7 @@ from accounts.inputs import whole_number
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
 from analytics import bundles, hugging_face, questions, ratings, training_sets
+from analytics.models import BY_WORKER
 from annotation import adjudication
 from annotation import exports as rated
 from annotation.exports import consistent
@@ -110,9 +111,6 @@ SUBJECTS = {
 """Which of the project's things each is about."""
 MADE_APART = ("hugging-face", "bundle")
 """What sees to it by itself that it is of one moment: numbers may have to be computed and stored before."""
-BY_WORKER: dict[str, Callable[[Export, Callable[[int, int], None]], Iterator[bytes]]] = {}
-"""What only workers and commands write, because it computes: how, given an export and what hears the progress. Apps
-register it here, under a name of `FORMATS`."""
 LAYOUTS = ("S0", "S1", "S2", "S3", "S4")
 """The studies as which a report can be laid out."""
 NAMED = ("ratings", "scores")

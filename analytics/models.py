@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -14,6 +14,10 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import SIGHTED, HasJob, Job, Project, Role, User
 from annotation.models import Campaign
 from judging.models import Judge
+
+BY_WORKER: dict[str, Callable[[Any, Callable[[int, int], None]], Iterator[bytes]]] = {}
+"""The exports that only workers and commands write, because they compute: how, given an export and what hears the
+progress. Registered when the app is loaded, under a name of `exports.FORMATS`."""
 
 
 class RowsField(models.JSONField):

@@ -1,37 +1,76 @@
+from typing import Any
+
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 
 class AnnotationConfig(AppConfig):
+    """Registers what lower apps call. The modules that do it are imported when it is called: commands start sooner."""
+
     name = "annotation"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         from accounts import jobs, people, removal
-        from annotation import campaigns, panels, rubric_changes
-        from annotation.desk import answers
-        from annotation.imports import import_jobs, parsed_files, storage, uploads
         from annotation.readers import set_bounds
 
-        for redact in (answers.note_rules_kept, panels.redact):  # the rationales are checked, then erased
-            if redact not in removal.redactions:
-                removal.redactions.append(redact)
-        if campaigns.contents not in removal.contents:
-            removal.contents.append(campaigns.contents)
-        jobs.KINDS.update(import_jobs.KINDS | rubric_changes.KINDS)
-        for clear in (storage.sweep, uploads.sweep_uploads, parsed_files.sweep_parsed):
-            if clear not in jobs.cleanings:
-                jobs.cleanings.append(clear)
-        if not people.panel_access:
-            people.panel_access.append(
-                people.PanelAccess(
-                    choices=panels.choices,
-                    reserve=panels.reserve,
-                    seat=panels.seat_invited,
-                    names=panels.names_by_invitation,
-                )
+        removal.redactions.append(_redact)
+        removal.contents.append(_contents)
+        jobs.kinds_of_apps.append(_job_kinds)
+        jobs.cleanings.extend((_sweep_stored, _sweep_uploads, _sweep_parsed))
+        people.panel_access.append(
+            people.PanelAccess(
+                choices=lambda project: _panels().choices(project),
+                reserve=lambda invitation, panel: _panels().reserve(invitation, panel),
+                seat=lambda invitation, user: _panels().seat_invited(invitation, user),
+                names=lambda invitations: _panels().names_by_invitation(invitations),
             )
+        )
         if wrong := [name for name, value in settings.IMPORT_BOUNDS.items() if value < 1]:
             raise ImproperlyConfigured(f"The bounds of imports are 1 or more: {', '.join(wrong)}.")
         set_bounds(**settings.IMPORT_BOUNDS)
+
+
+def _panels() -> Any:
+    from annotation import panels
+
+    return panels
+
+
+def _redact(user: Any, project: Any) -> None:
+    from annotation.desk import answers
+
+    answers.note_rules_kept(user, project)  # the rationales are checked, then erased
+    _panels().redact(user, project)
+
+
+def _contents(project: Any) -> Any:
+    from annotation import campaigns
+
+    return campaigns.contents(project)
+
+
+def _job_kinds() -> dict[str, Any]:
+    from annotation import rubric_changes
+    from annotation.imports import import_jobs
+
+    return import_jobs.KINDS | rubric_changes.KINDS
+
+
+def _sweep_stored() -> None:
+    from annotation.imports import storage
+
+    storage.sweep()
+
+
+def _sweep_uploads() -> None:
+    from annotation.imports import uploads
+
+    uploads.sweep_uploads()
+
+
+def _sweep_parsed() -> None:
+    from annotation.imports import parsed_files
+
+    parsed_files.sweep_parsed()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
@@ -189,10 +189,6 @@ def redact(user: User, project: Project | None = None) -> None:
 
 
 # --- removal of a person by a lead -----------------------------------------------------------------------------------
-# Functions of other apps that delete what they have computed for these campaigns; registered when the apps are loaded.
-computed: list[Callable[[list[int]], None]] = []
-
-
 @dataclass(frozen=True, slots=True)
 class PersonHeld:
     """What a project holds of a person: numbers of scored items, of texts, and of campaigns with their scores."""
@@ -280,6 +276,6 @@ def delete_ratings(annotator: Annotator) -> int:
         left = [each for each in seen.seen if each["rater"] != annotator.pseudonym]
         if len(left) != len(seen.seen):
             Adjudication.objects.filter(pk=seen.pk).update(seen=left, digest=adjudication.digest_of(left))
-    for delete in computed:
+    for delete in removal.computed:
         delete(campaigns)
     return count

@@ -1,27 +1,54 @@
+from typing import Any
+
 from django.apps import AppConfig
 
 
 class JudgingConfig(AppConfig):
+    """Registers what lower apps call. The modules that do it are imported when it is called: commands start sooner."""
+
     name = "judging"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         from accounts import jobs, people, removal
-        from accounts.models import Job
-        from judging import batches, proposals
-        from judging.imports.studies import clear_failed
-        from judging.runs import judging_contents, pause_all
 
-        jobs.KINDS |= {
-            Job.Kind.PROPOSAL: proposals.KIND,
-            Job.Kind.SEARCH: proposals.SEARCH_KIND,
-            Job.Kind.CALLS: batches.KIND,
-        }
-        if proposals.redact_proposals not in removal.redactions:
-            removal.redactions.insert(0, proposals.redact_proposals)  # before the reasons are emptied
-        if pause_all not in people.stops:
-            people.stops.append(pause_all)
-        if clear_failed not in jobs.cleanings:
-            jobs.cleanings.append(clear_failed)
-        if judging_contents not in removal.contents:
-            removal.contents.append(judging_contents)
+        jobs.kinds_of_apps.append(_job_kinds)
+        removal.redactions.insert(0, _redact_proposals)  # before the reasons are emptied
+        people.stops.append(_pause_all)
+        jobs.cleanings.append(_clear_failed)
+        removal.contents.append(_contents)
+
+
+def _job_kinds() -> dict[str, Any]:
+    from accounts.models import Job
+    from judging import batches, proposals
+
+    return {
+        Job.Kind.PROPOSAL: proposals.KIND,
+        Job.Kind.SEARCH: proposals.SEARCH_KIND,
+        Job.Kind.CALLS: batches.KIND,
+    }
+
+
+def _redact_proposals(user: Any, project: Any) -> None:
+    from judging import proposals
+
+    proposals.redact_proposals(user, project)
+
+
+def _pause_all(project: Any) -> None:
+    from judging import runs
+
+    runs.pause_all(project)
+
+
+def _clear_failed() -> None:
+    from judging.imports import studies
+
+    studies.clear_failed()
+
+
+def _contents(project: Any) -> Any:
+    from judging import runs
+
+    return runs.judging_contents(project)

@@ -191,6 +191,12 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def ignores_sigterm(pid: int) -> bool:
+    """Whether a child of a worker's pool has got as far as that."""
+    ignored = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigIgn:"))
+    return bool(int(ignored.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
 def test_a_worker_ends_when_its_pool_gets_the_signal_too(tmp_path: Path, number: int) -> None:
@@ -204,8 +210,9 @@ def test_a_worker_ends_when_its_pool_gets_the_signal_too(tmp_path: Path, number:
     )
     try:
         wait_until(lambda: len(children(worker.pid)) == 2, seconds=180)
-        time.sleep(2)  # the pool waits for its first task
         pool = children(worker.pid)
+        wait_until(lambda: all(map(ignores_sigterm, pool)), seconds=180)
+        time.sleep(2)  # the pool waits for its first task
         for pid in pool if number == signal.SIGTERM else []:
             os.kill(pid, signal.SIGTERM)
         os.kill(worker.pid, number)

@@ -36,7 +36,7 @@ from accounts.models import Project, Role, User
 from accounts.refusals import Refused
 from analytics import exports, transfers
 from analytics.exports import SUBJECTS, Export, Options
-from analytics.models import Transfer
+from analytics.models import BY_WORKER, Transfer
 from annotation.imports import opening, uploads
 from annotation.readers import parquet_is_installed
 from annotation.views.campaigns import show_refusal
@@ -45,7 +45,7 @@ from annotation.views.campaigns import show_refusal
 # --- downloads -------------------------------------------------------------------------------------------------------
 def recorded_download(export: Export, *, actor: User) -> FileResponse:
     """The export as a download, with its entry in the audit trail. Raises `Refused` for what can't be written."""
-    if export.what in exports.BY_WORKER:
+    if export.what in BY_WORKER:
         told = gettext("A worker writes this. Have it created in the background, then fetch the file.")
         raise Refused(told, code="in_background")
     response = unrecorded_download(export)
@@ -117,7 +117,7 @@ class ExportCard:
     @property
     def is_by_worker(self) -> bool:
         """Whether only a worker writes it."""
-        return self.whats[0][0] in exports.BY_WORKER
+        return self.whats[0][0] in BY_WORKER
 
     def chosen(self, parameters: QueryDict) -> dict[str, Any]:
         """What the address says was chosen in this form; nothing where it is about another one."""

@@ -11,13 +11,19 @@ class AccountsConfig(AppConfig):
         from allauth.mfa.signals import authentication_failed
         from django.contrib.auth.signals import user_logged_in
 
-        from accounts import jobs, middleware, webhooks
+        from accounts import jobs, middleware
 
         _refuse_numbers_for_text()
-        jobs.KINDS.update(webhooks.KINDS)
+        jobs.kinds_of_apps.append(_job_kinds)
         # Django and allauth report these two only by signals.
         user_logged_in.connect(middleware.start_session_limits, dispatch_uid="session limits")
         authentication_failed.connect(_code_failed, dispatch_uid="wrong codes")
+
+
+def _job_kinds() -> dict[str, Any]:
+    from accounts import webhooks
+
+    return webhooks.KINDS
 
 
 def _code_failed(*, user: Any, **signal: Any) -> None:

@@ -14,11 +14,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -74,10 +74,16 @@ class JobKind:
         return self.model._base_manager.filter(job=job.pk).first()
 
 
-# By kind; each app adds its own when it is loaded.
-KINDS: dict[str, JobKind] = {}
+# Each app adds a function that imports and returns its kinds: a command that looks at no job need not import them.
+kinds_of_apps: list[Callable[[], Mapping[str, JobKind]]] = []
 # What else apps clear away at every sweep: files that have had their time, what abandoned imports left behind.
 cleanings: list[Callable[[], object]] = []
+
+
+@cache
+def job_kinds() -> dict[str, JobKind]:
+    """What this module has to know of each kind of job, from all apps."""
+    return {name: kind for kinds in kinds_of_apps for name, kind in kinds().items()}
 
 
 # --- asking for one -------------------------------------------------------------------------------------------------
@@ -124,7 +130,7 @@ def enqueue(subject: Any) -> None:
 
 def _send(job: Job) -> None:
     """Send a job. A broker that is away loses nothing: the job is due, and the sweep sends it once that is back."""
-    kind, now = KINDS[job.kind], timezone.now()
+    kind, now = job_kinds()[job.kind], timezone.now()
     waiting = Job.objects.filter(pk=job.pk, state=State.WAITING)
     if (subject := kind.subject(job)) is None:
         waiting.update(**_ended(State.CANCELLED))
@@ -303,7 +309,7 @@ def _cancelled(pk: int, sentence: str) -> bool:
 
 def _give_up(job: Job, state: str, sentence: str) -> bool:
     """End a job that another process has, or none; False when that process ended it, or took it, first."""
-    kind = KINDS[job.kind]
+    kind = job_kinds()[job.kind]
     subject = kind.subject(job)
     with transaction.atomic():
         end = kind.cancel if state == State.CANCELLED and kind.cancel else kind.fail
@@ -345,7 +351,7 @@ def sweep_jobs(*, now: datetime | None = None) -> list[Job]:
 
 def _given_up(job: Job) -> bool:
     """Whether nobody is to try again, and so the job is ended."""
-    kind = KINDS[job.kind]
+    kind = job_kinds()[job.kind]
     subject = kind.subject(job)
     if subject is not None and (sentence := kind.stranded(subject)):
         return _give_up(job, State.FAILED, sentence)
@@ -356,7 +362,7 @@ def _given_up(job: Job) -> bool:
 
 def _forget(now: datetime) -> None:
     """Delete what ended a while ago and nothing refers to any more: the older jobs of a row, and those of rows gone."""
-    for name, kind in KINDS.items():
+    for name, kind in job_kinds().items():
         current = kind.model._base_manager.exclude(job=None).values("job")
         old = Job.objects.filter(kind=name, ended_at__lt=now - timedelta(days=1))
         old.exclude(pk__in=current).delete()
@@ -380,10 +386,11 @@ def list_jobs(shown_jobs: Iterable[Job], *, user: User) -> list[ListedJob]:
     keys = [job.pk for job in all_jobs]
     cancellable = set(Job.objects.filter(pk__in=keys).cancellable_by(user).values_list("pk", flat=True))
     subjects: dict[int, Any] = {}
+    kinds = job_kinds()
     for name in {job.kind for job in all_jobs}:
-        rows: Any = KINDS[name].model._base_manager.filter(job__in=[job.pk for job in all_jobs if job.kind == name])
-        subjects |= {row.job_id: row for row in rows.prefetch_related(*KINDS[name].related)}
-    return [_listed(job, KINDS[job.kind], subjects.get(job.pk), job.pk in cancellable) for job in all_jobs]
+        rows: Any = kinds[name].model._base_manager.filter(job__in=[job.pk for job in all_jobs if job.kind == name])
+        subjects |= {row.job_id: row for row in rows.prefetch_related(*kinds[name].related)}
+    return [_listed(job, kinds[job.kind], subjects.get(job.pk), job.pk in cancellable) for job in all_jobs]
 
 
 def _listed(job: Job, kind: JobKind, subject: Any, may_cancel: bool) -> ListedJob:

@@ -310,7 +310,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 class Job(models.Model):
     """One piece of long work: waiting -> running -> finished | failed | cancelled, each step by compare-and-set.
 
-    What it is about (an import, a transfer, a webhook) refers to its newest job; `accounts.jobs.KINDS` says by kind
+    What it is about (an import, a transfer, a webhook) refers to its newest job; `accounts.jobs.job_kinds` says by kind
     which model that is. One process at a time works on it: it has the ``lease`` until ``lease_until`` and extends that
     with every heartbeat (``beat_at``). A job that waits is sent to the workers once more when ``due_at`` is past;
     ``sent_at`` is NULL as long as no queue took it. ``done`` of ``total`` are counted in ``unit``; nobody knows how

@@ -38,6 +38,8 @@ ORPHANS_EVERY = timedelta(hours=1)
 # --- people ----------------------------------------------------------------------------------------------------------
 # Functions of other apps that erase a person's texts, in one project or (None) in all; registered with the apps.
 redactions: list[Callable[[User, Project | None], None]] = []
+# Functions of other apps that delete what they have computed for these campaigns (primary keys).
+computed: list[Callable[[list[int]], None]] = []
 
 
 def led_alone(user: User) -> list[Project]:

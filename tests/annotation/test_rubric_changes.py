@@ -477,7 +477,7 @@ def test_a_change_waits_for_scores_that_are_being_revised_or_undone(cast: Cast, 
             revised = {**scene.ANSWERS, "fluency": Answer(score=3)}
             service.revise_scores(assignment=slot, shown=slot.key, key=uuid4(), answers=revised, seconds=2)
         changing = other.submit(change)
-        workers.wait_for_workers(lambda: changing.done() or workers.waits_for_a_lock(), seconds=20)
+        workers.wait_for_workers(lambda: changing.done() or workers.waits_for_a_lock())
     changing.result()
     current = Rating.objects.filter(annotation__superseded_at=None, criterion__key="fluency")
     assert sorted(one.score or 0 for one in current) == ([2.0] if is_undone else [2.0, 3.0])

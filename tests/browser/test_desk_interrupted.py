@@ -39,21 +39,21 @@ def test_a_long_dialogue_is_read_by_the_keys_wherever_the_focus_is(visit_as: Vis
         return float(dialogue.evaluate("node => node.scrollTop"))
 
     page.keyboard.press("PageDown")
-    wait_for_workers(lambda: place() > 200, seconds=20)
+    wait_for_workers(lambda: place() > 200)
     page.keyboard.press("PageUp")
-    wait_for_workers(lambda: place() == 0, seconds=20)
+    wait_for_workers(lambda: place() == 0)
     page.locator("body").press("Space")
-    wait_for_workers(lambda: place() > 200, seconds=20)
+    wait_for_workers(lambda: place() > 200)
     page.keyboard.press("3")  # the next criterion has the focus now: End and Home are no keys of its own
     expect(page.locator("#criterion-coherence")).to_have_attribute("open", "")
     page.keyboard.press("End")
-    wait_for_workers(lambda: place() > 2000, seconds=20)
+    wait_for_workers(lambda: place() > 2000)
     expect(page.locator(".turn").last).to_be_in_viewport()
     page.keyboard.press("Home")
-    wait_for_workers(lambda: place() == 0, seconds=20)
+    wait_for_workers(lambda: place() == 0)
     dialogue.focus()
     page.keyboard.press("ArrowDown")
-    wait_for_workers(lambda: place() > 0, seconds=20)
+    wait_for_workers(lambda: place() > 0)
     expect(page.locator("#criterion-coherence")).to_have_attribute("open", "")
 
 

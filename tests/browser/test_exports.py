@@ -30,7 +30,7 @@ def test_a_project_goes_out_in_the_background_and_in_elsewhere(
     expect(page.get_by_text("kassa.zip: 72 rows")).to_be_visible()
     whole.get_by_role("button", name="Create it in the background").click()
     link = page.locator("#transfers").get_by_role("link", name="Download")
-    expect(link).to_be_visible(timeout=30_000)  # the list asks for itself
+    expect(link).to_be_visible(timeout=120_000)  # the list asks for itself
     assert Axe().run(page).response["violations"] == []
     with page.expect_download() as download:
         link.click()
@@ -41,5 +41,5 @@ def test_a_project_goes_out_in_the_background_and_in_elsewhere(
     assert Axe().run(page).response["violations"] == []
     page.locator("input[type=file]").set_input_files(bundle)
     page.get_by_role("button", name="Load the bundle").click()
-    expect(page.locator("#transfers").get_by_text("Done", exact=True)).to_be_visible(timeout=30_000)
+    expect(page.locator("#transfers").get_by_text("Done", exact=True)).to_be_visible(timeout=120_000)
     assert Item.objects.filter(dataset__project=empty).count() == 12

