@@ -26,6 +26,7 @@ from accounts.refusals import Refused
 from annotation import bundle
 from annotation.bundle import Incoming, Member, Outgoing
 from annotation.bundle_members import MEMBERS as OF_ANNOTATION
+from annotation.bundle_members import require_own_items
 from annotation.exports import consistent, other_names
 from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
 from annotation.readers import FormatError, Problem, UnpackBounds, UnpackedBytes
@@ -152,6 +153,7 @@ def _stored(incoming: Incoming, archive: ZipFile, members: dict[str, Any], progr
                 lines = with_progress(_lines(member, file), partial(_tell, progress, done, total))
                 bundle.store_member(member, lines, carried.rows[member.name], incoming)
             done += carried.rows[member.name]
+        require_own_items(project)
         audit.record(actor=incoming.actor, project=project, verb="import bundle", subject=project)
     return carried
 

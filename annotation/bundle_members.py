@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from accounts import languages
 from accounts.models import Project
@@ -36,7 +36,8 @@ from annotation.models import (
     Skip,
     Taxonomy,
 )
-from annotation.readers import FormatError, rubric_from_dict, taxonomy_from_dict
+from annotation.readers import FormatError, Problem, excerpt, rubric_from_dict, taxonomy_from_dict
+from annotation.selections import rule_in_words
 
 _SINCE_5 = ("taxonomy", "criteria_sets", "priority", "due_at", "quota", "paused")
 _OURS = ("project", "created_by")
@@ -91,6 +92,40 @@ def _with_sets(row: Row, incoming: Incoming) -> None:
     if nothing := [keys for keys in sets if known.isdisjoint(keys)]:
         raise ValueError(f"sets with a criterion of the rubric, not {', '.join(nothing[0])}")
     incoming.sets[row["id"]] = len(sets)
+
+
+def _described(row: Row, incoming: Incoming) -> None:
+    """Refuse a selection with a rule that no page could describe."""
+    try:
+        rule_in_words(row["rule"])
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise ValueError('a rule of a selection, such as {"kind": "list", "items": ["d1"]}') from None
+
+
+def _likely(row: Row, incoming: Incoming) -> None:
+    """Refuse a probability that no draw has, and a wave before the first."""
+    if not 0 < row["probability"] <= 1:
+        raise ValueError("a probability above 0 and at most 1")
+    if row.get("wave", 1) < 1:
+        raise ValueError("a wave of 1 or more")
+
+
+def require_own_items(project: Project) -> None:
+    """Refuse selections of items that their campaign does not have, and duties with another campaign's selection.
+
+    For a project that was just loaded, before its transaction ends: raises ``FormatError``.
+    """
+    for selection in ItemSelection.objects.filter(campaign__project=project).select_related("campaign__dataset"):
+        own = Item.objects.of(selection.campaign.dataset).values("pk")
+        foreign = SelectedItem.objects.filter(selection=selection).exclude(item__in=own).select_related("item").first()
+        if foreign is not None:
+            text = f"{excerpt(foreign.item.external_id)} in “{excerpt(selection.name)}”"
+            expected = "items of the dataset of the selection’s campaign"
+            raise FormatError(Problem("selected_items.jsonl", None, "item", text, expected, "foreign_item"))
+    chosen = _duties(project).exclude(chosen=None).exclude(chosen__campaign=F("campaign")).first()
+    if chosen is not None:
+        expected = "a selection of the duty’s campaign"
+        raise FormatError(Problem("duties.jsonl", None, "chosen", excerpt(chosen.name), expected, "foreign_selection"))
 
 
 def _criterion(row: Row, incoming: Incoming) -> None:
@@ -266,6 +301,7 @@ MEMBERS = (
         refers={"campaign": "campaigns"},
         leaves=("created_by",),
         first=3,
+        on_read=_described,
     ),
     Member(
         name="selected_items",
@@ -273,6 +309,7 @@ MEMBERS = (
         rows=lambda project: SelectedItem.objects.filter(selection__campaign__project=project),
         refers={"selection": "item_selections", "item": "items"},
         first=3,
+        on_read=_likely,
     ),
     Member(
         name="taxonomies",
@@ -307,6 +344,7 @@ MEMBERS = (
         model=Selection,
         rows=lambda project: Selection.objects.filter(duty__campaign__project=project),
         refers={"duty": "duties", "item": "items"},
+        on_read=_likely,
     ),
     Member(
         name="assignments",

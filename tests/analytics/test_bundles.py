@@ -311,6 +311,28 @@ REFUSALS = {
         True,
         "sets with a criterion of the rubric, not nothing",
     ),
+    "a rule of a selection that says nothing": (
+        replaced("item_selections.jsonl", b'"kind":"list"', b'"kind":"draw"'),
+        True,
+        "a rule of a selection",
+    ),
+    "a probability above 1": (
+        replaced("selected_items.jsonl", b'"probability":1.0', b'"probability":1.5'),
+        True,
+        "selected_items.jsonl, line 1: found",
+    ),
+    "a selected item that is none": (
+        replaced("selected_items.jsonl", b'"item":0', b'"item":99'),
+        True,
+        "the number of a row of items",
+    ),
+    "a selected item of another dataset": (
+        replaced("selected_items.jsonl", b'"item":0', b'"item":3'),
+        True,
+        "items of the dataset of the selection’s campaign",
+    ),
+    "a wave before the first": (replaced("selections.jsonl", b'"wave":1', b'"wave":0'), True, "a wave of 1 or more"),
+    "no wave": (replaced("selections.jsonl", b',"wave":1', b""), True, "the fields"),
     "no JSON": (replaced("ratings.jsonl", b"{", b""), True, "one JSON object per line"),
     "a row less": (lambda members: members.update({"skips.jsonl": b"{}\n"}), True, "rows"),
     "a rating twice": (replaced("ratings.jsonl", b'"annotation":1', b'"annotation":0'), True, "contradict"),
