@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from panelbench import cli
+
 
 def panelbench(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     keep = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
@@ -86,3 +88,19 @@ def test_an_embedded_instance_makes_a_key_of_its_own_that_nobody_else_reads(tmp_
     first = key.read_text()
     assert panelbench("check", cwd=tmp_path).returncode == 0
     assert key.read_text() == first
+
+
+@pytest.mark.parametrize("standard_input", ["</dev/null", "<&-"], ids=["nothing to read", "no standard input"])
+def test_a_question_without_a_terminal_ends_with_what_to_give(tmp_path: Path, standard_input: str) -> None:
+    asks = f'exec "{sys.executable}" -m panelbench.cli flush {standard_input}'
+    keep = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
+    shown = subprocess.run(["sh", "-c", asks], cwd=tmp_path, env=keep, capture_output=True, text=True, check=False)
+    assert shown.returncode == cli.UNANSWERED
+    assert "no terminal to answer it. Give --yes" in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+def test_a_database_without_tables_says_how_to_make_them(tmp_path: Path) -> None:
+    shown = panelbench("judge_status", "1", cwd=tmp_path)
+    assert (shown.returncode, shown.stdout) == (cli.FAILED, "")
+    assert shown.stderr == "The database has no tables of this version yet. Run `panelbench migrate` first.\n"

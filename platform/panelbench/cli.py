@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 FAILED = 3  # the exit status of a command that its disk, its database or its reader let down
+UNANSWERED = 2  # of a command that asks a question which nobody answers, because there is no terminal
+INTERRUPTED = 130  # of a command that Ctrl-C ends, as shells count it
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FULL_DATABASE = ("database or disk is full", "No space left on device", "disk I/O error")
 USAGE = """\
@@ -37,10 +39,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Nobody reads any more; what is still buffered must not fail once again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _failed("The output was closed before its end.")
+    except KeyboardInterrupt:
+        return _failed("\nInterrupted.", INTERRUPTED)
     except Exception as error:
         if "--traceback" in arguments or not (sentence := _sentence(error)):
             raise
-        return _failed(sentence)
+        return _failed(sentence, UNANSWERED if _is_unanswered(error) else FAILED)
 
 
 def _run(arguments: list[str]) -> int:
@@ -51,18 +55,29 @@ def _run(arguments: list[str]) -> int:
     return _django(arguments)
 
 
-def _failed(sentence: str) -> int:
+def _failed(sentence: str, status: int = FAILED) -> int:
     print(sentence, file=sys.stderr)
-    return FAILED
+    return status
+
+
+def _is_unanswered(error: Exception) -> bool:
+    """Whether `input` or `getpass` found no terminal and no further line to read."""
+    return isinstance(error, EOFError) or "lost sys.stdin" in str(error)
 
 
 def _sentence(error: Exception) -> str:
-    """The message for an error of the disk or the database; "" for an error of the command itself."""
+    """The message for an error of the disk, the database or the terminal; "" for an error of the command itself."""
+    if _is_unanswered(error):
+        return "\nThe command asks a question, and there is no terminal to answer it. Give --yes if the command has it."
     cause = error.__cause__ or error
     sentence = str(error).strip().partition("\n")[0]
     if getattr(error, "errno", None) in FULL or any(words in str(cause) for words in FULL_DATABASE):
         return "The disk is full. Free some space, then run the command again."
-    if type(error).__name__ != "OperationalError":
+    if type(error).__name__ not in ("OperationalError", "ProgrammingError"):
+        return ""
+    if "no such table" in sentence or ("relation" in sentence and "does not exist" in sentence):
+        return "The database has no tables of this version yet. Run `panelbench migrate` first."
+    if type(error).__name__ == "ProgrammingError":
         return ""
     if "locked" in sentence:
         return "The database is locked: another process is writing to it. Run the command again when that has ended."
