@@ -136,7 +136,7 @@ PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 MODES = ("light", "dark", "phone", "rtl")
 NUMBERS = re.compile(r"(?<=[/=v])\d+|[0-9a-f]{8}-[0-9a-f-]{27}")
 NO_PAGE = re.compile(
-    r"\.(csv|tsv|yaml|json|jsonl|zip|svg|png|pdf|xlsx|parquet|html)$|/file/|/download|/logout|/transfers/|^/api/"
+    r"\.(csv|tsv|yaml|json|jsonl|zip|svg|png|pdf|xlsx|parquet|html)$|/file/|/files/\d+/|/download|/logout|/transfers/|^/api/"
 )
 # What a page must not have: text that its box cuts off, and a sentence that it says twice outside lists and tables.
 CUT_OFF = """
