@@ -13,17 +13,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, get_language_bidi, ngettext
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from accounts.sentences import with_commas
+from accounts.sentences import left_to_right, with_commas
 from analytics.figure_words import FIGURE_SENTENCES, SPEAKS_FOR
 
 VERY_FEW = 10  # items: fewer are reason enough to have no interval
 SMALL = 30
 """Below this many items or clusters a figure is shown in muted ink, and no sentence concludes from it."""
 MINUS = "−"
-LEFT_TO_RIGHT = "\u200e"
 
 PERCENTAGES = frozenset(
     {"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate", "prevalence", "stay"}
@@ -133,7 +132,7 @@ class Figure:
         """[0.64, 0.77], or nothing."""
         if self.low is None or self.high is None:
             return ""
-        return f"[{self._spelt(self.low)}, {self._spelt(self.high)}]"
+        return left_to_right(f"[{self._spelt(self.low)}, {self._spelt(self.high)}]")
 
     @property
     def span(self) -> str:
@@ -142,7 +141,7 @@ class Figure:
             return ""
         if self.statistic in SIGNED or self.low < 0:
             return _("%(low)s to %(high)s") % {"low": self._spelt(self.low), "high": self._spelt(self.high)}
-        return f"{self._spelt(self.low)}–{self._spelt(self.high)}"
+        return left_to_right(f"{self._spelt(self.low)}–{self._spelt(self.high)}")
 
     @property
     def basis(self) -> str:
@@ -222,9 +221,7 @@ class Figure:
             text = f"{100 * value:.0f}"
         else:
             text, suffix = f"{value:+.{self._decimals}f}" if self.statistic in SIGNED else f"{value:.2f}", ""
-        text = (text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)) + suffix
-        # In right-to-left text a sign would otherwise wander behind its number.
-        return LEFT_TO_RIGHT + text if not text[0].isdigit() and get_language_bidi() else text
+        return left_to_right((text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)) + suffix)
 
 
 @dataclass(frozen=True, slots=True)

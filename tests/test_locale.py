@@ -16,7 +16,9 @@ import pytest
 from babel import Locale
 from babel.messages.catalog import Catalog, Message
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.template.base import Lexer, TokenType
+from django.template.defaultfilters import floatformat
 from django.test import Client
 from django.utils import translation
 from django.utils.formats import date_format
@@ -311,6 +313,13 @@ def test_a_date_with_its_time_is_written_as_in_the_language(language: str) -> No
         written = date_format(datetime(2026, 11, 24, 15, 30, tzinfo=UTC), "DATETIME_FORMAT")
     assert re.search(r"15[:.]30", written), written
     assert not re.search("[AaPp]\\.?[Mm]|Nov(ember)? 24|\u200f", written), written
+
+
+@pytest.mark.parametrize("language", ["en", *LANGUAGES])
+def test_numbers_are_written_alike_in_every_language(language: str) -> None:
+    """Decision 0040: a page never has 0,71 beside a figure of 0.71."""
+    with translation.override(language):
+        assert (floatformat(0.714, 2), floatformat(1234.5, "1g"), intcomma(1234567)) == ("0.71", "1,234.5", "1,234,567")
 
 
 def test_a_sentence_marked_inside_an_f_string_is_found(tmp_path: Path) -> None:

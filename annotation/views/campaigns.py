@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, languages, refusals
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from accounts.sentences import with_commas
+from accounts.sentences import with_commas, with_semicolons
 from annotation import allocation, campaigns, rubric_changes, rubrics, selections
 from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, ItemSelection, Panel, RubricVersion
 from annotation.views import import_page
@@ -214,7 +214,7 @@ def unreviewed_sentence(version: RubricVersion, panel_languages: Iterable[str]) 
     found = rubrics.unreviewed(version, panel_languages)
     reader = get_language()
     names = {"draft": _("%d draft"), "stale": _("%d stale")}
-    counted = "; ".join(
+    counted = with_semicolons(
         f"{languages.both_names(tag, reader)}: {with_commas(names[state] % count for state, count in states.items())}"
         for tag, states in found.items()
     )

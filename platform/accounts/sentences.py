@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from django.conf import settings
-from django.utils.translation import get_language, gettext, trans_real
+from django.utils.translation import get_language, get_language_bidi, gettext, trans_real
 
 _PLACEHOLDER = re.compile(r"%(?:\((\w+)\))?[sd]")
 _MOST_KEPT = 8192
@@ -27,6 +27,19 @@ COMMAS = {"ar": "، ", "ja": "、", "zh-hans": "、"}
 def with_commas(parts: Iterable[str]) -> str:
     """The parts in a row, with the commas of the reader's language."""
     return COMMAS.get(get_language() or "", ", ").join(parts)
+
+
+SEMICOLONS = {"ar": "؛ ", "ja": "；", "zh-hans": "；"}
+
+
+def with_semicolons(parts: Iterable[str]) -> str:
+    """The parts in a row, which may have commas themselves, with the semicolons of the reader's language."""
+    return SEMICOLONS.get(get_language() or "", "; ").join(parts)
+
+
+def left_to_right(number: str) -> str:
+    """A number or an interval that right-to-left text around it leaves in its order."""
+    return f"\u2066{number}\u2069" if get_language_bidi() else number
 
 
 class Sentences:

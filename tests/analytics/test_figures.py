@@ -57,10 +57,11 @@ class TestSpelling:
         difference = figure(value, low, high, statistic="bias")
         assert f"{difference.number} {difference.interval}" == shown
 
-    def test_a_sign_stays_before_its_number_in_right_to_left_text(self) -> None:
+    def test_numbers_and_intervals_keep_their_order_in_right_to_left_text(self) -> None:
         with translation.override("ar"):
-            assert figure(-0.5).number == "\u200e−0.50"
-            assert figure(0.5).number == "0.50"
+            assert [figure(value).number for value in (-0.5, 0.5)] == ["\u2066−0.50\u2069", "\u20660.50\u2069"]
+            shown = figure(0.5, low=0.4, high=0.6)
+            assert (shown.interval[0], shown.interval[-1]) == (shown.span[0], shown.span[-1]) == ("\u2066", "\u2069")
 
     def test_shares_have_a_real_minus_and_no_minus_zero(self) -> None:
         shown = figure(-0.12, statistic="percent_agreement", low=-0.3, high=-0.001)
