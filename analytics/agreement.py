@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.cells import question_table
+from analytics.computation.cells import question_table
 from analytics.questions import COEFFICIENTS, LEFT_OUT, NumbersQuestion
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number

@@ -21,13 +21,14 @@ class AnalyticsConfig(AppConfig):
 
 
 def _job_kinds() -> dict[str, Any]:
-    from analytics import computing, transfers
+    from analytics.computation import computing
+    from analytics.exporting import transfers
 
     return transfers.KINDS | computing.KINDS
 
 
 def _clear_transfers() -> None:
-    from analytics import transfers
+    from analytics.exporting import transfers
 
     transfers.clear()
 

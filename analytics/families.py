@@ -15,19 +15,20 @@ from itertools import combinations, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from analytics import judge_reports, planning, ratings
-from analytics.compared_judges import LEVELS, with_levels
-from analytics.judge_reports import READ, with_audited
+from analytics import planning, ratings
+from analytics.judges import judge_reports
+from analytics.judges.compared_judges import LEVELS, with_levels
+from analytics.judges.judge_reports import READ, with_audited
 from analytics.ratings import Row
 from annotation import adjudication
 from annotation.models import Campaign, Item
 from annotation.writers.tables import Column, Table
 
 if TYPE_CHECKING:
+    from analytics.computation.stored_cells import CodedTable
     from analytics.questions import NumbersQuestion
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable
-    from analytics.stored_cells import CodedTable
     from judging.models import JudgeRun
 
 RATER_MODELS = ("rasch_severity", "rasch_infit", "variance_share", "dependability", "annotator_accuracy")

@@ -18,9 +18,9 @@ from django.utils.translation import ngettext
 
 from accounts import access
 from accounts.models import Job, Project, Role, User
-from analytics import decisions
+from analytics.judges import decisions
+from analytics.judges.thresholds import current_thresholds
 from analytics.models import GateDecision
-from analytics.thresholds import current_thresholds
 from annotation.desk import threads
 from annotation.models import (
     Annotation,

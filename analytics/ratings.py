@@ -25,7 +25,7 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper, Max, Outer
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from analytics.columns import CodedScores
+from analytics.computation.columns import CodedScores
 from annotation import exports as rated
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Item, Rating
 from annotation.writers.tables import CodedColumn, CodedRows, Column, Table, nested, number

@@ -19,12 +19,14 @@ from django.db import OperationalError, transaction
 from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from analytics import cells, exclusions, ratings, thresholds
+from analytics import exclusions, ratings
+from analytics.computation import cells
+from analytics.computation.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
+from analytics.judges import thresholds
+from analytics.judges.thresholds import GateSettings
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions import CALIBRATION as CALIBRATION_STATISTICS
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
-from analytics.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
-from analytics.thresholds import GateSettings
 from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, Rating, RubricVersion
 from annotation.writers import tables

@@ -8,7 +8,10 @@ from celery import shared_task
 from django.db import OperationalError
 
 from accounts import jobs
-from analytics import alignments, computing, decisions, page_cache, snapshots, transfers
+from analytics import page_cache, snapshots
+from analytics.computation import computing
+from analytics.exporting import transfers
+from analytics.judges import alignments, decisions
 from analytics.questions import Settings
 from annotation.models import Campaign
 from judging import tasks as judging_tasks

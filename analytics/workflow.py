@@ -15,13 +15,14 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from accounts import languages
-from analytics import decisions, questions
+from analytics import questions
 from analytics.answer_pages import answer_now, criterion_names, current_answer
 from analytics.figures import Figure
+from analytics.judges import decisions
+from analytics.judges.reasons import CellDecision
+from analytics.judges.thresholds import current_thresholds
 from analytics.models import GateDecision, GateThresholds, Snapshot
 from analytics.questions import NumbersQuestion, QuestionChoices
-from analytics.reasons import CellDecision
-from analytics.thresholds import current_thresholds
 from annotation.models import Campaign
 
 SURFACE = ("text.characters", "text.mattr", "text.turns", "text.words")

@@ -77,7 +77,7 @@ def _megabytes(name: str) -> float:
 
 
 def _way(export: Any, kind: str) -> Callable[[], int]:
-    from analytics import exports
+    from analytics.exporting import exports
 
     asked = exports.checked_export(project=export.project, what="ratings", kind=kind, subject=export)
     return lambda: sum(len(piece) for piece in exports.export_pieces(asked))

@@ -370,7 +370,7 @@ def _ticks(postmaster: int) -> float:
 
 def _settle(ask: Callable[[], Any]) -> None:
     """Ask, and compute what was asked for, until nothing is asked for any more."""
-    from analytics import computing
+    from analytics.computation import computing
     from analytics.models import Computation
 
     for _turn in range(4):

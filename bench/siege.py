@@ -266,7 +266,7 @@ def make_siege_scene(annotators: int) -> SiegeScene:
 
 def downloads(scene: SiegeScene) -> list[str]:
     """The address of every export in every format."""
-    from analytics.exports import FORMATS, SUBJECTS
+    from analytics.exporting.exports import FORMATS, SUBJECTS
 
     subjects = {"dataset": scene.dataset, "rubric": scene.rubric_version, "campaign": scene.campaign}
     paths = []

@@ -21,7 +21,8 @@ class JudgingConfig(AppConfig):
 
 def _job_kinds() -> dict[str, Any]:
     from accounts.models import Job
-    from judging import batches, proposals
+    from judging import batches
+    from judging.versions import proposals
 
     return {
         Job.Kind.PROPOSAL: proposals.KIND,
@@ -31,7 +32,7 @@ def _job_kinds() -> dict[str, Any]:
 
 
 def _redact_proposals(user: Any, project: Any) -> None:
-    from judging import proposals
+    from judging.versions import proposals
 
     proposals.redact_proposals(user, project)
 

@@ -25,10 +25,11 @@ from accounts import access, audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import examples, judges, runs, spending
+from judging import judges, runs, spending
 from judging.known_replies import AskedTogether
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.spending import PilotForecast, Range, ratio_forecast
+from judging.versions import examples
 
 MOST_CELLS = 60
 MOST_NAME = 120

@@ -18,9 +18,10 @@ from annotation.bundle import Incoming, Member, Outgoing, Row
 from annotation.exports import SHARED, dataset_versions, on_scales
 from annotation.models import Dataset, SelectedItem
 from annotation.writers.tables import BATCH, Column, Table
-from judging import examples, judges, spending
+from judging import judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.replies import reply_text
+from judging.versions import examples
 
 OWN = (
     Column("judge_run", "integer"),

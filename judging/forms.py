@@ -16,11 +16,11 @@ from accounts import languages
 from accounts.models import Project, User
 from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import judges
-from judging.examples import MOST_PER_CLASS
 from judging.models import Attempt, Call, Judge, JudgeDesign, Verdict
 from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
 from judging.runs import MAX_REPEATS
 from judging.spending import LARGEST_CAP
+from judging.versions.examples import MOST_PER_CLASS
 
 GROUPINGS = [("compound", _("All criteria in one call")), ("single", _("One criterion per call"))]
 DETAILS = [

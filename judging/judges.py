@@ -26,7 +26,7 @@ from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.models import Criterion, RubricVersion
 from annotation.readers import RubricDocument, parse_rubric
-from judging import examples, spending
+from judging import spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge, ModelCapability
 from judging.prompts import (
@@ -43,6 +43,7 @@ from judging.prompts import (
     response_schema,
 )
 from judging.study_presets import OWN, STUDY_PRESETS, TASKS, StudyPreset
+from judging.versions import examples
 
 # Two criteria and an item that together touch every sentence of the templates.
 _SPECIMEN_CRITERIA: Final = (

@@ -21,10 +21,11 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.models import Dataset, Item, RubricVersion
-from judging import examples, judges, runs, spending
+from judging import judges, runs, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import USUAL, change_of, changes_request
 from judging.requests import criterion_brief, perturbed_text, prompts_about
+from judging.versions import examples
 
 PER_LANGUAGE = 30
 MOST_PER_LANGUAGE = 500

@@ -21,7 +21,7 @@ from accounts.refusals import Refused
 from annotation.blinding import CANDIDATES, lay_out
 from annotation.desk import pairs
 from annotation.models import Criterion, Dataset, Item, RubricVersion
-from judging import examples, judges, spending
+from judging import judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import changed_criteria, changed_text, changed_variant, changes_request
 from judging.prompts import (
@@ -42,6 +42,7 @@ from judging.prompts import (
     user_message,
 )
 from judging.replies import Reading, reply_text
+from judging.versions import examples
 
 # --- items and criteria as a prompt takes them ------------------------------------------------------------------------
 

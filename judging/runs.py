@@ -22,11 +22,12 @@ from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
-from judging import examples, judges, spending
+from judging import judges, spending
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
 from judging.requests import criterion_brief, prompts_about, refuse_without_pairs
+from judging.versions import examples
 
 MAX_REPEATS = 50
 SAMPLE = 20

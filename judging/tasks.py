@@ -13,9 +13,10 @@ from accounts.refusals import Refused
 from annotation.imports import import_jobs, lifecycle, storage
 from annotation.models import Import
 from annotation.tasks import LONGEST, undo_here_or_later
-from judging import batches, calls, judges, proposals, work_sessions
+from judging import batches, calls, judges, work_sessions
 from judging.imports import studies, verdicts
 from judging.models import JudgeRun
+from judging.versions import proposals
 
 LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 

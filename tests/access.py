@@ -17,7 +17,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts import jobs, people, tokens
 from accounts.models import Delivery, Job, Membership, Role, Scope, Webhook
-from analytics import exports, shares, snapshots, transfers
+from analytics import snapshots
+from analytics.exporting import exports, shares, transfers
 from analytics.models import Chart, Snapshot
 from annotation import selections, taxonomies
 from annotation.desk import leasing, service

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import panelbench
-from analytics import decisions
+from analytics.judges import decisions
 from annotation.desk.answers import count_words, words_needed
 from annotation.models import Campaign
 from annotation.readers.guessing import guess_mapping

@@ -14,15 +14,16 @@ from rest_framework.views import APIView
 
 from accounts import access, jobs
 from accounts.models import Role, User
-from analytics import alignments
-from analytics.alignments import Confusion, ShownLook, TunedVersion
 from analytics.figures import Figure
+from analytics.judges import alignments
+from analytics.judges.alignments import Confusion, ShownLook, TunedVersion
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Campaign
-from judging import alignment, judges, proposals, tasks
+from judging import judges, tasks
 from judging.api.judges import OwnTextSerializer, StrictSerializer
 from judging.api.runs import BudgetSerializer
 from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, AlignmentSearch, Judge
+from judging.versions import alignment, proposals
 
 NULLABLE = {"allow_null": True}
 

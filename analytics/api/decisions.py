@@ -12,10 +12,11 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Project, Role, User
-from analytics import decisions, tasks, thresholds
-from analytics.decisions import CampaignDecisions, DecisionChange
+from analytics import tasks
+from analytics.judges import decisions, thresholds
+from analytics.judges.decisions import CampaignDecisions, DecisionChange
+from analytics.judges.reasons import CellDecision, Condition
 from analytics.models import GateDecision, GateThresholds
-from analytics.reasons import CellDecision, Condition
 from analytics.views.items import shown_campaign
 
 FILTERS = ("judge", "criterion", "language", "decision")

@@ -17,9 +17,9 @@ from rest_framework.views import APIView
 from accounts import access, jobs
 from accounts.models import Project, Role
 from accounts.refusals import Refused
-from analytics import exports, transfers
 from analytics.api.numbers import WhateverIsAccepted
-from analytics.exports import Export, Options
+from analytics.exporting import exports, transfers
+from analytics.exporting.exports import Export, Options
 from analytics.models import Transfer
 from analytics.views.exports import kept_file, recorded_download
 from annotation.imports import uploads

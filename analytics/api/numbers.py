@@ -23,8 +23,11 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Project, Role, User
-from analytics import agreement, answer_pages, cells, compared_judges, planning, questions, shares, snapshots, tasks
-from analytics.compared_judges import ComparedJudge, JudgeDisagreement
+from analytics import agreement, answer_pages, planning, questions, snapshots, tasks
+from analytics.computation import cells
+from analytics.exporting import shares
+from analytics.judges import compared_judges
+from analytics.judges.compared_judges import ComparedJudge, JudgeDisagreement
 from analytics.models import Share, Snapshot
 from analytics.numbers import RULE_NAMES
 from analytics.views.comparison import MEASURE_NAMES, ComparisonPage, chosen_comparison, named_run

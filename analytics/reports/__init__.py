@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from analytics.exports import Export
+from analytics.exporting.exports import Export
 from annotation.writers import tables
 
 

@@ -13,10 +13,13 @@ from django.utils.translation import gettext as _
 from accounts import languages
 from accounts.models import Project
 from accounts.refusals import Refused
-from analytics import answer_pages, decisions, hugging_face
+from analytics import answer_pages
 from analytics.answer_pages import AnswerPage, Matrix
-from analytics.exports import Export
+from analytics.exporting import hugging_face
+from analytics.exporting.exports import Export
 from analytics.figures import Figure, shortened
+from analytics.judges import decisions
+from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds, Snapshot
 from analytics.question_names import STATISTIC_NAMES, question_in_words, study_questions
 from analytics.questions import (
@@ -28,7 +31,6 @@ from analytics.questions import (
     question_of,
 )
 from analytics.reports import methods
-from analytics.thresholds import LIMITS
 from annotation import questionnaires
 from annotation.models import Campaign
 

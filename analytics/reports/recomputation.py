@@ -20,14 +20,15 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from analytics import answer_pages, cells, ratings
+from analytics import answer_pages, ratings
+from analytics.computation import cells
+from analytics.computation.stored_cells import CellStore
+from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds
 from analytics.questions import question_of
 from analytics.reports import methods
 from analytics.reports.content import ReportLayout, ReportPart, report_parts
 from analytics.snapshots import code_version
-from analytics.stored_cells import CellStore
-from analytics.thresholds import LIMITS
 from annotation import exports as rated
 from annotation.models import Campaign
 from annotation.readers import parquet_is_installed, rubric_from_dict

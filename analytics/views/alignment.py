@@ -21,14 +21,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, jobs, refusals
 from accounts.models import Project, Role, User
 from accounts.refusals import Refused
-from analytics import alignments
+from analytics.judges import alignments
 from annotation.models import Campaign
 from annotation.views.campaigns import show_refusal
-from judging import alignment, judges, proposals, requests, runs, spending, tasks
+from judging import judges, requests, runs, spending, tasks
 from judging.forms import BudgetForm
 from judging.models import Alignment, AlignmentCandidate, AlignmentSearch, Judge
 from judging.prompts import CriterionBrief
 from judging.replies import reply_text
+from judging.versions import alignment, proposals
 
 CONFUSIONS_SHOWN = 10  # on a page
 

@@ -19,11 +19,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts import languages
-from analytics import answer_pages, computing, page_cache, tasks
+from analytics import answer_pages, page_cache, tasks
+from analytics.computation import computing
 from analytics.figures import Figure
+from analytics.judges.thresholds import current_thresholds
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion
-from analytics.thresholds import current_thresholds
 from analytics.views.items import criterion_name, shown_campaign
 from analytics.workload import judge_positions
 from annotation.models import Campaign

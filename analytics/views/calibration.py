@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics import thresholds
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import plain_value
 from analytics.figures import Figure
 from analytics.item_choices import NOT_OF_ONE_ITEM
+from analytics.judges import thresholds
 from analytics.question_names import STATISTIC_NAMES, column_name
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.score_views import CLASS_NAMES

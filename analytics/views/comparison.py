@@ -18,11 +18,13 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answer_pages, compared_judges, computing, page_cache, questions, ratings, tasks
+from analytics import answer_pages, page_cache, questions, ratings, tasks
 from analytics.answer_pages import criterion_names
-from analytics.compared_judges import ComparedJudge, cost_chart, is_firm_agreement
+from analytics.computation import computing
 from analytics.families import jury_name
 from analytics.figures import Figure
+from analytics.judges import compared_judges
+from analytics.judges.compared_judges import ComparedJudge, cost_chart, is_firm_agreement
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion
 from analytics.views.audits import CHANGE_NAMES, language_name

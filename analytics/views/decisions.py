@@ -18,10 +18,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts import access, languages
 from accounts.models import Project, Role, User
 from accounts.refusals import Refused
-from analytics import computing, decisions, page_cache, tasks, thresholds
-from analytics.decisions import CampaignDecisions, DecisionChange
+from analytics import page_cache, tasks
+from analytics.computation import computing
+from analytics.judges import decisions, thresholds
+from analytics.judges.decisions import CampaignDecisions, DecisionChange
+from analytics.judges.reasons import CellDecision, Condition, Remedy
 from analytics.models import GateThresholds
-from analytics.reasons import CellDecision, Condition, Remedy
 from analytics.views.audits import start_address
 from analytics.views.items import criterion_name, shown_campaign
 from annotation.models import Campaign

@@ -19,8 +19,9 @@ from django.views.decorators.http import require_safe
 
 from accounts import languages
 from accounts.refusals import Refused
-from analytics import answer_pages, computing, families, page_cache, questions, tasks
+from analytics import answer_pages, families, page_cache, questions, tasks
 from analytics.answer_pages import AnswerPage, criterion_names
+from analytics.computation import computing
 from analytics.question_names import (
     EXCLUSION_NAMES,
     GROUPS,

@@ -34,8 +34,8 @@ from accounts import access, jobs
 from accounts.inputs import whole_number
 from accounts.models import Project, Role, User
 from accounts.refusals import Refused
-from analytics import exports, transfers
-from analytics.exports import SUBJECTS, Export, Options
+from analytics.exporting import exports, transfers
+from analytics.exporting.exports import SUBJECTS, Export, Options
 from analytics.models import BY_WORKER, Transfer
 from annotation.imports import opening, uploads
 from annotation.readers import parquet_is_installed

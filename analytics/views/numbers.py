@@ -19,8 +19,10 @@ from django.views.decorators.http import require_safe
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import computing, decisions, figures, item_choices, page_cache, ratings, snapshots, tasks
+from analytics import figures, item_choices, page_cache, ratings, snapshots, tasks
+from analytics.computation import computing
 from analytics.figures import Figures, listed, spread
+from analytics.judges import decisions
 from analytics.models import Snapshot
 from analytics.numbers import RULE_NAMES, NumbersPage, chosen_option
 from analytics.questions import Settings

@@ -19,9 +19,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answer_pages, computing, page_cache, questions, tasks
+from analytics import answer_pages, page_cache, questions, tasks
 from analytics.agreement import AgreementPart, chosen_criterion
 from analytics.answer_pages import AnswerPage, criterion_names
+from analytics.computation import computing
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.views.agreement_sections import AgreementSection
 from analytics.views.explore import QuestionForm

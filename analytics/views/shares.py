@@ -20,9 +20,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import languages
 from accounts.api_requests import Throttle
 from accounts.models import Membership, Project, Role, User
-from analytics import hugging_face, shares, snapshots
+from analytics import snapshots
 from analytics.api.numbers import LONGEST, found_in
-from analytics.hugging_face import Described, on_panel
+from analytics.exporting import hugging_face, shares
+from analytics.exporting.hugging_face import Described, on_panel
 from analytics.models import Share, Snapshot
 from analytics.numbers import NumbersPage
 from analytics.views.exports import unrecorded_download

@@ -25,13 +25,14 @@ from annotation.models import Campaign, Criterion, Dataset, Item, RubricVersion
 from annotation.rubrics import unsaved_criteria
 from annotation.views.campaigns import show_refusal
 from annotation.views.rubric_form import posted_fields
-from judging import examples, judges, requests, runs, spending
+from judging import judges, requests, runs, spending
 from judging.client import reply_form
 from judging.forms import JudgeForm, PreviewForm, audit_query, run_query
 from judging.models import Attempt, Judge, JudgeRun
 from judging.perturbation import change_of
 from judging.prompts import PromptVariant
 from judging.study_presets import STUDY_PRESETS, StudyPreset, presets_by_study
+from judging.versions import examples
 
 AUDIT_NAMES = {
     "repeats": gettext_lazy("Repeats"),

@@ -13,7 +13,9 @@ import pandas as pd
 import pytest
 from django.core.management import call_command
 
-from analytics import bundles, cells, questions, ratings, snapshots, stored_cells
+from analytics import questions, ratings, snapshots
+from analytics.computation import cells, stored_cells
+from analytics.exporting import bundles
 from analytics.questions import question_of
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.reference import reference_labels

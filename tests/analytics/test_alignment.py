@@ -20,12 +20,13 @@ from scipy import stats
 from accounts import jobs, removal
 from accounts.models import AuditEntry, Job
 from accounts.refusals import Refused
-from analytics import alignments, tasks
+from analytics import tasks
+from analytics.judges import alignments
 from analytics.stats.judge import alignment as kernels
 from annotation import selections
 from annotation.models import Annotator, Campaign, Item, Rating, SelectedItem
 from annotation.readers.items import ItemRow
-from judging import alignment, examples, judges, perturbed_runs, proposals, runs, spending
+from judging import judges, perturbed_runs, runs, spending
 from judging import tasks as judging_tasks
 from judging.models import (
     Alignment,
@@ -40,6 +41,7 @@ from judging.models import (
 )
 from judging.prompts import ItemText, PromptVariant, Turn, render
 from judging.requests import criterion_brief
+from judging.versions import alignment, examples, proposals
 from panelbench import environment
 from panelbench.provider.answers import compose_reply, read_score_request
 from tests import make

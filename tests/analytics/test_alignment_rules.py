@@ -16,13 +16,14 @@ from django.test import Client
 
 from accounts.models import AuditEntry, Project
 from accounts.refusals import Refused
-from analytics import alignments
 from analytics.figures import Figure
+from analytics.judges import alignments
 from analytics.stats.judge import alignment as kernels
 from annotation import selections
 from annotation.models import Criterion
-from judging import alignment, designs, proposals, runs
+from judging import designs, runs
 from judging.models import Alignment, AlignmentCandidate, AlignmentLook, AlignmentSearch, Judge, JudgeRun
+from judging.versions import alignment, proposals
 from tests import make
 from tests.analytics.test_alignment import ROOT, aligned, flawed, rows, study, version_of, words_of
 from tests.cast import Cast

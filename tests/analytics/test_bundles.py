@@ -20,7 +20,8 @@ from django.conf import settings
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from analytics import bundles, ratings
+from analytics import ratings
+from analytics.exporting import bundles
 from annotation import allocation, panels, questionnaires, selections
 from annotation.desk import service
 from annotation.desk.answers import Answer

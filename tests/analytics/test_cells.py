@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from analytics import answer_pages, cells, ratings, snapshots, stored_cells
+from analytics import answer_pages, ratings, snapshots
+from analytics.computation import cells, stored_cells
 from analytics.models import Snapshot, StoredCell, packed_rows, unpacked_rows
 from analytics.questions import Settings, question_of
 from annotation.models import Annotation, Campaign, Criterion, Import, Item, Rating

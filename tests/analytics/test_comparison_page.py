@@ -16,8 +16,8 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from analytics import compared_judges
-from analytics.compared_judges import FEWEST_COMMON, ChartAxis, cost_chart
+from analytics.judges import compared_judges
+from analytics.judges.compared_judges import FEWEST_COMMON, ChartAxis, cost_chart
 from analytics.models import Snapshot
 from analytics.stats.judge.comparison import MIN_ITEMS
 from analytics.views.comparison import ComparisonPage, chosen_comparison

@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from accounts import jobs
 from accounts.models import Job, Project
-from analytics import computing, snapshots, tasks
+from analytics import snapshots, tasks
+from analytics.computation import computing
 from analytics.models import Computation, Snapshot
 from analytics.questions import Settings
 from annotation import campaigns

@@ -16,9 +16,10 @@ from django.core.management import CommandError, call_command
 from accounts import webhooks
 from accounts.models import AuditEntry, Delivery, Event
 from accounts.refusals import Refused
-from analytics import decisions, snapshots, tasks, thresholds
+from analytics import snapshots, tasks
+from analytics.judges import decisions, thresholds
+from analytics.judges.reasons import CellDecision
 from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
-from analytics.reasons import CellDecision
 from analytics.stats.planning.gate import Decision
 from annotation.imports import storage
 from annotation.models import Campaign, Import

@@ -13,7 +13,7 @@ from django.http import HttpResponseBase
 from django.test import Client
 
 from accounts.models import AuditEntry
-from analytics import shares
+from analytics.exporting import shares
 from analytics.views import exports
 from annotation.models import Campaign, Item
 from tests.analytics import scene

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import Project
-from analytics.exports import FORMATS
+from analytics.exporting.exports import FORMATS
 from annotation.exports import NAME, OWN, SHARED
 from judging import exports as judged
 from tests.analytics import scene

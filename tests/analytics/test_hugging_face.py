@@ -14,7 +14,7 @@ import yaml
 from django.core.management import call_command
 
 from accounts import people
-from analytics import exports, hugging_face
+from analytics.exporting import exports, hugging_face
 from analytics.reports import methods
 from annotation import panels
 from annotation.desk import service
@@ -186,7 +186,7 @@ def test_a_table_without_rows_is_no_configuration(cast: Cast, described: Campaig
 def test_without_the_extra_for_parquet_the_tables_are_jsonl(
     cast: Cast, described: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytics.hugging_face.parquet_is_installed", lambda: False)
+    monkeypatch.setattr("analytics.exporting.hugging_face.parquet_is_installed", lambda: False)
     files = folder(cast)
     rows = [orjson.loads(line) for line in files["data/items.jsonl"].splitlines()]
     assert [(row["id"], row["attributes"]) for row in rows] == [("d1", "{}")]

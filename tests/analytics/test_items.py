@@ -13,7 +13,8 @@ from uuid import uuid4
 import pytest
 
 from accounts.models import Membership, Role
-from analytics import items, ratings, shares, snapshots
+from analytics import items, ratings, snapshots
+from analytics.exporting import shares
 from annotation import campaigns
 from annotation.desk import service
 from annotation.desk.answers import Answer

@@ -15,7 +15,8 @@ from django.test import Client
 from scipy.stats import norm, rankdata, spearmanr, ttest_rel
 from sklearn.metrics import confusion_matrix, f1_score
 
-from analytics import snapshots, thresholds
+from analytics import snapshots
+from analytics.judges import thresholds
 from analytics.models import Snapshot, StoredCell
 from analytics.questions import NumbersQuestion, check_question, question_choices, question_of
 from analytics.views.agreement import MODEL_PARTS as RATER_PARTS

@@ -8,7 +8,7 @@ import re
 import pytest
 from django.test import Client
 
-from analytics import decisions, thresholds
+from analytics.judges import decisions, thresholds
 from annotation.models import Campaign
 from judging.models import DesignCell, JudgeDesign, JudgeRun, Verdict
 from tests.analytics import scene

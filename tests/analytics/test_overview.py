@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from accounts import jobs
 from accounts.models import Job
-from analytics import overview, thresholds
+from analytics import overview
+from analytics.judges import thresholds
 from analytics.models import GateDecision
 from annotation import campaigns
 from annotation.desk import leasing, service

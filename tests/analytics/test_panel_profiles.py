@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.hugging_face import groups_in_words, published_groups
+from analytics.exporting.hugging_face import groups_in_words, published_groups
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.refusals import Refused
 from annotation.models import Rating
-from judging import proposals
+from judging.versions import proposals
 from tests.analytics.test_alignment import aligned, proposed, scored, study
 from tests.cast import Cast
 from tests.judging.test_money import priced

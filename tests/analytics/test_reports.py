@@ -14,7 +14,8 @@ from zipfile import ZipFile
 import pytest
 from django.core.management import call_command
 
-from analytics import answer_pages, thresholds
+from analytics import answer_pages
+from analytics.judges import thresholds
 from analytics.models import Snapshot, Transfer
 from analytics.questions import NumbersQuestion
 from analytics.reports import content

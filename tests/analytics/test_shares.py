@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from accounts import people
 from accounts.models import AuditEntry
-from analytics import shares, snapshots
+from analytics import snapshots
+from analytics.exporting import shares
 from analytics.models import Share
 from analytics.questions import NumbersQuestion, Settings
 from annotation.desk import service

@@ -11,8 +11,8 @@ import pytest
 
 from annotation import selections
 from annotation.models import Campaign, Item, ItemSelection, Rating
-from judging import alignment
 from judging.models import Alignment, Judge
+from judging.versions import alignment
 from tests import make
 from tests.analytics import scene
 from tests.analytics.test_exports import downloaded, lines
@@ -95,7 +95,7 @@ def test_no_scenario_is_on_two_sides_and_the_seed_decides(cast: Cast, rated: Cam
 
 
 def test_the_share_of_scenarios_is_about_what_was_asked() -> None:
-    from analytics.training_sets import ScenarioSplit
+    from analytics.exporting.training_sets import ScenarioSplit
 
     split = ScenarioSplit(seed=3, share=0.3, locked=frozenset())
     tested = sum(split.of(f"scenario {number}") == "test" for number in range(4000))

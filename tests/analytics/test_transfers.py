@@ -17,7 +17,7 @@ from accounts import jobs, tasks, tokens
 from accounts.jobs import JobHeartbeat
 from accounts.models import AuditEntry, Job, Membership, Project, Role, Scope
 from accounts.refusals import Refused
-from analytics import bundles, exports, transfers
+from analytics.exporting import bundles, exports, transfers
 from analytics.models import Transfer
 from annotation.imports import uploads
 from annotation.models import Campaign, Item, Upload

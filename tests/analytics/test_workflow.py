@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analytics import thresholds
+from analytics.judges import thresholds
 from annotation.models import Campaign
 from tests import make
 from tests.analytics import scene

@@ -12,7 +12,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from analytics import bundles, exports
+from analytics.exporting import bundles, exports
 from annotation import campaigns
 from annotation.desk import service
 from annotation.imports import lifecycle, opening, storage

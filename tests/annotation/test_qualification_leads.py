@@ -10,7 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry
-from analytics import answer_pages, bundles, exclusions, questions, ratings
+from analytics import answer_pages, exclusions, questions, ratings
+from analytics.exporting import bundles
 from analytics.stats.core.estimates import wilson_interval
 from analytics.stats.core.shares import wilson_of_share
 from annotation import panels

@@ -14,7 +14,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts import webhooks
-from analytics import shares, snapshots
+from analytics import snapshots
+from analytics.exporting import shares
 from analytics.questions import Settings
 from annotation.imports import opening
 from annotation.models import Dataset, Import

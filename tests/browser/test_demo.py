@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from analytics.judges.thresholds import judge_changes
 from analytics.models import Snapshot
-from analytics.thresholds import judge_changes
 from annotation.models import Annotation, Campaign
 from judging.models import JudgeRun
 from panelbench.demo import loading

@@ -9,7 +9,7 @@ import pytest
 
 from accounts import tokens
 from accounts.models import Membership, Project, Role, Scope
-from analytics import transfers
+from analytics.exporting import transfers
 from analytics.models import Transfer
 from annotation.models import Item
 from panelbench_client import Client, Conflict, Forbidden, TransferFailed

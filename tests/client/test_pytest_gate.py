@@ -12,7 +12,7 @@ import pytest
 
 from accounts import tokens
 from accounts.models import Scope
-from analytics import decisions, thresholds
+from analytics.judges import decisions, thresholds
 from tests.analytics.test_judge_pages import judged_campaign
 from tests.cast import Cast
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging import proposals
 from judging.prompts import (
     INSTRUCTION_LANGUAGES,
     CriterionBrief,
@@ -21,6 +20,7 @@ from judging.prompts import (
     response_schema,
 )
 from judging.replies import parse
+from judging.versions import proposals
 from tests.judging.briefs import CHANNEL, COMPOUND, DIALOGUE, EMPATHY, GRAMMAR, LENGTH, SINGLE, point_briefs
 
 SYSTEM = """\

@@ -16,10 +16,10 @@ from django.core.management.base import BaseCommand, CommandError
 from accounts import jobs
 from accounts.models import Job, Project
 from accounts.refusals import Refused
-from analytics import alignments
 from analytics.api.alignment import AlignmentDetailSerializer
+from analytics.judges import alignments
 from annotation.models import Campaign
-from judging import alignment, proposals, tasks
+from judging import tasks
 from judging.management.commands.run_judge import ENDED_BADLY, LOOK, USAGE, money
 from judging.models import (
     Alignment,
@@ -30,6 +30,7 @@ from judging.models import (
     Judge,
     JudgeRun,
 )
+from judging.versions import alignment, proposals
 
 
 class Command(BaseCommand):

@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from analytics import exports
-from analytics.exports import Export, Options
+from analytics.exporting import exports
+from analytics.exporting.exports import Export, Options
 
 REFUSED, USAGE = 1, 2
 

@@ -15,11 +15,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.refusals import Refused
-from analytics import decisions
 from analytics.api.decisions import DecisionSerializer
-from analytics.decisions import CampaignDecisions
+from analytics.judges import decisions
+from analytics.judges.decisions import CampaignDecisions
+from analytics.judges.reasons import CellDecision, Condition, Remedy
 from analytics.models import GateDecision
-from analytics.reasons import CellDecision, Condition, Remedy
 from annotation.models import Campaign
 
 FAILING, UNDECIDED = 1, 2  # exit statuses

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.refusals import Refused
-from analytics import bundles
+from analytics.exporting import bundles
 from analytics.management.commands.export import REFUSED, USAGE, project_at
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.refusals import Refused
-from analytics import answer_pages, exports, questions
+from analytics import answer_pages, questions
+from analytics.exporting import exports
 from analytics.management.commands.export import REFUSED, USAGE, project_at
 from analytics.questions import LISTS, PARAMETERS, SWITCHES
 

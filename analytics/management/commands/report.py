@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from accounts.refusals import Refused
-from analytics import exports
-from analytics.exports import Options
+from analytics.exporting import exports
+from analytics.exporting.exports import Options
 from analytics.management.commands.export import REFUSED, USAGE, project_at
 from analytics.management.commands.export import Command as ExportCommand
 

@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from accounts import people
 from accounts.models import Membership, Project, Role, User
-from analytics import thresholds
+from analytics.judges import thresholds
 from annotation import allocation, campaigns, panels, rubrics, selections
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer

@@ -23,8 +23,8 @@ from accounts.models import Job
 from accounts.refusals import Refused
 from analytics.figures import Figure
 from annotation.models import Criterion, Item, ItemSelection, Rating, SelectedItem
-from judging import alignment, proposals
 from judging.models import Alignment, AlignmentCandidate, AlignmentLook, AlignmentSearch, Call, JudgeRun, Verdict
+from judging.versions import alignment, proposals
 
 if TYPE_CHECKING:
     import numpy as np

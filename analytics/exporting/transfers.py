@@ -27,8 +27,8 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job, Project, User
 from accounts.refusals import Refused
-from analytics import bundles, exports
-from analytics.exports import Export, Options
+from analytics.exporting import bundles, exports
+from analytics.exporting.exports import Export, Options
 from analytics.models import Transfer
 from annotation.imports import uploads
 from annotation.models import Upload

@@ -20,7 +20,8 @@ from accounts import access, audit
 from accounts.inputs import whole_number
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from analytics import bundles, hugging_face, questions, ratings, training_sets
+from analytics import questions, ratings
+from analytics.exporting import bundles, hugging_face, training_sets
 from analytics.models import BY_WORKER
 from annotation import adjudication
 from annotation import exports as rated

@@ -21,8 +21,8 @@ from analytics.item_choices import default_rule
 from analytics.items import reference_score
 from annotation.models import Campaign, Criterion, Item, Rating
 from annotation.writers.tables import BATCH, Column, Table
-from judging import examples
 from judging.models import Alignment
+from judging.versions import examples
 
 TRAINING_COLUMNS = (
     *(Column(name) for name in ("item", "language", "generator", "scenario")),

@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from accounts import audit
 from accounts.models import User
-from analytics import exports, snapshots
+from analytics import snapshots
+from analytics.exporting import exports
 from analytics.models import Share
 from annotation.exports import pseudonyms
 from annotation.models import Campaign

@@ -18,9 +18,9 @@ from accounts import webhooks
 from accounts.models import Event, Job
 from accounts.refusals import Refused
 from analytics import snapshots
+from analytics.judges.reasons import CellDecision
+from analytics.judges.thresholds import GateSettings, current_thresholds
 from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
-from analytics.reasons import CellDecision
-from analytics.thresholds import GateSettings, current_thresholds
 from annotation.models import Campaign
 
 Use = GateDecision.Use

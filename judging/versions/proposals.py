@@ -33,10 +33,11 @@ from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation.models import Item, Rating
 from annotation.selections import new_seed, selected_items
-from judging import alignment, client, examples, judges, requests, runs, spending
+from judging import client, judges, requests, runs, spending
 from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, AlignmentSearch, Judge, JudgeRun
 from judging.prompts import ItemText, Message, Turn, fence, neutralise
 from judging.replies import CUT_OFF
+from judging.versions import alignment, examples
 
 MOST_STEPS = 50
 MOST_DRAWS = 30

@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from analytics import ratings
+from analytics.computation.stored_cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CodedTable, CutTable
 from analytics.exclusions import filtered, of_panels, slow_enough, without_excluded
 from analytics.families import (
     FamilyReport,
@@ -37,7 +38,6 @@ from analytics.questions import (
     Settings,
     chosen_runs,
 )
-from analytics.stored_cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CodedTable, CutTable
 from annotation.models import Campaign
 from annotation.writers.tables import Table
 from judging.models import JudgeRun

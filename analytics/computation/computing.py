@@ -22,10 +22,11 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job
 from accounts.refusals import Refused
-from analytics import decisions, ratings, snapshots
+from analytics import ratings, snapshots
+from analytics.judges import decisions
+from analytics.judges.thresholds import GateSettings
 from analytics.models import Computation
 from analytics.questions import DEFAULT_SETTINGS, NumbersQuestion, Settings, question_of
-from analytics.thresholds import GateSettings
 from annotation.models import Campaign
 from annotation.writers.tables import Table
 

@@ -23,7 +23,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.judge_reports import CHANGED, FAMILY, LENGTH, judge_families, with_audited
+from analytics.judges.judge_reports import CHANGED, FAMILY, LENGTH, judge_families, with_audited
 from analytics.models import GateThresholds, Snapshot
 from analytics.questions import Settings
 from annotation.models import Campaign, RubricVersion

@@ -26,8 +26,9 @@ from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation import selections
 from annotation.models import Campaign, Criterion, Item, ItemSelection, Rating, SelectedItem
-from judging import examples, judges, runs, spending
+from judging import judges, runs, spending
 from judging.models import Alignment, AlignmentCandidate, AlignmentLook, Judge, JudgeRun
+from judging.versions import examples
 
 LEAST_SHARE, MOST_SHARE = 0.1, 0.9
 MOST_LOOKS = 20

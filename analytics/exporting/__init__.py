@@ -1,0 +1,1 @@
+"""What leaves a campaign: exports and their files, bundles, training sets, data cards, share links."""

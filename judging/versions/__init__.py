@@ -1,0 +1,1 @@
+"""Versions of a judge: alignments, proposals and searches, and examples."""
