@@ -23,7 +23,6 @@ from analytics import exclusions, ratings
 from analytics.computation import cells
 from analytics.computation.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
 from analytics.judges import thresholds
-from analytics.judges.thresholds import GateSettings
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions import CALIBRATION as CALIBRATION_STATISTICS
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
@@ -215,7 +214,7 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     if asks and settings.is_adjudicated:  # type: ignore[attr-defined]
         revision += f" {adjudication.adjudication_revision(campaign)}"
     has_perturbations = any(name.startswith("perturbation.") for name in getattr(settings, "statistics", ()))
-    if isinstance(settings, GateSettings) or has_perturbations:
+    if isinstance(settings, thresholds.GateSettings) or has_perturbations:
         revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
     if asks and settings.wanted(("rationale_share", "rationale_length")):  # type: ignore[attr-defined]  # may be erased
         here = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
@@ -223,7 +222,7 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     if isinstance(settings, NumbersQuestion) and "controls" in settings.exclude:
         below = json.dumps(sorted(exclusions.below_controls(campaign)))  # a column has no room for all names
         revision += f" {_digest([below.encode()])[:12]}"
-    if isinstance(settings, GateSettings):  # a decision depends on what changed since the judge was run, too
+    if isinstance(settings, thresholds.GateSettings):  # a decision depends on what changed since the judge was run, too
         return f"{revision} {thresholds.changes_digest(campaign, list(ratings.newest_runs(campaign)))}"
     return revision
 
@@ -305,7 +304,7 @@ def _drawn(store: CellStore, specs: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _decision_fields(
-    campaign: Campaign, settings: GateSettings, progress: Progress
+    campaign: Campaign, settings: thresholds.GateSettings, progress: Progress
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The fields of a snapshot of decisions about judges."""
     started = perf_counter()
@@ -325,7 +324,7 @@ def _decision_fields(
 
 _FIELDS: dict[type[Settings], Callable[..., tuple[dict[str, Any], list[dict[str, str]]]]] = {
     NumbersQuestion: _question_fields,
-    GateSettings: _decision_fields,
+    thresholds.GateSettings: _decision_fields,
 }
 """By the kind of settings, the function that computes a snapshot's fields; `_numbers_fields` for all others."""
 

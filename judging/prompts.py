@@ -293,7 +293,7 @@ class PromptVariant:
     beside it. `rubric_text` ``general`` leaves out definitions and anchors. `reference_answer`: whether the item's
     field `reference` is shown, or only where the dataset's layout shows it. `criteria_order` and `points_order` reverse
     what the rubric has, for effects of position. `candidate_order`: which of two candidates is shown first; ``both``
-    swaps them in every second repeat. `examples` were drawn from panel labels (`judging/examples.py`).
+    swaps them in every second repeat. `examples` were drawn from panel labels (`judging/versions/examples.py`).
     `instructions` follow the criteria, and `own_texts` stand in the place of some of the rubric's words.
     """
 

@@ -19,14 +19,12 @@ from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
 from analytics import answer_pages, page_cache, questions, ratings, tasks
-from analytics.answer_pages import criterion_names
-from analytics.computation import computing
+from analytics.computation.computing import failed
 from analytics.families import jury_name
 from analytics.figures import Figure
 from analytics.judges import compared_judges
 from analytics.judges.compared_judges import ComparedJudge, cost_chart, is_firm_agreement
 from analytics.models import Snapshot
-from analytics.questions import NumbersQuestion
 from analytics.views.audits import CHANGE_NAMES, language_name
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign
@@ -54,7 +52,7 @@ class ComparisonChoice:
     campaign: Campaign
     measure: str
     design: JudgeDesign | None
-    question: NumbersQuestion
+    question: questions.NumbersQuestion
     first: str
     second: str
 
@@ -143,7 +141,7 @@ class ComparisonPage:
     def __init__(self, choice: ComparisonChoice, snapshot: Snapshot) -> None:
         self.choice, self.snapshot = choice, snapshot
         self.rows: list[Mapping[str, Any]] = snapshot.content["estimates"]
-        self.criteria = criterion_names(choice.campaign)
+        self.criteria = answer_pages.criterion_names(choice.campaign)
         self.lower_is_better = choice.measure == "mae"
         self.runs = choice.runs
         self.costs, self.costs_at = compared_judges.kept_costs(choice.campaign, self.runs, snapshot)
@@ -570,7 +568,7 @@ def _computation(
         "is_stale": is_stale,
         "state": f"figures-{snapshot.pk if snapshot else 0}",
         "this": f"{request.path}?{_query(request)}",
-        "failed": computing.failed(**about) if is_stale else None,
+        "failed": failed(**about) if is_stale else None,
         "job": answer_pages.open_job(choice.campaign, choice.question) if is_stale else None,
     }
 
