@@ -37,7 +37,10 @@ def test_from_the_numbers_to_an_arabic_item_on_a_phone(cast: Cast, visit_as: Vis
     page.set_viewport_size({"width": 390, "height": 844})
     page.locator(".calibration a", has_text="Items").first.click()
     expect(page.locator("tbody th").first).to_contain_text("d3")  # the only one with a reference and a verdict
+    expect(page.locator("tbody th")).to_have_count(1)
     assert is_accessible(page)
+    page.get_by_label("With a reference and a score of the judge").uncheck()
+    expect(page.locator("tbody th")).to_have_count(4)
     page.locator("#filter-sort").select_option("disagreement")
     expect(page.locator("tbody th").first).to_contain_text("d1")
     page.locator("tbody a").first.click()
