@@ -315,10 +315,9 @@ def test_examples_are_never_locked_and_locked_items_are_no_examples(cast: Cast, 
     with pytest.raises(Refused, match="has a score from a majority"):
         examples.draw_examples(selection=current.test, per_class=2, seed=1)
     about = {"criterion": "fluency", "language": "et", "score": 1.0, "item": next(iter(locked))}
+    variant = {**base.variant, "examples": [about]}
     with pytest.raises(Refused, match="in the locked split"):
-        alignment.add_candidate(
-            alignment=current, parent=base, variant={**base.variant, "examples": [about]}, name="Peeks"
-        )
+        alignment.add_candidate(alignment=current, parent=base, variant=variant, name="Peeks")
 
 
 def test_an_audit_of_an_untested_version_has_no_locked_items(cast: Cast, priced: RunningProvider) -> None:
@@ -567,7 +566,6 @@ def test_the_api_takes_a_look_only_when_it_is_confirmed(cast: Cast, priced: Runn
     version = post(f"{there}versions/", body).json()["versions"][1]["judge"]
     worked(list(JudgeRun.objects.all()))
     differing = client.get(f"{there}versions/{judge.pk}/confusions/?language=et").json()
-    assert differing
     assert {row["language"] for row in differing} == {"et"}
     assert post(f"{there}versions/{version}/look/", {"confirm": False}).status_code == 400
     assert client.get(there).json()["looks_taken"] == []
