@@ -18,13 +18,14 @@ from analytics.workload import FEWEST_ITEMS, judge_positions
 from annotation import selections
 from annotation.models import Campaign, Item, ItemSelection, Rating
 from annotation.readers import parse_rubric
-from judging import alignment, calls, judges, perturbed_runs, requests, runs, spending
+from judging import calls, judges, perturbed_runs, requests, runs, spending
 from judging.client import ProviderAnswer
 from judging.judges import judge_digest
 from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.prompts import FRAMES, INSTRUCTION_LANGUAGES, CriterionBrief, PromptVariant, render
 from judging.requests import CallRequestWriter
 from judging.study_presets import OWN, STUDY_PRESETS, TASKS
+from judging.versions import alignment
 from panelbench import environment
 from tests import make
 from tests.annotation.test_pairs import ONE, OTHER, duty_of_pairs

@@ -459,8 +459,7 @@ NOTEBOOKS = {
 
 
 def _trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted([*STATS.rglob("*.py"), *(ROOT / "analytics").glob("*.py"), *(ROOT / "judging").rglob("*.py"),
-                        *(ROOT / "annotation").rglob("*.py")]):  # fmt: skip
+    for path in sorted(path for app in ("analytics", "judging", "annotation") for path in (ROOT / app).rglob("*.py")):
         name = ".".join(path.relative_to(STATS if path.is_relative_to(STATS) else ROOT).with_suffix("").parts)
         yield name, ast.parse(path.read_text())
 
