@@ -576,6 +576,8 @@ def _main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=13, help="of the order of the blows")
     parser.add_argument("--logs", type=Path, help="a folder for the programs' logs")
     asked = parser.parse_args(arguments)
+    if asked.logs:
+        asked.logs.mkdir(parents=True, exist_ok=True)
     if asked.database:
         print(_measure(asked.database, asked.logs, asked.seed))
         return
