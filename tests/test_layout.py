@@ -1,4 +1,4 @@
-"""The shape of the house: what lies where, and how long anything may be (docs: CONTRIBUTING.md)."""
+"""The shape of the house: what lies where, and what names mean (docs: CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import platform
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from bench import structure
 
@@ -40,9 +38,6 @@ BANNED = {
 # `bench.against_release` calls in two checkouts, and one that notebooks import from `analytics.stats`. Every plugin of
 # pytest has hooks of these names.
 SEVERAL_MEANINGS = {"Refused", "measure"}
-LONGEST_FILE, LONGEST_FUNCTION = 600, 60
-FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
-STATEMENT = ast.stmt | ast.excepthandler | ast.match_case
 
 
 def named(path: Path) -> str:
@@ -51,22 +46,6 @@ def named(path: Path) -> str:
 
 def tree(path: Path) -> ast.Module:
     return structure.parsed_file(path)[1]
-
-
-def functions(path: Path) -> Iterator[FUNCTION]:
-    """Every function of this file, from its statements only: expressions hold none, and are most of a tree."""
-    ahead: list[ast.AST] = [tree(path)]
-    while ahead:
-        node = ahead.pop()
-        if isinstance(node, FUNCTION):
-            yield node
-        ahead += (each for each in ast.iter_child_nodes(node) if isinstance(each, STATEMENT))
-
-
-def body_lines(function: FUNCTION) -> int:
-    """Lines from the first statement after the docstring to the last."""
-    body = function.body[1:] if ast.get_docstring(function) and len(function.body) > 1 else function.body
-    return (body[-1].end_lineno or 0) - body[0].lineno + 1
 
 
 def own_names(path: Path) -> Iterator[str]:
@@ -110,12 +89,6 @@ def test_tests_live_in_tests() -> None:
     assert strays == []
 
 
-@pytest.mark.parametrize("folder", [*APPS, CLIENT, "tests"])
-def test_no_file_is_too_long(folder: str) -> None:
-    lengths = {named(path): len(path.read_text().splitlines()) for path in CODE if (ROOT / folder) in path.parents}
-    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
-
-
 def test_a_public_name_means_one_thing() -> None:
     """No two modules define one public function or class: neither in the product nor in bench or the tests' helpers.
 
@@ -124,16 +97,6 @@ def test_a_public_name_means_one_thing() -> None:
     twice = structure.duplicates(structure.shared_modules(ROOT))
     assert {name: modules for name, modules in twice.items() if name not in SEVERAL_MEANINGS} == {}
     assert set(twice) == SEVERAL_MEANINGS, "take out of the list what is defined once"
-
-
-def test_no_function_is_too_long() -> None:
-    long = {
-        f"{named(path)}:{function.lineno} {function.name}": length
-        for path in CODE
-        for function in functions(path)
-        if (length := body_lines(function)) > LONGEST_FUNCTION
-    }
-    assert long == {}
 
 
 def test_names_say_what_they_mean() -> None:
