@@ -254,7 +254,7 @@ def variant_of(factors: Mapping[str, Any]) -> PromptVariant:
         elif factor in FACTORS and not any(
             level is allowed or (level == allowed and isinstance(level, str)) for allowed in FACTORS[factor]
         ):
-            there_is = ", ".join(map(str, FACTORS[factor]))
+            there_is = ", ".join(str(allowed).lower() for allowed in FACTORS[factor])  # true, as JSON has it
             sentence = _("“%(level)s” is not a valid %(factor)s. Use one of: %(levels)s.")
             raise Refused(sentence % {"level": level, "factor": factor, "levels": there_is}, fields={"variant": factor})
     shown = tuple(Example(**example) for example in factors.get("examples") or ())

@@ -127,10 +127,10 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
     if form.is_valid():
         try:
             if "preview" in request.POST:
-                prompts = _prompts_of_form(current_project, form, study if preset else "")
+                prompts = _prompts_of_form(current_project, form, study if preset else "", preset)
                 context |= {"title": _("Declare a judge"), "project": current_project, "form": form, **prompts}
                 return render(request, "judging/judge_new.html", {**context, "providers": settings.PROVIDERS})
-            judge = judges.declare(project=current_project, actor=request.user, **form.declared)
+            judge = judges.declare(project=current_project, actor=request.user, **_declared(form, preset))
             if judge.name != form.cleaned_data["name"]:
                 messages.info(request, _("This judge is already declared, as “%s”.") % judge.name)
             if preset:
@@ -157,7 +157,17 @@ def _as_study(key: str, preset: StudyPreset | None) -> dict[str, Any]:
     return {**variant, "explanation": "yes", "parameters": dict(preset.parameters), "name": key}
 
 
-def _prompts_of_form(project: Project, form: JudgeForm, study: str) -> dict[str, Any]:
+def _declared(form: JudgeForm, preset: StudyPreset | None) -> dict[str, Any]:
+    """What the form declares, with the study's own texts, which it has no field for, where they can be shown."""
+    declared = form.declared
+    variant = declared["variant"]
+    shows_texts = variant["anchor_detail"] == "reasons" and variant.get("rubric_text") != "general"
+    if preset and shows_texts and "own_texts" in preset.variant:
+        variant["own_texts"] = preset.variant["own_texts"]
+    return declared
+
+
+def _prompts_of_form(project: Project, form: JudgeForm, study: str, preset: StudyPreset | None) -> dict[str, Any]:
     """The prompts of a judge that is not declared yet, about the first item that is no example of it: by the rubric
     and from the dataset that its examples were rated in; else by the rubric of the study or the newest of the project,
     from the newest dataset."""
@@ -170,7 +180,7 @@ def _prompts_of_form(project: Project, form: JudgeForm, study: str) -> dict[str,
             raise Refused(sentence, code="examples", fields={"examples_from": sentence})
     if dataset is None or not (study or version):
         raise Refused(_("A preview needs a dataset and a published rubric."), code="nothing_to_show")
-    factors = dict(form.declared["variant"])
+    factors = dict(_declared(form, preset)["variant"])
     factors["examples"] = examples.resolve_examples(project, factors.get("examples", []))
     of_project = Criterion.objects.filter(rubric_version=version).order_by("position")
     criteria = judges.study_criteria(study) if study else list(of_project)

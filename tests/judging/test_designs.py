@@ -468,3 +468,17 @@ def test_the_command_makes_forecasts_and_refuses(cast: Cast, priced: RunningProv
                      "--rubric", version.rubric.key)  # fmt: skip
     assert Attempt.objects.count() == 0
     assert runs.list_runs(JudgeRun.objects.all()) == []
+
+
+@pytest.mark.parametrize("levels", ["True,False", "true,false", "yes,no", "on,off", "TRUE, no"])
+def test_a_factor_that_is_on_or_off_is_read_however_it_is_written(
+    cast: Cast, provider: RunningProvider, capsys: pytest.CaptureFixture[str], levels: str
+) -> None:
+    make.dataset(cast.kassa, 2)
+    version, judge = make.rubric(cast.kassa), limited(cast)
+    about = ["--project", "kassa", "--judge", judge.name, "--dataset", "Dialogues", "--rubric", version.rubric.key]
+    call_command("run_design", *about, "--name", "D", "--factor", f"explanation={levels}", "--forecast")
+    assert "2 cells" in capsys.readouterr().out
+    assert JudgeDesign.objects.get().factors["explanation"] == [True, False]
+    with pytest.raises(CommandError, match=re.escape("“maybe” is not a valid explanation. Use one of: true, false.")):
+        call_command("run_design", *about, "--name", "E", "--factor", "explanation=maybe,true")

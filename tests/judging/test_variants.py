@@ -6,7 +6,9 @@ import hashlib
 import itertools
 import json
 import re
+from collections import Counter
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +24,15 @@ from judging import calls, judges, perturbed_runs, requests, runs, spending
 from judging.client import ProviderAnswer
 from judging.judges import judge_digest
 from judging.models import Call, Judge, JudgeRun, Verdict
-from judging.prompts import FRAMES, INSTRUCTION_LANGUAGES, CriterionBrief, PromptVariant, render
+from judging.prompts import (
+    FRAMES,
+    INSTRUCTION_LANGUAGES,
+    CriterionBrief,
+    ItemText,
+    PromptVariant,
+    render,
+    response_schema,
+)
 from judging.requests import CallRequestWriter
 from judging.study_presets import OWN, STUDY_PRESETS, TASKS
 from judging.versions import alignment
@@ -141,6 +151,72 @@ def test_every_study_preset_is_a_readable_rubric_and_a_known_variant() -> None:
     assert (len(s3.rubric["criteria"]), s3.parameters["temperature"], s3.repeats) == (10, 0, 5)
     assert {preset.variant["task"] for preset in STUDY_PRESETS.values()} == TASKS.keys()
     assert all(languages.keys() <= INSTRUCTION_LANGUAGES for languages in TASKS.values())
+
+
+def study_bytes(key: str, **factors: Any) -> bytes:
+    """All that a judge with the configuration of a study is sent about an item, with the schemas of its replies."""
+    preset = STUDY_PRESETS[key]
+    variant = judges.variant_of({**preset.variant, **factors})
+    briefs = [requests.criterion_brief(criterion, "en") for criterion in judges.study_criteria(key)]
+    groups = [[brief] for brief in briefs] if variant.grouping == "single" else [briefs]
+    item = ItemText(fields=(("request", "Write."), ("answer", "Done."), ("reference", "Well done.")), language="en")
+    sent = [(render(item=item, criteria=group, variant=variant), response_schema(group, variant)) for group in groups]
+    return orjson.dumps([sent, preset.parameters])
+
+
+def test_no_two_study_presets_send_equal_bytes() -> None:
+    sent = {key: study_bytes(key) for key in STUDY_PRESETS}
+    equal = [(first, second) for first, second in combinations(sent, 2) if sent[first] == sent[second]]
+    assert equal == []
+
+
+def test_detailed_instructions_of_s4_add_a_definition_and_reasons_to_every_metric() -> None:
+    plain, detailed = (study_bytes(key).decode() for key in ("s4_single", "s4_detailed"))
+    for criterion in STUDY_PRESETS["s4_detailed"].rubric["criteria"]:
+        (own,) = [
+            text["text"]
+            for text in STUDY_PRESETS["s4_detailed"].variant["own_texts"]
+            if text["criterion"] == criterion["key"]
+        ]
+        assert own in detailed and own not in plain and len(own) > len(criterion["definition"]["en"])
+        for anchor in criterion["anchors"].values():
+            reasons = anchor["en"]["reason"].splitlines()
+            assert len(reasons) in (3, 4), "as many as in the study's figures 4 and 15 to 18"
+            assert all(f"  - {reason}\\n" in detailed and reason not in plain for reason in reasons)
+
+
+@pytest.mark.parametrize("key", STUDY_PRESETS)
+def test_every_factor_of_a_study_preset_changes_what_is_sent(key: str) -> None:
+    """A preset is not empty: without any one of its factors, other bytes are sent."""
+    defaults = PromptVariant().factors
+    for factor, level in STUDY_PRESETS[key].variant.items():
+        default = getattr(PromptVariant(), factor)
+        if factor in defaults and level == defaults[factor]:
+            continue
+        if factor == "reference_answer":
+            continue  # a matter of the item (test_the_reference_answer_is_shown_or_hidden)
+        assert study_bytes(key) != study_bytes(key, **{factor: default}), factor
+
+
+@pytest.mark.parametrize("key", STUDY_PRESETS)
+def test_every_criterion_of_a_study_has_a_definition_and_a_text_for_each_point(key: str) -> None:
+    criteria = judges.study_criteria(key)
+    for criterion in criteria:
+        brief = requests.criterion_brief(criterion, "en")
+        assert brief.definition and brief.definition != brief.name, brief.key
+        texts = [point.text for point in brief.points]
+        assert all(texts) and len({*texts}) == len(texts), brief.key
+    names = [criterion.says("name", "en") for criterion in criteria]
+    assert len({*names}) == len(names)
+
+
+def test_the_presets_of_s2_have_the_criteria_of_its_tables() -> None:
+    """Table 22: 2 critical, 6 general and 5 subjective criteria of every text; 13 by style, 32 by task."""
+    of_all = Counter(criterion.group for criterion in judges.study_criteria("s2_all"))
+    assert of_all == {"critical": 2, "general": 6, "subjective": 5, "domain": 13, "task": 32}
+    of_every_text = judges.study_criteria("s2")
+    assert len(of_every_text) == 13
+    assert {criterion.group for criterion in of_every_text} == {"critical", "general", "subjective"}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -314,6 +390,20 @@ class TestAsAStudy:
         )
         listed = boris.get("/api/v1/projects/kassa/judges/studies/").json()
         assert [study["key"] for study in listed] == list(STUDY_PRESETS)
+
+    @pytest.mark.parametrize("study", STUDY_PRESETS)
+    def test_the_form_and_the_api_declare_the_same_judge(
+        self, cast: Cast, provider: RunningProvider, study: str
+    ) -> None:
+        boris = cast.client("boris")
+        body = {"study": study, "provider": "simulated", "model": "sim-steady"}
+        made = boris.post("/api/v1/projects/kassa/judges/studies/", body, content_type="application/json").json()
+        form = boris.get(f"/p/kassa/judges/new/?study={study}").context["form"]
+        fields = {name: form[name].value() for name in form.fields}
+        posted = {name: value for name, value in fields.items() if value not in (None, False)}
+        posted |= {"provider": "simulated", "model": "sim-steady", "name": "Mine"}
+        boris.post(f"/p/kassa/judges/new/?study={study}", posted)
+        assert Judge.objects.get().pk == made["judge"]["id"]
 
     def test_the_reference_answer_is_shown_or_hidden(self, cast: Cast, provider: RunningProvider) -> None:
         row = make.item_row(1, fields={"answer": "Yes.", "reference": "The expected answer"})

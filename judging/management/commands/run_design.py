@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import ItemSelection
-from judging import designs, tasks
+from judging import designs, judges, tasks
 from judging.designs import DesignPhase
 from judging.management.commands.run_judge import ENDED_BADLY, LOOK, USAGE, chosen_dataset, chosen_rubric, money
 from judging.models import Judge, JudgeDesign
@@ -159,14 +159,22 @@ def _judge(project: Project, name: str) -> Judge:
 
 
 def factor(text: str) -> tuple[str, list[Any]]:
-    """("temperature", [0, 0.7]) of "temperature=0,0.7"; levels that are no JSON are words."""
-    name, sign, levels = text.partition("=")
-    if not (sign and name.strip() and levels.strip()):
+    """("temperature", [0, 0.7]) of "temperature=0,0.7"; levels that are no JSON are words.
+
+    Of a factor that is on or off, these are read however they are written: true, True, yes, on.
+    """
+    name, sign, levels = (part.strip() for part in text.partition("="))
+    if not (sign and name and levels):
         raise ArgumentTypeError(f"{text!r} is not FACTOR=LEVEL,LEVEL")
-    return name.strip(), [_level(level.strip()) for level in levels.split(",")]
+    return name, [_level(name, level.strip()) for level in levels.split(",")]
 
 
-def _level(text: str) -> Any:
+_SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def _level(factor: str, text: str) -> Any:
+    if judges.FACTORS.get(factor) == (True, False) and text.casefold() in _SWITCH:
+        return _SWITCH[text.casefold()]
     try:
         return json.loads(text)
     except ValueError:

@@ -112,6 +112,7 @@ StudyEnum: TypeAlias = Literal[
     "s1_summary",
     "s1_dialogue",
     "s2",
+    "s2_all",
     "s3",
     "s4_single",
     "s4_compound",
