@@ -131,6 +131,12 @@ def publish(*, version: RubricVersion, actor: User | None = None) -> RubricVersi
     parsed = parse_rubric("rubric.json", orjson.dumps(version.document))
     if parsed.document is None:
         raise Refused(_("This draft can't be published: %s") % "; ".join(parsed.problems.sentences()))
+    if without_direction := stops_nothing(parsed.document):
+        sentence = _(
+            "This draft can't be published: these critical criteria have no direction: %s. Set it: higher_is_better if "
+            "0 ends the rating of an item, lower_is_better if 1 does."
+        )
+        raise Refused(sentence % ", ".join(without_direction), code="critical_direction")
     with transaction.atomic():
         same = RubricVersion.objects.filter(pk=version.pk)
         drafts = same.filter(state=RubricVersion.State.DRAFT, digest=version.digest)
@@ -147,6 +153,12 @@ def publish(*, version: RubricVersion, actor: User | None = None) -> RubricVersi
         audit.record(actor=actor, project=version.rubric.project, verb="publish rubric", subject=version)
     version.refresh_from_db()
     return version
+
+
+def stops_nothing(document: RubricDocument) -> list[str]:
+    """The keys of the critical criteria without a direction: neither of their points is the worst, so no mark stops
+    anything. Versions that were published before this was refused may have some."""
+    return [one.key for one in document.criteria if one.group == "critical" and one.direction == "none"]
 
 
 def withdraw(*, version: RubricVersion, actor: User | None = None) -> None:

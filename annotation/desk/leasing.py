@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Case, Count, Exists, F, Model, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -25,6 +25,7 @@ from uuid_utils.compat import uuid7
 from accounts import access, languages
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from annotation.desk.column_lists import ColumnList
 from annotation.models import (
     Annotator,
     Assignment,
@@ -124,6 +125,8 @@ def duties(user: User) -> list[DeskDuty]:
     mine = Assignment.objects.filter(duty=OuterRef("pk"), annotator__user=user)
     unseen = Assignment.objects.filter(duty__stands_for=OuterRef("pk"), duty__purpose__in=UNSEEN, annotator__user=user)
     rates = QualificationRule.objects.filter(campaign=OuterRef("campaign"))
+    answered = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
+    skipped = Skip.objects.filter(controls.unseen_skips(OuterRef("pk")), ~Exists(answered), annotator__user=user)
     asked = ItemQuestion.objects.filter(duty=OuterRef("pk"))
     same_item = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
     free = Assignment.objects.filter(~Exists(same_item), duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
@@ -143,6 +146,7 @@ def duties(user: User) -> list[DeskDuty]:
         control_rate=Coalesce(Subquery(rates.values("control_rate")), 0.0),
         repeat_rate=Coalesce(Subquery(rates.values("repeat_rate")), 0.0),
         left=_count(free, "duty", Count("item", distinct=True)),
+        has_skipped=Exists(skipped),
         has_questions=Exists(asked.filter(Q(annotator__user=user) | Q(is_broadcast=True))),
         has_open_item=Exists(mine.filter(state=Assignment.State.LEASED))
         | Exists(unseen.filter(state=Assignment.State.LEASED)),
@@ -162,7 +166,7 @@ def _count(rows: QuerySet[Any], column: str, counting: Count = Count("pk")) -> C
 
 
 def _desk_duty(duty: Any) -> DeskDuty:
-    unseen, left = duty.control_rate + duty.repeat_rate, duty.left + duty.has_open_item
+    unseen, left = duty.control_rate + duty.repeat_rate, duty.left + (duty.has_open_item or duty.has_skipped)
     total = _even_share(slots=duty.slots, overlap=duty.overlap, seats=duty.seats, unseen=unseen)
     if duty.quota is not None:
         total = min(total, duty.quota)
@@ -223,38 +227,43 @@ def _progress_before_work(duty: Duty, annotator: Annotator) -> Progress:
 
 
 # What the desk reads of a duty, its campaign, project and panel, by the path to each; other fields are deferred.
-_READ: dict[str, tuple[type[Model], tuple[str, ...]]] = {
-    "": (
-        Duty,
-        (
-            "id",
-            "campaign_id",
-            "panel_id",
-            "name",
-            "overlap",
-            "purpose",
-            "stands_for_id",
-            "taxonomy_id",
-            "quota",
-            "paused",
-        ),
+_OF_DUTY = ColumnList(
+    Duty,
+    (
+        "id",
+        "campaign_id",
+        "panel_id",
+        "name",
+        "overlap",
+        "purpose",
+        "stands_for_id",
+        "taxonomy_id",
+        "quota",
+        "paused",
     ),
-    "campaign__": (
-        Campaign,
-        (
-            "id",
-            "project_id",
-            "name",
-            "dataset_id",
-            "rubric_version_id",
-            "state",
-            "asks_at_close",
-            "qualification_of_id",
-        ),
+)
+_OF_CAMPAIGN = ColumnList(
+    Campaign,
+    (
+        "id",
+        "project_id",
+        "name",
+        "dataset_id",
+        "rubric_version_id",
+        "state",
+        "asks_at_close",
+        "qualification_of_id",
     ),
-    "campaign__project__": (Project, ("id", "name", "slug")),
-    "panel__": (Panel, ("id", "project_id", "name", "language")),
+)
+_OF_PROJECT = ColumnList(Project, ("id", "name", "slug"))
+_OF_PANEL = ColumnList(Panel, ("id", "project_id", "name", "language"))
+_READ: dict[str, ColumnList[Any]] = {
+    "": _OF_DUTY,
+    "campaign__": _OF_CAMPAIGN,
+    "campaign__project__": _OF_PROJECT,
+    "panel__": _OF_PANEL,
 }
+_OF_SLOT = ColumnList(Assignment, ("id", "state", "annotator_id", "key", "leased_until"))
 _USER, _DUTY = -1, -2  # stand for the two values of the statement, which no primary key is
 
 
@@ -263,7 +272,7 @@ def _duty_statement(_vendor: str) -> tuple[str, tuple[Any, ...]]:
     """The SQL for one of `seated_duties`, and its values. Written once in a process: Django needs ten times as long to
     write it as the database to run it."""
     found = seated_duties(User(pk=_USER)).filter(pk=_DUTY)
-    columns = [f"{path}{name}" for path, (_model, names) in _READ.items() for name in names]
+    columns = [f"{path}{name}" for path, read in _READ.items() for name in read.names]
     asked = [Exists(of.objects.filter(campaign=OuterRef("campaign"))) for of in (Guideline, QualificationRule)]
     seat = F("panel__seats__annotator")  # of the seat in the filter
     sql, values = found.order_by().values_list(*columns, seat, *asked).query.sql_with_params()
@@ -288,10 +297,9 @@ def duty_and_annotator(*, user: User, duty: int) -> tuple[Duty, Annotator]:
 
 def _loaded(columns: Sequence[Any]) -> Iterator[Any]:
     at = 0
-    for model, names in _READ.values():
-        values = columns[at : at + len(names)]
-        at += len(names)
-        yield model.from_db(None, names, values)
+    for read in _READ.values():
+        yield read.load(columns[at : at + len(read.names)])
+        at += len(read.names)
 
 
 def require_open(campaign: Campaign) -> None:
@@ -318,7 +326,10 @@ def offer(*, duty: Duty, annotator: Annotator, item: int | None = None, now: dat
     held = own.order_by("-leased_at").first()
     if held is None:
         _require_new_items(duty, annotator)
-    return DeskOffer(held=held, is_free=not held and _free(duty, annotator, item, now or timezone.now()).exists())
+    is_free = not held and _free(duty, annotator, item, now or timezone.now()).exists()
+    if not held and not is_free and item is None:
+        is_free = controls.skipped_unseen(duty=duty, annotator=annotator) is not None
+    return DeskOffer(held=held, is_free=is_free)
 
 
 def take(
@@ -345,11 +356,11 @@ def take(
             return held
         _require_new_items(duty, annotator)
         if item is not None or stage.rule is None or not (stage.rule.control_rate or stage.rule.repeat_rate):
-            return _claim(duty, annotator, item, now)
+            return _claim(duty, annotator, item, now, with_unseen=item is None)
         if unseen := _unseen_item(duty, annotator, stage.rule, now):
             return unseen
         with transaction.atomic():  # as many statements as for a control, so that the time it takes shows nothing
-            return _claim(duty, annotator, item, now)
+            return _claim(duty, annotator, item, now, with_unseen=True)
 
 
 def _require_new_items(duty: Duty, annotator: Annotator) -> None:
@@ -419,10 +430,23 @@ def _held(duty: Duty, annotator: Annotator, now: datetime) -> Assignment | None:
     return own
 
 
-def _claim(duty: Duty, annotator: Annotator, item: int | None, now: datetime) -> Assignment | None:
-    """Lease the next free slot; None if there is none for this annotator. Call it inside a transaction."""
+def _claim(
+    duty: Duty, annotator: Annotator, item: int | None, now: datetime, *, with_unseen: bool = False
+) -> Assignment | None:
+    """Lease the next free slot; None if there is none for this annotator. Call it inside a transaction.
+
+    ``with_unseen``: skipped controls and repeats come back as skipped items do, last and in the order of skipping.
+    """
     for _try in range(TRIES):
         free = (item is None and _ahead(duty, annotator)) or _behind(duty, annotator, item, now)
+        skipped_at = getattr(free, "skipped_at", None)
+        if with_unseen and (free is None or skipped_at is not None):
+            unseen = controls.skipped_unseen(duty=duty, annotator=annotator)
+            if unseen is not None and (skipped_at is None or unseen[2] < skipped_at):
+                hidden, of_unseen, _at = unseen
+                until = now + LEASE
+                if leased := lease_hidden(duty=hidden, item=of_unseen, annotator=annotator, now=now, until=until):
+                    return leased
         if free is None or _lease(free, annotator, now):
             return free
     return None
@@ -434,15 +458,16 @@ def _ahead(duty: Duty, annotator: Annotator) -> Assignment | None:
     pk = _first_pk(_AHEAD + locking, [duty.pk, annotator.pk, duty.pk, annotator.pk])
     if pk is None:
         return None
-    unleased = (pk, Assignment.State.OPEN, None, None, None)
-    return Assignment.from_db(None, ("id", "state", "annotator_id", "key", "leased_until"), unleased)
+    return _OF_SLOT.load((pk, Assignment.State.OPEN, None, None, None))
 
 
 def _behind(duty: Duty, annotator: Annotator, item: int | None, now: datetime) -> Assignment | None:
-    """The first of the other free slots: returned or expired ones, and last those that this annotator skipped."""
-    skipped = Exists(Skip.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item")))
+    """The first of the other free slots: returned or expired ones, and last those that this annotator skipped, the
+    one that they skipped first (``skipped_at``) before the others."""
+    skips = Skip.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item"))
     unlocked = _free(duty, annotator, item, now).select_for_update(skip_locked=True, no_key=True)
-    return unlocked.order_by(skipped, "position", "slot").first()
+    unlocked = unlocked.annotate(skipped_at=Subquery(skips.values("at")))
+    return unlocked.order_by(F("skipped_at").asc(nulls_first=True), "position", "slot").first()
 
 
 def _free(duty: Duty, annotator: Annotator, item: int | None, now: datetime) -> QuerySet[Assignment]:

@@ -26,6 +26,7 @@ from accounts.refusals import Refused
 from annotation import allocation, evidence
 from annotation.desk import leasing, pairs, times
 from annotation.desk.answers import Answer, Status, complete
+from annotation.desk.column_lists import ColumnList
 from annotation.desk.leasing import LEASE, LeaseLost, require_open
 from annotation.models import (
     Annotation,
@@ -64,8 +65,9 @@ WHERE assignment.key = %s AND annotator.user_id = %s AND membership.user_id = %s
     SELECT 1 FROM mfa_authenticator factor
     WHERE factor.user_id = membership.user_id AND factor.type IN ('totp', 'webauthn')))
 """
-# In the model's order, for from_db.
-_LOADED = ("id", "duty_id", "item_id", "state", "annotator_id", "revision", "criteria_set")
+_LOADED = ColumnList(Assignment, ("id", "duty_id", "item_id", "state", "annotator_id", "revision", "criteria_set"))
+_OF_DUTY = ColumnList(Duty, ("id", "campaign_id", "purpose", "stands_for_id"))
+_OF_CAMPAIGN = ColumnList(Campaign, ("id", "project_id", "rubric_version_id", "state"))
 _DROP_DRAFT = "DELETE FROM annotation_draft WHERE duty_id = %s AND item_id = %s AND annotator_id = %s"
 _KEY = Assignment._meta.get_field("key")
 MOST_VERSIONS = 20
@@ -115,13 +117,11 @@ def find_by_key(*, user: User, key: UUID) -> Assignment | None:
     if row is None:
         return None
     campaign, state, project, version, *loaded, role, purpose, stands_for, has_webhooks, has_changes = row
-    assignment = Assignment.from_db(None, _LOADED, loaded)
+    assignment = _LOADED.load(loaded)
     assignment.key, assignment.holder_role, assignment.has_webhooks = key, role, bool(has_webhooks)
     assignment.has_rubric_changes = bool(has_changes)
-    known = ("id", "campaign_id", "purpose", "stands_for_id")
-    assignment.duty = Duty.from_db(None, known, (assignment.duty_id, campaign, purpose, stands_for))
-    of_campaign = ("id", "project_id", "rubric_version_id", "state")
-    assignment.duty.campaign = Campaign.from_db(None, of_campaign, (campaign, project, version, state))
+    assignment.duty = _OF_DUTY.load((assignment.duty_id, campaign, purpose, stands_for))
+    assignment.duty.campaign = _OF_CAMPAIGN.load((campaign, project, version, state))
     return assignment
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from accounts import audit, mail
@@ -30,6 +31,7 @@ from annotation.models import (
 )
 from annotation.qualification.matching import ReferenceComparison, compare
 from annotation.qualification.references import (
+    UNSEEN,
     as_seen,
     drawn_number,
     hidden_duties,
@@ -89,6 +91,20 @@ def next_unseen(*, duty: Duty, annotator: Annotator, rule: QualificationRule) ->
     if due is None or not free[due]:
         return None
     return hidden[due], min(free[due], key=lambda item: drawn_number(rule.seed, due, annotator.pk, item))
+
+
+def skipped_unseen(*, duty: Duty, annotator: Annotator) -> tuple[Duty, int, datetime] | None:
+    """The control or repeat that the annotator skipped first and has not answered, with its hidden duty and the time:
+    it comes back as skipped items do. None: there is none."""
+    answered = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator=annotator)
+    left = Skip.objects.filter(unseen_skips(duty.pk), ~Exists(answered), annotator=annotator).select_related("duty")
+    first = left.order_by("at", "pk").first()
+    return None if first is None else (first.duty, first.item_id, first.at)
+
+
+def unseen_skips(duty: Any) -> Q:
+    """The skips of the controls and repeats of a duty."""
+    return Q(duty__stands_for=duty, duty__purpose__in=UNSEEN)
 
 
 def _controls(duty: Duty) -> list[int]:
@@ -192,7 +208,7 @@ def open_pause(*, duty: Duty, annotator: Annotator) -> ControlPause | None:
 
 
 def pause_if_below(*, duty: Duty, annotator: Annotator, rule: QualificationRule) -> ControlPause | None:
-    """Pause the annotator's work if the interval of their match lies below the threshold; tell the leads by mail."""
+    """Pause the annotator's work if the interval of their match lies below the threshold, and mail the leads."""
     standing = standing_of(control_comparisons(duty=duty, annotator=annotator, rule=rule))
     if not standing.is_below(rule):
         return None
@@ -206,32 +222,36 @@ def pause_if_below(*, duty: Duty, annotator: Annotator, rule: QualificationRule)
                 upper=standing.upper or 0.0,
             )
             audit.record(actor=None, project=duty.campaign.project, verb="pause annotator", subject=pause)
-            _tell_leads(pause)
+            _mail_leads(pause)
     except IntegrityError:
         return open_pause(duty=duty, annotator=annotator)
     return pause
 
 
-def _tell_leads(pause: ControlPause) -> None:
+def _mail_leads(pause: ControlPause) -> None:
+    """One mail to each lead, in the language of their interface."""
     campaign = pause.duty.campaign
+    pseudonym = Annotator.objects.values_list("pseudonym", flat=True).get(pk=pause.annotator_id)
     leads = Membership.objects.filter(project=campaign.project_id, role=Role.LEAD, user__is_active=True)
-    to = list(leads.values_list("user__email", flat=True))
     path = mail.site_address(reverse("qualification", args=[campaign.project.slug, campaign.pk]))
-    body = _(
-        "The work of %(annotator)s in “%(duty)s” of the campaign “%(campaign)s” is paused. Their answers to "
-        "%(controls)d control items matched the references in %(matched)d %% of the criteria. The upper end of the "
-        "95 %% interval (%(upper)d %%) lies below the threshold.\n\nLook at the answers and decide: %(path)s"
-    ) % {
-        "annotator": pause.annotator.pseudonym,
-        "duty": pause.duty.name,
-        "campaign": campaign.name,
-        "matched": round(pause.matched * 100),
-        "controls": pause.controls,
-        "upper": round(pause.upper * 100),
-        "path": path,
-    }
-    for address in to:
-        mail.queue_text(subject=_("An annotator's work is paused"), body=body, to=[address])
+    for membership in leads.select_related("user").order_by("pk"):
+        with translation.override(membership.user.ui_language or "en"):
+            body = _(
+                "The work of %(annotator)s in “%(duty)s” of the campaign “%(campaign)s” in the project “%(project)s” "
+                "is paused. Their answers to %(controls)d control items matched the references in %(matched)d %% of "
+                "the criteria. The upper end of the 95 %% interval (%(upper)d %%) lies below the threshold.\n\n"
+                "Look at the answers and decide: %(path)s"
+            ) % {
+                "annotator": pseudonym,
+                "duty": pause.duty.name,
+                "campaign": campaign.name,
+                "project": campaign.project.name,
+                "matched": round(pause.matched * 100),
+                "controls": pause.controls,
+                "upper": round(pause.upper * 100),
+                "path": path,
+            }
+            mail.queue_text(subject=_("An annotator's work is paused"), body=body, to=[membership.user.email])
 
 
 def reinstate(*, pause: ControlPause, note: str = "", actor: User | None = None) -> None:

@@ -99,6 +99,7 @@ def version_page(request: HttpRequest, project: str, rubric: str, number: int) -
         "versions": beside,
         "earlier": earlier,
         "changes": _changes(rubric_from_dict(earlier.document), document) if earlier else [],
+        "stops_nothing": ", ".join(rubrics.stops_nothing(document)),
         "publish_warning": _publish_warning(shown) if shown.state == RubricVersion.State.DRAFT else "",
         **wording(document),
     }

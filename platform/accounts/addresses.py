@@ -19,12 +19,15 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpcore
 
+REQUESTED_SITE: ContextVar[str] = ContextVar("REQUESTED_SITE", default="")
+"""Scheme and host of the request that is answered now, such as https://bench.example.org; "" outside of requests."""
 TIMEOUT = 10.0  # seconds for everything: name, connection, request, first line of the answer
 LONGEST_ADDRESS = 500
 NAT64 = ipaddress.ip_network("64:ff9b::/96")

@@ -15,10 +15,12 @@ from django.core.mail import get_connection, send_mail
 from django.urls import reverse
 from django.utils import translation
 
-from accounts import jobs
+from accounts import addresses, jobs
 
 logger = logging.getLogger(__name__)
 
+OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+"""What a machine calls itself: no address for anybody else."""
 IN_REQUEST = 5.0  # seconds that a web request waits for the mail server
 
 
@@ -30,11 +32,24 @@ class Site(NamedTuple):
 
 
 def site_address(path: str) -> str:
-    """The address of a page in a mail that no request leads to: at the first host of ALLOWED_HOSTS that is a name."""
-    named = [host for host in settings.ALLOWED_HOSTS if host.strip(".*")]
+    """The public address of a page, for a mail.
+
+    At ``SITE_ADDRESS`` if it is set; else at the host of the request that this runs in, unless that is this machine's
+    own name and ALLOWED_HOSTS has another; else at the first host of ALLOWED_HOSTS, other names before this machine's.
+    """
+    if settings.SITE_ADDRESS:
+        return f"{settings.SITE_ADDRESS}{path}"
+    named = sorted((host for host in settings.ALLOWED_HOSTS if host.strip(".*")), key=_is_own_name)
+    requested = addresses.REQUESTED_SITE.get()
+    if requested and not (_is_own_name(urlsplit(requested).hostname or "") and named and not _is_own_name(named[0])):
+        return f"{requested}{path}"
     if not named:
         return path
     return f"{'https' if settings.SECURE_SSL_REDIRECT else 'http'}://{named[0].lstrip('.')}{path}"
+
+
+def _is_own_name(host: str) -> bool:
+    return host.strip("[]") in OWN_NAMES
 
 
 def is_sent() -> bool:

@@ -8,6 +8,7 @@ import structlog
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import SESSION_KEY, logout
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import translation
@@ -19,15 +20,30 @@ from accounts.refusals import refusals_as_messages
 
 
 class ClientAddressMiddleware:
-    """Sets REMOTE_ADDR to the client's address, behind any proxies, and adds it to every log line."""
+    """Sets REMOTE_ADDR to the client's address, behind any proxies, and adds it to every log line.
+
+    `addresses.REQUESTED_SITE` is set during the request.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         addresses.settle_client_address(request.META, settings.TRUSTED_PROXIES)
-        with structlog.contextvars.bound_contextvars(client=request.META.get("REMOTE_ADDR", "")):
-            return self.get_response(request)
+        site = addresses.REQUESTED_SITE.set(_requested_site(request))
+        try:
+            with structlog.contextvars.bound_contextvars(client=request.META.get("REMOTE_ADDR", "")):
+                return self.get_response(request)
+        finally:
+            addresses.REQUESTED_SITE.reset(site)
+
+
+def _requested_site(request: HttpRequest) -> str:
+    """Scheme and host of the request; "" if its host is not one of ALLOWED_HOSTS."""
+    try:
+        return f"{request.scheme}://{request.get_host()}"
+    except DisallowedHost:
+        return ""
 
 
 CHANGED, CHANGED_SECONDS = "changed", 5

@@ -101,6 +101,14 @@ class Environment:
                 raise ImproperlyConfigured(f"{name}: {origin!r} is not an origin such as https://bench.example.org")
         return origins
 
+    def site(self, name: str) -> str:
+        """One origin without a slash at its end, such as https://bench.example.org; "" if it is not set."""
+        text = self.text(name).rstrip("/")
+        parts = urlsplit(text)
+        if text and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query):
+            raise ImproperlyConfigured(f"{name}: {text!r} is not an origin such as https://bench.example.org")
+        return text
+
     def networks(self, name: str) -> tuple[Network, ...]:
         """Networks such as 10.0.0.0/8."""
         try:

@@ -29,6 +29,7 @@ EMBEDDED = environment.is_embedded(DATABASE_URL)
 SECRET_KEY = environment.secret_key(env.text("SECRET_KEY"), debug=DEBUG, embedded=EMBEDDED, data_dir=DATA_DIR)
 ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", default=("localhost", "127.0.0.1", "[::1]"), debug=DEBUG)
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
+SITE_ADDRESS = env.site("SITE_ADDRESS")  # for links in mails that no request leads to
 
 INSTALLED_APPS = [
     "panelbench.apps.PanelbenchConfig",

@@ -33,6 +33,7 @@ from annotation.models import (
     MismatchReview,
     Rating,
     ReferenceItem,
+    Skip,
 )
 from annotation.qualification import controls, guidelines, references, standings
 from annotation.qualification.references import ReferenceRow
@@ -42,6 +43,7 @@ from tests.annotation.test_pairs import duty_of_pairs
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
+ODD_NAME = "Kassa “عربي” \"two\" 'words' e\u0301"
 CONTROLS = {"control_rate": 0.5, "fewest_controls": 3}
 
 
@@ -348,6 +350,94 @@ def test_a_falling_match_pauses_and_can_be_contested_and_ended(
     controls.reinstate(pause=pause, note="A hard one", actor=cast.aino)
     assert scene.next_page(maarika, work).startswith("/desk/at/")
     assert AuditEntry.objects.filter(verb="reinstate annotator", actor=cast.aino).exists()
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    ("configured", "hosts", "leads_to"),
+    [
+        ("https://bench.example.org", ["localhost"], "https://bench.example.org"),
+        ("", ["localhost", "testserver"], "http://testserver"),
+        ("", ["testserver", "bench.example.org"], "http://testserver"),
+    ],
+)
+def test_a_pause_names_project_and_public_address_whatever_the_project_is_called(
+    cast: Cast,
+    settings: Any,
+    mailed_at_once: None,
+    django_capture_on_commit_callbacks: Any,
+    configured: str,
+    hosts: list[str],
+    leads_to: str,
+) -> None:
+    settings.SITE_ADDRESS, settings.ALLOWED_HOSTS = configured, [*hosts, "testserver"]
+    Project.objects.filter(pk=cast.kassa.pk).update(name=ODD_NAME)
+    work = qualified.qualified_duty(cast, items=60, control=range(1, 31), **CONTROLS)
+    with django_capture_on_commit_callbacks(execute=True):
+        _work(cast, work, WRONG, 40)
+    pause = ControlPause.objects.get()
+    (sent,) = mail.outbox
+    assert f"The work of {pause.annotator.pseudonym} in “Estonian”" in sent.body
+    assert f"in the project “{ODD_NAME}” is paused" in sent.body
+    path = f"/p/kassa/campaigns/{work.campaign_id}/qualification/"
+    assert sent.body.endswith(f"Look at the answers and decide: {leads_to}{path}")
+    assert cast.client("aino").get(path).status_code == 200
+    assert cast.client("maarika").post(f"/desk/{work.pk}/")["Location"] == f"/desk/{work.pk}/before/"
+    taking = cast.client("maarika").post(f"/api/v1/projects/kassa/desk/{work.pk}/take/")
+    assert (taking.status_code, taking.json()["code"]) == (409, "qualification_paused")
+
+
+def _skipped(cast: Cast, work: Duty, purposes: set[str], most: int = 80) -> tuple[list[int], list[int]]:
+    """Skip what has one of these purposes at its first time, score the rest: items skipped, and items in order."""
+    maarika, skipped, order = cast.client("maarika"), [], []
+    for _item in range(most):
+        page = maarika.post(f"/desk/{work.pk}/")
+        if page.status_code != 302:
+            return skipped, order
+        taken = Assignment.objects.select_related("duty").get(key=scene.key_at(page["Location"]))
+        order.append(taken.item_id)
+        if taken.duty.purpose in purposes and taken.item_id not in skipped:
+            skipped.append(taken.item_id)
+            maarika.post(f"{page['Location']}skip/", {"reason": "other"}, headers=scene.JSON)
+        else:
+            qualified.submit_scores(maarika, page["Location"])
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.both_databases
+def test_skipped_controls_come_back_as_skipped_items_do(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=20, control=range(1, 9), control_rate=0.4)
+    skipped, order = _skipped(cast, work, {"control"})
+    assert len(skipped) >= 2
+    assert order[-len(skipped) :] == skipped, "last, in the order of skipping"
+    answered = Assignment.objects.filter(duty__purpose="control", state="submitted").values_list("item", flat=True)
+    assert {*skipped} <= {*answered}
+    home = cast.client("maarika").get("/desk/").content.decode()
+    assert "All done" in home or "Nothing left to score" in home
+
+
+def test_skipping_everything_tells_nothing_about_what_is_a_control(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=16, control=range(1, 7), control_rate=0.4)
+    skipped, order = _skipped(cast, work, {"rating", "control"})
+    assert order == skipped * 2, "every one comes back once, in the same order, whatever it is"
+    kinds = set(Assignment.objects.filter(item__in=skipped).values_list("duty__purpose", flat=True))
+    assert kinds == {"rating", "control"}
+
+
+def test_a_duty_with_a_skipped_control_says_that_something_is_left(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=12, control=range(1, 7), control_rate=0.5)
+    maarika = cast.client("maarika")
+    while Assignment.objects.filter(duty=work, state="open").exists():
+        page = scene.next_page(maarika, work)
+        if Assignment.objects.get(key=scene.key_at(page)).duty.purpose == "control":
+            maarika.post(f"{page}skip/", {"reason": "other"}, headers=scene.JSON)
+        else:
+            qualified.submit_scores(maarika, page)
+    assert Skip.objects.exists()
+    home = maarika.get("/desk/").content.decode()
+    assert "Continue" in home and "All done" not in home
+    assert "data-submits-itself" in maarika.get(f"/desk/{work.pk}/").content.decode()
+    assert scene.next_page(maarika, work).startswith("/desk/at/")
 
 
 def test_a_project_with_everything_but_answers_can_be_removed(cast: Cast) -> None:
