@@ -26,6 +26,7 @@ from accounts import audit
 from accounts.inputs import holds_nul
 from accounts.models import User
 from accounts.refusals import Refused
+from analytics.stats.core.identifiers import normal_identifier, spellings_of
 from annotation import evidence
 from annotation.models import (
     Adjudication,
@@ -395,7 +396,8 @@ def record_decision(
 def subject_of_decision(campaign: Campaign, *, criterion: str, item: str) -> dict[str, Any]:
     """The ``criterion`` of this key and the ``item`` of this id, None for an empty one; refused where there is none."""
     criteria = {each.key: each for each in campaign.rubric_version.criteria.all()}
-    found = Item.objects.of(campaign.dataset).filter(external_id=item).first() if item else None
+    names = spellings_of([normal_identifier(item)])
+    found = Item.objects.of(campaign.dataset).filter(external_id__in=names).first() if item else None
     wrong = {}
     if criterion and criterion not in criteria:
         wrong["criterion"] = _("This rubric has no criterion “%s”. Leave the field empty, or choose one.") % criterion

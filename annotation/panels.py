@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from accounts import audit, languages, removal
 from accounts.models import SIGHTED, Invitation, Membership, Project, Role, User
 from accounts.refusals import Refused
+from analytics.stats.core.identifiers import normal_identifier
 from annotation import adjudication
 from annotation.models import (
     Acknowledgement,
@@ -230,7 +231,7 @@ def remove_person(
     stay under the pseudonym, which belongs to nobody then. ``with_account``: erase their account; refused if other
     projects use it (code ``other_projects``). The audit trail names only the pseudonym.
     """
-    if typed.strip() != annotator.pseudonym:
+    if normal_identifier(typed) != normal_identifier(annotator.pseudonym):
         sentence = _("This is not the pseudonym. Type “%(name)s” to remove this person.")
         wrong = sentence % {"name": annotator.pseudonym}
         raise Refused(wrong, code="wrong_name", fields={"typed": wrong})

@@ -14,6 +14,7 @@ from django.db.models import Count
 
 from accounts.inputs import storable_value
 from accounts.models import Project
+from analytics.stats.core.identifiers import normal_identifier, spellings_of
 from annotation import blinding
 from annotation.blinding import Finding
 from annotation.imports import targets
@@ -234,8 +235,9 @@ def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
     notes = note_on_rater_addresses(raters)
     if target is None or not raters:
         return notes
-    annotators = Annotator.objects.filter(project=target.dataset.project, pseudonym__in=raters)
-    seats = dict(annotators.annotate(taken=Count("seats")).values_list("pseudonym", "taken"))
+    annotators = Annotator.objects.filter(project=target.dataset.project, pseudonym__in=spellings_of(raters))
+    counted = annotators.annotate(taken=Count("seats")).values_list("pseudonym", "taken")
+    seats = {normal_identifier(name): taken for name, taken in counted}
     if new := [rater for rater in raters if rater not in seats]:
         text = "an annotator is created for each name, without a panel and without an account"
         notes.append(f"Raters who are not known in this project: {shortened_list(new)}; {text}.")
@@ -451,9 +453,10 @@ class Additions:
 
     def _known(self, rows: list[ItemRow]) -> dict[str, tuple[str, int]]:
         """By id, content digest and the version that brought it."""
-        items = Item.objects.of(self.dataset).filter(external_id__in=[row.external_id for row in rows]).order_by()
+        names = spellings_of(row.external_id for row in rows)
+        items = Item.objects.of(self.dataset).filter(external_id__in=names).order_by()
         columns = items.values_list("external_id", "digest", "dataset__version")
-        return {name: (digest, version) for name, digest, version in columns}
+        return {normal_identifier(name): (digest, version) for name, digest, version in columns}
 
     def _meet(self, row: ItemRow, digest: str, version: int) -> None:
         if digest == content_digest(row):

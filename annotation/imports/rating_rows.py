@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from django.utils import timezone
 
 from accounts.models import Project
+from analytics.stats.core.identifiers import normal_identifier, spellings_of
 from annotation import bulk
 from annotation.evidence import PARTS
 from annotation.models import (
@@ -149,14 +150,14 @@ class Items:
         if len(self._known) > MOST_REMEMBERED:
             self._known.clear()
         if asked := names.difference(self._known):
-            rows = self._items.filter(external_id__in=asked).values_list("external_id", "pk", "generator")
-            self._known.update((name, ItemKey(pk, generator)) for name, pk, generator in rows)
+            rows = self._items.filter(external_id__in=spellings_of(asked)).values_list("external_id", "pk", "generator")
+            self._known.update((normal_identifier(name), ItemKey(pk, generator)) for name, pk, generator in rows)
         return self._known
 
     def texts(self, names: set[str]) -> dict[str, dict[int | str, str]]:
         """Of the items of these names that there are, the texts in which spans may be."""
-        rows = self._items.filter(external_id__in=names).values_list("external_id", "turns", "fields")
-        return {name: item_texts(turns, fields) for name, turns, fields in rows}
+        rows = self._items.filter(external_id__in=spellings_of(names)).values_list("external_id", "turns", "fields")
+        return {normal_identifier(name): item_texts(turns, fields) for name, turns, fields in rows}
 
     def known(self, name: str) -> ItemKey | None:
         """The item of that name, which has been asked for among others."""
@@ -191,7 +192,7 @@ class _Stored:
         kept = list(self._current.filter(item__in=items).values_list("pk", "annotator_id", "item_id"))
         raters = Annotator.objects.filter(pk__in={annotator for _, annotator, _ in kept})
         called = dict(raters.values_list("pk", "pseudonym"))
-        places = {pk: (called[annotator], item) for pk, annotator, item in kept}
+        places = {pk: (normal_identifier(called[annotator]), item) for pk, annotator, item in kept}
         return {(*places[pk], criterion): score for pk, criterion, score in self._scores(list(places))}
 
     def _scores(self, annotations: list[int]) -> Iterator[tuple[int, int, float | None]]:
@@ -414,14 +415,16 @@ def _write_partition(
 def _annotators(campaign: Campaign, names: Collection[str], identified: bool) -> dict[str, int]:
     """Annotator primary keys by pseudonym; missing annotators are created."""
     project = campaign.project
+    there_are = Annotator.objects.filter(project=project).values_list("pseudonym", "pk")
+    known = {normal_identifier(name) for name, _pk in there_are.iterator()}
     Annotator.objects.bulk_create(
-        [Annotator(project=project, pseudonym=name, identified=identified) for name in names],
+        [Annotator(project=project, pseudonym=name, identified=identified) for name in names if name not in known],
         ignore_conflicts=True,
         batch_size=5_000,
     )
-    there_are = Annotator.objects.filter(project=project).values_list("pseudonym", "pk")
     wanted = set(names)
-    return {name: pk for name, pk in there_are.iterator() if name in wanted}
+    called = ((normal_identifier(name), pk) for name, pk in there_are.iterator())
+    return {name: pk for name, pk in called if name in wanted}
 
 
 # --- what files call criteria ----------------------------------------------------------------------------------------

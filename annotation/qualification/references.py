@@ -10,7 +10,7 @@ import hashlib
 import io
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from uuid_utils.compat import uuid7
 from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
+from analytics.stats.core.identifiers import normal_identifier, spellings_of
 from annotation.campaigns import lock_campaign
 from annotation.models import (
     Annotation,
@@ -111,8 +112,10 @@ def _store(campaign: Campaign, checked: Mapping[Item, tuple[str, list[dict[str, 
 def _checked(campaign: Campaign, rows: Iterable[ReferenceRow]) -> dict[Item, tuple[str, list[dict[str, Any]]]]:
     rows = list(rows)
     criteria = {criterion.key: criterion for criterion in campaign.rubric_version.criteria.all()}
-    wanted = {row.item for row in rows}
-    items = {item.external_id: item for item in Item.objects.of(campaign.dataset).filter(external_id__in=wanted)}
+    rows = [replace(row, item=normal_identifier(row.item)) for row in rows]
+    wanted = spellings_of(row.item for row in rows)
+    found = Item.objects.of(campaign.dataset).filter(external_id__in=wanted)
+    items = {normal_identifier(item.external_id): item for item in found}
     problems: list[str] = []
     checked: dict[Item, tuple[str, list[dict[str, Any]]]] = {}
     for row in rows:

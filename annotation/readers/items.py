@@ -38,9 +38,9 @@ from annotation.readers.rows import (
     SPEAKER_KEYS,
     TEXT_KEYS,
     FileRow,
+    KeysRead,
     TextDoubts,
     TextReplacement,
-    as_key,
     as_language,
     as_number,
     as_text,
@@ -353,6 +353,7 @@ class _ItemReader:
         self._ledger: KeyedRows[ItemRow] = KeyedRows(_restored, _family)
         self._duplicates = 0
         self._replacement, self._doubts = TextReplacement(mapping.replace), TextDoubts()
+        self._keys = KeysRead()
 
     def read_file(self, name: str, rows: Iterator[FileRow]) -> None:
         """Read the rows of one file to their end, or to the first when its file lacks what is needed."""
@@ -377,7 +378,7 @@ class _ItemReader:
         """The items with their ids settled, and what became of all that was read."""
         report, entered = self.report, self._ledger.entered
         self.problems.notes += self._headings.notes("Columns kept as attributes of the items")
-        self.problems.notes += [*self._replacement.notes("texts"), *self._doubts.notes()]
+        self.problems.notes += [*self._replacement.notes("texts"), *self._doubts.notes(), *self._keys.notes()]
         self.problems.left_out = self._headings.left_out(keeps=True)
         items = self._ledger.settle(self._decide, _numbered)
         report.taken, report.refused = len(items), self.problems.refused
@@ -387,10 +388,10 @@ class _ItemReader:
     def _item(self, plan: ColumnPlan, row: FileRow, name: str, mapping: Mapping) -> ItemRow:
         values = plan.take(row.fields)
         item = ItemRow(
-            external_id=_optional_key(values.get("id"), "id", mapping) or "",
+            external_id=self._optional_key(values.get("id"), "id", mapping) or "",
             language=as_language(values.get("language")),
-            generator=_optional_key(values.get("generator"), "generator", mapping),
-            scenario=_scenario(values.get("scenario"), mapping),
+            generator=self._optional_key(values.get("generator"), "generator", mapping),
+            scenario=self._optional_key(values.get("scenario"), "scenario", mapping),
             title=as_text(values.get("title"), "title"),
             turns=as_turns(values.get("turns"), mapping.speakers, self.report.dropped),
             fields={field: _content(values[field], field) for field in NAMED_FIELDS if values.get(field) is not None},
@@ -406,6 +407,9 @@ class _ItemReader:
             len(value) for field, value in values.items() if field.startswith("ratings.") and isinstance(value, list)
         )
         return item
+
+    def _optional_key(self, value: Any, field: str, mapping: Mapping) -> str | None:
+        return None if is_blank(value) else self._keys.key(value, field, is_trusted=mapping.trust_ids)
 
     def _replaced(self, item: ItemRow) -> ItemRow:
         turns = [{**turn, "text": self._replacement(turn["text"])} for turn in item.turns]
@@ -513,16 +517,6 @@ def _texts_of(item: ItemRow) -> list[str]:
 
 def _place(item: ItemRow) -> str:
     return f"{item.file}, line {item.line}"
-
-
-def _optional_key(value: Any, field: str, mapping: Mapping) -> str | None:
-    return None if is_blank(value) else as_key(value, field, is_trusted=mapping.trust_ids)
-
-
-def _scenario(value: Any, mapping: Mapping) -> str | None:
-    """The scenario, exactly as it is written: spaces around it are part of it."""
-    key = _optional_key(value, "scenario", mapping)
-    return value if key is not None and isinstance(value, str) else key
 
 
 def _content(value: Any, field: str) -> Any:

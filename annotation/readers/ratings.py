@@ -27,7 +27,7 @@ from annotation.readers.evidence import as_spans, spans_as_json
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import InvalidValue, Problems, Progress, excerpt
 from annotation.readers.reading import FileProgress
-from annotation.readers.rows import TextReplacement, as_key, as_language, as_number, as_text, is_blank
+from annotation.readers.rows import KeysRead, TextReplacement, as_language, as_number, as_text, is_blank
 from annotation.readers.spool import PlainRow, Spool
 
 CriterionKey = Callable[[str], str]
@@ -70,7 +70,8 @@ class _AnswerBuilder:
 
     def __init__(self, mapping: Mapping, criterion_key: CriterionKey | None) -> None:
         self.mapping = mapping
-        self._as_key = partial(as_key, is_trusted=mapping.trust_ids)
+        self._keys_read = KeysRead()
+        self._as_key = partial(self._keys_read.key, is_trusted=mapping.trust_ids)
         self._score = cached_conversion(partial(as_answer, decimal_comma=mapping.decimal_comma))
         self._replacement = TextReplacement(mapping.replace)
         self._criterion_key = criterion_key
@@ -97,7 +98,7 @@ class _AnswerBuilder:
 
     def notes(self) -> list[str]:
         """Sentences for the report."""
-        return self._replacement.notes("rationales")
+        return [*self._replacement.notes("rationales"), *self._keys_read.notes()]
 
     def _beside(self, answers: ValuesByField, places: tuple[Iterable[Any], ...]) -> Sequence[Iterable[Any]]:
         """The columns after the rationale, with the file, line and column of each answer among them."""

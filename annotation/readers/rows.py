@@ -22,6 +22,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Self
 
 from accounts.languages import canonical_language
+from analytics.stats.core.identifiers import identifier_notes, normal_identifier
 from annotation.readers.problems import FormatError, InvalidValue, Problem, excerpt, shortened_list
 
 MEGABYTE = 2**20
@@ -345,10 +346,10 @@ def is_blank(value: Any) -> bool:
 
 
 def as_key(value: Any, field: str, *, is_trusted: bool = False) -> str:
-    """An identifier as text. What a spreadsheet has turned into a rounded number or a date is refused, unless somebody
-    vouches for it (``is_trusted``)."""
+    """An identifier as text, in Unicode normal form C without spaces around it. What a spreadsheet has turned into a
+    rounded number or a date is refused, unless somebody vouches for it (``is_trusted``)."""
     if isinstance(value, str):
-        key = value.strip()
+        key = normal_identifier(value)
         if is_trusted and key:
             return key
         if _MANGLED.fullmatch(key):
@@ -370,6 +371,39 @@ def as_key(value: Any, field: str, *, is_trusted: bool = False) -> str:
     if is_blank(value):
         raise InvalidValue("nothing", f"the {field}", f"no_{field}", field=field)
     raise InvalidValue(excerpt(value), f"the {field} as text", "shape", field=field)
+
+
+KINDS_OF_KEYS = {
+    "id": "Items", "item": "Items", "rater": "Raters", "judge": "Judges", "criterion": "Criteria",
+    "scenario": "Scenarios", "generator": "Generators",
+}  # fmt: skip
+MOST_KEYS_KEPT = 200_000
+"""Different identifiers of a kind among which those are looked for that look like one."""
+
+
+class KeysRead:
+    """Reads identifiers (``as_key``) and counts those whose spelling was changed; names those that look like one."""
+
+    def __init__(self) -> None:
+        self._changed: dict[str, set[str]] = {kind: set() for kind in KINDS_OF_KEYS.values()}
+        self._read: dict[str, set[str]] = {kind: set() for kind in KINDS_OF_KEYS.values()}
+
+    def key(self, value: Any, field: str, *, is_trusted: bool = False) -> str:
+        """The identifier in its one spelling."""
+        key = as_key(value, field, is_trusted=is_trusted)
+        if (kind := KINDS_OF_KEYS.get(field)) and len(read := self._read[kind]) < MOST_KEYS_KEPT:
+            read.add(key)
+            if key != value and isinstance(value, str):
+                self._changed[kind].add(value)
+        return key
+
+    def notes(self) -> list[str]:
+        """Sentences for the report."""
+        return [
+            f"{note}."
+            for kind, read in self._read.items()
+            for note in identifier_notes(kind, self._changed[kind], read)
+        ]
 
 
 def as_text(value: Any, field: str) -> str:

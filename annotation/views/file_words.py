@@ -474,6 +474,54 @@ NOTES = (
         "Items with text that is not in Unicode normal form C (NFC), which is stored as it is: "
         "%(items)s. The same word in another form counts as a different word."
     ),
+    gettext_noop(
+        "Items named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+        "They are compared in NFC, without these spaces."
+    ),
+    gettext_noop(
+        "Items with names that differ only in case, characters without width or leading zeros: groups of names: "
+        "%(number)s, such as %(names)s. They count as different."
+    ),
+    gettext_noop(
+        "Raters named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+        "They are compared in NFC, without these spaces."
+    ),
+    gettext_noop(
+        "Raters with names that differ only in case, characters without width or leading zeros: groups of names: "
+        "%(number)s, such as %(names)s. They count as different."
+    ),
+    gettext_noop(
+        "Judges named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+        "They are compared in NFC, without these spaces."
+    ),
+    gettext_noop(
+        "Judges with names that differ only in case, characters without width or leading zeros: groups of names: "
+        "%(number)s, such as %(names)s. They count as different."
+    ),
+    gettext_noop(
+        "Criteria named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+        "They are compared in NFC, without these spaces."
+    ),
+    gettext_noop(
+        "Criteria with names that differ only in case, characters without width or leading zeros: groups of names: "
+        "%(number)s, such as %(names)s. They count as different."
+    ),
+    gettext_noop(
+        "Scenarios named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+        "They are compared in NFC, without these spaces."
+    ),
+    gettext_noop(
+        "Scenarios with names that differ only in case, characters without width or leading zeros: groups of names: "
+        "%(number)s, such as %(names)s. They count as different."
+    ),
+    gettext_noop(
+        "Generators named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+        "They are compared in NFC, without these spaces."
+    ),
+    gettext_noop(
+        "Generators with names that differ only in case, characters without width or leading zeros: groups of names: "
+        "%(number)s, such as %(names)s. They count as different."
+    ),
     gettext_noop("Items without an id, which got one from their content: %(number)s."),
     gettext_noop("Without any content, kept because the mapping allows it: %(number)s."),
     gettext_noop("%(number)s ratings are inside the items: import this file as ratings too."),

@@ -194,7 +194,7 @@ def _absent(shown: Sequence[CellEstimate], statistics: Sequence[str], reasons: M
 
 def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
     """The validated ratings table, and ``arguments.by`` settled on columns that exist."""
-    from analytics.stats.cli.files import known_columns, renamed
+    from analytics.stats.cli.files import known_columns, renamed, with_normal_names
     from analytics.stats.core.tables import MISSING
     from analytics.stats.core.validation import ratings_table
 
@@ -204,6 +204,7 @@ def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
     if arguments.by is None:
         arguments.by = tuple(column for column in ("language", "criterion") if column in frame.columns)
     arguments.by = known_columns(frame, arguments.by, named)
+    frame = with_normal_names(frame, arguments.by)
     table = ratings_table(
         frame, scales=_scales(arguments), level=arguments.level, judges=_judges(arguments),
         missing=MISSING if arguments.missing is None else arguments.missing, allow_values=arguments.allow_values,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from analytics.stats.core.estimates import COLUMNS, CellEstimate
+from analytics.stats.core.identifiers import normal_identifier
 from analytics.stats.core.tables import TableError, TableProblem
 
 if TYPE_CHECKING:
@@ -136,6 +137,17 @@ def known_columns(frame: pd.DataFrame, by: Sequence[str], names: Mapping[str, st
     if absent := [column for column in columns if column not in frame]:
         raise TableError([TableProblem(None, f"the column {column!r} (given by --by) is missing") for column in absent])
     return columns
+
+
+def with_normal_names(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The frame with the texts in the columns of --by as identifiers are compared: they name cells."""
+    texts = {column: frame[column] for column in by if frame[column].dtype == object}
+    spelt = {
+        column: {text: normal_identifier(text) for text in values.unique() if isinstance(text, str)}
+        for column, values in texts.items()
+    }
+    changed = {c: texts[c].map(names) for c, names in spelt.items() if any(a != b for a, b in names.items())}
+    return frame.assign(**changed) if changed else frame
 
 
 def _delimited(text: str, delimiter: str, quoting: Quoting) -> tuple[pd.DataFrame, Lines]:

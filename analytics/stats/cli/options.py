@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from analytics.stats.core.identifiers import normal_identifier
+
 if TYPE_CHECKING:
     from analytics.stats.core.estimates import CellEstimate
 
@@ -34,7 +36,7 @@ class Subcommand:
 
 def name_list(text: str) -> tuple[str, ...]:
     """``A,B,C``; a name that holds a comma itself stands in double quotes: ``"Tamm, Jaan",B``."""
-    names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""]))
+    names = tuple(normal_identifier(name) for name in next(csv.reader([text], skipinitialspace=True), [""]))
     if not names or not all(names):
         raise ArgumentTypeError("names are separated by commas and never empty")
     return names
@@ -100,7 +102,7 @@ def named_price(text: str) -> tuple[str, float]:
 
 def assignment(text: str) -> tuple[str, str]:
     """``gpt-4=openai``: a rater and what it belongs to."""
-    name, _, value = (part.strip() for part in text.partition("="))
+    name, _, value = (normal_identifier(part) for part in text.partition("="))
     if not (name and value):
         raise ArgumentTypeError("should be NAME=VALUE")
     return name, value
@@ -119,7 +121,7 @@ REFERENCES = ("mode", "median", "mean", "minimum", "each")
 
 def add_judge(parser: ArgumentParser, what: str) -> None:
     """--judge, without which the subcommand has nothing to do."""
-    parser.add_argument("--judge", required=True, metavar="RATER", help=what)
+    parser.add_argument("--judge", required=True, type=normal_identifier, metavar="RATER", help=what)
 
 
 def add_judges(parser: ArgumentParser, what: str, *, required: bool = False) -> None:

@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from analytics.stats.core.identifiers import normal_identifier
 from analytics.stats.core.scales import LEVELS, Level, Scale, inferred_scale, range_scale, scale_of
 
 if TYPE_CHECKING:
@@ -379,7 +380,7 @@ def _of_criteria(frame: pd.DataFrame, column: str) -> dict[str, str]:
     pairs = pd.DataFrame(
         {
             "row": range(len(frame)),
-            "criterion": criterion.fillna("").astype(str).str.strip(),
+            "criterion": criterion.fillna("").astype(str).map(normal_identifier),
             "text": frame[column].to_numpy(),
         }
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analytics.stats.core.identifiers import identifier_notes, normal_identifier
 from analytics.stats.core.scales import (
     Level,
     Scale,
@@ -67,14 +68,17 @@ def ratings_table(
     probably codes for missing (-1, 9, 99 far from the rest) and labels that differ only in case or spaces are problems
     unless ``allow_values``. ``missing``: texts that mean "no score" in the score column, beside an empty one; points of
     a declared scale are scores whatever they are called. ``judges`` names raters to be treated as judges when there is
-    no ``rater_kind`` column.
+    no ``rater_kind`` column. Names of items, raters, criteria and clusters are compared in one Unicode form without
+    outer spaces (``identifiers.normal_identifier``); ``notes`` says how many were changed.
     """
     scales = scales or {}
     frame, read = with_table_names(frame)
     if absent := [column for column in REQUIRED if column not in frame.columns]:
         raise TableError([TableProblem(None, _missing(column, frame)) for column in absent])
-    rows, problems = _with_defaults(frame, judges)
+    rows, problems, named = _with_defaults(frame, judges)
+    read += named
     problems += _empty_keys(rows)
+    scales = {normal_identifier(name): scale for name, scale in scales.items()}
     levels: Mapping[str, Level] = {}
     if not scales:
         scales, levels = declared_scales(frame)
@@ -132,10 +136,17 @@ def notes_off_points(beyond: int, between: int) -> Iterator[str]:
         yield f"scores of judges between the points of the scale: {between}; rounded half up where labels are compared"
 
 
-def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataFrame, list[TableProblem]]:
-    """The canonical columns, text for names, and a ``row`` column that remembers the input's order."""
+def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataFrame, list[TableProblem], list[str]]:
+    """The canonical columns, text for names, a ``row`` column that remembers the input's order; problems and notes."""
     import pandas as pd
 
+    notes = [
+        note
+        for column, kind in IDENTIFIERS.items()
+        if column in frame and not (column == "cluster" and frame[column] is frame["item"])
+        for note in _about_names(frame[column], kind)
+    ]
+    judges = [normal_identifier(name) for name in judges]
     rows = pd.DataFrame({"item": _text(frame["item"]), "rater": _text(frame["rater"])}, index=frame.index)
     rows["row"] = np.arange(len(frame))
     rows["criterion"] = _text(frame["criterion"]) if "criterion" in frame else ""
@@ -150,7 +161,21 @@ def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataF
     rows["raw"] = frame["score"].astype(object)
     extra = [column for column in frame.columns if column not in rows and column not in ("score", "rater_kind")]
     rows[extra] = frame[extra]
-    return rows.reset_index(drop=True), [*problems, *more, *still_more, *_probabilities(frame)]
+    return rows.reset_index(drop=True), [*problems, *more, *still_more, *_probabilities(frame)], notes
+
+
+IDENTIFIERS = {"item": "Items", "rater": "Raters", "criterion": "Criteria", "cluster": "Clusters"}
+
+
+def _about_names(column: pd.Series[Any], kind: str) -> Iterator[str]:
+    """Notes on the identifiers of a column: how many were changed, and which look like one."""
+    import pandas as pd
+
+    if _kind(column) != "O":
+        return
+    names = [str(name) for name in pd.unique(column.dropna())]
+    compared = {name: normal_identifier(name) for name in names}
+    yield from identifier_notes(kind, [name for name in names if compared[name] != name], compared.values())
 
 
 def _text(column: pd.Series[Any], nothing: str | None = "") -> pd.Series[Any]:
@@ -158,7 +183,7 @@ def _text(column: pd.Series[Any], nothing: str | None = "") -> pd.Series[Any]:
     import pandas as pd
 
     codes, names = pd.factorize(column)
-    spelt = [spelled(float(name)) if column.dtype.kind == "f" else str(name).strip() for name in names]
+    spelt = [spelled(float(name)) if column.dtype.kind == "f" else normal_identifier(str(name)) for name in names]
     texts = np.array([*(text or nothing for text in spelt), nothing], dtype=object)
     return pd.Series(texts[codes], index=column.index, dtype=object)
 

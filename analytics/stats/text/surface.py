@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import CellEstimate, Estimate
+from analytics.stats.core.identifiers import normal_identifier
 from analytics.stats.core.resampling import Units, bootstrap, jackknife
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells
 from analytics.stats.judge.ppi import classical_mean
@@ -68,7 +69,7 @@ def dialogues(frame: pd.DataFrame) -> list[Dialogue]:
     held: dict[tuple[str, str | None, str | None], list[tuple[str, str]]] = {}
     labels: dict[tuple[str, str | None, str | None], dict[str, str]] = {}
     for row, record in enumerate(_records(frame)):
-        key = (str(record["item"]), _known(record.get("language")), _known(record.get("generator")))
+        key = (normal_identifier(str(record["item"])), _known(record.get("language")), _known(record.get("generator")))
         turns = list(_turns(record, row, problems))
         if key in held and "speaker" not in record:
             problems.append(TableProblem(row, f"the item {key[0]!r} occurs twice"))

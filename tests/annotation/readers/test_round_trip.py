@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from analytics.stats.core.identifiers import normal_identifier
 from annotation.exports import OWN, SHARED, item_columns
 from annotation.readers.guessing import guess_kind, propose_mapping
 from annotation.readers.items import NAMED_FIELDS, ItemRow, content_digest, parse_items
@@ -25,7 +26,7 @@ LINES = st.sampled_from(
     ["", "a,,,,,,,\nb,,,,,,,", '"', '""\n"', "1\u200d👩‍🔬", "e\u0301ـ", "2.9E+15", "N/A", "[1]", '{"a": 1}', "\u2028"]
 )
 TEXT = st.builds(lambda *parts: "".join(parts), MARKED, PLAIN, LINES)
-KEY = TEXT.map(str.strip).filter(lambda text: bool(text) and not text.endswith("2.9E+15"))
+KEY = TEXT.map(normal_identifier).filter(lambda text: bool(text) and not text.endswith("2.9E+15"))
 SAID = TEXT.filter(lambda text: bool(text.strip()))
 SPEAKER = st.sampled_from(["user", "agent", "=bot"])
 TURN = st.fixed_dictionaries({"speaker": SPEAKER, "text": TEXT}, optional={"name": SAID})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.stats.cli import options
 from analytics.stats.cli.options import Subcommand
+from analytics.stats.core.identifiers import normal_identifier
 
 if TYPE_CHECKING:
     from analytics.stats.core.estimates import CellEstimate
@@ -21,7 +22,7 @@ def _configure_calibration(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "--statistic confusion, class_share or score_share shows lists that are otherwise left out."
     what = "the rater to set against the panel"
     chosen = parser.add_mutually_exclusive_group(required=True)
-    chosen.add_argument("--judge", metavar="RATER", help=what)
+    chosen.add_argument("--judge", type=normal_identifier, metavar="RATER", help=what)
     chosen.add_argument(
         "--measure", type=options.name_list, metavar="COLUMN[,COLUMN]",
         help="a column with a number for each item, against the panel's means, or against a second one: correlations",
@@ -326,7 +327,9 @@ def _run_jury(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEs
 
 def _configure_consistency(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
-    parser.add_argument("--judge", metavar="RATER", help="the judge (default: every judge in turn)")
+    parser.add_argument(
+        "--judge", type=normal_identifier, metavar="RATER", help="the judge (default: every judge in turn)"
+    )
     options.add_pivot(parser, "en")
     parser.add_argument("--jury", type=options.name_list, metavar="RATER,...", help="also the kappa of these judges'"
                         " jury, of the least consistent of them, and the difference (S1)")  # fmt: skip

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from analytics.stats.cli import options
 from analytics.stats.cli.options import Subcommand
+from analytics.stats.core.identifiers import normal_identifier
 
 if TYPE_CHECKING:
     import argparse
@@ -115,7 +116,7 @@ def _run_conformal(arguments: argparse.Namespace, table: RatingsTable) -> list[C
 def _configure_plan(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     goals = parser.add_argument_group("goals")
-    goals.add_argument("--judge", metavar="RATER", help="a judge that could score everything")
+    goals.add_argument("--judge", type=normal_identifier, metavar="RATER", help="a judge that could score everything")
     goals.add_argument(
         "--half-width", type=options.positive, default=0.1, metavar="H", help="an interval of value +- H"
     )

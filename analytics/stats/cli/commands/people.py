@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from analytics.stats.cli import options
 from analytics.stats.cli.options import Subcommand
+from analytics.stats.core.identifiers import normal_identifier
 
 if TYPE_CHECKING:
     import argparse
@@ -191,7 +192,9 @@ def _run_reference(arguments: argparse.Namespace, table: RatingsTable) -> list[C
 
 def _configure_stability(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
-    parser.add_argument("--judge", metavar="RATER", help="whose scores rank (default: the panel's mean)")
+    parser.add_argument(
+        "--judge", type=normal_identifier, metavar="RATER", help="whose scores rank (default: the panel's mean)"
+    )
 
 
 def _statistics_stability() -> tuple[str, ...]:
