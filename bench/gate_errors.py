@@ -10,7 +10,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,10 @@ CORRECTED = (*ALONE, Decision.JUDGE_WITH_CORRECTION)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A judge at the threshold of a condition; decisions in `passes` are wrong. `per_cluster`: items of a dialogue."""
+    """A judge at the threshold of a condition; decisions in `passes` are wrong. `per_cluster`: items of a dialogue.
+
+    `unreadable`: the share of items whose replies cannot be read. `flips`: the share whose second reply differs.
+    """
 
     name: str
     condition: str
@@ -43,6 +47,8 @@ class Scenario:
     judge: Judge
     per_cluster: int = 1
     unrated: int = 0
+    unreadable: float = 0.0
+    flips: float = 0.0
 
 
 def quality(generator: NDArray[np.intp], rng: Rng) -> Floats:
@@ -83,6 +89,11 @@ def at_epsilon(rng: Rng) -> float:
     return (low + high) / 2
 
 
+def flawless(truth: Floats, cluster: NDArray[np.intp], rng: Rng) -> Floats:
+    """It sees what an item is worth."""
+    return truth
+
+
 def blind(truth: Floats, cluster: NDArray[np.intp], rng: Rng) -> Floats:
     """It does not look at the item: its correction gains nothing."""
     return rng.integers(0, 7, len(truth)).astype(float)
@@ -116,17 +127,30 @@ def drawn(scenario: Scenario, n: int, rng: Rng) -> pd.DataFrame:
         items[:n].assign(rater=f"a{j}", rater_kind="annotator", score=given[:n, j], repeat=0)
         for j in range(given.shape[1])
     ]
-    rows += [items.assign(rater="judge", rater_kind="judge", score=scores, repeat=repeat) for repeat in range(2)]
+    again = np.where(rng.random(total) < scenario.flips, np.where(scores < 6, scores + 1, scores - 1), scores)
+    unreadable = rng.random(total) < scenario.unreadable
+    rows += [
+        items.assign(
+            rater="judge", rater_kind="judge", score=np.where(unreadable, np.nan, given_by_judge), repeat=repeat
+        )
+        for repeat, given_by_judge in enumerate((scores, again))
+    ]
     return pd.concat(rows, ignore_index=True).astype({"item": str, "cluster": str})
 
 
 def passed(scenario: Scenario, n: int, simulations: int) -> tuple[float, float]:
-    """How often the condition holds, and how often the decision is one of the wrong ones."""
+    """How often the condition holds, and how often the decision is one of the wrong ones.
+
+    Thresholds of the other shares are wide, so that the decision depends on this condition.
+    """
+    wide: dict[str, Any] = {"readable": 0.8, "flip_rate": 0.3}
+    wide.pop(scenario.condition, None)
+    thresholds = replace(THRESHOLDS, **wide)
     holds = wrong = 0
     for seed in range(simulations):
         rng = np.random.default_rng([seed, n])
         table = ratings_table(drawn(scenario, n, rng), scales={"c": SCALE})
-        (cell,) = gated_cells(table, THRESHOLDS, judge="judge", length="length", bootstrap=200, seed=seed)
+        (cell,) = gated_cells(table, thresholds, judge="judge", length="length", bootstrap=200, seed=seed)
         found = {each.name: each.holds for each in (*cell.verdict.findings, *cell.verdict.others)}
         holds += found[scenario.condition]
         wrong += cell.verdict.decision in scenario.passes
@@ -141,12 +165,17 @@ def _simulate() -> None:
         Scenario("bias on the margin", "bias", ALONE, at_margin),
         Scenario("bias on the margin, four items a dialogue", "bias", ALONE, at_margin, per_cluster=4),
         Scenario("behind the annotators by epsilon", "alt_test", ALONE, worse),
+        Scenario("1 % of replies unreadable", "readable", ALONE, flawless, unreadable=1 - THRESHOLDS.readable),
+        Scenario("8 % of items flip", "flip_rate", ALONE, flawless, flips=THRESHOLDS.flip_rate),
+        Scenario(
+            "8 % flip, four items a dialogue", "flip_rate", ALONE, flawless, per_cluster=4, flips=THRESHOLDS.flip_rate
+        ),
         Scenario("a judge that does not look", "ppi_gain", CORRECTED, blind, unrated=200),
         Scenario("two of four generators swapped", "tau_b", (Decision.RANKING_ONLY,), swapped),
     )
     print("| judge | condition | rated items | condition met | wrong decision | MC error |\n|---|---|---|---|---|---|")
     for scenario in scenarios:
-        for n in (40, 100):
+        for n in (40, 100, 400) if scenario.condition in ("readable", "flip_rate") else (40, 100):
             holds, wrong = passed(scenario, n, simulations)
             error = (max(wrong * (1 - wrong), 1e-9) / simulations) ** 0.5
             print(

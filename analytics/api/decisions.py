@@ -55,10 +55,10 @@ class GateFigureSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class ConditionSerializer(serializers.Serializer[Condition]):
-    """One condition of the gate: `state` is holds, fails or not_run."""
+    """One condition of the gate: `state` is holds, fails, not_certain or not_run."""
 
     name = serializers.CharField()
-    state = serializers.ChoiceField(choices=("holds", "fails", "not_run"))
+    state = serializers.ChoiceField(choices=("holds", "fails", "not_certain", "not_run"))
     sentence = serializers.CharField()
     figures = GateFigureSerializer(many=True)
 

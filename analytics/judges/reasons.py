@@ -30,6 +30,7 @@ FINDING_NAMES = {
     "stale": gettext_lazy("Unchanged since it was measured"),
     "insufficient": gettext_lazy("Enough items"),
     "rubric_problem": gettext_lazy("The raters agree"),
+    "copy": gettext_lazy("Not a copy of an annotator"),
     "alt_test": gettext_lazy("Alternative annotator test"),
     "bias": gettext_lazy("Bias within the margin"),
     "readable": gettext_lazy("Replies can be read"),
@@ -55,10 +56,11 @@ NO_SCORE = {
 """Why an item has no score by the judge."""
 PROBLEMS = frozenset({"stale", "insufficient", "rubric_problem"})
 """Findings that are bad where they hold."""
-ALONE = ("alt_test", "bias", "readable", "flip_rate", "verbosity", "self_preference", "perturbation", "sensitivity")
-AUDITED = frozenset({"alt_test", "flip_rate", "verbosity", "self_preference", "perturbation", "sensitivity"})
+EFFECTS = ("verbosity", "self_preference", "perturbation", "sensitivity")
+ALONE = ("copy", "alt_test", "bias", "readable", "flip_rate", *EFFECTS)
+AUDITED = frozenset({"alt_test", "flip_rate", *EFFECTS})
 """What somebody runs; the other conditions are figures that are known or not."""
-GRANTS = {Use.JUDGE_ALONE: ALONE[:2], Use.JUDGE_WITH_CORRECTION: ("ppi_gain",), Use.RANKING_ONLY: ("tau_b",)}
+GRANTS = {Use.JUDGE_ALONE: ("alt_test", "bias"), Use.JUDGE_WITH_CORRECTION: ("ppi_gain",), Use.RANKING_ONLY: ("tau_b",)}
 """The findings that a use rests on."""
 GROUPS = {
     "labels": gettext_lazy("Human labels"),
@@ -105,7 +107,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One finding as a row: `state` is holds, fails or not_run."""
+    """One finding as a row: `state` is holds, fails, not_certain or not_run."""
 
     name: str
     state: str
@@ -125,6 +127,8 @@ class Condition:
     def state_name(self) -> str:
         if self.state == "not_run":
             return _("not run") if self.name in AUDITED else _("not known")
+        if self.state == "not_certain":
+            return _("not certain")
         return _("met") if self.state == "holds" else _("not met")
 
     @property
@@ -206,6 +210,7 @@ class CellDecision:
             yield self._finding(name)
         if self.use is Use.JUDGE_ALONE:
             yield self._finding("flip_rate")
+            yield from (found for found in self.row["findings"] if not found.get("certain", True))
         yield from sorted(self._failed(), key=lambda finding: (not finding["measured"], -finding["gap"]))
 
     def _failed(self) -> Iterator[dict[str, Any]]:
@@ -219,7 +224,8 @@ class CellDecision:
     def _condition(self, finding: Mapping[str, Any]) -> Condition:
         name = finding["name"]
         good = finding["holds"] is not (name in PROBLEMS)
-        state = "not_run" if not finding["measured"] else "holds" if good else "fails"
+        state = "not_certain" if not finding.get("certain", True) else "holds" if good else "fails"
+        state = state if finding["measured"] else "not_run"
         figures = tuple(self._figure(figure) for figure in finding["figures"])
         return Condition(name, state, self._sentence(finding), figures)
 
@@ -243,15 +249,35 @@ class CellDecision:
             return self._not_run(name, shown, first)
         if name == "alt_test":
             shown |= {"needed": _share(t.omega), "share": _share(first.value if first else None)}
-            return _("Alternative annotator test: as good as %(share)s of annotators; %(needed)s is needed.") % shown
+            sentence = (
+                _("Alternative annotator test: as good as %(share)s of annotators; %(needed)s is needed.") % shown
+            )
+            undecided = "" if finding.get("certain", True) else _("For others these items do not decide it.")
+            return " ".join(filter(None, (sentence, undecided)))
+        if name == "copy":
+            return self._copy()
         if name == "readable":
-            shown |= {"share": _share(first.value if first else None, 1), "needed": _share(t.readable)}
-            return _("%(share)s of its replies can be read; %(needed)s is needed.") % shown
+            shown |= {"share": _range(first), "needed": _share(t.readable)}
+            return _("%(share)s of its replies can be read; the whole interval has to be %(needed)s or more.") % shown
         if name == "flip_rate":
-            shown |= {"share": _share(first.value if first else None, 1), "needed": _share(t.flip_rate)}
-            return _("Asked again, it changes %(share)s of its scores; at most %(needed)s is allowed.") % shown
+            shown |= {"share": _range(first), "needed": _share(t.flip_rate)}
+            return (
+                _("Asked again, it changes %(share)s of its scores; the whole interval has to be %(needed)s or less.")
+                % shown
+            )
+        if (name, "not certain") in _SENTENCES and not finding.get("certain", True):
+            return str(_SENTENCES[name, "not certain"]) % shown
         shown |= {"tau": f"{t.tau_b:.2f}", "low": f"{t.tau_b_low:.2f}"}
         return str(_SENTENCES[name, bool(holds)]) % shown
+
+    def _copy(self) -> str:
+        copied = self.row["copied"]
+        sentence = ngettext(
+            "It has the scores of %(annotator)s on %(n_same)d of %(n_items)d item; annotators agree on %(others)s.",
+            "It has the scores of %(annotator)s on %(n_same)d of %(n_items)d items; annotators agree on %(others)s.",
+            copied["n_items"],
+        )
+        return sentence % {**copied, "others": _share(copied["others"])}
 
     def _enough(self, short: bool) -> str:
         counts = {"items": self.row["n_items"], "needed": self.thresholds.fewest_items}
@@ -327,18 +353,11 @@ class CellDecision:
             return Remedy(
                 "rubric", _("Make the anchors of this criterion more precise, train the panel, and rate again.")
             )
-        if more:
-            sentence = ngettext(
-                "About %(more)d more item with ratings: %(name)s.",
-                "About %(more)d more items with ratings: %(name)s.",
-                more,
-            )
-            return Remedy("labels", sentence % {"more": more, "name": _WITH_MORE[name]}, more)
-        if too_many := finding.get("too_many"):
-            sentence = _(
-                "More labels are unlikely to help with: %(name)s. It would take more than %(most)d more items."
-            )
-            return Remedy("judge", sentence % {"name": FINDING_NAMES[name], "most": too_many})
+        if (remedy := self._more_data(finding)) is not None:
+            return remedy
+        if name == "copy":
+            sentence = _("Compare it without the ratings of %(annotator)s, or find out why they are the same.")
+            return Remedy("people", sentence % self.row["copied"])
         if name == "tau_b" and (generators := self._few_generators()) is not None:
             counts = {"needed": self.row["fewest_generators"], "generators": generators}
             sentence = _("Items of more generators: a ranking needs at least %(needed)d; this cell has %(generators)d.")
@@ -356,6 +375,33 @@ class CellDecision:
         key = name if finding["measured"] else f"{name} not run"
         action = "" if finding["measured"] else STARTS.get(name, "")
         return Remedy("judge", str(_REMEDIES.get(key) or _REMEDIES[name]), action=action)
+
+    def _more_data(self, finding: Mapping[str, Any]) -> Remedy | None:
+        """More labels or replies where they are known to help, or that they are unlikely to; else None."""
+        name, more = finding["name"], finding["more"]
+        if more:
+            sentence = ngettext(
+                "About %(more)d more item with ratings: %(name)s.",
+                "About %(more)d more items with ratings: %(name)s.",
+                more,
+            )
+            return Remedy("labels", sentence % {"more": more, "name": _WITH_MORE[name]}, more)
+        if replies := finding.get("replies"):
+            sentence = ngettext(
+                "About %(replies)d more item that the judge scores: %(name)s.",
+                "About %(replies)d more items that the judge scores: %(name)s.",
+                replies,
+            )
+            return Remedy("judge", sentence % {"replies": replies, "name": _WITH_MORE[name]})
+        if too_many := finding.get("too_many"):
+            sentence = _(
+                "More labels are unlikely to help with: %(name)s. It would take more than %(most)d more items."
+            )
+            return Remedy("judge", sentence % {"name": FINDING_NAMES[name], "most": too_many})
+        if name in EFFECTS and not finding.get("certain", True):
+            sentence = _("More items in this audit: the interval is too wide to decide.")
+            return Remedy("judge", sentence, action=STARTS.get(name, ""))
+        return None
 
     def _more_items(self, short: int) -> Remedy:
         """Labels up to the fewest items: items with one rater need one more, others two, some the judge as well."""
@@ -389,20 +435,36 @@ def _coefficient(figure: Figure) -> str:
     return _("AC with quadratic weights") if figure.variant == "quadratic" else "AC"
 
 
-_SENTENCES = {
+_SENTENCES: dict[tuple[str, bool | str], Any] = {
     ("bias", True): gettext_lazy("Its bias is %(figure)s points: the whole interval lies within ±%(margin)s."),
     ("bias", False): gettext_lazy("Its bias is %(figure)s points: the interval reaches beyond ±%(margin)s."),
-    ("verbosity", True): gettext_lazy("Twice the length moves its error by %(figure)s points: not beyond ±%(margin)s."),
+    ("verbosity", True): gettext_lazy(
+        "Twice the length moves its error by %(figure)s points: the whole interval lies within ±%(margin)s."
+    ),
     ("verbosity", False): gettext_lazy("Twice the length moves its error by %(figure)s points: beyond ±%(margin)s."),
-    ("self_preference", True): gettext_lazy("It gives its own family %(figure)s points more: not beyond ±%(margin)s."),
+    ("self_preference", True): gettext_lazy(
+        "It gives its own family %(figure)s points more: the whole interval lies within ±%(margin)s."
+    ),
     ("self_preference", False): gettext_lazy("It gives its own family %(figure)s points more: beyond ±%(margin)s."),
     ("perturbation", True): gettext_lazy(
-        "Changes that must not matter move its scores by %(figure)s points: not beyond ±%(margin)s."
+        "Changes that must not matter move its scores by %(figure)s points: the whole interval lies within ±%(margin)s."
     ),
     ("perturbation", False): gettext_lazy(
         "Changes that must not matter move its scores by %(figure)s points: beyond ±%(margin)s."
     ),
-    ("sensitivity", True): gettext_lazy("With worse texts its scores fall by %(figure)s points at most."),
+    ("verbosity", "not certain"): gettext_lazy(
+        "Twice the length moves its error by %(figure)s points: the interval reaches beyond ±%(margin)s."
+    ),
+    ("self_preference", "not certain"): gettext_lazy(
+        "It gives its own family %(figure)s points more: the interval reaches beyond ±%(margin)s."
+    ),
+    ("perturbation", "not certain"): gettext_lazy(
+        "Changes that must not matter move its scores by %(figure)s points: the interval reaches beyond ±%(margin)s."
+    ),
+    ("sensitivity", "not certain"): gettext_lazy(
+        "With worse texts its scores fall by %(figure)s points: the interval reaches below %(margin)s."
+    ),
+    ("sensitivity", True): gettext_lazy("With worse texts its scores fall by %(figure)s points."),
     ("sensitivity", False): gettext_lazy(
         "With worse texts its scores fall by %(figure)s points at most: less than %(margin)s."
     ),
@@ -418,6 +480,8 @@ _SENTENCES = {
 _WITH_MORE = {
     "alt_test": gettext_lazy("the alternative annotator test would pass if the judge stays as good"),
     "bias": gettext_lazy("the interval of the bias would lie within the margin"),
+    "readable": gettext_lazy("the share of readable replies would be certain"),
+    "flip_rate": gettext_lazy("the share of changed scores would be certain"),
     "ppi_gain": gettext_lazy("the gain by correction would be certain"),
     "tau_b": gettext_lazy("the ranking would be certain"),
 }
@@ -459,6 +523,14 @@ def _why(figure: Figure | None) -> str:
 
 def _share(value: float | None, digits: int = 0) -> str:
     return _("unknown") if value is None else f"{100 * value:.{digits}f}%"
+
+
+def _range(figure: Figure | None) -> str:
+    """98.3% [95.1%, 99.4%]."""
+    if figure is None or figure.value is None:
+        return _("unknown")
+    bounds = "" if figure.low is None else f" [{_share(figure.low, 1)}, {_share(figure.high, 1)}]"
+    return f"{_share(figure.value, 1)}{bounds}"
 
 
 def _changed(change: Mapping[str, str]) -> str:

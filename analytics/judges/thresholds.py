@@ -37,6 +37,7 @@ from judging.runs import whole_run
 if TYPE_CHECKING:
     from analytics.stats.core.estimates import Estimate
     from analytics.stats.core.tables import RatingsTable
+    from analytics.stats.judge.copies import CopiedAnnotator
     from analytics.stats.planning.gate import GatedCell, GateFinding, Thresholds
 
 LIMITS: dict[str, tuple[float, float]] = {
@@ -313,8 +314,13 @@ def _plain_cell(gated: GatedCell, thresholds: Thresholds) -> dict[str, Any]:
         "n_generators": evidence.n_generators,
         "fewest_generators": FEWEST_GENERATORS,
         "margin": thresholds.bias_margin * evidence.scale_width,
+        **({"copied": _plain_copy(evidence.copied)} if evidence.copied else {}),
         "findings": [_plain_finding(finding) for finding in (*verdict.findings, *verdict.others)],
     }
+
+
+def _plain_copy(copied: CopiedAnnotator) -> dict[str, Any]:
+    return {"annotator": copied.annotator, "n_same": copied.n_same, "n_items": copied.n_items, "others": copied.others}
 
 
 def _unscored(gated: GatedCell, failed: Collection[tuple[str | None, str]]) -> dict[str, int]:
@@ -334,8 +340,10 @@ def _plain_finding(finding: GateFinding) -> dict[str, Any]:
 
     return {
         "name": finding.name,
-        "holds": finding.holds,
+        "holds": bool(finding.holds),
         "measured": finding.measured,
+        "certain": bool(finding.is_certain),
+        "replies": finding.more_replies,
         "gap": finding.gap,
         "more": finding.more_labels,
         "too_many": MOST_FURTHER_ITEMS if finding.too_many else None,

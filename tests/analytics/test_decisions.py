@@ -50,15 +50,21 @@ def near(value: float, spread: float, draw: random.Random) -> float:
     return float(min(4, max(0, round(value + draw.gauss(0, spread)))))
 
 
-def rated_campaign(cast: Cast, *, panel: str = "agrees", rated: int = RATED) -> Campaign:
+def rated_campaign(
+    cast: Cast, *, panel: str = "agrees", rated: int = RATED, very_different_lengths: bool = False
+) -> Campaign:
     """120 Estonian items by four generators, of which three people rated the first 60.
 
     ``panel`` "agrees": they see the quality of an item, within a point; "guesses": they do not look at it.
+    ``very_different_lengths``: from one to 81 sentences, so that the interval of the length audit is narrow.
     """
     items = [
         make.item_row(number + 1, generator=GENERATORS[number % len(GENERATORS)], external_id=f"d{number:03}")
         for number in range(RATED + UNRATED)
     ]
+    if very_different_lengths:
+        for number, item in enumerate(items):
+            item.turns[1]["text"] = "Palun oodake veidi. " * 3 ** (number % 5)
     campaign = make.campaign(cast.kassa, items=items, name="Round 1")
     rubric = make.rubric(cast.kassa, make.criterion("tone", tuple(POINTS)), key="gate")
     Campaign.objects.filter(pk=campaign.pk).update(rubric_version=rubric)
@@ -119,6 +125,8 @@ def guessing() -> list[float]:
 
 
 def declared(cast: Cast, preset: str = "crowd", **changes: Any) -> GateThresholds:
+    """Thresholds that a judge without a fault can pass with the replies of these campaigns."""
+    changes = {"readable": 0.95, **changes}
     return thresholds.declare_thresholds(project=cast.kassa, preset=preset, changes=changes, actor=cast.aino)
 
 
@@ -150,7 +158,7 @@ class TestDecisions:
         }
         cells = {cell.row["judge"]: cell for cell in decisions.decide_now(campaign).cells}
         assert all(1 <= len(cell.reasons) <= 3 for cell in cells.values())
-        assert "20.0% of its scores" in " ".join(cells["Unsteady"].reasons)
+        assert "20.0% [13.7%, 28.2%] of its scores" in " ".join(cells["Unsteady"].reasons)
         assert "Repeats: not run" in " ".join(cells["Once"].reasons)
         assert "Its bias is" in " ".join(cells["Lenient"].reasons)
         assert [remedy.sentence for remedy in cells["Once"].remedies] == ["Run the judge with three repeats."]
@@ -504,7 +512,7 @@ class TestSurfaces:
 
 def test_the_decision_flips_when_the_labels_are_added_that_it_asks_for(cast: Cast) -> None:
     """With 40 rated items the bias may lie within the margin; as many more as it asks for show that it does."""
-    campaign = rated_campaign(cast, rated=40)
+    campaign = rated_campaign(cast, rated=40, very_different_lengths=True)
     declared(cast, "experts", bias_margin=0.03)
     judged(campaign, "Exact", exact())
     (cell,) = decisions.decide_now(campaign).cells

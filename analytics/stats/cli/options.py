@@ -83,6 +83,13 @@ def positive(text: str) -> float:
     return value
 
 
+def a_share(text: str) -> float:
+    """A number from 0 to 1."""
+    if not 0 <= (value := finite_number(text)) <= 1:
+        raise ArgumentTypeError("should be from 0 to 1")
+    return value
+
+
 def sides(text: str) -> tuple[str, tuple[str, str]]:
     """``language=en,et``: a column and two of its values."""
     column, _, values = text.partition("=")

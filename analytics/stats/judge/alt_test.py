@@ -33,13 +33,20 @@ STATISTICS = ("alt_test_omega", "alt_test_rho")
 ANONYMOUS = "the test compares persons: it has no meaning for anonymous slots"
 EPSILON = {"experts": 0.20, "skilled": 0.15, "crowd": 0.10}
 PASS_AT = 0.5
+ALPHA = 0.05
+BOTH_DIRECTIONS = "tests in both directions: beaten, and not ahead (Benjamini-Yekutieli)"
+"""What the bounds of omega are: the annotators that are beaten, and those that are not ahead of the judge."""
 FEW_ITEMS = 30
 """Below this many items Wilcoxon's signed ranks replace the t-test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The judge against one annotator: ``p`` and ``is_beaten`` are None when the annotator stays outside the test."""
+    """The judge against one annotator: ``p`` and ``is_beaten`` are None when the annotator stays outside the test.
+
+    ``p_ahead`` and ``is_ahead`` are of the test in the other direction: the annotator leads by more than epsilon. One
+    who is neither beaten nor ahead is not decided by these items.
+    """
 
     annotator: str
     n_items: int
@@ -48,11 +55,16 @@ class Comparison:
     p: float | None
     is_beaten: bool | None
     n_clusters: int = 0
+    p_ahead: float | None = None
+    is_ahead: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AltTest:
-    """omega = share of annotators the judge beats, rho = its mean advantage; None with a reason when nobody counts."""
+    """omega = share of annotators the judge beats, rho = its mean advantage; None with a reason when nobody counts.
+
+    ``omega_high``: the share that it beats or that are not decided, by the tests in the other direction.
+    """
 
     omega: float | None
     rho: float | None
@@ -60,6 +72,7 @@ class AltTest:
     n_items: int
     reason: str | None = None
     n_clusters: int = 0
+    omega_high: float | None = None
 
     @property
     def passes(self) -> bool:
@@ -75,7 +88,7 @@ def run_alt_test(
     epsilon: float = 0.15,
     score: Score = "rmse",
     min_items: int = 30,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     cluster: NDArray[np.integer] | None = None,
 ) -> AltTest:
     """The whole test from judge (N,) and human scores (N, J), NaN where missing; clusters (N,) where items have them.
@@ -96,10 +109,15 @@ def run_alt_test(
     if not tested:
         reason = f"no annotator has {min_items} items shared with the judge and another rater"
         return AltTest(None, None, tuple(comparisons), n_items, reason, n_clusters)
-    beaten = dict(zip((c.annotator for c in tested), benjamini_yekutieli([c.p for c in tested], alpha), strict=True))  # type: ignore[misc]
-    judged = tuple(_with_verdict(c, beaten.get(c.annotator)) for c in comparisons)
+    names = [c.annotator for c in tested]
+    beaten = dict(zip(names, benjamini_yekutieli([c.p for c in tested if c.p is not None], alpha), strict=True))
+    ahead = dict(
+        zip(names, benjamini_yekutieli([c.p_ahead for c in tested if c.p_ahead is not None], alpha), strict=True)
+    )
+    judged = tuple(replace(c, is_beaten=beaten.get(c.annotator), is_ahead=ahead.get(c.annotator)) for c in comparisons)
     rho = float(np.mean([c.judge_wins for c in tested if c.judge_wins is not None]))
-    return AltTest(sum(beaten.values()) / len(tested), rho, judged, n_items, None, n_clusters)
+    omega, omega_high = sum(beaten.values()) / len(tested), 1 - sum(ahead.values()) / len(tested)
+    return AltTest(omega, rho, judged, n_items, None, n_clusters, omega_high)
 
 
 def advantage(judge: Floats, humans: Floats, score: Score) -> tuple[Floats, Floats]:
@@ -195,12 +213,11 @@ def _compare(
     if not n:
         return Comparison(name, 0, None, None, None, None)
     w_f, w_h = w_f[is_compared], w_h[is_compared]
-    p = p_value(w_h - w_f, epsilon, cluster[is_compared]) if n >= min_items else None
-    return Comparison(name, n, float(w_f.mean()), float(w_h.mean()), p, None, number_of(cluster[is_compared]))
-
-
-def _with_verdict(c: Comparison, is_beaten: bool | None) -> Comparison:
-    return replace(c, is_beaten=is_beaten)
+    where = cluster[is_compared]
+    p = p_value(w_h - w_f, epsilon, where) if n >= min_items else None
+    # H1 of the other direction: mean(W_h - W_f) > epsilon.
+    p_ahead = p_value(w_f - w_h, -epsilon, where) if n >= min_items else None
+    return Comparison(name, n, float(w_f.mean()), float(w_h.mean()), p, None, number_of(where), p_ahead)
 
 
 def alt_test_report(
@@ -221,9 +238,10 @@ def alt_test_report(
     """``alt_test_omega`` and ``alt_test_rho`` of every cell, then rho and p for each annotator.
 
     ``score`` is accuracy on nominal scales and -RMSE on others unless given; for accuracy a judge's fractions are
-    rounded half up to the scale. The interval of rho resamples clusters; omega is a decision and has none. Undefined
-    where the table says that raters are anonymous slots. ``raters_as`` "sample": the interval of rho leaves out the
-    annotators, too; each annotator's own row stays with them.
+    rounded half up to the scale. The interval of rho resamples clusters; the bounds of omega are the annotators that
+    are beaten and those that are not ahead. Undefined where the table says that raters are anonymous slots.
+    ``raters_as`` "sample": the interval of rho leaves out the annotators, too; each annotator's own row stays with
+    them.
     """
     if raters_as == "sample":
         settings: dict[str, Any] = {
@@ -315,6 +333,8 @@ def _estimates(
         "reason": result.reason,
     }
     omega = Estimate(statistic="alt_test_omega", value=result.omega, note=_verdict(result, variant), **base)
+    if result.omega is not None:
+        omega = omega.with_(low=result.omega, high=result.omega_high, confidence=1 - ALPHA, method=BOTH_DIRECTIONS)
     rho = Estimate(statistic="alt_test_rho", value=result.rho, note=variant, **base).with_(**interval.as_changes())
     rows: list[tuple[Estimate, str | None]] = [(omega, None), (rho, None)]
     return rows + [(_of_annotator(c, meeting.scale.level), c.annotator) for c in result.comparisons]

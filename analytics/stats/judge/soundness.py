@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, approximate
-from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, number_of
+from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, wilson_interval
+from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, error_of_mean, number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
 from analytics.stats.judge import association, audits, calibration
@@ -178,12 +178,25 @@ def jury_report(
 
 
 def readable(cell: Cell, judge: str, failed_calls: int) -> Estimate:
-    """``readable``: the share of the judge's calls, failed ones among them, that gave a score on the scale."""
+    """``readable``: the share of the judge's calls, failed ones among them, that gave a score on the scale.
+
+    Wilson's interval, its standard error from clusters left out one by one, and a failed call as its own; t by their
+    effective number. Where every reply is readable nothing varies: replies are taken for independent, and the method
+    says so.
+    """
     own = cell.frame[(cell.frame["rater"] == judge).to_numpy()]
-    usable = len(own) - int((own["missing"] | own["out_of_range"]).sum())
-    share = audits.share("readable", usable, len(own) + failed_calls, clusters=own["cluster"].nunique())
+    usable = ~(own["missing"] | own["out_of_range"]).to_numpy(dtype=bool)
+    x = np.concatenate([usable, np.zeros(failed_calls, dtype=bool)]).astype(np.float64)
+    n_clusters = own["cluster"].nunique()
+    estimate = audits.share("readable", int(usable.sum()), len(x), clusters=n_clusters)
+    if estimate.value is not None and 0 < estimate.value < 1 and n_clusters < len(own):
+        cluster = np.concatenate([_codes(own["cluster"]), n_clusters + np.arange(failed_calls)])
+        se, df = error_of_mean(x, cluster)
+        method = "Wilson t, clusters left out"
+        interval = wilson_interval(estimate.value, se, len(x), df=max(df, 1.0), method=method)
+        estimate = estimate.with_(**interval.as_changes())
     note = f"{failed_calls} calls failed" if failed_calls else None
-    return share.with_(level=cell.scale.level, n_raters=1, n_clusters=own["cluster"].nunique(), note=note)
+    return estimate.with_(level=cell.scale.level, n_raters=1, n_clusters=n_clusters, note=note)
 
 
 NO_ROW = "none"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from math import ceil
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from analytics.stats.core.estimates import (
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import alt_test, audits, calibration, corrected_means, soundness
+from analytics.stats.judge.copies import CopiedAnnotator, copied_annotator
 from analytics.stats.judge.panel import cell_key, meet
 from analytics.stats.planning.pilot import items_for_alt_test
 from analytics.stats.ranking.stability import ranked_generators, ranking_agreement
@@ -80,10 +81,12 @@ class Evidence:
     """What is known about a judge in one cell; an estimate that was not made is None and counts against the judge.
 
     ``audits`` are effects in points of the scale (perturbation: what must not matter; verbosity, self-preference): one
-    is severe when its interval lies beyond the bias margin. ``sensitivity``: how far scores fall with changes that make
-    a text worse. Of the items that the judge scored, ``n_items`` have two raters or more,
-    ``n_single`` one, ``n_unrated`` none: those a correction is for. ``alt_test_items``: further items with which the
-    alternative annotator test would pass. ``n_generators``: those with scores by the judge and by the panel.
+    is severe when its interval lies beyond the bias margin, and not certain when it lies partly beyond.
+    ``sensitivity``: how far scores fall with changes that make a text worse. Of the items that the judge scored,
+    ``n_items`` have two raters or more, ``n_single`` one, ``n_unrated`` none: those a correction is for.
+    ``alt_test_items``: further items with which the alternative annotator test would pass. ``n_generators``: those with
+    scores by the judge and by the panel.
+    ``copied``: the annotator of whom the judge has nearly all scores.
     """
 
     stale_because: str | None = None
@@ -103,6 +106,7 @@ class Evidence:
     sensitivity: tuple[Estimate, ...] = ()
     ppi_gain: Estimate | None = None
     tau_b: Estimate | None = None
+    copied: CopiedAnnotator | None = None
 
 
 MOST_FURTHER_ITEMS = 500
@@ -119,6 +123,9 @@ class GateFinding:
     ``estimates`` are its figures. ``measured`` is False where there is none: what was not measured does not hold.
     ``gap``: how far the figure is from its threshold, as a share of the threshold; 0 where it holds. ``too_many``:
     it would take more than MOST_FURTHER_ITEMS, so that labels are no advice and their number is not given.
+    ``is_certain`` is False where the interval contains the threshold: the condition is neither met nor failed. It does
+    not hold, but for effects of audits, of which only severe ones count. ``more_replies``: about how many further
+    replies of the judge that takes.
     """
 
     name: str
@@ -130,6 +137,8 @@ class GateFinding:
     gap: float = 0.0
     estimates: tuple[Estimate, ...] = ()
     too_many: bool = False
+    is_certain: bool = True
+    more_replies: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,22 +208,18 @@ def _has_rubric_problem(e: Evidence, t: Thresholds) -> Findings:
 
 
 def _passes_alt_test(e: Evidence, t: Thresholds) -> Findings:
-    omega = e.alt_test_omega.value if e.alt_test_omega else None
+    """Not certain where the annotators that are beaten are too few, and those that are not ahead are enough."""
+    figure, figures = e.alt_test_omega, _known(e.alt_test_omega)
+    omega = figure.value if figure else None
     shown = "not known" if omega is None else f"{omega:.0%}"
     text, change = f"beats {shown} of annotators; {t.omega:.0%} are needed", "a better judge or prompt"
-    if omega is None or omega < t.omega:
-        yield GateFinding(
-            "alt_test",
-            False,
-            text,
-            change,
-            e.alt_test_items,
-            omega is not None,
-            1.0 if omega is None else (t.omega - omega) / t.omega,
-            _known(e.alt_test_omega),
-        )
+    if omega is None:
+        yield GateFinding("alt_test", False, text, change, e.alt_test_items, False, 1.0, figures)
         return
-    yield GateFinding("alt_test", True, text, change, estimates=_known(e.alt_test_omega))
+    holds = omega >= t.omega
+    is_certain = holds or figure is None or figure.high is None or figure.high < t.omega
+    gap, more = (0.0, None) if holds else ((t.omega - omega) / t.omega, e.alt_test_items)
+    yield GateFinding("alt_test", holds, text, change, more, True, gap, figures, is_certain=is_certain)
 
 
 def _is_unbiased(e: Evidence, t: Thresholds) -> Findings:
@@ -225,40 +230,108 @@ def _is_unbiased(e: Evidence, t: Thresholds) -> Findings:
         return
     beyond = max(-e.bias.low, _high(e.bias)) - margin
     holds, gap = beyond < 0, max(0.0, beyond) / margin if margin else 1.0
+    is_certain = holds or e.bias.low >= margin or _high(e.bias) <= -margin
     if holds or abs(e.bias.value) >= margin:
-        yield GateFinding("bias", holds, text, "an offset, or another judge", None, True, gap, figures)
+        change = "an offset, or another judge"
+        yield GateFinding("bias", holds, text, change, None, True, gap, figures, is_certain=is_certain)
         return
     change, more = "more labels: the bias may lie within the margin", _for_reach(e.bias, -margin, margin)
-    yield GateFinding("bias", False, text, change, more, True, gap, figures)
+    yield GateFinding("bias", False, text, change, more, True, gap, figures, is_certain=False)
 
 
 def _is_readable(e: Evidence, t: Thresholds) -> Findings:
-    value = e.readable.value if e.readable else None
-    text = f"{'unknown' if value is None else format(value, '.1%')} of replies readable; {t.readable:.0%} needed"
-    holds = value is not None and value >= t.readable
-    gap = 0.0 if holds or value is None else t.readable - value
+    """The whole interval has to lie at or above the threshold: 381 replies, all readable, are certain of 99 %."""
+    figure = e.readable if e.readable is not None and e.readable.value is not None else None
+    value, low, high = _bounds(figure)
+    text = f"{_percent(figure)} of replies readable; lower bound {t.readable:.0%} needed"
+    holds = low is not None and low >= t.readable
+    is_certain = holds or high is None or high < t.readable
+    more = _replies_until(lambda n: _wilson_low(value or 0.0, n) >= t.readable, figure) if not is_certain else None
+    change = "more replies: the share may be high enough" if more else "a stricter reply format"
+    gap = 0.0 if holds or low is None else t.readable - low
     yield GateFinding(
-        "readable", holds, text, "a stricter reply format", None, value is not None, gap, _known(e.readable)
-    )
+        "readable", holds, text, change, None, figure is not None, gap, _known(e.readable),
+        is_certain=is_certain, more_replies=more,
+    )  # fmt: skip
 
 
 def _is_steady(e: Evidence, t: Thresholds) -> Findings:
-    """Known from as many repeated items as a decision needs."""
+    """Known from as many repeated items as a decision needs; the whole interval lies at or below the threshold."""
     repeated = e.flip_rate.n_items if e.flip_rate else 0
-    value = e.flip_rate.value if e.flip_rate and repeated >= t.fewest_items else None
-    text = (
-        f"{'unknown' if value is None else format(value, '.1%')} of items flip over repeats; at most {t.flip_rate:.0%}"
-    )
-    if value is None and repeated:
+    enough = e.flip_rate is not None and e.flip_rate.value is not None and repeated >= t.fewest_items
+    figure = e.flip_rate if enough else None
+    value, low, high = _bounds(figure)
+    text = f"{_percent(figure)} of items flip over repeats; upper bound {t.flip_rate:.0%} at most"
+    if figure is None and repeated:
         text += f" ({repeated} items have repeats; {t.fewest_items} are needed)"
-    holds = value is not None and value <= t.flip_rate
-    gap = 0.0 if holds or value is None else (value - t.flip_rate) / max(t.flip_rate, 0.01)
-    change = "repeats at temperature 0, or their median" if value is not None else "repeats of the judge: not run"
-    yield GateFinding("flip_rate", holds, text, change, None, value is not None, gap, _known(e.flip_rate))
+    holds = high is not None and high <= t.flip_rate
+    is_certain = holds or low is None or low > t.flip_rate
+    more = _replies_until(lambda n: _wilson_high(value or 0.0, n) <= t.flip_rate, figure) if not is_certain else None
+    gap = 0.0 if holds or high is None else (high - t.flip_rate) / max(t.flip_rate, 0.01)
+    change = "repeats at temperature 0, or their median" if figure is not None else "repeats of the judge: not run"
+    if more:
+        change = "more items with repeats: the share may be low enough"
+    yield GateFinding(
+        "flip_rate", holds, text, change, None, figure is not None, gap, _known(e.flip_rate),
+        is_certain=is_certain, more_replies=more,
+    )  # fmt: skip
+
+
+def _bounds(figure: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if figure is None else (figure.value, figure.low, figure.high)
+
+
+def _percent(figure: Estimate | None) -> str:
+    if figure is None or figure.value is None:
+        return "unknown"
+    bounds = "" if figure.low is None else f" [{figure.low:.1%}, {_high(figure):.1%}]"
+    return f"{figure.value:.1%}{bounds}"
+
+
+Z = 1.959964
+
+
+def _wilson_low(p: float, n: int) -> float:
+    return (p + Z**2 / (2 * n) - Z * sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))) / (1 + Z**2 / n)
+
+
+def _wilson_high(p: float, n: int) -> float:
+    return (p + Z**2 / (2 * n) + Z * sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))) / (1 + Z**2 / n)
+
+
+def _replies_until(is_enough: Callable[[int], bool], figure: Estimate | None) -> int | None:
+    """Further items until Wilson's bound around today's share is enough, by bisection; None where 100,000 are not."""
+    n = figure.n_items if figure else 0
+    if not n or not is_enough(MOST_REPLIES):
+        return None
+    low, high = n, MOST_REPLIES
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return max(1, high - n)
+
+
+MOST_REPLIES = 100_000
+
+
+def _is_no_copy(e: Evidence, t: Thresholds) -> Findings:
+    """Fails where the judge has nearly the scores of one annotator: then the panel is compared with itself."""
+    if e.copied is None:
+        return
+    share = e.copied
+    text = (
+        f"its scores are those of {share.annotator} on {share.n_same} of {share.n_items} items; other pairs of "
+        f"annotators agree on {share.others:.0%} at most"
+    )
+    yield GateFinding("copy", False, text, f"compare it without {share.annotator}", None, True, 1.0)
 
 
 def _is_sound(e: Evidence, t: Thresholds) -> Findings:
-    """A finding for each audit that is asked for or was run: one that was not run does not hold."""
+    """A finding for each audit that is asked for or was run: one that was not run does not hold.
+
+    An effect is severe where its interval lies beyond the margin (METHODS 7): only that stands against the use. Where
+    the interval lies partly beyond, the condition is not certain, and said to be so.
+    """
     margin = t.bias_margin * e.scale_width
     for name in dict.fromkeys((*t.audits, *(audit.statistic for audit in e.audits))):
         if name == SENSITIVITY:
@@ -268,29 +341,39 @@ def _is_sound(e: Evidence, t: Thresholds) -> Findings:
         if not measured:
             yield GateFinding(name, False, f"{name}: not run", f"run the audit: {name}", None, False, 0.0, effects)
             continue
+        reach = max(max(-a.low, _high(a)) if a.low is not None else 0.0 for a in effects) - margin
         beyond = max(max(a.low, -_high(a)) if a.low is not None else 0.0 for a in effects) - margin
-        text = (
-            f"{name} {', '.join(map(_shown, effects))} lies {'beyond' if beyond > 0 else 'not beyond'} +-{margin:.3g}"
+        is_severe, is_within = bool(beyond > 0), bool(reach <= 0)
+        place = "within" if is_within else "beyond" if is_severe else "partly beyond"
+        text = f"{name} {', '.join(map(_shown, effects))} lies {place} +-{margin:.3g}"
+        gap = max(0.0, beyond) / margin if margin else float(is_severe)
+        change = "a judge without this effect" if is_severe else "more items: the effect may lie within the margin"
+        yield GateFinding(
+            name, not is_severe, text, change, None, True, gap, effects, is_certain=is_severe or is_within
         )
-        gap = max(0.0, beyond) / margin if margin else 1.0
-        yield GateFinding(name, beyond <= 0, text, "a judge without this effect", None, True, gap, effects)
 
 
 def _is_sensitive(e: Evidence, t: Thresholds) -> Findings:
-    """Fails where every interval lies below the margin: no change that makes the text worse is known to matter."""
+    """Fails where every interval lies below the margin: no change that makes the text worse is known to matter.
+
+    Certain to hold where one of these changes lowers scores by the margin at least, by its whole interval.
+    """
     if not e.sensitivity and SENSITIVITY not in t.audits:
         return
     margin = t.bias_margin * e.scale_width
-    most = max((drop for drop in e.sensitivity if drop.high is not None), key=_high, default=None)
-    if most is None:
+    known = [drop for drop in e.sensitivity if drop.low is not None and drop.high is not None]
+    if not known:
         yield GateFinding(
             SENSITIVITY, False, f"{SENSITIVITY}: not run", "run the audit", None, False, 0.0, e.sensitivity
         )
         return
-    text = f"strongest fall with a worse text {_shown(most)}; an upper bound of {margin:.3g} or more is needed"
-    holds, gap = _high(most) >= margin, max(0.0, margin - _high(most)) / margin
+    most = max(known, key=lambda drop: (_low(drop) >= margin, _high(drop)))
+    is_enough, may_be = _low(most) >= margin, _high(most) >= margin
+    text = f"strongest fall with a worse text {_shown(most)}; {margin:.3g} or more is needed"
+    gap = 0.0 if may_be or not margin else max(0.0, margin - _high(most)) / margin
+    change = "more items: the fall may be large enough" if may_be else "a judge that reads the text"
     figures = (most, *(drop for drop in e.sensitivity if drop is not most))
-    yield GateFinding(SENSITIVITY, holds, text, "a judge that reads the text", None, True, gap, figures)
+    yield GateFinding(SENSITIVITY, may_be, text, change, None, True, gap, figures, is_certain=is_enough or not may_be)
 
 
 def _gains_by_correction(e: Evidence, t: Thresholds) -> Findings:
@@ -308,7 +391,8 @@ def _gains_by_correction(e: Evidence, t: Thresholds) -> Findings:
         yield GateFinding("ppi_gain", holds, text, change, None, measured, gap, figures)
         return
     more = _for_reach(e.ppi_gain, 1.0, float("inf"))
-    yield GateFinding("ppi_gain", False, text, "more labels: the gain may be real", more, measured, gap, figures)
+    change = "more labels: the gain may be real"
+    yield GateFinding("ppi_gain", False, text, change, more, measured, gap, figures, is_certain=not measured)
 
 
 def _ranks_alike(e: Evidence, t: Thresholds) -> Findings:
@@ -327,15 +411,19 @@ def _ranks_alike(e: Evidence, t: Thresholds) -> Findings:
         return
     more = _for_reach(e.tau_b, t.tau_b_low, float("inf"))
     yield GateFinding(
-        "tau_b", False, text, "more labels: the ranking may be right", more, low is not None, gap, figures
-    )
+        "tau_b", False, text, "more labels: the ranking may be right", more, low is not None, gap, figures,
+        is_certain=low is None,
+    )  # fmt: skip
 
 
 _STEPS: tuple[tuple[Decision, tuple[Callable[[Evidence, Thresholds], Findings], ...]], ...] = (
     (Decision.STALE, (_is_stale,)),
     (Decision.INSUFFICIENT, (_is_insufficient,)),
     (Decision.RUBRIC_PROBLEM, (_has_rubric_problem,)),
-    (Decision.JUDGE_ALONE, (_passes_alt_test, _is_unbiased, _is_readable, _is_steady, _is_sound, _is_sensitive)),
+    (
+        Decision.JUDGE_ALONE,
+        (_is_no_copy, _passes_alt_test, _is_unbiased, _is_readable, _is_steady, _is_sound, _is_sensitive),
+    ),
     (Decision.JUDGE_WITH_CORRECTION, (_gains_by_correction,)),
     (Decision.RANKING_ONLY, (_ranks_alike,)),
 )
@@ -353,6 +441,10 @@ def _known(*estimates: Estimate | None) -> tuple[Estimate, ...]:
 def _high(estimate: Estimate | None) -> float:
     """The upper bound; infinite when it isn't known, so that nothing is blamed for want of data."""
     return float("inf") if estimate is None or estimate.high is None else estimate.high
+
+
+def _low(estimate: Estimate) -> float:
+    return -float("inf") if estimate.low is None else estimate.low
 
 
 def _shown(estimate: Estimate | None) -> str:
@@ -378,7 +470,7 @@ Floats = NDArray[np.float64]
 Key = tuple[tuple[str, str | None], ...]
 
 STATISTICS = ("gate_decision", "gate_finding", "ranking_tau_b")
-HOLDS, FAILS = "holds", "does not hold"
+HOLDS, FAILS, NOT_CERTAIN = "holds", "does not hold", "not certain"
 SAME_EVERYWHERE = (NO_UNIT_DIFFERS, NO_RESAMPLE_DIFFERS)
 BIAS: dict[str, Any] = {"statistics": ("bias",), "reference": "mean"}
 """A mode would leave out the items on which the panel is tied: those on which a bias matters most."""
@@ -476,6 +568,7 @@ def gated_cells(
             alt_test_items=items_for_alt_test(meeting, epsilon=thresholds.epsilon, omega=thresholds.omega)
             if cell.has_persons
             else None,
+            copied=copied_annotator(meeting) if cell.has_persons else None,
         )
         counts = {
             "n_items": evidence.n_items,
@@ -569,7 +662,10 @@ def _rows(verdict: GateVerdict, counts: Mapping[str, int]) -> list[Estimate]:
     for finding in verdict.findings:
         change = f"; would change it: {finding.change}" if finding.change and not finding.holds else ""
         more = f" ({finding.more_labels} more labels)" if finding.more_labels else ""
-        note = f"{HOLDS if finding.holds else FAILS}: {finding.text}{change}{more}"
+        if finding.more_replies:
+            more = f" (about {finding.more_replies} more)"
+        state = NOT_CERTAIN if not finding.is_certain else HOLDS if finding.holds else FAILS
+        note = f"{state}: {finding.text}{change}{more}"
         findings.append(
             Estimate(statistic="gate_finding", variant=finding.name, value=float(finding.holds), note=note,
                      interval_reason=why, **counts)  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ CauseEnum: TypeAlias = Literal[
     "language",
     "other",
 ]
-ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_run"]
+ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_certain", "not_run"]
 DecisionEnum: TypeAlias = Literal[
     "stale",
     "insufficient",
@@ -462,7 +462,7 @@ class Comparison(TypedDict):
 
 
 class Condition(TypedDict):
-    """One condition of the gate: `state` is holds, fails or not_run."""
+    """One condition of the gate: `state` is holds, fails, not_certain or not_run."""
 
     name: str
     state: ConditionStateEnum

@@ -193,6 +193,7 @@ def _configure_gate(parser: argparse.ArgumentParser) -> None:
     options.add_epsilon(parser, "of the alternative annotator test, instead of the preset's")
     parser.add_argument("--bias-margin", type=options.positive, metavar="SHARE", help="of the scale's width, likewise")
     parser.add_argument("--flip-rate", type=options.positive, metavar="SHARE", help="of items over repeats, likewise")
+    parser.add_argument("--readable", type=options.a_share, metavar="SHARE", help="of replies, likewise")
     options.add_length(parser)
     parser.add_argument("--stale", metavar="REASON", help="judge, prompt or rubric have changed since: say how")
 
@@ -215,7 +216,7 @@ def _run_gate(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEs
         raise TableError([TableProblem(None, "the gate compares persons: anonymous slots are none")])
     if arguments.pool:
         raise TableError([TableProblem(None, "a judge is trusted criterion by criterion: leave --pool out")])
-    thresholds = {name: getattr(arguments, name) for name in ("epsilon", "bias_margin", "flip_rate")}
+    thresholds = {name: getattr(arguments, name) for name in ("epsilon", "bias_margin", "flip_rate", "readable")}
     changed = {name: value for name, value in thresholds.items() if value is not None}
     preset = PRESETS[arguments.preset]
     if changed:

@@ -249,7 +249,9 @@ def test_the_gate_lets_a_good_judge_through_and_says_what_a_bad_one_lacks(
     for steady, decision in ((True, "judge_alone"), (False, "humans_only")):
         path = str(tmp_path / f"{steady}.csv")
         judged(steady).to_csv(path, index=False)
-        found = rows(capsys, "gate", path, "--judge", "j", "--preset", "crowd", "--length", "characters")
+        found = rows(
+            capsys, "gate", path, "--judge", "j", "--preset", "crowd", "--readable", "0.95", "--length", "characters"
+        )
         assert list(values(found, "gate_decision")) == [decision]
         findings = {row["variant"]: row for row in found if row["statistic"] == "gate_finding"}
         assert findings["flip_rate"]["value"] == float(steady)

@@ -11,6 +11,7 @@ import pytest
 from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale, range_scale, scale_of
 from analytics.stats.core.validation import ratings_table
+from analytics.stats.judge.copies import CopiedAnnotator
 from analytics.stats.planning.gate import PRESETS, Decision, Evidence, GatedCell, GateFinding, decide, gated_cells
 
 
@@ -25,8 +26,8 @@ GOOD: dict[str, Any] = {
     "ac": known("gwet_ac", 0.6, 0.5, 0.7),
     "alt_test_omega": Estimate(statistic="alt_test_omega", value=1.0),
     "bias": known("bias", 0.05, -0.05, 0.15),
-    "readable": Estimate(statistic="readable", value=1.0),
-    "flip_rate": Estimate(statistic="flip_rate", value=0.02, n_items=100),
+    "readable": known("readable", 1.0, 0.99, 1.0, 400),
+    "flip_rate": known("flip_rate", 0.02, 0.0, 0.06),
     "ppi_gain": known("ppi_gain", 1.5, 1.2, 1.9),
     "tau_b": known("kendall_tau_b", 0.9, 0.7, 1.0),
     "audits": (known("verbosity", 0.0, -0.1, 0.1),),
@@ -42,10 +43,12 @@ CASES: list[tuple[dict[str, Any], Decision]] = [
     ({"alpha": known("a", 0.0, -0.1, 0.15), "ac": known("b", 0.8, 0.7, 0.9)}, Decision.JUDGE_ALONE),
     (NO_ALT, Decision.JUDGE_WITH_CORRECTION),
     ({"bias": known("bias", 0.3, 0.2, 0.4)}, Decision.JUDGE_WITH_CORRECTION),
-    ({"readable": Estimate(statistic="readable", value=0.98)}, Decision.JUDGE_WITH_CORRECTION),
-    ({"flip_rate": Estimate(statistic="flip_rate", value=0.09, n_items=100)}, Decision.JUDGE_WITH_CORRECTION),
+    ({"readable": known("readable", 1.0, 0.98, 1.0)}, Decision.JUDGE_WITH_CORRECTION),
+    ({"readable": Estimate(statistic="readable", value=1.0)}, Decision.JUDGE_WITH_CORRECTION),  # without an interval
+    ({"flip_rate": known("flip_rate", 0.05, 0.02, 0.09)}, Decision.JUDGE_WITH_CORRECTION),
+    ({"copied": CopiedAnnotator("h1", 100, 98, 0.6, 0.0)}, Decision.JUDGE_WITH_CORRECTION),
     ({"audits": (known("verbosity", 0.5, 0.3, 0.7),)}, Decision.JUDGE_WITH_CORRECTION),
-    ({"audits": (known("verbosity", 0.3, 0.1, 0.5),)}, Decision.JUDGE_ALONE),
+    ({"audits": (known("verbosity", 0.3, 0.1, 0.5),)}, Decision.JUDGE_ALONE),  # not severe, and not certain
     ({"audits": ()}, Decision.JUDGE_WITH_CORRECTION),  # what was not run does not pass
     ({"audits": (Estimate(statistic="verbosity", value=None, reason="no lengths"),)}, Decision.JUDGE_WITH_CORRECTION),
     ({"flip_rate": None}, Decision.JUDGE_WITH_CORRECTION),
@@ -53,13 +56,14 @@ CASES: list[tuple[dict[str, Any], Decision]] = [
     # Boundary values: at the threshold a share passes; an interval has to lie within, not on, its margin (.225).
     ({"n_items": 30}, Decision.JUDGE_ALONE),
     ({"alt_test_omega": Estimate(statistic="alt_test_omega", value=0.5)}, Decision.JUDGE_ALONE),
-    ({"readable": Estimate(statistic="readable", value=0.99)}, Decision.JUDGE_ALONE),
-    ({"flip_rate": Estimate(statistic="flip_rate", value=0.08, n_items=30)}, Decision.JUDGE_ALONE),
+    ({"readable": known("readable", 0.995, 0.99, 1.0)}, Decision.JUDGE_ALONE),
+    ({"flip_rate": known("flip_rate", 0.04, 0.01, 0.08, 30)}, Decision.JUDGE_ALONE),
     ({"bias": known("bias", 0.1, 0.0, 0.224999)}, Decision.JUDGE_ALONE),
     ({"bias": known("bias", 0.1, 0.0, 0.225)}, Decision.JUDGE_WITH_CORRECTION),
     ({"bias": known("bias", -0.1, -0.225, 0.0)}, Decision.JUDGE_WITH_CORRECTION),
     ({"audits": (known("verbosity", 0.3, 0.2249, 0.5),)}, Decision.JUDGE_ALONE),
     ({"audits": (known("verbosity", 0.3, 0.226, 0.5),)}, Decision.JUDGE_WITH_CORRECTION),
+    ({"audits": (known("verbosity", -0.3, -0.5, -0.226),)}, Decision.JUDGE_WITH_CORRECTION),
     (NO_ALT | {"ppi_gain": known("ppi_gain", 1.5, 1.0, 1.9)}, Decision.RANKING_ONLY),
     (NO_ALT | NO_GAIN | {"tau_b": known("kendall_tau_b", 0.8, 0.51, 1.0)}, Decision.RANKING_ONLY),
     (NO_ALT | NO_GAIN | {"tau_b": known("kendall_tau_b", 0.8, 0.5, 1.0)}, Decision.HUMANS_ONLY),
@@ -181,7 +185,12 @@ def test_a_flip_rate_needs_as_many_repeated_items_as_a_decision() -> None:
     assert (few.holds, few.measured) == (False, False)
     judge[29, 1] = scores[29]
     enough = finding(gated(scores[:, None].repeat(3, axis=1), judge, scale_of(range(5))), "flip_rate")
-    assert (enough.holds, enough.measured) == (True, True)
+    # Wilson with t of 0 of 30: up to 12 %, above the 8 % of the threshold. 0 of 45: up to 7.9 %.
+    assert (enough.holds, enough.measured, enough.is_certain) == (False, True, False)
+    assert enough.more_replies == 15
+    judge[:45, 1] = scores[:45]
+    certain = finding(gated(scores[:, None].repeat(3, axis=1), judge, scale_of(range(5))), "flip_rate")
+    assert (certain.holds, certain.measured, certain.is_certain) == (True, True, True)
 
 
 def test_calls_that_failed_and_replies_off_the_scale_cannot_be_used() -> None:
@@ -215,3 +224,79 @@ def test_items_without_a_score_by_the_judge_are_named_by_reason() -> None:
     cell = gated(humans, judge, range_scale(1, 3, 1, "ordinal"))
     assert cell.unscored == {"missing": ("i3",), "none": ("i38", "i39"), "out_of_range": ("i4",)}
     assert cell.counts["n_items"] == 36
+
+
+def test_381_readable_replies_are_certain_of_99_percent() -> None:
+    """Wilson: n / (n + 1.96^2) >= .99 from n = 381."""
+    for n, holds in ((380, False), (381, True)):
+        scores = np.arange(n) % 5
+        cell = gated(scores[:, None].repeat(3, axis=1), scores[:, None], scale_of(range(5)))
+        readable = finding(cell, "readable")
+        assert (readable.holds, readable.is_certain) == (holds, holds), n
+        assert readable.more_replies == (None if holds else 1)
+    bad = finding(
+        gated(scores[:, None].repeat(3, axis=1), np.where(scores, scores, 9)[:, None], scale_of(range(5))), "readable"
+    )
+    assert (bad.holds, bad.is_certain, bad.more_replies) == (False, True, None)
+
+
+def test_omega_is_not_certain_where_annotators_are_neither_beaten_nor_ahead() -> None:
+    """40 items: each annotator is off in a third of them, the judge in a little more."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 5, 40).astype(float)
+
+    def noisy(share: float) -> Any:
+        return np.clip(truth + np.where(rng.random(40) < share, rng.choice([-1, 1], 40), 0), 0, 4)
+
+    humans = np.column_stack([noisy(0.35) for _ in range(3)])
+    omega = finding(gated(humans, noisy(0.45)[:, None], scale_of(range(5))), "alt_test")
+    assert (omega.holds, omega.is_certain) == (False, False)
+    far = finding(gated(humans, (4 - truth)[:, None], scale_of(range(5))), "alt_test")
+    assert (far.holds, far.is_certain) == (False, True)
+    assert (far.estimates[0].low, far.estimates[0].high) == (0.0, 0.0)
+
+
+def test_a_judge_that_copies_an_annotator_is_named() -> None:
+    rng = np.random.default_rng(8)
+    truth = rng.integers(0, 5, 80).astype(float)
+    humans = np.column_stack([np.clip(truth + rng.choice([-1, 0, 1], 80), 0, 4) for _ in range(3)])
+    copy = humans[:, 1].copy()
+    copy[:3] = (copy[:3] + 1) % 5
+    found = finding(gated(humans, copy[:, None], scale_of(range(5))), "copy")
+    assert not found.holds
+    assert "those of h1 on 77 of 80 items" in found.text
+    # Another judge of the same quality copies nobody, and where all agree there is nobody to copy.
+    other = np.clip(truth + rng.choice([-1, 0, 1], 80), 0, 4)[:, None]
+    assert gated(humans, other, scale_of(range(5))).evidence.copied is None
+    assert gated(truth[:, None].repeat(3, axis=1), truth[:, None], scale_of(range(5))).evidence.copied is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "holds", "certain"),
+    [(-0.2, 0.2, True, True), (0.1, 0.5, True, False), (0.23, 0.5, False, True), (-0.5, -0.23, False, True)],
+)
+def test_an_audit_has_three_states_and_only_a_severe_one_fails(
+    low: float, high: float, holds: bool, certain: bool
+) -> None:
+    """Margin .225: within it, partly beyond it, beyond it on either side."""
+    effect = known("verbosity", (low + high) / 2, low, high)
+    found = next(
+        f for f in decide(Evidence(**(GOOD | {"audits": (effect,)})), SKILLED).findings if f.name == "verbosity"
+    )
+    assert (found.holds, found.is_certain) == (holds, certain)
+
+
+@pytest.mark.parametrize(
+    ("drops", "holds", "certain"),
+    [
+        ([(0.3, 0.6)], True, True),
+        ([(0.1, 0.6)], True, False),
+        ([(0.0, 0.2)], False, True),
+        ([(0.1, 0.9), (0.23, 0.4)], True, True),
+    ],
+)
+def test_sensitivity_has_three_states(drops: list[tuple[float, float]], holds: bool, certain: bool) -> None:
+    effects = tuple(known("perturbation", (low + high) / 2, low, high) for low, high in drops)
+    verdict = decide(Evidence(**(GOOD | {"sensitivity": effects})), SKILLED)
+    found = next(f for f in (*verdict.findings, *verdict.others) if f.name == "sensitivity")
+    assert (found.holds, found.is_certain) == (holds, certain)
