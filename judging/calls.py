@@ -194,7 +194,7 @@ def _affordable(run: JudgeRun, lease: UUID, call_requests: list[CallRequest], no
     if not caps or not call_requests:
         return TakenCalls(lease=lease, call_requests=call_requests)
     if any(call_request.worst_case is None for call_request in call_requests):
-        spending.refuse_cap(run.judge, budget=spending.budget_of(run))
+        spending.refuse_cap(run.judge, budget=spending.budget_of(run), run=run)
     left = min(cap.left for cap in caps)
     chosen, reserved = [], Decimal(0)
     for call_request in call_requests:
@@ -429,7 +429,7 @@ def _paid(call_request: CallRequest, judge: Judge, into: int | None, out: int | 
     """What a reply of so many tokens cost; its worst case where they were not counted."""
     if into is None or out is None:
         return call_request.worst_case
-    return spending.cost(judge, into, out, by_batch=call_request.by_batch)
+    return spending.cost(judge, into, out, by_batch=call_request.by_batch, run=call_request.call.run)
 
 
 def _nothing(call_request: CallRequest) -> Any:

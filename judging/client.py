@@ -157,7 +157,7 @@ async def connect(endpoint: Endpoint, *, refused: Mapping[str, list[str]] | None
 
     key = _key(endpoint)
     kind = openai.DefaultAioHttpClient if find_spec("aiohttp") else openai.DefaultAsyncHttpxClient
-    http = kind(event_hooks={"response": [_bound]}, verify=_trusted_certificates())
+    http = kind(event_hooks={"response": [_bound]}, verify=_trusted_certificates(), follow_redirects=False)
     client = openai.AsyncOpenAI(
         api_key=key,
         base_url=endpoint.base_url,

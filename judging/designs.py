@@ -25,7 +25,7 @@ from accounts import access, audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import judges, runs, spending
+from judging import judges, providers, runs, spending
 from judging.known_replies import AskedTogether
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.spending import PilotForecast, Range, ratio_forecast
@@ -323,6 +323,7 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
         selection=design.selection,
         design=design,
         is_pilot=True,
+        prices=providers.prices_now(cell.judge.provider),
         created_by=actor,
     )
     criteria: list[int | None] = [None]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.text import Truncator, format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts import languages
 from accounts.models import Project, User
+from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import judges
+from judging import judges, providers
 from judging.models import Attempt, Call, Judge, JudgeDesign, Verdict
 from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
+from judging.provider_declarations import MOST, DeclaredProvider
 from judging.runs import MAX_REPEATS
 from judging.spending import LARGEST_CAP
 from judging.versions.examples import MOST_PER_CLASS
@@ -186,7 +188,9 @@ class JudgeForm(forms.Form):
         super().__init__(*args, **options)
         drawn = ItemSelection.objects.filter(campaign__project=project)
         self.fields["examples_from"].queryset = drawn  # type: ignore[attr-defined]
-        names = [(provider.name, f"{provider.name} · {provider.base_url}") for provider in settings.PROVIDERS.values()]
+        names = [
+            (provider.name, f"{provider.name} · {provider.base_url}") for provider in providers.all_providers().values()
+        ]
         self.fields["provider"].choices = names  # type: ignore[attr-defined]
 
     @property
@@ -233,6 +237,95 @@ class JudgeForm(forms.Form):
             seed = 1 if seed is None else seed
             variant["examples"] = {"selection": selection.pk, "per_class": per_class, "seed": seed}
         return {**plain, "variant": variant, **{name: self.cleaned_data[name] for name in judges.PACES}}
+
+
+def models_in_text(text: str) -> dict[str, Any]:
+    """Models and prices of a text with one model in a line: its name, then two prices or none, then two of batches."""
+    models, prices, batch_prices = [], {}, {}
+    for row in filter(None, map(str.strip, text.splitlines())):
+        model, *numbers = _with_prices(row)
+        models.append(model)
+        if numbers:
+            prices[model] = numbers[:2]
+        if numbers[2:]:
+            batch_prices[model] = numbers[2:]
+    return {"models": models, "prices": prices, "batch_prices": batch_prices}
+
+
+def _with_prices(row: str) -> list[str]:
+    model, *rest = row.split()
+    if len(rest) not in (0, 2, 4) or not all(re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,8})?", number) for number in rest):
+        sentence = _("“%s”: write a model, then two prices, then two prices of batches. Prices may be left out.")
+        raise Refused(str(sentence) % row[:80], code="invalid", fields={"models": str(sentence) % row[:80]})
+    return [model, *rest]
+
+
+def models_as_text(provider: DeclaredProvider) -> str:
+    """The models of a provider with their prices, as the form shows them."""
+    rows = []
+    for model in dict.fromkeys([*provider.models, *(row[0] for row in provider.prices)]):
+        single = next((prices for name, *prices in provider.prices if name == model), [])
+        batch = next((prices for name, *prices in provider.batch_prices if name == model), []) if single else []
+        rows.append(" ".join([model, *(f"{price:f}" for price in (*single, *batch))]))
+    return "\n".join(rows)
+
+
+def _provider_limit(name: str, label: Any) -> forms.IntegerField:
+    return forms.IntegerField(label=label, min_value=1, max_value=MOST[name], required=False)
+
+
+class ProviderForm(forms.Form):
+    """An endpoint: its address, the variable with its key, models with prices, and limits."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=80, help_text=_("Researchers choose it by this name, which stays as it is.")
+    )
+    base_url = forms.CharField(
+        label=_("Address"),
+        max_length=500,
+        widget=forms.URLInput(attrs={"placeholder": "https://"}),
+        help_text=_("Of an OpenAI-compatible server. It starts with https://, or names this machine."),
+    )
+    key_variable = forms.CharField(
+        label=_("Variable with the key"),
+        max_length=100,
+        required=False,
+        help_text=_("The name of an environment variable of the workers, such as NEAR_API_KEY. Never the key itself."),
+    )
+    models = forms.CharField(
+        label=_("Models and prices"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "code"}),
+        help_text=_(
+            "A model in each line, then USD for a million tokens in and out, then both in a batch. Started runs keep "
+            "their prices."
+        ),
+    )
+    batches = forms.BooleanField(label=_("It has a batch API"), required=False)
+    requests_per_minute = _provider_limit("requests_per_minute", _("Requests per minute"))
+    tokens_per_minute = _provider_limit("tokens_per_minute", _("Tokens per minute"))
+    timeout = _provider_limit("timeout", _("Seconds for a reply"))
+    tries = _provider_limit("tries", _("Tries of a call"))
+    concurrency = _provider_limit("concurrency", _("Calls at the same time"))
+
+    def __init__(self, *args: Any, named: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        if named:
+            del self.fields["name"]
+
+    def clean_models(self) -> dict[str, Any]:
+        try:
+            return models_in_text(self.cleaned_data["models"])
+        except Refused as refused:
+            raise forms.ValidationError(refused.sentence) from None
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What `providers.add_provider` and `change_provider` take."""
+        return {
+            **{name: value for name, value in self.cleaned_data.items() if name != "models"},
+            **self.cleaned_data["models"],
+        }
 
 
 class MaterialForm(forms.Form):

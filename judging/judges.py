@@ -13,7 +13,6 @@ from datetime import timedelta
 from typing import Any, Final
 
 import orjson
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -26,7 +25,7 @@ from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.models import Criterion, RubricVersion
 from annotation.readers import RubricDocument, parse_rubric
-from judging import spending
+from judging import providers, spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge, ModelCapability
 from judging.prompts import (
@@ -120,7 +119,8 @@ def declare(
     prompt, sent = variant_of(factors), _checked(parameters or {})
     paces = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
     paced = {name: _within(name, number) for name, number in paces.items() if number is not None}
-    if provider not in settings.PROVIDERS:
+    declared = providers.find_provider(provider)
+    if declared is None:
         raise Refused(_undeclared(provider), code="unknown_provider", fields={"provider": _undeclared(provider)})
     spending.allowance(project, provider)
     digest, as_given = (
@@ -138,7 +138,7 @@ def declare(
                 model=model,
                 parameters=sent,
                 variant=prompt.factors,
-                simulated=settings.PROVIDERS[provider].simulated,
+                simulated=declared.simulated,
                 digest=digest,
                 parent=parent,
                 created_by=actor,
@@ -352,17 +352,10 @@ def refuse_unsendable(parameter: str, levels: Sequence[Any]) -> None:
 
 def endpoint(judge: Judge) -> Endpoint:
     """Where this judge is asked, as the operator declares it now."""
-    provider = settings.PROVIDERS.get(judge.provider)
+    provider = providers.find_provider(judge.provider)
     if provider is None:
         raise Refused(_undeclared(judge.provider), code="unknown_provider")
-    return Endpoint(
-        name=provider.name,
-        base_url=provider.base_url,
-        api_key_variable=provider.key_variable,
-        requests_per_minute=provider.requests_per_minute,
-        tokens_per_minute=provider.tokens_per_minute,
-        simulated=provider.simulated,
-    )
+    return providers.endpoint_of(provider)
 
 
 LEARNT_FOR = timedelta(days=30)  # then what a model refused is tried again
@@ -398,7 +391,7 @@ class Pace:
 
 def pace(judge: Judge) -> Pace:
     """The judge's own pace, else that of its provider, else the default."""
-    provider = settings.PROVIDERS.get(judge.provider)
+    provider = providers.find_provider(judge.provider)
     chosen = {}
     for name, (default, _least, _most) in PACES.items():
         chosen[name] = getattr(judge, name) or getattr(provider, name, None) or default
@@ -426,10 +419,10 @@ def _paced_anew(judge: Judge, paced: Mapping[str, int], actor: User | None) -> J
 def _undeclared(provider: str) -> str:
     if not provider:
         return _("This judge was imported with its verdicts, so it can't be run.")
-    declared = ", ".join(settings.PROVIDERS) or _("none")
+    declared = ", ".join(providers.all_providers()) or _("none")
     return _(
-        "The provider “%(name)s” is not declared (declared: %(declared)s). The operator declares providers in "
-        "PANELBENCH_PROVIDERS."
+        "The provider “%(name)s” is not declared (declared: %(declared)s). The operator declares providers "
+        "on the page /providers/, or in PANELBENCH_PROVIDERS."
     ) % {
         "name": provider,
         "declared": declared,

@@ -37,6 +37,57 @@ class ProviderAllowance(models.Model):
         ]
 
 
+class StoredProvider(models.Model):
+    """A provider that the operator declared on a page, by the API or by a command (judging/providers.py).
+
+    `key_variable` is the name of the environment variable with its key: the key itself is stored nowhere. `prices` and
+    `batch_prices` are JSON objects: by model, USD for a million tokens in and out. One that was removed is kept with
+    `removed_at`: its name stands in judges, and means no other address.
+    """
+
+    name = models.CharField(_("name"), max_length=80, unique=True)
+    base_url = models.CharField(_("address"), max_length=500)
+    key_variable = models.CharField(max_length=100, blank=True)
+    prices = models.JSONField(default=dict)
+    batch_prices = models.JSONField(default=dict)
+    batches = models.BooleanField(default=False)
+    requests_per_minute = models.BigIntegerField(null=True)
+    tokens_per_minute = models.BigIntegerField(null=True)
+    timeout = models.PositiveSmallIntegerField(null=True)
+    tries = models.PositiveSmallIntegerField(null=True)
+    concurrency = models.PositiveSmallIntegerField(null=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    removed_at = models.DateTimeField(null=True)
+    models = models.JSONField(default=list)  # the last field: below it, `models` is no module
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ProviderTest(models.Model):
+    """One call to see how an endpoint answers, outside of any project. It is sent once: whoever sets `started_at`.
+
+    `result`: the served model, the form of the reply, the limits that are stated, tokens and cost; or the `reason` why
+    there is none.
+    """
+
+    provider = models.CharField(_("provider"), max_length=80)
+    model = models.CharField(_("provider model"), max_length=160)
+    result = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.provider}, {self.model}"
+
+
 class JudgeQuerySet(models.QuerySet["Judge"]):
     def visible_to(self, user: User) -> JudgeQuerySet:
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
@@ -330,7 +381,8 @@ class JudgeRun(models.Model):
     for the next to go on with. A run of a `design` is one of its cells; one that `is_pilot` asks a few calls
     beforehand, for the forecast, and enters no figure. A run of an `alignment` asks a version of its judge about the
     tuning items or, for a look, about the locked ones: only the alignment's own figures rest on it. A run `by_batch`
-    hands its calls to the provider's batch API, for replies within a day at the price of batches.
+    hands its calls to the provider's batch API, for replies within a day at the price of batches. `prices` are those of
+    its provider when it was started: it keeps them, whatever is declared later (judging/providers.py).
 
     A run with a `perturbation` (its `changes`, `per_language` and `seed`) is an audit of the judge: it asks about some
     items as they are and changed (judging/perturbed_runs.py). Its verdicts enter no figure but those of audits.
@@ -350,6 +402,7 @@ class JudgeRun(models.Model):
     design = models.ForeignKey(JudgeDesign, null=True, on_delete=models.PROTECT, related_name="runs")
     is_pilot = models.BooleanField(default=False, db_default=False)
     by_batch = models.BooleanField(default=False, db_default=False)
+    prices = models.JSONField(default=dict, db_default={})
     alignment = models.ForeignKey(Alignment, null=True, on_delete=models.PROTECT, related_name="runs")
     continues = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)

@@ -21,7 +21,7 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.models import Dataset, Item, RubricVersion
-from judging import judges, runs, spending
+from judging import judges, providers, runs, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import USUAL, change_of, changes_request
 from judging.requests import criterion_brief, perturbed_text, prompts_about
@@ -83,7 +83,13 @@ def start_perturbed_run(
     try:
         with transaction.atomic():
             run = JudgeRun.objects.create(
-                project=judge.project, **about, budget=budget, perturbation=chosen, key=key or None, created_by=actor
+                project=judge.project,
+                **about,
+                budget=budget,
+                perturbation=chosen,
+                prices=providers.prices_now(judge.provider),
+                key=key or None,
+                created_by=actor,
             )
             bulk.insert(
                 Call, ("run_id", "item_id", "criterion_id", "repeat", "change", "state", "tries"), _calls(run, plan)

@@ -296,6 +296,7 @@ class CallRequestWriter:
 
     def write(self, call: Call) -> CallRequest:
         """The request for one call. The item and its dataset are loaded with the call."""
+        call.run = self.run  # with its prices, for what a reply costs
         variant = changed_variant(self.variant, call.change) if call.change else self.variant
         criteria, schema, instructions = self._same(call, variant)
         shown = self._examples.about(criteria, call.item, call.repeat) if variant.examples else ()
@@ -310,7 +311,7 @@ class CallRequestWriter:
             "messages": messages,
         }
         judge = self.run.judge
-        worst = spending.worst_case(judge, by_batch=self.run.by_batch, **sent)
+        worst = spending.worst_case(judge, by_batch=self.run.by_batch, run=self.run, **sent)
         key = judges.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
         attempt = Attempt(call=call, reserved=worst, reply_key=key)
         kept: dict[str, Any] = {"worst_case": worst, "attempt": attempt, "by_batch": self.run.by_batch}

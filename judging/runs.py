@@ -22,7 +22,7 @@ from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
-from judging import judges, spending
+from judging import judges, providers, spending
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
@@ -78,6 +78,7 @@ def start_judge_run(
                 continues=_run_to_continue(**plan),
                 pays_again=again,
                 by_batch=by_batch,
+                prices=providers.prices_now(judge.provider),
                 key=key or None,
                 design=design,
                 alignment=alignment,
@@ -363,7 +364,7 @@ def resume_run(*, run: JudgeRun, actor: User | None = None) -> bool:
     """Resume a paused run; the caller enqueues `tasks.work`. Refused if nothing may be spent or no budget can hold."""
     if run.state == JudgeRun.State.PAUSED:
         spending.allowance(run.project, run.judge.provider)
-        spending.refuse_cap(run.judge, budget=spending.budget_of(run))
+        spending.refuse_cap(run.judge, budget=spending.budget_of(run), run=run)
     return _change_state(run, (JudgeRun.State.PAUSED,), JudgeRun.State.RUNNING, actor, "")
 
 
@@ -374,7 +375,7 @@ def cancel_run(*, run: JudgeRun, actor: User | None = None) -> bool:
 
 def rebudget(*, run: JudgeRun, budget: Decimal | None, actor: User | None = None) -> None:
     """Change or remove a run's budget."""
-    spending.refuse_cap(run.judge, budget=budget)
+    spending.refuse_cap(run.judge, budget=budget, run=run)
     with transaction.atomic():
         JudgeRun.objects.filter(pk=run.pk).update(budget=budget)
         audit.record(actor=actor, project=run.project, verb="set budget", subject=run, fields=["budget"])

@@ -28,6 +28,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from judging import providers
 from judging.client import TOKEN_LIMITS
 from judging.models import Alignment, AlignmentProposal, Attempt, Call, Judge, JudgeDesign, JudgeRun, ProviderAllowance
 from judging.prompts import Message
@@ -40,9 +41,12 @@ SMALLEST = Decimal("0.00000001")
 PER_MESSAGE = 16  # tokens of the frame that a provider puts around a message
 
 
-def price(judge: Judge, *, by_batch: bool = False) -> tuple[Decimal, Decimal] | None:
-    """USD per million tokens in and out, as the operator declares it now; None when it is not declared."""
-    provider = settings.PROVIDERS.get(judge.provider)
+def price(judge: Judge, *, by_batch: bool = False, run: JudgeRun | None = None) -> tuple[Decimal, Decimal] | None:
+    """USD per million tokens in and out: what it was when the ``run`` was started, else what the operator declares now;
+    None when it is not declared."""
+    if run is not None and (kept := providers.kept_price(run.prices, judge.model, by_batch=by_batch)) is not None:
+        return kept
+    provider = providers.find_provider(judge.provider)
     return provider.price(judge.model, by_batch=by_batch) if provider else None
 
 
@@ -53,9 +57,11 @@ def token_limit(parameters: Mapping[str, Any]) -> int | None:
     return max(known) if known and len(known) == len(limits) else None
 
 
-def cost(judge: Judge, tokens_in: int, tokens_out: int, *, by_batch: bool = False) -> Decimal | None:
+def cost(
+    judge: Judge, tokens_in: int, tokens_out: int, *, by_batch: bool = False, run: JudgeRun | None = None
+) -> Decimal | None:
     """What so many tokens cost, in USD; None without a price."""
-    paid = price(judge, by_batch=by_batch)
+    paid = price(judge, by_batch=by_batch, run=run)
     if paid is None:
         return None
     exact = (paid[0] * tokens_in + paid[1] * tokens_out) / 1_000_000
@@ -69,16 +75,17 @@ def worst_case(
     schema: Mapping[str, Any],
     parameters: Mapping[str, Any],
     by_batch: bool = False,
+    run: JudgeRun | None = None,
 ) -> Decimal | None:
     """The most that a request can cost: no token is shorter than a byte, and no reply longer than its limit.
 
     None where no price is known, or where the reply has no limit and costs something.
     """
-    paid, limit = price(judge, by_batch=by_batch), token_limit(parameters)
+    paid, limit = price(judge, by_batch=by_batch, run=run), token_limit(parameters)
     if paid is None or (limit is None and paid[1]):
         return None
     texts = sum(len(message["content"].encode("utf-8", "replace")) + PER_MESSAGE for message in messages)
-    return cost(judge, texts + len(orjson.dumps(schema)) + PER_MESSAGE, limit or 0, by_batch=by_batch)
+    return cost(judge, texts + len(orjson.dumps(schema)) + PER_MESSAGE, limit or 0, by_batch=by_batch, run=run)
 
 
 # --- allowances ---------------------------------------------------------------------------------------------------
@@ -94,13 +101,13 @@ def refuse_batches(judge: Judge, by_batch: bool = True) -> None:
 
 def has_batches(judge: Judge) -> bool:
     """Whether the judge's provider is declared to have a batch API."""
-    provider = settings.PROVIDERS.get(judge.provider)
+    provider = providers.find_provider(judge.provider)
     return provider is not None and provider.batches
 
 
 def needs_allowance(provider: str) -> bool:
     """Whether a declared provider may be used only by projects that are allowed it: it is not a simulated one."""
-    declared = settings.PROVIDERS.get(provider)
+    declared = providers.find_provider(provider)
     return declared is not None and not declared.simulated
 
 
@@ -131,8 +138,8 @@ def allow(
     actor: User | None = None,
 ) -> ProviderAllowance:
     """Allow a project to use a declared provider within these caps; calling it again changes the caps."""
-    if provider not in settings.PROVIDERS:
-        declared = ", ".join(settings.PROVIDERS) or _("none")
+    if providers.find_provider(provider) is None:
+        declared = ", ".join(providers.all_providers()) or _("none")
         sentence = _("The provider “%(name)s” is not declared (declared: %(declared)s).")
         raise Refused(sentence % {"name": provider, "declared": declared}, code="unknown_provider")
     for cap in (cap_total, cap_per_day):
@@ -188,12 +195,12 @@ def allowed_providers(project: Project) -> list[Allowed]:
 # --- caps ---------------------------------------------------------------------------------------------------------
 
 
-def refuse_cap(judge: Judge, *, budget: Decimal | None) -> None:
+def refuse_cap(judge: Judge, *, budget: Decimal | None, run: JudgeRun | None = None) -> None:
     """Refuse a cap that could not be kept, which would be worse than none: the run's own, or the project's."""
     if budget is not None and not 0 <= budget <= LARGEST_CAP:
         sentence = _("A budget must be from 0 to %s USD.") % LARGEST_CAP
         raise Refused(sentence, code="budget", fields={"budget": sentence})
-    if sentence := _unkept(judge):
+    if sentence := _unkept(judge, run):
         if budget is not None:
             raise Refused(sentence, code="budget", fields={"budget": sentence})
         allowed = allowance(judge.project, judge.provider)
@@ -208,9 +215,9 @@ def budget_of(run: JudgeRun) -> Decimal | None:
     return run.budget if run.budget is not None or whole is None else whole.budget
 
 
-def _unkept(judge: Judge) -> str:
+def _unkept(judge: Judge, run: JudgeRun | None) -> str:
     """Why no cap can be kept with this judge; empty when it can."""
-    paid = price(judge)
+    paid = price(judge, run=run)
     if paid is None:
         return _(
             "No price is declared for %(model)s at %(provider)s, so a budget can't be guaranteed. Leave the "

@@ -13,7 +13,7 @@ from accounts.refusals import Refused
 from annotation.imports import import_jobs, lifecycle, storage
 from annotation.models import Import
 from annotation.tasks import LONGEST, undo_here_or_later
-from judging import batches, calls, judges, work_sessions
+from judging import batches, calls, judges, providers, work_sessions
 from judging.imports import studies, verdicts
 from judging.models import JudgeRun
 from judging.versions import proposals
@@ -36,6 +36,12 @@ def work(run_pk: int) -> None:
         jobs.enqueue(batch)
     elif work_sessions.work_on_run(run_pk):
         jobs.enqueue_task(work.name, run_pk)
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def test_provider(test_pk: int) -> None:
+    """Make the one call of a test of a provider, in a process that has the keys."""
+    providers.carry_out_test(test_pk)
 
 
 def store_judge_import(file_import: Import, actor: User) -> bool:
@@ -136,6 +142,11 @@ def enqueue_runs(judge_runs: Iterable[JudgeRun]) -> None:
     """Set workers on each of these runs."""
     for run in judge_runs:
         enqueue_run(run.pk)
+
+
+def enqueue_test(test_pk: int) -> None:
+    """Set a worker on a test of a provider. Without a broker it stays without a result."""
+    jobs.enqueue_task(test_provider.name, test_pk)
 
 
 def enqueue_run(run_pk: int, *, expires: float | None = None) -> None:

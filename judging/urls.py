@@ -5,10 +5,15 @@ from django.urls import path
 from judging.api import designs as design_routes
 from judging.api import imports as import_routes
 from judging.api import judges as judge_routes
+from judging.api import providers as provider_routes
 from judging.api import runs as run_routes
-from judging.views import imports, judges, runs
+from judging.views import imports, judges, providers, runs
 
 pages = [
+    path("providers/", providers.providers_page, name="providers"),
+    path("providers/<str:provider>/", providers.provider_page, name="provider"),
+    path("providers/<str:provider>/test/", providers.begin_provider_test, name="provider_test"),
+    path("providers/<str:provider>/remove/", providers.remove_provider_view, name="provider_remove"),
     path("p/<slug:project>/judges/", judges.judges_page, name="judges"),
     path("p/<slug:project>/judges/new/", judges.new_judge, name="judge_new"),
     path("p/<slug:project>/judges/<int:judge>/", judges.judge_page, name="judge"),
@@ -62,6 +67,9 @@ pages = [
 ]
 
 api = [
+    path("providers/", provider_routes.Providers.as_view(), name="api_providers"),
+    path("providers/<str:provider>/", provider_routes.ProviderDetail.as_view(), name="api_provider"),
+    path("providers/<str:provider>/tests/", provider_routes.ProviderTests.as_view(), name="api_provider_tests"),
     path("projects/<slug:project>/judges/", judge_routes.Judges.as_view(), name="api_judges"),
     path("projects/<slug:project>/judges/studies/", judge_routes.JudgeStudies.as_view(), name="api_judge_studies"),
     path("projects/<slug:project>/judges/<int:judge>/", judge_routes.JudgeDetail.as_view(), name="api_judge"),

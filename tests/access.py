@@ -59,6 +59,13 @@ ALLOWED: dict[str, set[str]] = {
     "project_new": {"aino"},  # the first account of an instance
     "all_jobs": set(),  # staff only
     "any_job_cancel": set(),
+    "providers": set(),  # superusers only
+    "provider": set(),
+    "provider_test": set(),
+    "provider_remove": set(),
+    "api_provider": set(),
+    "api_provider_tests": set(),
+    "api_providers": SIGHTED | {"zoltan"},
     **dict.fromkeys(("people", "member_role", "member_remove", "invitation_revoke", "audit", "api_members"), LEAD),
     **dict.fromkeys(("api_project", "api_desk"), MEMBERS),
     **dict.fromkeys(("person_removals", "person_removal", "api_people", "api_person_removal"), LEAD),
@@ -174,6 +181,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "change": RubricChange.objects.create(campaign=campaign, from_version=version, to_version=version).pk,
         "question": question.pk,
         "key": mine.key,
+        "provider": "stored",
         "campaign": campaign.pk,
         "panel": duty.panel_id,
         "seat": duty.panel.seats.order_by("pk").first().pk,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
@@ -25,7 +24,7 @@ from annotation.models import Campaign, Criterion, Dataset, Item, RubricVersion
 from annotation.rubrics import unsaved_criteria
 from annotation.views.campaigns import show_refusal
 from annotation.views.rubric_form import posted_fields
-from judging import judges, requests, runs, spending
+from judging import judges, providers, requests, runs, spending
 from judging.client import reply_form
 from judging.forms import JudgeForm, PreviewForm, audit_query, run_query
 from judging.models import Attempt, Judge, JudgeRun
@@ -109,7 +108,7 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
         "judges": (judges_of_project if with_designs else own).annotate(runs_count=Count("runs"), spent=spent),
         "with_designs": with_designs,
         "hidden_judges": 0 if with_designs else of_designs.count(),
-        "providers": settings.PROVIDERS,
+        "providers": providers.all_providers(),
         "allowed": spending.allowed_providers(current_project),
     }
     return render(request, "judging/judges.html", context)
@@ -129,7 +128,7 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
             if "preview" in request.POST:
                 prompts = _prompts_of_form(current_project, form, study if preset else "", preset)
                 context |= {"title": _("Declare a judge"), "project": current_project, "form": form, **prompts}
-                return render(request, "judging/judge_new.html", {**context, "providers": settings.PROVIDERS})
+                return render(request, "judging/judge_new.html", {**context, "providers": providers.all_providers()})
             judge = judges.declare(project=current_project, actor=request.user, **_declared(form, preset))
             if judge.name != form.cleaned_data["name"]:
                 messages.info(request, _("This judge is already declared, as “%s”.") % judge.name)
@@ -144,7 +143,7 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
         "title": _("Declare a judge"),
         "project": current_project,
         "form": form,
-        "providers": settings.PROVIDERS,
+        "providers": providers.all_providers(),
     }
     return render(request, "judging/judge_new.html", context)
 

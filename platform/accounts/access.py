@@ -65,6 +65,12 @@ def require(*, user: User, slug: str, roles: tuple[Role, ...] = SIGHTED) -> Proj
     return held.project
 
 
+def require_sighted_somewhere(user: User) -> None:
+    """403 for whom no project has made a lead or a researcher, unless they operate the instance."""
+    if not (user.is_superuser or Membership.objects.filter(user=user, role__in=SIGHTED).exists()):
+        raise PermissionDenied("This is for leads and researchers.")
+
+
 def holds(*, user: User, project: Project, roles: tuple[Role, ...] = SIGHTED) -> bool:
     """Whether the user has one of ``roles`` in ``project``."""
     return Membership.objects.filter(user=user, project=project, role__in=roles).exists()

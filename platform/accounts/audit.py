@@ -105,6 +105,10 @@ ACTIONS = {
     "export pay-sheet": gettext_lazy("exported a pay sheet"),
     "accept invitation": gettext_lazy("joined by an invitation"),
     "add version": gettext_lazy("added a version of a judge to an alignment"),
+    "add provider": gettext_lazy("added a provider"),
+    "change provider": gettext_lazy("changed a provider"),
+    "remove provider": gettext_lazy("removed a provider"),
+    "test provider": gettext_lazy("tested a provider"),
     "add webhook": gettext_lazy("added a webhook"),
     "adjudicate": gettext_lazy("adjudicated an item"),
     "allocate": gettext_lazy("gave a duty to a panel"),
@@ -243,6 +247,8 @@ THINGS = {
     "judging.JudgeDesign": gettext_lazy("design"),
     "judging.JudgeRun": gettext_lazy("judge run"),
     "judging.ProviderAllowance": gettext_lazy("provider"),
+    "judging.ProviderTest": gettext_lazy("test of a provider"),
+    "judging.StoredProvider": gettext_lazy("provider"),
 }
 
 

@@ -13,8 +13,6 @@ import os
 import re
 import secrets as random_secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +20,8 @@ from urllib.parse import urlsplit
 import environ
 import structlog
 from django.core.exceptions import ImproperlyConfigured
+
+from judging.provider_declarations import DeclaredProvider, read_declaration
 
 ON, OFF = frozenset({"on", "true", "yes", "1"}), frozenset({"off", "false", "no", "0"})
 HOST = re.compile(r"\.?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE)
@@ -162,15 +162,6 @@ def _is_bracketed(host: str) -> bool:
 MINIMUM_KEY_LENGTH = 40
 WEAK_PARTS = ("changeme", "change-me", "change_me", "secret", "insecure", "password", "example", "default")
 
-# The most that a provider may declare of each.
-MOST = {
-    "requests_per_minute": 10_000_000,
-    "tokens_per_minute": 10_000_000_000,
-    "timeout": 1800,
-    "tries": 50,
-    "concurrency": 256,
-}
-
 
 def secret_key(configured: str, *, debug: bool, embedded: bool, data_dir: Path) -> str:
     """The signing key: the configured one if it is strong; an embedded instance creates one and stores it with its
@@ -214,35 +205,6 @@ def _own_key(path: Path) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredProvider:
-    """One OpenAI-compatible endpoint declared by the operator. Its key is read only when a call is made.
-
-    ``prices``: model, USD per million input tokens, USD per million output tokens. ``timeout`` (seconds for a reply),
-    ``tries`` (of a call) and ``concurrency`` (calls of a run in flight) are the defaults for its judges. ``batches``:
-    it has OpenAI's batch API, at ``batch_prices`` where they are declared, else at ``prices``.
-    """
-
-    name: str
-    base_url: str
-    key_variable: str = ""
-    simulated: bool = False
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    timeout: int | None = None
-    tries: int | None = None
-    concurrency: int | None = None
-    prices: tuple[tuple[str, Decimal, Decimal], ...] = ()
-    batch_prices: tuple[tuple[str, Decimal, Decimal], ...] = ()
-    models: tuple[str, ...] = ()
-    batches: bool = False
-
-    def price(self, model: str, *, by_batch: bool = False) -> tuple[Decimal, Decimal] | None:
-        """USD per million tokens, input and output, of a single call or in a batch; None if no price is declared."""
-        prices = (*self.batch_prices, *self.prices) if by_batch else self.prices
-        return next(((into, out) for name, into, out in prices if name == model), None)
-
-
 def declared_providers(environment: Mapping[str, str]) -> dict[str, DeclaredProvider]:
     """All declared providers by name: those in PANELBENCH_PROVIDERS (JSON), and `openai` if OPENAI_API_KEY is set.
 
@@ -259,7 +221,7 @@ def declared_providers(environment: Mapping[str, str]) -> dict[str, DeclaredProv
     return {provider.name: provider for provider in declared}
 
 
-def _entries(text: str) -> list[dict[str, object]]:
+def _entries(text: str) -> list[dict[str, Any]]:
     if not text.strip():
         return []
     try:
@@ -273,39 +235,11 @@ def _entries(text: str) -> list[dict[str, object]]:
     return entries
 
 
-def _provider(entry: dict[str, object]) -> DeclaredProvider:
-    known = set(DeclaredProvider.__dataclass_fields__)
-    if unknown := set(entry) - known:
-        raise ImproperlyConfigured(f"PANELBENCH_PROVIDERS: unknown {sorted(unknown)}; known are {sorted(known)}.")
-    tables: dict[str, Any] = {name: entry.get(name) or {} for name in ("prices", "batch_prices")}
-    models = entry.get("models") or []
-    if not all(isinstance(table, dict) for table in tables.values()) or not isinstance(models, list):
-        raise ImproperlyConfigured('PANELBENCH_PROVIDERS: prices is {"model": [in, out]} and models is a list.')
-    if not isinstance(entry.get("batches", False), bool):
-        raise ImproperlyConfigured("PANELBENCH_PROVIDERS: batches is true or false.")
+def _provider(entry: dict[str, Any]) -> DeclaredProvider:
     try:
-        provider = DeclaredProvider(
-            **{
-                **entry,
-                **{name: _price_rows(table) for name, table in tables.items()},
-                "models": tuple(map(str, models)),
-            }  # type: ignore[arg-type]
-        )
-    except (TypeError, ValueError, ArithmeticError) as error:
-        raise ImproperlyConfigured(f"PANELBENCH_PROVIDERS: {entry.get('name', entry)}: {error}") from None
-    for name, most in MOST.items():
-        number = getattr(provider, name)
-        if number is not None and not (type(number) is int and 1 <= number <= most):
-            raise ImproperlyConfigured(
-                f"PANELBENCH_PROVIDERS: {name} of {provider.name} must be a whole number from 1 to {most}."
-            )
-    if urlsplit(provider.base_url).scheme not in {"http", "https"}:
-        raise ImproperlyConfigured(f"PANELBENCH_PROVIDERS: base_url of {provider.name} must start with http(s)://")
-    return provider
-
-
-def _price_rows(table: dict[str, Any]) -> tuple[tuple[str, Decimal, Decimal], ...]:
-    return tuple((model, Decimal(str(into)), Decimal(str(out))) for model, (into, out) in table.items())
+        return read_declaration(entry)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"PANELBENCH_PROVIDERS: {error}") from None
 
 
 # --- log lines -------------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ from panelbench_client.resources import (
     JudgeMethods,
     NoticeMethods,
     ProjectMethods,
+    ProviderMethods,
 )
 from panelbench_client.webhooks import Event, received
 
@@ -84,6 +85,7 @@ class Client(
     AdjudicationMethods,
     DecisionMethods,
     NoticeMethods,
+    ProviderMethods,
 ):
     """Everything a researcher does in one project. Close it, or use it as a context manager."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
+from urllib.parse import quote
 from uuid import uuid4
 
 from panelbench_client import types
@@ -249,6 +250,46 @@ class CampaignMethods(ServerConnection):
 
 def _not_none(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+# --- providers, for the operator of the instance ----------------------------------------------------------------------
+class ProviderMethods(ServerConnection):
+    @operation("GET", "/providers/")
+    def providers(self) -> list[types.ListedProvider]:
+        """The names and models of the providers of the server; for leads and researchers."""
+        return cast(list[types.ListedProvider], self.json("GET", "/providers/"))
+
+    @operation("POST", "/providers/")
+    def add_provider(self, name: str, *, base_url: str, **settings: Any) -> types.Provider:
+        """Declare an endpoint. ``key_variable`` among the ``settings`` names the environment variable with its key."""
+        body = {"name": name, "base_url": base_url, **settings}
+        return cast(types.Provider, self.json("POST", "/providers/", json=body))
+
+    @operation("GET", "/providers/{provider}/")
+    def provider(self, provider: str) -> types.Provider:
+        """One provider with its address, prices and limits."""
+        return cast(types.Provider, self.json("GET", f"/providers/{quote(provider, safe='')}/"))
+
+    @operation("PATCH", "/providers/{provider}/")
+    def change_provider(self, provider: str, **settings: Any) -> types.Provider:
+        """Change settings of a provider. Runs that were started before keep their prices."""
+        return cast(types.Provider, self.json("PATCH", f"/providers/{quote(provider, safe='')}/", json=settings))
+
+    @operation("DELETE", "/providers/{provider}/")
+    def remove_provider(self, provider: str) -> None:
+        """Remove a provider that no run asks now."""
+        self.send("DELETE", f"/providers/{quote(provider, safe='')}/")
+
+    @operation("POST", "/providers/{provider}/tests/")
+    def test_provider(self, provider: str, *, model: str = "") -> types.ProviderTest:
+        """Let a worker make one call; ``provider_tests`` has the result."""
+        address = f"/providers/{quote(provider, safe='')}/tests/"
+        return cast(types.ProviderTest, self.json("POST", address, json={"model": model}))
+
+    @operation("GET", "/providers/{provider}/tests/")
+    def provider_tests(self, provider: str) -> list[types.ProviderTest]:
+        """The newest tests of a provider, at most five."""
+        return cast(list[types.ProviderTest], self.json("GET", f"/providers/{quote(provider, safe='')}/tests/"))
 
 
 # --- judges ----------------------------------------------------------------------------------------------------------

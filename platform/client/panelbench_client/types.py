@@ -36,6 +36,7 @@ DecisionEnum: TypeAlias = Literal[
     "ranking_only",
     "humans_only",
 ]
+DeclaredByEnum: TypeAlias = Literal["environment", "operator"]
 DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "given_up"]
 EventsEnum: TypeAlias = Literal[
     "ratings.submitted",
@@ -1086,6 +1087,13 @@ class ListedItem(TypedDict):
     judge_error: float | None
 
 
+class ListedProvider(TypedDict):
+    name: str
+    models: list[str]
+    simulated: bool
+    batches: bool
+
+
 class Marked(TypedDict):
     marked: int
 
@@ -1165,6 +1173,12 @@ class NewSearch(TypedDict):
     method: MethodEnum
     steps: int
     seed: NotRequired[int]
+
+
+class NewTest(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    model: NotRequired[str]
 
 
 class NewVersion(TypedDict):
@@ -1346,6 +1360,35 @@ class ProposedVersion(TypedDict):
     provider: str
     model: str
     tokens: NotRequired[int]
+
+
+class Provider(TypedDict):
+    """The settings of a provider; `key_variable` names the environment variable that has the key."""
+
+    base_url: str
+    key_variable: NotRequired[str]
+    models: NotRequired[list[str]]
+    prices: NotRequired[dict[str, list[Decimal]]]
+    batch_prices: NotRequired[dict[str, list[Decimal]]]
+    batches: NotRequired[bool]
+    requests_per_minute: NotRequired[int | None]
+    tokens_per_minute: NotRequired[int | None]
+    timeout: NotRequired[int | None]
+    tries: NotRequired[int | None]
+    concurrency: NotRequired[int | None]
+    name: str
+    simulated: bool
+    declared_by: DeclaredByEnum
+
+
+class ProviderTest(TypedDict):
+    """A test of one call. `result` is empty until it has ended; it has a `reason` where there was no reply."""
+
+    id: int
+    model: str
+    result: dict[str, Json]
+    created_at: Moment
+    ended_at: Moment | None
 
 
 class QualificationRule(TypedDict):

@@ -1,0 +1,330 @@
+"""The providers of this instance: those that the environment declares, and those that an operator stored here.
+
+A stored provider has an address, models with prices, limits, and the name of the environment variable with its key. The
+key itself is read by the worker that makes a call, and stored nowhere. A provider of the environment can't be changed
+here, and a stored one can't take its name.
+
+A judge run keeps the prices that it was started with (`prices_now`): a changed price counts for runs started after it.
+The address of a provider that judges use is never changed, because the judges would silently become others.
+
+A test makes one call, which a worker sends once, and keeps what came of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_UP, Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import addresses, audit
+from accounts.inputs import is_storable
+from accounts.models import User
+from accounts.refusals import Refused
+from judging import client
+from judging.models import Call, Judge, JudgeRun, ProviderTest, StoredProvider
+from judging.prompts import CriterionBrief, ItemText, PointBrief, PromptVariant, Turn, render, response_schema
+from judging.provider_declarations import MOST, DeclaredProvider, price_rows, price_table
+from judging.replies import parse
+
+KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,80}_API_KEY|PANELBENCH_KEY_[A-Z0-9_]{1,80}")
+"""Names of variables that may be sent as a key: no other secret of the server has such a name."""
+PROVIDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+MOST_MODELS = 500
+LONGEST_MODEL = 160
+TEST_SECONDS = 60
+TEST_TOKENS = 400
+"""The limit on the reply of a test."""
+_CRITERION = CriterionBrief(
+    key="clarity",
+    name="Clarity",
+    points=(PointBrief(1, "unclear"), PointBrief(2, "partly clear"), PointBrief(3, "clear")),
+)
+_ITEM = ItemText(turns=(Turn("user", "When do you open?"), Turn("agent", "We open at nine.")), language="en")
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def find_provider(name: str) -> DeclaredProvider | None:
+    """The declared provider of this name: of the environment, else a stored one."""
+    if name in settings.PROVIDERS:
+        declared: DeclaredProvider = settings.PROVIDERS[name]
+        return declared
+    row = StoredProvider.objects.filter(name=name, removed_at=None).first() if name else None
+    return declaration_of(row) if row else None
+
+
+def all_providers() -> dict[str, DeclaredProvider]:
+    """Every declared provider by name, those of the environment first; one query."""
+    stored = {row.name: declaration_of(row) for row in StoredProvider.objects.filter(removed_at=None)}
+    return {**settings.PROVIDERS, **{name: row for name, row in stored.items() if name not in settings.PROVIDERS}}
+
+
+def is_of_environment(name: str) -> bool:
+    """Whether the environment declares a provider of this name: it can't be changed here."""
+    return name in settings.PROVIDERS
+
+
+def declaration_of(row: StoredProvider) -> DeclaredProvider:
+    """A stored provider as every other one."""
+    return DeclaredProvider(
+        name=row.name,
+        base_url=row.base_url,
+        key_variable=row.key_variable,
+        models=tuple(row.models),
+        prices=price_rows(row.prices),
+        batch_prices=price_rows(row.batch_prices),
+        batches=row.batches,
+        **{limit: getattr(row, limit) for limit in MOST},
+    )
+
+
+def endpoint_of(provider: DeclaredProvider) -> client.Endpoint:
+    """Where the calls of a provider go."""
+    return client.Endpoint(
+        name=provider.name,
+        base_url=provider.base_url,
+        api_key_variable=provider.key_variable,
+        requests_per_minute=provider.requests_per_minute,
+        tokens_per_minute=provider.tokens_per_minute,
+        simulated=provider.simulated,
+    )
+
+
+# --- prices of a run --------------------------------------------------------------------------------------------------
+
+
+def prices_now(name: str) -> dict[str, dict[str, list[str]]]:
+    """All prices of a provider, for a run to keep."""
+    provider = find_provider(name)
+    if provider is None or not (provider.prices or provider.batch_prices):
+        return {}
+    return {"prices": price_table(provider.prices), "batch_prices": price_table(provider.batch_prices)}
+
+
+def kept_price(
+    kept: Mapping[str, Mapping[str, list[str]]], model: str, *, by_batch: bool = False
+) -> tuple[Decimal, Decimal] | None:
+    """The price of a model among those that a run kept; None where there was none when it was started."""
+    tables = ("batch_prices", "prices") if by_batch else ("prices",)
+    found = next((kept[table][model] for table in tables if model in kept.get(table, {})), None)
+    return (Decimal(found[0]), Decimal(found[1])) if found else None
+
+
+# --- changing ---------------------------------------------------------------------------------------------------------
+
+
+def add_provider(*, name: str, base_url: str, actor: User | None = None, **settings_given: Any) -> StoredProvider:
+    """Store a provider. Refused where its name is taken, or stood for another address that judges were asked at."""
+    name, base_url = name.strip(), base_url.strip()
+    if not PROVIDER_NAME.fullmatch(name):
+        _refuse("name", _("A name has letters, digits, points, hyphens and underscores: 80 at most, no spaces."))
+    if name in settings.PROVIDERS:
+        sentence = _("The environment declares a provider “%s”. Choose another name.") % name
+        _refuse("name", sentence, code="name_taken")
+    fields = _checked(settings_given)
+    check_provider_address(base_url)
+    taken = _("There is already a provider “%s”.") % name
+    with transaction.atomic():
+        row = StoredProvider.objects.select_for_update().filter(name=name).first()
+        if row is None:
+            try:
+                with transaction.atomic():
+                    row = StoredProvider.objects.create(name=name, base_url=base_url, **fields)
+            except IntegrityError:
+                _refuse("name", taken, code="name_taken")
+        elif row.removed_at is None:
+            _refuse("name", taken, code="name_taken")
+        else:
+            if row.base_url != base_url and Judge.objects.filter(provider=name).exists():
+                sentence = _("Judges were asked at %(address)s under this name. Choose another name.")
+                _refuse("name", sentence % {"address": row.base_url}, code="name_taken")
+            row = StoredProvider(pk=row.pk, name=name, base_url=base_url, created_at=row.created_at, **fields)
+            row.save(force_update=True)
+        audit.record(actor=actor, project=None, verb="add provider", subject=row, fields=["base_url", *fields])
+    return row
+
+
+def change_provider(*, name: str, actor: User | None = None, **settings_given: Any) -> StoredProvider:
+    """Change the settings that are given. Runs that were started keep their prices; the address of judges stays."""
+    base_url = settings_given.pop("base_url", None)
+    with transaction.atomic():
+        row = _stored(name)
+        fields = _checked(settings_given, row.models)
+        if base_url is not None and base_url.strip() != row.base_url:
+            if Judge.objects.filter(provider=name).exists():
+                sentence = _("Judges are asked at this address, so it can't change. Add a provider with another name.")
+                _refuse("base_url", sentence, code="in_use")
+            check_provider_address(base_url.strip())
+            fields["base_url"] = base_url.strip()
+        changed = [field for field, value in fields.items() if getattr(row, field) != value]
+        for field in changed:
+            setattr(row, field, fields[field])
+        if changed:
+            row.save(update_fields=changed)
+            audit.record(actor=actor, project=None, verb="change provider", subject=row, fields=changed)
+    return row
+
+
+def remove_provider(*, name: str, actor: User | None = None) -> None:
+    """Take a stored provider out of use. Refused while runs ask there."""
+    with transaction.atomic():
+        row = _stored(name)
+        waiting = Call.objects.exclude(state__in=[Call.State.SETTLED, Call.State.FAILED])
+        if waiting.filter(run__judge__provider=name, run__state=JudgeRun.State.RUNNING).exists():
+            sentence = _("Runs ask this provider now. Pause or cancel them first.")
+            raise Refused(sentence, code="in_use")
+        row.removed_at = timezone.now()
+        row.save(update_fields=["removed_at"])
+        audit.record(actor=actor, project=None, verb="remove provider", subject=row)
+
+
+def _stored(name: str) -> StoredProvider:
+    if name in settings.PROVIDERS:
+        sentence = _("“%s” is declared by the environment: it is changed there, and with a restart.") % name
+        raise Refused(sentence, code="of_environment")
+    row = StoredProvider.objects.select_for_update().filter(name=name, removed_at=None).first()
+    if row is None:
+        raise Refused(_("There is no provider “%s”.") % name, code="unknown_provider")
+    return row
+
+
+def check_provider_address(address: str) -> None:
+    """Refuse an address that no prompt may be sent to: https to a public or allowed network, or this machine."""
+    try:
+        addresses.check_address(address, addresses.Limits(networks=settings.WEBHOOK_NETWORKS, loopback=True))
+    except addresses.AddressForbidden as forbidden:
+        _refuse("base_url", str(forbidden), code="address")
+
+
+def _checked(given: Mapping[str, Any], known: Sequence[str] = ()) -> dict[str, Any]:
+    """The settings as they are stored: models and prices in plain JSON, and each within its limits.
+
+    ``known``: the models that there are; every model with a price is one.
+    """
+    fields = dict(given)
+    if (variable := fields.get("key_variable")) and not KEY_VARIABLE.fullmatch(variable):
+        sentence = _(
+            "Write the name of an environment variable that ends with _API_KEY or begins with PANELBENCH_KEY_. Never "
+            "write the key itself."
+        )
+        _refuse("key_variable", sentence)
+    for table in ("prices", "batch_prices"):
+        if table in fields:
+            try:
+                fields[table] = price_table(price_rows(fields[table]))
+            except (TypeError, ValueError, AttributeError, InvalidOperation):
+                _refuse(table, _("A price is two numbers of USD, for a million tokens in and out."))
+    if fields.keys() & {"models", "prices", "batch_prices"}:
+        priced = [*fields.get("prices", {}), *fields.get("batch_prices", {})]
+        fields["models"] = list(dict.fromkeys([*map(str, fields.get("models", known)), *priced]))
+        fit = all(0 < len(model) <= LONGEST_MODEL and is_storable(model) for model in fields["models"])
+        if not fit or len(fields["models"]) > MOST_MODELS:
+            sentence = _("A provider has at most %(count)d models, with names of at most %(length)d characters.")
+            _refuse("models", sentence % {"count": MOST_MODELS, "length": LONGEST_MODEL})
+    for limit, most in MOST.items():
+        number = fields.get(limit)
+        if number is not None and not (type(number) is int and 1 <= number <= most):
+            _refuse(limit, _("Write a whole number from 1 to %d, or nothing.") % most)
+    return fields
+
+
+def _refuse(field: str, sentence: str, *, code: str = "invalid") -> NoReturn:
+    raise Refused(sentence, code=code, fields={field: sentence})
+
+
+# --- testing ----------------------------------------------------------------------------------------------------------
+
+
+def begin_test(*, name: str, model: str = "", actor: User | None = None) -> ProviderTest:
+    """Plan one call to a provider; the caller enqueues `tasks.test_provider`. The first of its models, without one."""
+    provider = find_provider(name)
+    if provider is None:
+        raise Refused(_("There is no provider “%s”.") % name, code="unknown_provider")
+    model = model.strip() or next(iter(provider.models), "")
+    if not model or len(model) > LONGEST_MODEL or not is_storable(model):
+        _refuse("model", _("Choose the model that the test asks."))
+    with transaction.atomic():
+        test = ProviderTest.objects.create(provider=name, model=model)
+        audit.record(actor=actor, project=None, verb="test provider", subject=test)
+    return test
+
+
+def carry_out_test(test_pk: int) -> None:
+    """Make the call of a test and store what came of it. A test that was begun already is not sent again."""
+    if not ProviderTest.objects.filter(pk=test_pk, started_at=None).update(started_at=timezone.now()):
+        return
+    test = ProviderTest.objects.get(pk=test_pk)
+    test.result, test.ended_at = _result(test), timezone.now()
+    test.save(update_fields=["result", "ended_at"])
+
+
+def _result(test: ProviderTest) -> dict[str, Any]:
+    """What a test showed, or why it shows nothing."""
+    provider = find_provider(test.provider)
+    if provider is None:
+        return {"reason": _("There is no provider “%s”.") % test.provider}
+    variant = PromptVariant()
+    asked: dict[str, Any] = {
+        "model": test.model,
+        "messages": render(item=_ITEM, criteria=[_CRITERION], variant=variant),
+        "schema": response_schema([_CRITERION], variant),
+        "parameters": {"max_tokens": TEST_TOKENS},
+        "timeout": TEST_SECONDS,
+    }
+    try:
+        if not is_of_environment(provider.name):
+            check_provider_address(provider.base_url)
+        answer, refused = asyncio.run(_asked(endpoint_of(provider), asked))
+    except Refused as refusal:
+        return {"reason": refusal.sentence}
+    except client.ProviderUnavailable as unavailable:
+        return {"reason": unavailable.reason}
+    except client.ProviderRefused as refusal:
+        return {"reason": refusal.reason}
+    (reading,) = parse(
+        answer.readable,
+        criteria=[_CRITERION],
+        variant=variant,
+        finish_reason=answer.finish_reason,
+        refusal=answer.refusal,
+    )
+    return {
+        "served_model": answer.served_model,
+        "form": client.reply_form(refused),
+        "refused": list(refused),
+        "limits": {unit: quota.remaining for unit, quota in answer.quotas.items()},
+        "tokens_in": answer.tokens_in,
+        "tokens_out": answer.tokens_out,
+        "cost": _cost(provider, test.model, answer),
+        "seconds": round(answer.latency, 2),
+        "read": reading.status,
+        "score": reading.score,
+    }
+
+
+async def _asked(endpoint: client.Endpoint, asked: dict[str, Any]) -> tuple[client.ProviderAnswer, list[str]]:
+    async with client.connect(endpoint) as connection:
+        answer = await client.ask(connection, **asked)
+        return answer, connection.refused[asked["model"]]
+
+
+def _cost(provider: DeclaredProvider, model: str, answer: client.ProviderAnswer) -> str | None:
+    """USD of one call at the price of the served model, else of the asked one; None where it is not known."""
+    price = provider.price(answer.served_model) or provider.price(model)
+    if price is None or answer.tokens_in is None or answer.tokens_out is None:
+        return None
+    exact = (price[0] * answer.tokens_in + price[1] * answer.tokens_out) / 1_000_000
+    return str(exact.quantize(Decimal("0.00000001"), rounding=ROUND_UP))
+
+
+def latest_tests(name: str) -> list[ProviderTest]:
+    """The newest tests of a provider."""
+    return list(ProviderTest.objects.filter(provider=name)[:5])
