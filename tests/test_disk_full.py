@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from accounts import outages
 from accounts.models import User
-from panelbench import pages
 from tests.annotation import scene
 from tests.cast import Cast
 
@@ -65,6 +65,6 @@ def test_a_draft_and_a_submission_by_script_and_by_api_get_our_error_shape(cast:
 def test_what_says_that_a_disk_is_full() -> None:
     wrapped = RuntimeError()
     wrapped.__cause__ = OSError(errno.ENOSPC, "No space left on device")
-    assert pages.is_disk_full(wrapped)
-    assert not pages.is_disk_full(OSError(errno.EACCES, "Permission denied"))
-    assert not pages.is_disk_full(None)
+    assert outages.outage_of(wrapped) is outages.DISK_FULL
+    assert outages.outage_of(OSError(errno.EACCES, "Permission denied")) is None
+    assert outages.outage_of(None) is None

@@ -23,7 +23,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import jobs
+from accounts import data_folder, jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job, Project, User
 from accounts.refusals import Refused
@@ -131,7 +131,7 @@ def carry_out_transfer(*, transfer_pk: int) -> None:
     except Refused as refused:
         _settle(transfer, State.FAILED, sentence=refused.sentence)
     except OSError as error:
-        if error.errno not in uploads.FULL:
+        if not data_folder.is_full(error):
             raise
         _settle(transfer, State.FAILED, sentence=uploads.no_room().sentence)
 

@@ -26,7 +26,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access
+from accounts import access, outages
 from accounts.inputs import whole_number
 from accounts.refusals import Refused
 from annotation.imports import uploads
@@ -36,7 +36,16 @@ VERSION = "1.0.0"
 READ = 2**16
 DIGESTS = ("sha1", "sha256")
 CHUNK_TYPE = "application/offset+octet-stream"
-REFUSALS = {"wrong_offset": 409, "gone": 410, "too_large": 413, "beyond_the_end": 413, "no_room": 507}
+REFUSALS = {
+    "wrong_offset": 409,
+    "gone": 410,
+    "too_large": 413,
+    "beyond_the_end": 413,
+    "no_room": 507,
+    "other_machine": 421,
+}
+REFUSALS |= {str(outage.code): outage.status for outage in outages.FOLDER.values()}
+RETRY_AFTER = {507: "60", 503: "30"}
 RESUMABLE = OpenApiParameter("Tus-Resumable", str, OpenApiParameter.HEADER, required=True, enum=[VERSION])
 BYTES = {"type": "integer", "format": "int64", "minimum": 0}
 LENGTH = OpenApiParameter("Upload-Length", BYTES, OpenApiParameter.HEADER, required=True, description="Of the file.")
@@ -99,6 +108,8 @@ class TusView(APIView):
         answer = super().handle_exception(exc)
         if isinstance(exc, Refused):
             answer.status_code = REFUSALS.get(exc.code, answer.status_code)
+            if answer.status_code in RETRY_AFTER:
+                answer["Retry-After"] = RETRY_AFTER[answer.status_code]
         return answer
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
@@ -157,7 +168,9 @@ class UploadDetail(TusView):
         responses={
             204: None,
             410: OpenApiResponse(description="It was already imported or cancelled."),
+            421: OpenApiResponse(description="The beginning of the file is on another machine."),
             460: OpenApiResponse(description="The chunk is not what its checksum says."),
+            503: OpenApiResponse(description="The data folder cannot be written to."),
             507: OpenApiResponse(description="The disk is full."),
             **NOT_SPOKEN,
         },

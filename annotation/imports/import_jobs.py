@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import jobs, webhooks
+from accounts import data_folder, jobs, webhooks
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Event, Job, User
 from accounts.refusals import Refused
@@ -218,7 +218,7 @@ def carry_out_check(*, import_pk: int, look: Look) -> None:
         end_check(held, State.FAILED, {"sentence": refused.sentence})
     except BaseException as error:
         wrong = _("Something went wrong while the files were checked. Try again, and tell the operator.")
-        end_check(held, State.FAILED, {"sentence": uploads.no_room().sentence if uploads.is_full(error) else wrong})
+        end_check(held, State.FAILED, {"sentence": uploads.no_room().sentence if data_folder.is_full(error) else wrong})
         raise
     else:
         if isinstance(seen, Preview):

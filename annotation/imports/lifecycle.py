@@ -15,7 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import audit, jobs
+from accounts import audit, data_folder, jobs
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import rubrics
@@ -168,7 +168,7 @@ def hold_for_storing(file_import: Import) -> Iterator[ImportLease]:
             raise
         except BaseException as error:
             wrong = _("Something went wrong here; nothing was stored. Try again, and tell the operator.")
-            _fail(file_import, uploads.no_room().sentence if uploads.is_full(error) else wrong, {})
+            _fail(file_import, uploads.no_room().sentence if data_folder.is_full(error) else wrong, {})
             raise
 
 

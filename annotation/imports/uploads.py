@@ -6,13 +6,15 @@ are already written; later bytes, left by a process that died, are overwritten.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import shutil
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
+from io import BufferedReader
 from pathlib import Path, PurePath
+from typing import cast
 from uuid import UUID
 
 from django.conf import settings
@@ -21,6 +23,8 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts import data_folder, outages
+from accounts.data_folder import FolderState
 from accounts.inputs import without_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
@@ -31,23 +35,24 @@ AT_ONCE = 100 * MEGABYTE  # what one request may bring that is no chunk
 CHUNK = 8 * MEGABYTE  # what one transaction appends; a longer body is taken in pieces of this size
 LONGEST_NAME = 255
 ABANDONED = timedelta(days=1)
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def begin_upload(*, project: Project, name: str, size: int, actor: User) -> Upload:
     """Reserve an upload for a file of so many bytes."""
     if size > settings.UPLOAD_LIMIT:
         raise too_large(name, size)
+    _require_folder()
     try:
         with transaction.atomic():
             begun = Upload(project=project, name=short_name(name), size=size, created_by=actor)
-            begun.content.save(stored_name(begun.name), ContentFile(b""), save=False)
+            empty = partial(begun.content.save, stored_name(begun.name), ContentFile(b""), save=False)
+            data_folder.write_unless_frozen(empty)
             begun.save()
         if shutil.disk_usage(Path(begun.content.path).parent).free < size:
             abandon(upload=begun)
             raise no_room()
     except OSError as error:
-        raise _refusal_if_full(error) from error
+        raise _refusal(error) from error
     return begun if size else _whole(begun)
 
 
@@ -97,19 +102,24 @@ def append_part(*, upload: Upload, offset: int, chunk: bytes) -> Upload:
 
     Chunks of one file queue for its row, so that no other is written while this one is.
     """
+    _require_folder()
     try:
         with transaction.atomic():
             held = _held(upload, offset, len(chunk))
-            with Path(held.content.path).open("r+b") as file:
-                file.seek(offset)
-                file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
+            data_folder.write_unless_frozen(partial(_write, held, offset, chunk))
             held.received, held.changed_at = offset + len(chunk), timezone.now()
             held.save(update_fields=["received", "changed_at"])
     except OSError as error:
-        raise _refusal_if_full(error) from error
+        raise _refusal(error) from error
     return _whole(held) if held.received == held.size else held
+
+
+def _write(upload: Upload, offset: int, chunk: bytes) -> None:
+    with _own_file(upload, "r+b") as file:
+        file.seek(offset)
+        file.write(chunk)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _held(upload: Upload, offset: int, length: int) -> Upload:
@@ -124,19 +134,45 @@ def _held(upload: Upload, offset: int, length: int) -> Upload:
     return held
 
 
-def _refusal_if_full(error: OSError) -> Refused | OSError:
-    return no_room() if is_full(error) else error
+def _own_file(upload: Upload, mode: str) -> BufferedReader:
+    """The upload's file, opened. Refused where its first bytes are not on this machine's disk."""
+    try:
+        return cast("BufferedReader", Path(upload.content.path).open(mode))
+    except FileNotFoundError:
+        _require_folder(fresh=True)
+        raise elsewhere() from None
 
 
-def is_full(error: BaseException) -> bool:
-    """Whether a write failed because the disk is full."""
-    return isinstance(error, OSError) and error.errno in FULL
+def elsewhere() -> Refused:
+    """The refusal of a file that another machine has, because the machines do not share one data folder."""
+    sentence = _(
+        "The beginning of this file is on another web machine. All machines must share one data folder: tell the "
+        "operator of this server."
+    )
+    return Refused(sentence, code="other_machine")
+
+
+def _require_folder(*, fresh: bool = False) -> None:
+    """Refuse before anything is written if the data folder takes no files: a frozen disk would keep this thread."""
+    if (state := data_folder.folder_state(fresh=fresh)) is not FolderState.FINE:
+        raise _refusal_of(state)
+
+
+def _refusal(error: OSError) -> Refused:
+    """The refusal that stands for an error of the disk."""
+    return _refusal_of(data_folder.state_of_error(error))
+
+
+def _refusal_of(state: FolderState) -> Refused:
+    if state is FolderState.FULL:
+        return no_room()
+    return Refused(str(outages.FOLDER[state].sentence), code=str(state))
 
 
 def _whole(upload: Upload) -> Upload:
     """Compute the digest of a complete file, once."""
     if not upload.sha256:
-        with Path(upload.content.path).open("rb") as file:
+        with _own_file(upload, "rb") as file:
             upload.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         Upload.objects.filter(pk=upload.pk).update(sha256=upload.sha256)
     return upload

@@ -29,6 +29,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from kombu.exceptions import ChannelError
 from kombu.exceptions import OperationalError as BrokerError
 
 from accounts.models import Job, Project, User
@@ -43,7 +44,12 @@ LAST_HEARTBEAT_SECONDS = 10.0  # the longest that the end of a job waits for the
 LEASE_TIMEOUT = timedelta(minutes=2)  # without a heartbeat the holder counts as dead
 RESEND = timedelta(minutes=2)  # a job that no worker took for so long is sent once more
 MOST_TRIES = 3
-ABSENT_BROKER = (BrokerError, OSError, AttributeError)  # the last: Kombu, after a first message that failed
+ABSENT_BROKER = (
+    BrokerError,
+    ChannelError,
+    OSError,
+    AttributeError,
+)  # the last: Kombu, after a first message that failed
 INTERRUPTED = gettext_lazy("It was interrupted %d times and will not be tried again.")
 
 

@@ -44,7 +44,8 @@ SWEEPERS = (
 def _transport_options() -> dict[str, object]:
     if settings.REDIS_URL:
         # A message not acknowledged for this long is delivered again: far above every time limit below.
-        return {"visibility_timeout": 3600}
+        # A Redis that hangs keeps no web request waiting that sends a message, and no worker without its heartbeat.
+        return {"visibility_timeout": 3600, "socket_connect_timeout": 2, "socket_timeout": 10}
     return folder_options(settings.CELERY_BROKER_DIR)
 
 

@@ -252,9 +252,9 @@ _SHARED = [
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """False for a 503 of /healthz: it is requested every few seconds, and its caller has the response."""
-    path = getattr(getattr(record, "request", None), "path", "")
-    return path != "/healthz" or getattr(record, "status_code", None) != 503
+    """False for Django's line about each request that was answered with 503: /healthz is requested every few seconds,
+    and `accounts.outages` logs the reason of an outage itself."""
+    return record.name != "django.request" or getattr(record, "status_code", None) != 503
 
 
 def logging_configuration(format_name: str, level: str) -> dict[str, Any]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from functools import lru_cache
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -24,6 +22,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts import data_folder
 from accounts.models import Heartbeat
 
 if TYPE_CHECKING:
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 
 OK = "ok"
-PROBED = 64 * 1024  # bytes written to see whether the disk takes them
-LEAST_FREE = 200 * 2**20
 
 
 def health_report() -> dict[str, str]:
@@ -51,14 +48,14 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def _parts() -> dict[str, str]:
-    database = _database()
+    database, disk = _database(), data_folder.folder_report()
     if database != OK:
         unknown = "unknown: no database"
         silent = dict.fromkeys(("worker", "beat"), unknown)
-        return {"database": database, "migrations": unknown, "disk": _disk(), "broker": _broker(), **silent}
+        return {"database": database, "migrations": unknown, "disk": disk, "broker": _broker(), **silent}
     migrations = _migrations()
     processes = _processes() if migrations == OK else dict.fromkeys(("worker", "beat"), "unknown: not migrated")
-    return {"database": database, "migrations": migrations, "disk": _disk(), "broker": _broker(), **processes}
+    return {"database": database, "migrations": migrations, "disk": disk, "broker": _broker(), **processes}
 
 
 def _database() -> str:
@@ -68,18 +65,6 @@ def _database() -> str:
     except DatabaseError:
         return "unreachable"
     return OK
-
-
-def _disk() -> str:
-    """Whether files can be written to the data directory, and enough space is free."""
-    try:
-        with TemporaryFile(dir=settings.DATA_DIR) as file:
-            file.write(bytes(PROBED))
-            file.flush()
-        free = shutil.disk_usage(settings.DATA_DIR).free
-    except OSError as error:
-        return f"nothing can be written to the data directory: {os.strerror(error.errno or 0)}"
-    return OK if free >= LEAST_FREE else f"less than {LEAST_FREE // 2**20} MB left in the data directory"
 
 
 def _migrations() -> str:

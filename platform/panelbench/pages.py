@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.template import loader
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views import defaults
 
+from accounts import outages
 from accounts.models import SIGHTED, Heartbeat, Membership, Project, Role
-from annotation.imports.uploads import FULL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,11 +130,6 @@ def _url(name: str, project: Project) -> str:
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-NO_SPACE = 507  # Insufficient Storage
-SQLITE_FULL, POSTGRESQL_FULL = "SQLITE_FULL", "53100"
-RETRY_AFTER = 60  # seconds
-
-
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404, as JSON for the API and as a page for others."""
     if request.path.startswith("/api/"):
@@ -144,24 +138,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500; or 507 with an explanation, if the disk of the server or of its database is full."""
-    if not is_disk_full(sys.exc_info()[1]):
-        return defaults.server_error(request)
-    if request.path.startswith("/api/") or "application/json" in request.headers.get("Accept", ""):
-        detail = _("The server's disk is full, so nothing can be stored now. Keep your input and try again later.")
-        response: HttpResponse = JsonResponse({"code": "disk_full", "detail": detail, "fields": {}}, status=NO_SPACE)
-    else:
-        response = HttpResponse(loader.get_template("507.html").render(), status=NO_SPACE)
-    response.headers["Retry-After"] = str(RETRY_AFTER)
-    return response
-
-
-def is_disk_full(error: BaseException | None) -> bool:
-    """Whether the exception, or one of its causes, means that the disk is full."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in FULL:
-            return True
-        if getattr(error, "sqlite_errorname", "") == SQLITE_FULL or getattr(error, "sqlstate", "") == POSTGRESQL_FULL:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    """500; or 503 or 507 with the reason, if something that the server needs does not work (`accounts.outages`)."""
+    error = sys.exc_info()[1]
+    outage = outages.outage_of(error)
+    return defaults.server_error(request) if outage is None else outages.unavailable(request, outage, error)

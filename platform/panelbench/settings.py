@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "accounts.outages.OutageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -114,7 +115,10 @@ elif _database["ENGINE"] == "django.db.backends.postgresql":
         "min_size": env.number("DATABASE_POOL_MIN", default=1, least=0, most=1000),
         "max_size": env.number("DATABASE_POOL_MAX", default=8, least=2, most=1000),
         "timeout": 20,
+        "reconnect_timeout": 3,  # then the next request tries: a pool that goes on by itself waits up to 64 s
     }
+    _database["ENGINE"] = "accounts.postgresql"  # whose web requests do not wait for ever
+    _database["OPTIONS"].setdefault("connect_timeout", 5)
     if _database["OPTIONS"]["pool"]["min_size"] > _database["OPTIONS"]["pool"]["max_size"]:
         raise ImproperlyConfigured("DATABASE_POOL_MIN is more than DATABASE_POOL_MAX.")
     _database["CONN_HEALTH_CHECKS"] = True
@@ -124,7 +128,15 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The default cache holds what must hold: the counts of throttles, allauth's too. What pages keep goes into another.
 if REDIS_URL:
-    _redis = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    _redis = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        # A Redis that is away or hangs keeps no request waiting; a kept connection that broke is opened once more.
+        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 2, "retry": Retry(NoBackoff(), 1)},
+    }
     CACHES = {"default": {**_redis, "KEY_PREFIX": "counts"}, "content": {**_redis, "KEY_PREFIX": "content"}}
 else:
     CACHES = {

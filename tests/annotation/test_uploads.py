@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import threading
+import time
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from accounts import tokens
 from accounts.models import Scope
 from annotation.imports import uploads
 from annotation.models import ImportFile, Upload
+from tests import disks
 from tests.cast import Cast
 
 ADDRESS = "/api/v1/projects/kassa/uploads/"
@@ -204,3 +208,75 @@ def test_a_token_uploads_if_it_may_write(cast: Cast) -> None:
         _token, secret = tokens.issue(user=cast.boris, name=str(scope), scope=scope)
         headers = {**TUS, "Upload-Length": "3", "Authorization": f"Bearer {secret}"}
         assert Client().post(ADDRESS, headers=headers).status_code == status
+
+
+# --- a data folder that takes nothing ---------------------------------------------------------------------------------
+@pytest.fixture
+def on_disk(settings: Any, tmp_path: Path) -> Iterator[Path]:
+    """The data folder on a disk of its own."""
+    with disks.own_disk(tmp_path) as disk:
+        settings.DATA_DIR, settings.MEDIA_ROOT = disk / "panelbench", disk / "panelbench" / "uploads"
+        settings.MEDIA_ROOT.mkdir(parents=True)
+        yield disk
+
+
+def refused_for_now(answer: HttpResponse, code: str) -> None:
+    assert answer.status_code == 503, answer.content
+    assert int(answer["Retry-After"]) > 0
+    assert json.loads(answer.content)["code"] == code
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("name", ["read_only", "frozen", "vanished"])
+def test_a_data_folder_that_takes_nothing_is_said_soon_and_the_upload_continues_after(
+    cast: Cast, on_disk: Path, name: str
+) -> None:
+    """Each thread that such an upload came to was lost: it looked for a full disk among the causes, without end."""
+    boris = cast.client("boris")
+    boris.raise_request_exception = False
+    address = begun(boris, name="تقييم «اثنان».csv")
+    assert patched(boris, address, 0, CONTENT[:400]).status_code == 204
+    code = {"read_only": "read_only", "frozen": "frozen", "vanished": "missing"}[name]
+    place = on_disk / "panelbench" if name == "vanished" else on_disk
+    with getattr(disks, name)(place):
+        began = time.monotonic()
+        for _attempt in range(2):
+            refused_for_now(patched(boris, address, 400, CONTENT[400:]), f"data_folder_{code}")
+        headers = {**TUS, "Upload-Length": "9", "Upload-Metadata": "filename YQ=="}
+        refused_for_now(boris.post(ADDRESS, headers=headers), f"data_folder_{code}")
+        health = boris.get("/healthz")
+        assert (health.status_code, health.json()["disk"]) != (200, "ok")
+        assert "data directory" in health.json()["disk"]
+        assert time.monotonic() - began < 20
+    assert offset(boris, address) == 400
+    assert patched(boris, address, 400, CONTENT[400:]).status_code == 204
+    assert stored() == CONTENT
+
+
+@pytest.mark.both_databases
+def test_an_upload_that_another_machine_began_says_so(cast: Cast, settings: Any, tmp_path: Path) -> None:
+    """Two web machines that do not share a disk: one has the file's beginning, the other gets the next chunk."""
+    boris = cast.client("boris")
+    boris.raise_request_exception = False
+    settings.MEDIA_ROOT = tmp_path / "one"
+    address = begun(boris)
+    patched(boris, address, 0, CONTENT[:400])
+    settings.MEDIA_ROOT = tmp_path / "two"
+    for _attempt in range(2):
+        answer = patched(boris, address, 400, CONTENT[400:])
+        assert (answer.status_code, answer.json()["code"]) == (421, "other_machine")  # type: ignore[attr-defined]
+        assert "another web machine" in answer.json()["detail"]  # type: ignore[attr-defined]
+    settings.MEDIA_ROOT = tmp_path / "one"
+    assert patched(boris, address, 400, CONTENT[400:]).status_code == 204
+    assert stored() == CONTENT
+
+
+def test_a_file_that_cannot_be_opened_ends_the_request(cast: Cast) -> None:
+    """The very error: the file's place is taken by a folder, which is no full disk."""
+    boris = cast.client("boris")
+    boris.raise_request_exception = False
+    address = begun(boris)
+    path = Path(Upload.objects.get().content.path)
+    path.unlink()
+    path.mkdir()
+    refused_for_now(patched(boris, address, 0, CONTENT), "data_folder_broken")
