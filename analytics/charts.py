@@ -93,7 +93,7 @@ def _mark(row: Labelled) -> dict[str, Any]:
         "value": figure.value,
         "low": figure.low,
         "high": figure.high,
-        "is_clear": figure.excludes_zero,
+        "is_clear": figure.is_clear,
         "is_small": figure.is_small,
         "is_approximate": figure.is_approximate,
     }

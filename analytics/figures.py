@@ -21,6 +21,8 @@ from analytics.figure_words import FIGURE_SENTENCES, SPEAKS_FOR
 
 VERY_FEW = 10  # items: fewer are reason enough to have no interval
 SMALL = 30
+ALPHA = 0.05
+"""Of the corrected p of a difference."""
 """Below this many items or clusters a figure is shown in muted ink, and no sentence concludes from it."""
 MINUS = "−"
 
@@ -77,6 +79,8 @@ class Figure:
     interval_reason: str = ""
     note: str = ""
     speaks_for: str = ""
+    p_corrected: float | None = None
+    family: int | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Figure:
@@ -110,6 +114,11 @@ class Figure:
     def excludes_zero(self) -> bool:
         """Whether the whole interval lies on one side of zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether a difference from zero is certain, corrected for the other tests of its family where it has some."""
+        return self.excludes_zero and (self.p_corrected is None or self.p_corrected < ALPHA)
 
     @property
     def _decimals(self) -> int:

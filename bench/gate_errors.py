@@ -58,7 +58,7 @@ def quality(generator: NDArray[np.intp], rng: Rng) -> Floats:
 
 def annotator_scores(truth: Floats, rng: Rng) -> Floats:
     """(N, 3) what annotators give: a point off in two of five."""
-    return truth[:, None] + rng.choice([-1.0, 0.0, 1.0], p=[0.2, 0.6, 0.2], size=(len(truth), 3))
+    return np.asarray(truth[:, None] + rng.choice([-1.0, 0.0, 1.0], p=[0.2, 0.6, 0.2], size=(len(truth), 3)))
 
 
 def at_margin(truth: Floats, cluster: NDArray[np.intp], rng: Rng) -> Floats:

@@ -124,6 +124,8 @@ class EstimateSerializer(serializers.Serializer[dict[str, Any]]):
     note = serializers.CharField(**NUMBER)
     n_clusters = serializers.IntegerField(**NUMBER)
     speaks_for = serializers.CharField(**NUMBER)
+    p_corrected = serializers.FloatField(**NUMBER)
+    family = serializers.IntegerField(**NUMBER)
 
 
 class CountSerializer(serializers.Serializer[dict[str, Any]]):

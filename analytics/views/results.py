@@ -206,7 +206,7 @@ def _difference(shown: AgreementSection, row: Mapping[str, Any] | None) -> GridC
     cell = figure_cell(shown.page, row, inked=False)
     if row["value"] is None:
         return cell
-    clear = _("clear difference") if Figure.of(row).excludes_zero else ""
+    clear = _("clear difference") if Figure.of(row).is_clear else ""
     return replace(cell, lines=tuple(line for line in (clear, *cell.lines) if line), url="")
 
 

@@ -26,6 +26,7 @@ class Estimate:
     ``confidence`` made by ``method``; they are ``None`` with ``interval_reason`` when no interval can be given.
     ``n_clusters`` counts the clusters of the ``n_items`` items, where they are known.
     ``speaks_for``: ``these raters``, or ``raters like these`` where raters are taken as a sample, too.
+    ``p_corrected``: ``p`` after correction for the ``family`` tests that it is one of (``corrected_together``).
     """
 
     statistic: str
@@ -49,6 +50,8 @@ class Estimate:
     note: str | None = None
     n_clusters: int | None = None
     speaks_for: str | None = None
+    p_corrected: float | None = None
+    family: int | None = None
 
     def __post_init__(self) -> None:
         if self.value is None and not self.reason:
@@ -502,6 +505,32 @@ def holm(p: Sequence[float]) -> list[float]:
     adjusted = np.empty(m)
     adjusted[order] = np.minimum(stepped, 1)
     return [float(value) for value in adjusted]
+
+
+def corrected_together(
+    rows: Sequence[CellEstimate], family_of: Callable[[CellEstimate], object] = lambda _row: None
+) -> list[CellEstimate]:
+    """The same rows, with Holm's p and the size of its family in each that has a p; ``family_of`` tells families apart.
+
+    Rows for which it is NO_FAMILY stay as they are. The note says both where a family has more than one test.
+    """
+    families: dict[object, list[int]] = {}
+    for i, row in enumerate(rows):
+        if row.estimate.p is not None and (family := family_of(row)) is not NO_FAMILY:
+            families.setdefault(family, []).append(i)
+    corrected = list(rows)
+    for places in families.values():
+        size = len(places)
+        adjusted = holm([rows[i].estimate.p or 0.0 for i in places])
+        for i, p in zip(places, adjusted, strict=True):
+            estimate = rows[i].estimate
+            words = f"Holm p {p:.4g} in a family of {size}" if size > 1 else None
+            note = "; ".join(part for part in (estimate.note, words) if part) or None
+            corrected[i] = replace(rows[i], estimate=estimate.with_(p_corrected=p, family=size, note=note))
+    return corrected
+
+
+NO_FAMILY = object()
 
 
 def benjamini_yekutieli(p: Sequence[float], alpha: float) -> list[bool]:

@@ -29,16 +29,18 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import (
     NO_RESAMPLE_DIFFERS,
+    NO_WIDTH,
     CellEstimate,
     Doubt,
     Estimate,
     Shape,
     approximate,
+    corrected_together,
     jackknife_interval,
     percentile,
     wilson_interval,
 )
-from analytics.stats.core.resampling import THIS_JUDGE, error_of_mean, number_of, resampled_sums
+from analytics.stats.core.resampling import THIS_JUDGE, effective_number, error_of_mean, number_of, resampled_sums
 from analytics.stats.core.scales import rounding
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.calibrators import fit_ordinal
@@ -211,7 +213,7 @@ def _mean(
     if not estimate.is_defined:
         return estimate.with_(reason=reason)
     if shape == "free":
-        return estimate
+        return estimate.with_(p=_p_of_zero(estimate, cluster))
     value, n_clusters = float(x.mean()), number_of(cluster)
     changed = int(np.count_nonzero(x))
     few = Doubt(f"{changed} items are not 0") if shape == "positive" and changed < FEW_CHANGED else None
@@ -223,11 +225,24 @@ def _mean(
     return base.with_(**interval.as_changes())
 
 
+def _p_of_zero(estimate: Estimate, cluster: Codes) -> float | None:
+    """Two-sided p that a mean is 0: t from clusters left out one by one; None where nothing varies."""
+    from scipy.special import stdtr
+
+    if estimate.value is None or not estimate.se or estimate.se <= NO_WIDTH or number_of(cluster) < 2:
+        return None
+    df = max(effective_number(np.unique(cluster, return_counts=True)[1]) - 1, 1.0)
+    return float(2 * stdtr(df, -abs(estimate.value) / estimate.se))
+
+
 def _normal(statistic: str, value: float, se: float, n_items: int, method: str) -> Estimate:
+    from scipy.special import ndtr
+
     from analytics.stats.core.estimates import normal_interval
 
     interval = normal_interval(value, se, method=method)
-    return Estimate(statistic=statistic, value=value, n_items=n_items).with_(**interval.as_changes())
+    p = float(2 * ndtr(-abs(value) / se)) if math.isfinite(se) and se > NO_WIDTH else None
+    return Estimate(statistic=statistic, value=value, p=p, n_items=n_items).with_(**interval.as_changes())
 
 
 def _shares(scores: Floats, points: Floats, prefix: str) -> list[Estimate]:
@@ -473,7 +488,8 @@ def perturbation_report(
             )
             for row in rows
         ]
-    return report
+    # The falls after all changes in all cells are one family.
+    return corrected_together(report)
 
 
 def _of_cell(cell: Cell, own: NDArray[np.bool_], bootstrap: int, confidence: float, seed: int) -> Iterator[Estimate]:
@@ -526,6 +542,7 @@ def _drop(gap: Floats, cluster: Codes, bootstrap: int, confidence: float, seed: 
     drawn = resampled_sums(np.column_stack([sums, sizes]), resamples=bootstrap, rng=np.random.default_rng(seed))
     interval = percentile(drawn[:, 0] / drawn[:, 1], confidence=confidence)
     estimate = estimate.with_(seed=seed, **interval.as_changes())
+    estimate = estimate.with_(p=_p_of_zero(estimate.with_(se=error_of_mean(gap, cluster)[0]), cluster))
     if estimate.method and len(sums) < FEW_CLUSTERS:
         return estimate.with_(method=approximate(estimate.method, f"{len(sums)} clusters"))
     return estimate

@@ -24,6 +24,7 @@ from analytics.stats.core.estimates import (
     CellEstimate,
     Estimate,
     approximate,
+    corrected_together,
     t_interval,
 )
 from analytics.stats.core.resampling import Units, effective_number
@@ -109,7 +110,8 @@ def comparison_report(
     ``rules``: criteria with their rule of reference (None: the mode, on interval scales the mean) and what it does with
     a tie. ``levels``: by judge, its level of each factor; effects are deviations from the mean of all judges, fitted by
     least squares on effect-coded factors. Undefined where a factor can't be told from another. Interactions: the
-    largest, with Bonferroni's correction for all of them. ``min_items``: common items that a cell needs to be in the
+    largest, with Bonferroni's correction for all of them. Differences and effects have a p of zero, corrected by Holm
+    within the measure. ``min_items``: common items that a cell needs to be in the
     mean of the cells and to have effects. A jury (``rater_kind``) is compared on the judges' common items on which it
     has a score, two juries on those of both; the judges, their mean and effects do not depend on it. Source: Davison &
     Hinkley 1997, 3.8 (doi 10.1017/CBO9780511802843); Searle 1987, Linear Models for Unbalanced Data
@@ -133,7 +135,13 @@ def comparison_report(
         if any(name.partition("_")[0] == measure for name in statistics) and len(names):
             for found, about in compared:
                 report += _of_measure(found, measure, names, how, by, about)
-    return [row for row in report if row.estimate.statistic in statistics]
+    juries = set(table.frame.loc[(table.frame["rater_kind"] == "jury").to_numpy(), "rater"])
+
+    def family(row: CellEstimate) -> tuple[str, bool]:
+        """The differences of one measure, and its effects; those of juries apart, so that judges' depend on none."""
+        return row.estimate.statistic, bool(juries.intersection(row.raters or ()))
+
+    return corrected_together([row for row in report if row.estimate.statistic in statistics], family)
 
 
 def _compared_together(table: RatingsTable, judges: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -439,6 +447,8 @@ def _estimate(
     if undefined > MAX_UNDEFINED_SHARE:
         why = f"{undefined:.1%} of the resamples leave the statistic undefined (more than 5%)"
         return estimate.with_(interval_reason=why, undefined_share=undefined)
+    from scipy.special import stdtr
+
     clusters = part.counts["n_clusters"]
     if clusters < 2:
         return estimate.with_(interval_reason="an interval needs two clusters", undefined_share=undefined)
@@ -450,6 +460,8 @@ def _estimate(
         method = approximate(method, f"{clusters} clusters")
     tail = 1 - (1 - how.confidence) / family
     interval = t_interval(float(value), se, max(part.df, 1.0), method=method, confidence=tail)
+    if statistic.endswith(("_difference", "_effect")):
+        estimate = estimate.with_(p=float(2 * stdtr(max(part.df, 1.0), -abs(value) / se)))
     return estimate.with_(**interval.as_changes()).with_(confidence=how.confidence, undefined_share=undefined)
 
 

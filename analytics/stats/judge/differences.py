@@ -26,7 +26,7 @@ from analytics.stats.core.estimates import (
     Interval,
     Shape,
     approximate,
-    holm,
+    corrected_together,
     t_interval,
 )
 from analytics.stats.core.resampling import (
@@ -233,7 +233,7 @@ def difference_report(table: RatingsTable, question: DifferenceQuestion) -> list
         for g in range(len(parts))
     ]
     rows = [_difference_of_sides(key, question, of_sides, without, parts) for key in of_sides[0] if key in of_sides[1]]
-    return _with_holm([_cut(row, table) for row in rows])
+    return corrected_together([_cut(row, table) for row in rows])
 
 
 def _for_raters_like_these(
@@ -386,17 +386,6 @@ def _tested(e: Estimate, left: Floats, parts: NDArray[np.intp], confidence: floa
     if df + 1 < FEW_UNITS and interval.method:
         interval = replace(interval, method=approximate(interval.method, f"{df + 1:.3g} independent units"))
     return e.with_(p=float(2 * stdtr(df, -abs(value) / se)), **interval.as_changes())
-
-
-def _with_holm(rows: list[CellEstimate]) -> list[CellEstimate]:
-    """All differences asked for are one family."""
-    tested = [i for i, row in enumerate(rows) if row.estimate.p is not None]
-    corrected_p = holm([p for i in tested if (p := rows[i].estimate.p) is not None])
-    for i, p in zip(tested, corrected_p, strict=True):
-        if len(tested) > 1:
-            e = rows[i].estimate
-            rows[i] = replace(rows[i], estimate=e.with_(note=f"{e.note}{_HOLM}{p:.4g} in a family of {len(tested)}"))
-    return rows
 
 
 # --- annotators against each other, label by label -------------------------------------------------------------------

@@ -8,14 +8,13 @@ item to a cluster d_k is +-1 and every variant below is the published one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import erfc, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, gammaln
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, holm
+from analytics.stats.core.estimates import NO_FAMILY, CellEstimate, Estimate, corrected_together
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.calibration import panel_labels
@@ -185,19 +184,8 @@ def mcnemar_report(
         rule = truth or _default_truth(cell)
         estimates = _estimates(cell, raters, rule)
         rows += [CellEstimate(estimate=e, cell=cell_key(cell), raters=raters, reference=rule) for e in estimates]
-    return _with_holm(rows)
-
-
-def _with_holm(rows: list[CellEstimate]) -> list[CellEstimate]:
-    """The same test in every cell is one family: Holm's p in the note, with its size."""
-    for variant in VARIANTS:
-        family = [i for i, one in enumerate(rows) if one.estimate.variant == variant and one.estimate.p is not None]
-        corrected = holm([p for i in family if (p := rows[i].estimate.p) is not None])
-        for i, p in zip(family, corrected, strict=True):
-            if len(family) > 1:
-                note = f"{rows[i].estimate.note}; Holm p {p:.4g} in a family of {len(family)}"
-                rows[i] = replace(rows[i], estimate=rows[i].estimate.with_(note=note))
-    return rows
+    # The same test in every cell is one family.
+    return corrected_together(rows, lambda row: row.estimate.variant if row.estimate.variant in VARIANTS else NO_FAMILY)
 
 
 def _default_truth(cell: Cell) -> str:

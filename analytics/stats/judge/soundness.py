@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, wilson_interval
+from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, corrected_together, wilson_interval
 from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, error_of_mean, number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
@@ -75,7 +75,8 @@ def audit_report(
             CellEstimate(estimate=_counted(_levelled(row, cell), clusters), cell=cell_key(cell), judge=judge)
             for row in rows
         ]
-    return report
+    # Each kind of effect is one family over all cells: length, self-preference, shifts between conditions.
+    return corrected_together(report, lambda row: row.estimate.statistic)
 
 
 def equivalence_report(
@@ -93,7 +94,7 @@ def equivalence_report(
         estimate = _only_numbers(cell, "tost") or tost(scores[:, 0], scores[:, 1], cluster, margin=margin)
         counted = estimate.with_(n_raters=2, n_missing=int(np.isnan(scores).any(axis=1).sum()))
         report.append(CellEstimate(estimate=_levelled(counted, cell), cell=cell_key(cell), raters=tuple(raters)))
-    return report
+    return corrected_together(report)
 
 
 def conformal_report(
@@ -143,7 +144,7 @@ def severity_report(
             report.append(
                 CellEstimate(estimate=_levelled(row, cell), cell={**cell_key(cell), "language": language}, judge=judge)
             )
-    return report
+    return corrected_together(report, lambda row: (row.estimate.statistic, row.estimate.variant))
 
 
 def jury_report(

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, approximate, holm, percentile
+from analytics.stats.core.estimates import (
+    NO_FAMILY,
+    CellEstimate,
+    Estimate,
+    Interval,
+    approximate,
+    corrected_together,
+    holm,
+    percentile,
+)
 from analytics.stats.core.resampling import THESE, THIS_JUDGE, RatersAs, of_report, resampled_sums
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import corrected_means
@@ -176,7 +185,10 @@ def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator
         n_items = int(np.isin(s.language, (first, second)).sum())
         languages = (s.languages[first], s.languages[second])
         rows += [CellEstimate(estimate=e.with_(n_items=n_items, seed=how.seed), languages=languages) for e in estimates]
-    return _with_holm(_confirmed(rows, how.confidence))
+    # The sound permutation tests of the cell are one family.
+    return corrected_together(
+        _confirmed(rows, how.confidence), lambda row: NO_FAMILY if row.estimate.variant is not None else None
+    )
 
 
 def _figures(
@@ -315,16 +327,6 @@ def _as_printed(
 def _drawn(interval: Interval, what: str) -> Interval:
     """The interval, its method naming what was drawn, when there is one."""
     return interval if interval.method is None else replace(interval, method=f"{interval.method}, {what}")
-
-
-def _with_holm(rows: list[CellEstimate]) -> list[CellEstimate]:
-    """The family of a cell's sound permutation tests, corrected together."""
-    tested = [i for i, c in enumerate(rows) if c.estimate.p is not None and c.estimate.variant is None]
-    corrected = holm([p for i in tested if (p := rows[i].estimate.p) is not None])
-    for i, p in zip(tested, corrected, strict=True):
-        note = f"Holm p {p:.4f} in a family of {len(tested)}"
-        rows[i] = replace(rows[i], estimate=rows[i].estimate.with_(note=note))
-    return rows
 
 
 def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame) -> CellEstimate:

@@ -350,6 +350,8 @@ class CellEstimate(TypedDict):
     note: NotRequired[str | None]
     n_clusters: NotRequired[int | None]
     speaks_for: NotRequired[str | None]
+    p_corrected: NotRequired[float | None]
+    family: NotRequired[int | None]
     asked: str
     languages: NotRequired[list[str] | None]
     raters: NotRequired[list[str] | None]
@@ -822,6 +824,8 @@ class Estimate(TypedDict):
     note: NotRequired[str | None]
     n_clusters: NotRequired[int | None]
     speaks_for: NotRequired[str | None]
+    p_corrected: NotRequired[float | None]
+    family: NotRequired[int | None]
 
 
 class Estimates(TypedDict):

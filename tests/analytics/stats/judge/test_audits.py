@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
-from analytics.stats.judge import audits
+from analytics.stats.core.scales import range_scale
+from analytics.stats.core.validation import ratings_table
+from analytics.stats.judge import audits, soundness
 
 NAN = np.nan
 
@@ -126,3 +130,30 @@ def test_few_shot_examples_are_at_most_two_a_class() -> None:
     labels = np.array([0, 0, 0, 1, NAN, 2, 2])
     chosen = audits.few_shot_examples(labels, np.random.default_rng(0))
     assert sorted(labels[chosen]) == [0, 0, 1, 2, 2]
+
+
+def test_the_length_effects_of_all_cells_are_corrected_together() -> None:
+    """Four criteria: p of each as statsmodels gives it from the interval's standard error, then Holm over the four."""
+    rng = np.random.default_rng(31)
+    records = []
+    for criterion, effect in (("a", 0.5), ("b", 0.25), ("c", 0.1), ("d", 0.0)):
+        for item in range(60):
+            length, truth = int(rng.integers(20, 400)), int(rng.integers(1, 6))
+            judge = truth + effect * np.log2(length / 100) + rng.normal(0, 0.8)
+            for rater, kind, score in (("h1", "annotator", truth), ("h2", "annotator", truth), ("j", "judge", judge)):
+                records.append((f"i{item}", criterion, rater, kind, float(score), length))
+    frame = pd.DataFrame(records, columns=["item", "criterion", "rater", "rater_kind", "score", "length"])
+    table = ratings_table(frame, scales={name: range_scale(-5, 12, None, "interval") for name in "abcd"})
+    found = [
+        row.estimate
+        for row in soundness.audit_report(table, judge="j", by=("criterion",), length="length")
+        if row.estimate.statistic == "verbosity"
+    ]
+    for estimate in found:
+        se = (estimate.high - estimate.low) / (2 * stats.norm.ppf(0.975))
+        assert estimate.p == pytest.approx(2 * stats.norm.sf(abs(estimate.value) / se))
+    assert [row.p_corrected for row in found] == pytest.approx(
+        list(multipletests([row.p for row in found], method="holm")[1])
+    )
+    assert {row.family for row in found} == {4}
+    assert found[0].p_corrected < 0.05 < found[3].p_corrected

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.scales import Scale
@@ -179,7 +180,8 @@ class TestEffects:
             and row.estimate.variant == "style = name"
         )
         assert effect.high < 0
-        assert effect.note == "mean of 2 cells"
+        assert (effect.note or "").startswith("mean of 2 cells; Holm p ")
+        assert effect.family == 15
         interaction = next(row.estimate for row in found if row.estimate.statistic == "accuracy_interaction")
         assert interaction.method.endswith("Bonferroni over 3")
 
@@ -192,6 +194,19 @@ def test_the_same_seed_gives_the_same_report_whatever_the_order_of_rows() -> Non
     for one, other in zip(first, second, strict=True):
         assert one["value"] == pytest.approx(other["value"])
         assert one["low"] == pytest.approx(other["low"])
+
+
+def test_differences_and_effects_of_a_measure_are_each_one_family() -> None:
+    """Holm's p of every difference is that of statsmodels over all differences of the measure, whatever the cell."""
+    found = [row.estimate for row in report(rows(scenarios=8), bootstrap=200)]
+    for statistic in ("accuracy_difference", "kappa_difference", "accuracy_effect"):
+        tested = [estimate for estimate in found if estimate.statistic == statistic and estimate.p is not None]
+        assert len(tested) > 1
+        assert {estimate.family for estimate in tested} == {len(tested)}
+        expected = multipletests([estimate.p for estimate in tested], method="holm")[1]
+        assert [estimate.p_corrected for estimate in tested] == pytest.approx(list(expected))
+        assert all(f"in a family of {len(tested)}" in estimate.note for estimate in tested)
+    assert all(row.p is None for row in found if row.statistic in ("accuracy", "accuracy_interaction", "common_items"))
 
 
 @pytest.mark.slow
