@@ -37,7 +37,7 @@ from judging import holders as holders_here
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
-from judging.replies import Reading, Status, parse
+from judging.replies import NoScore, Reading, Status, parse
 from judging.requests import LOOK_AHEAD, NOTHING_CHANGED, CallRequest, CallRequestWriter, in_order_of_item
 
 LEASE = timedelta(seconds=30)
@@ -59,7 +59,7 @@ SETTLED = (
 )
 VERDICT = (
     *("run_id", "item_id", "criterion_id", "repeat", "change", "attempt_id"),
-    *("status", "score", "applicable", "fractional", "coerced", "rationale", "expected", "confidence"),
+    *("status", "score", "applicable", "fractional", "coerced", "rationale", "expected", "confidence", "reason"),
 )
 
 
@@ -374,6 +374,7 @@ def _readings(call_request: CallRequest, answer: client.ProviderAnswer, variant:
         finish_reason=answer.finish_reason,
         refusal=answer.refusal,
         material=call_request.messages[1]["content"],
+        language=call_request.call.item.language,
     )
     readings = weighed(readings, reply=answer.raw, criteria=call_request.criteria)
     if call_request.is_swapped:
@@ -408,7 +409,8 @@ def refused_outcome(call_request: CallRequest, no: client.ProviderRefused, *, le
     """
     attempt = _finished_attempt(call_request, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(call_request))
     status: Status = "unparsed" if call_request.call.repairs_id else "refused"
-    readings = [Reading(criterion=criterion.key, status=status) for criterion in call_request.criteria]
+    why = NoScore("not_answered", "provider", no.reason)
+    readings = [Reading(criterion=criterion.key, status=status, reason=why) for criterion in call_request.criteria]
     return CallOutcome(call_request=call_request, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
 
 
@@ -417,7 +419,8 @@ def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
     reason = f"This could not be stored: {fault!r}"[:400]
     kept, paid = outcome.attempt, {"cost": outcome.attempt.cost, "estimated": outcome.attempt.estimated}
     attempt = Attempt(pk=kept.pk, call=outcome.call, outcome=kept.outcome, reason=reason, **paid)
-    readings = [Reading(criterion=reading.criterion, status="error") for reading in outcome.readings]
+    why = NoScore("not_stored", "provider", repr(fault))
+    readings = [Reading(criterion=reading.criterion, status="error", reason=why) for reading in outcome.readings]
     return replace(outcome, attempt=attempt, readings=readings, dropped=())
 
 
@@ -534,7 +537,8 @@ def _verdict_row(outcome: CallOutcome, reading: Reading, criterion_pk: int) -> t
     call, coerced = outcome.call, (reading.coerced or "")[:80]
     identity = call.run_id, call.item_id, criterion_pk, call.repeat, call.change, outcome.attempt.pk
     read = reading.status, reading.score, reading.applicable, reading.fractional, coerced, reading.rationale
-    return *identity, *read, reading.expected, reading.confidence
+    reason = bulk.json_text(reading.reason.stored) if reading.reason else None
+    return *identity, *read, reading.expected, reading.confidence, reason
 
 
 def _move(outcomes: Sequence[CallOutcome], *, state: str, not_before: datetime | None, tried: int = 1) -> None:

@@ -20,6 +20,7 @@ from annotation.models import Dataset, SelectedItem
 from annotation.writers.tables import BATCH, Column, Table
 from judging import judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.reading_reasons import reason_sentence
 from judging.replies import reply_text
 from judging.versions import examples
 
@@ -33,6 +34,9 @@ OWN = (
     Column("seed", "number"),
     Column("fractional", "switch"),
     Column("coerced"),
+    Column("reason"),
+    Column("read_as"),
+    Column("why_no_score"),
     Column("call", "integer"),
     Column("served_model"),
     Column("tokens_in", "integer"),
@@ -51,6 +55,7 @@ _READ = (
     "written",
     "item__dataset",
     "item",
+    "reason",
 )
 
 
@@ -80,20 +85,25 @@ def _verdicts(
     extra = (*(("rationale",) if rationales else ()), *(("attempt__request", "attempt__reply") if replies else ()))
     for row in ordered.values_list(*_READ, *extra).iterator(BATCH):
         (external, language, generator, scenario, criterion, run, repeat, status, score, applicable) = row[:10]
-        fractional, coerced, call, served, into, out, cost, latency, written, brought, item = row[10:21]
+        fractional, coerced, call, served, into, out, cost, latency, written, brought, item, reason = row[10:22]
         rubric, file_import = rubrics[run]
         criterion_scale = criteria[criterion]
         # Repeats count from 0 in files, as our importer reads them.
         yield (
             *studies[brought], external, language, generator, scenario, *rubric, criterion_scale.key,
             names[run], "judge", repeat - 1, status, score, status == "ok" and not applicable,
-            row[21] if rationales else "", drawn.get((run, item), 1.0), file_import,
+            row[22] if rationales else "", drawn.get((run, item), 1.0), file_import,
             scenario or external, criterion_scale.level, criterion_scale.scale, criterion_scale.labels.get(score, ""),
             written,
-            run, *judges[run], fractional, coerced, call, served or "", into, out,
+            run, *judges[run], fractional, coerced, *_why(reason), call, served or "", into, out,
             None if cost is None else float(cost), latency,
             *((_prompt(row[-2]), _reply(row[-1])) if replies else ()),
         )  # fmt: skip
+
+
+def _why(reason: Mapping[str, str] | None) -> tuple[str, str, str]:
+    """Why a verdict has no score on the scale: its code, the rung it was read on, and the sentence."""
+    return (reason or {}).get("code", ""), (reason or {}).get("rung", ""), reason_sentence(reason)
 
 
 def _drawn_with(runs: Collection[JudgeRun]) -> dict[tuple[int, int], float]:
@@ -270,7 +280,7 @@ BUNDLE_MEMBERS = (
         model=Verdict,
         rows=lambda project: Verdict.objects.filter(run__project=project, **_TAKEN_OF),
         refers={"run": "runs", "item": "items", "criterion": "criteria", "attempt": "attempts"},
-        leaves=("expected", "confidence"),
+        leaves=("expected", "confidence", "reason"),
         since={"change": 3},
     ),
 )

@@ -563,7 +563,8 @@ class Verdict(models.Model):
     """A judge's score on one criterion, or the reason there is none. A number off the scale is kept, for no mean.
 
     Where the reply has the probabilities of its tokens, `expected` is the mean of the scale's points by them, and
-    `confidence` the probability of the score that was given. `change` is that of its call.
+    `confidence` the probability of the score that was given. `change` is that of its call. `reason`: why there is no
+    score on the scale (`replies.NoScore`), null where there is one, and of imported verdicts.
     """
 
     class Status(models.TextChoices):
@@ -587,6 +588,7 @@ class Verdict(models.Model):
     rationale = models.TextField(blank=True)
     expected = models.FloatField(null=True)
     confidence = models.FloatField(null=True)
+    reason = models.JSONField(null=True)
     attempt = models.ForeignKey(Attempt, null=True, on_delete=models.PROTECT, related_name="verdicts")
 
     class Meta:

@@ -2,11 +2,12 @@
 
 The ladder, from the top: a JSON object that is the whole reply; one that is after small slips of its writer are mended;
 JSON objects inside prose or a code fence; members of a broken or cut-off object; tagged text (``[RESULT] 3 [END]``,
-``<answer>``, ``Score: 3``, a bare ``3/4``); unparsed.
+``<answer>``, ``Score: 3``, a bare ``3/4``); a number in words that is the whole reply; unparsed.
 The first rung that speaks of any criterion answers for all of them. Where one rung holds two different answers to one
 criterion, none is taken. What a reply only quotes from the rated text is no answer: an object or a line that stands in
-the text too counts only as the whole reply. Nothing is ever replaced by a default; whatever was bent to be readable is
-named in ``coerced``.
+the text too, or that the reply itself presents as somebody else's, counts only as the whole reply. A model that says in
+plain text that it does not rate has refused. Nothing is ever replaced by a default; whatever was bent to be readable is
+named in ``coerced``, and a reading without a score says in ``reason`` on which rung, and what stood there.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from accounts.inputs import storable
 from judging.prompts import NOT_APPLICABLE, CriterionBrief, PromptVariant, check
+from judging.reply_words import number_in_words, refusal_in
 
 Status = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
 
@@ -33,6 +35,7 @@ _NA_SPELLINGS: Final = frozenset({"n/a", "na", "n.a.", "n.a", "not applicable"})
 # Braces that open nothing readable are given up on after this many, so that no reply costs quadratic time.
 _FAILED_STARTS: Final = 200
 
+_LINES: Final = re.IGNORECASE | re.MULTILINE
 NUMBER: Final = r"[-+]?\d{1,12}(?:\.\d{1,12})?"
 _AS_TEXT: Final = re.compile(rf"({NUMBER})(?:\s*(?:/|out of)\s*({NUMBER}))?", re.IGNORECASE)
 _THINKING: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -51,11 +54,31 @@ _LINE_VALUE: Final = (
 _SCORED_LINE: Final = re.compile(rf"\w{_LINE_VALUE}|\[RESULT\]|</(?:answer|score|rating|grade)>", re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
 class _Conflict:
-    """Stands where one object gave the same key two different values."""
+    """Stands where one object gave the same key different values."""
+
+    values: tuple[Any, ...]
 
 
-_CONFLICT: Final = _Conflict()
+LONGEST_FOUND: Final = 120  # characters of what stood there
+
+
+@dataclass(frozen=True, slots=True)
+class NoScore:
+    """Why a reply gives no score on a criterion: a ``code`` (`reading_reasons.SENTENCES`), the ``rung`` of the ladder
+    on which it was looked for last, and what was ``found`` there."""
+
+    code: str
+    rung: str = ""
+    found: str = ""
+
+    @property
+    def stored(self) -> dict[str, str]:
+        """As JSON, fit for the database."""
+        found = storable(self.found)
+        found = found if len(found) <= LONGEST_FOUND else f"{found[: LONGEST_FOUND - 1]}…"
+        return {"code": self.code, "rung": self.rung, "found": found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +87,10 @@ class Reading:
 
     ``score`` is a number for ``ok`` (unless ``applicable`` is false) and for ``out_of_range``, else ``None``.
     ``fractional`` marks an ordinal score between two points. ``coerced`` names, comma-separated, what had to be bent
-    to read it: where it stood (mended, prose, broken, tagged, wrapped, key, field, flat) and how it was written (text,
-    decimal, ratio, label, spelling); ``repaired`` when the model was asked once more. ``expected`` and ``confidence``
-    come from the probabilities of the score's token, see ``weighed``.
+    to read it: where it stood (mended, prose, broken, tagged, words, wrapped, key, field, flat) and how it was written
+    (text, decimal, ratio, label, spelling); ``repaired`` when the model was asked once more. ``expected`` and
+    ``confidence`` come from the probabilities of the score's token, see ``weighed``. ``reason``: why there is no score
+    on the scale.
     """
 
     criterion: str
@@ -78,15 +102,28 @@ class Reading:
     fractional: bool = False
     expected: float | None = None
     confidence: float | None = None
+    reason: NoScore | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """A value offered for one criterion, before it is held against the scale."""
+    """A value offered for one criterion, before it is held against the scale.
+
+    One that is ``doubtful`` seems to be quoted: it counts against another value, and never by itself.
+    """
 
     value: Any
     rationale: str = ""
     bent: tuple[str, ...] = ()
+    doubtful: bool = False
+
+    @property
+    def rung(self) -> str:
+        """The rung of the ladder on which it stood."""
+        return self.bent[0] if self.bent and self.bent[0] in _RUNGS else "object"
+
+
+_RUNGS: Final = ("mended", "prose", "broken", "tagged", "words")
 
 
 def parse(
@@ -97,65 +134,174 @@ def parse(
     finish_reason: str | None = None,
     refusal: str | None = None,
     material: str = "",
+    language: str = "",
 ) -> list[Reading]:
-    """One reading per criterion, in the order asked. ``material`` is the rated text, as the judge was shown it.
+    """One reading per criterion, in the order asked. ``material`` is the rated text, as the judge was shown it, and
+    ``language`` its language.
 
     Raises only for criteria that ``prompts.render`` would refuse.
     """
     check(criteria, variant)
     if refusal or finish_reason == "content_filter":
-        return [Reading(criterion.key, "refused", rationale=storable(refusal or "")) for criterion in criteria]
+        why = NoScore("refusal", "provider", refusal) if refusal else NoScore("content_filter", "provider")
+        return _all(criteria, "refused", why, rationale=refusal or "")
     cut_off = finish_reason in CUT_OFF
-    answer = _without_quotations(_without_thinking(text), material)
+    thought = _without_thinking(text)
+    answer = _without_quotations(thought, material)
     if cut_off and not _OPENS_AS_OBJECT.match(answer):
         # Cut off while it was still weighing: what it had come to by then is no answer.
-        return [Reading(criterion.key, "truncated") for criterion in criteria]
-    offered = _climb(answer, criteria, variant, cut_off, ended=finish_reason in ENDED)
+        return _all(criteria, "truncated", NoScore("cut_off", "text", _beginning(text)))
+    climbed = _climb(answer, criteria, variant, cut_off, ended=finish_reason in ENDED, language=language)
     readings = [
-        _agreed(criterion, [_settle(criterion, offer) for offer in offers])
-        for criterion, offers in zip(criteria, offered, strict=True)
+        _agreed(criterion, offers, [_settle(criterion, offer) for offer in offers])
+        for criterion, offers in zip(criteria, climbed.offers, strict=True)
     ]
-    if cut_off:
-        readings = [
-            replace(reading, status="truncated") if reading.status == "unparsed" else reading for reading in readings
-        ]
-    return readings
+    may_refuse = not cut_off and (not climbed.broken or all(reading.status != "ok" for reading in readings))
+    if may_refuse and (sentence := refusal_in(climbed.words, material)):
+        return _all(criteria, "refused", NoScore("refusal", "text", sentence), rationale=sentence)
+    removed = "" if answer == thought else _beginning(thought)
+    return [
+        reading if reading.status not in ("unparsed", "refused") else _explained(reading, criterion, climbed, removed)
+        for reading, criterion in zip(
+            [_cut(reading, climbed) if cut_off else reading for reading in readings], criteria, strict=True
+        )
+    ]
+
+
+def _all(criteria: Sequence[CriterionBrief], status: Status, why: NoScore, rationale: str = "") -> list[Reading]:
+    return [Reading(criterion.key, status, rationale=storable(rationale), reason=why) for criterion in criteria]
+
+
+def _cut(reading: Reading, climbed: _Climbed) -> Reading:
+    """The reading of a reply that was cut off: what can't be read then is missing for that reason."""
+    if reading.status != "unparsed":
+        return reading
+    stood = (reading.reason.rung, reading.reason.found) if reading.reason else (climbed.rung, _beginning(climbed.text))
+    return replace(reading, status="truncated", reason=NoScore("cut_off", *stood))
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text[: 4 * LONGEST_FOUND].split())[:LONGEST_FOUND]
+
+
+@dataclass(frozen=True, slots=True)
+class _Climbed:
+    """The offers for each criterion on the first rung that has any.
+
+    ``keys``: what the objects of the reply speak of, where it has any; ``words``: the reply without them.
+    """
+
+    offers: list[list[_Offer]]
+    rung: str
+    text: str
+    words: str
+    keys: tuple[str, ...] = ()
+    broken: bool = False
 
 
 def _climb(
-    text: str, criteria: Sequence[CriterionBrief], variant: PromptVariant, cut_off: bool, *, ended: bool
-) -> list[list[_Offer]]:
-    """The offers for each criterion on the first rung that has any; a reply with objects is never read as text.
-
-    Only a reply that its model ended is mended: what is missing of another may be what mattered.
+    text: str,
+    criteria: Sequence[CriterionBrief],
+    variant: PromptVariant,
+    cut_off: bool,
+    *,
+    ended: bool,
+    language: str,
+) -> _Climbed:
+    """A reply with objects is never read as text. Only a reply that its model ended is mended: what is missing of
+    another may be what mattered.
     """
     single = variant.grouping == "single"
-    objects, whole, broken = _objects(text)
+    spans, broken = _spans(text)
+    whole = _is_whole(text, spans, broken)
+    words = "" if whole else _outside(text, spans)
     bent: tuple[str, ...] = () if whole else ("prose",)
     if broken and ended and (mended := _mended(text)) is not None:
-        objects, whole, broken, bent = [mended], True, False, ("mended",)
+        spans, whole, broken, bent, words = [(mended, 0, len(text))], True, False, ("mended",), ""
+    telling = [
+        span for span in spans if any(True for each in criteria for _ in _in_object(span[0], each, single, bent))
+    ]
+    quoted = [] if whole else [(at, end) for _members, at, end in telling[:_MOST_HITS] if _is_mentioned(text, at, end)]
     offers_by_criterion = [
-        [offer for members in objects for offer in _in_object(members, criterion, single, bent)]
+        [
+            replace(offer, doubtful=(start, end) in quoted)
+            for members, start, end in telling[:_MOST_HITS]
+            for offer in _in_object(members, criterion, single, bent)
+        ]
+        + [_Offer(None, bent=bent)] * (len(telling) > _MOST_HITS)  # so many scores are nobody's
         for criterion in criteria
     ]
     if broken:
         # An object found beside broken braces may be a quotation inside a string, so the members get a say too.
         for offers, criterion in zip(offers_by_criterion, criteria, strict=True):
-            offers.extend(_loose_members(text, criterion, single))
+            offers.extend(_loose_members(text, criterion, single, quoted))
     if not whole:
         # Whoever writes a verdict beside the object may only have quoted that.
         for offers, criterion in zip(offers_by_criterion, criteria, strict=True):
-            offers.extend(_stated(text, criterion) if offers else ())
-    if objects or any(offers_by_criterion):
-        return offers_by_criterion
-    return [list(_tagged(text, criterion, alone=len(criteria) == 1, cut_off=cut_off)) for criterion in criteria]
+            offers.extend(_stated(text, spans, criterion) if offers else ())
+    if spans or any(offers_by_criterion):
+        rung = "broken" if broken else bent[0] if bent else "object"
+        keys = tuple(str(key) for members, _start, _end in spans[:5] for key in list(members)[:10])
+        return _Climbed(offers_by_criterion, rung, text, words, keys, broken)
+    alone = len(criteria) == 1
+    tagged = [
+        list(_tagged(text, criterion, alone=alone, cut_off=cut_off, languages=(language, variant.instruction_language)))
+        for criterion in criteria
+    ]
+    return _Climbed(tagged, "broken" if broken else "tagged" if any(tagged) else "text", text, words, broken=broken)
 
 
-def _agreed(criterion: CriterionBrief, readings: list[Reading]) -> Reading:
-    """The one reading all offers come to; unparsed when there is none or they differ."""
-    if not readings or len({(reading.status, reading.score, reading.applicable) for reading in readings}) > 1:
+def _agreed(criterion: CriterionBrief, offers: Sequence[_Offer], readings: Sequence[Reading]) -> Reading:
+    """The one reading all offers come to; unparsed when there is none or they differ, or all seem to be quoted."""
+    if not readings:
         return Reading(criterion.key, "unparsed")
+    shown = list(dict.fromkeys(_shown(offer.value) for offer in offers))
+    if len({(reading.status, reading.score, reading.applicable) for reading in readings}) > 1:
+        why = NoScore("differing", offers[0].rung, ", ".join(shown[:6]))
+        return Reading(criterion.key, "unparsed", reason=why)
+    if all(offer.doubtful for offer in offers):
+        return Reading(criterion.key, "unparsed", reason=NoScore("quoted", offers[0].rung, shown[0]))
     return readings[0]
+
+
+def _explained(reading: Reading, criterion: CriterionBrief, climbed: _Climbed, removed: str) -> Reading:
+    """The unreadable reading with the reason why nothing was offered for its criterion, unless it has one."""
+    if reading.reason is not None:
+        return reading
+    if not climbed.text.strip():
+        why = NoScore("quoted", "text", removed) if removed else NoScore("empty", "text")
+    elif climbed.keys:
+        why = NoScore("not_named", climbed.rung, ", ".join(dict.fromkeys(climbed.keys)))
+    elif climbed.broken:
+        why = NoScore("broken", "broken", _beginning(climbed.text[climbed.text.find("{") :]))
+    elif line := _doubtful_line(climbed.text, criterion):
+        why = NoScore("not_a_score", "tagged", line)
+    elif removed:
+        why = NoScore("quoted", "text", removed)
+    else:
+        why = NoScore("nothing", climbed.rung, _beginning(climbed.text))
+    return replace(reading, reason=why)
+
+
+def _doubtful_line(text: str, criterion: CriterionBrief) -> str:
+    """The first line that names the criterion, or a score, and has something behind a colon."""
+    names = "|".join(re.escape(name) for name in (criterion.key, criterion.name, *_SCORE_FIELDS) if name)
+    line = re.search(rf"^\W{{0,8}}(?:(?:final|overall|my) )?(?:{names})\W{{0,8}}[:=].{{1,200}}", text, _LINES)
+    return " ".join(line[0].split()) if line else ""
+
+
+def _shown(value: Any) -> str:
+    """A value as it is named in a reason."""
+    if isinstance(value, _Conflict):
+        return ", ".join(_shown(each) for each in value.values[:6])
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, str):
+        return value[:LONGEST_FOUND]
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_shown)[:LONGEST_FOUND]
+    except (TypeError, ValueError, RecursionError):
+        return type(value).__name__
 
 
 # --- The text of a stored reply ---------------------------------------------------------------------------------------
@@ -217,16 +363,27 @@ def _settle(criterion: CriterionBrief, offer: _Offer) -> Reading:
     score, written = _value(offer.value, criterion)
     bent = ",".join((*offer.bent, *written)) or None
     reading = Reading(criterion.key, "unparsed", rationale=storable(offer.rationale), coerced=bent)
+    shown = _shown(offer.value)
     if score == NOT_APPLICABLE:
-        return (
-            replace(reading, status="ok", applicable=False) if criterion.allows_na else replace(reading, coerced=None)
-        )
+        if criterion.allows_na:
+            return replace(reading, status="ok", applicable=False)
+        return replace(reading, coerced=None, reason=NoScore("no_na", offer.rung, shown))
     if not isinstance(score, float):
-        return replace(reading, coerced=None)
+        return replace(reading, coerced=None, reason=NoScore(_code(offer.value, criterion), offer.rung, shown))
     is_between_points = not criterion.is_on_scale(score)
     if not criterion.low <= score <= criterion.high or (is_between_points and criterion.level == "nominal"):
-        return replace(reading, status="out_of_range", score=score)
+        return replace(reading, status="out_of_range", score=score, reason=NoScore("off_scale", offer.rung, shown))
     return replace(reading, status="ok", score=score, fractional=is_between_points and criterion.level == "ordinal")
+
+
+def _code(value: Any, criterion: CriterionBrief) -> str:
+    """Why a value stands for no score."""
+    if isinstance(value, _Conflict):
+        return "differing"
+    if value is None:
+        return "no_member"
+    written = _AS_TEXT.fullmatch(value.strip()) if isinstance(value, str) else None
+    return "another_scale" if written and written[2] and float(written[2]) != criterion.high else "not_a_score"
 
 
 def _value(value: Any, criterion: CriterionBrief) -> tuple[float | str | None, tuple[str, ...]]:
@@ -276,7 +433,11 @@ def _from_written(written: re.Match[str], criterion: CriterionBrief) -> tuple[fl
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for key, value in pairs:
-        members[key] = value if key not in members or members[key] == value else _CONFLICT
+        earlier = members.get(key, value)
+        if isinstance(earlier, _Conflict):
+            members[key] = _Conflict((*earlier.values[:5], value))
+        else:
+            members[key] = value if earlier == value else _Conflict((earlier, value))
     return members
 
 
@@ -297,10 +458,10 @@ def _decode(text: str, at: int) -> tuple[Any, int] | None:
 
 def _without_quotations(text: str, material: str) -> str:
     """The reply without lines marked as quoted, and without objects and scored lines that the material has too."""
-    if text.startswith("{") and len(text.splitlines()) == 1 and _objects(text)[1]:
+    if text.startswith("{") and len(text.splitlines()) == 1 and _is_whole(text, *_spans(text)):
         return text  # one object on one line is the whole reply, whatever the material has
     kept = [line for line in text.splitlines(keepends=True) if not line.lstrip().startswith(">")]
-    text = "".join(kept) or text
+    text = "".join(kept)
     spans = _spans(text)[0]
     shown = _squeezed(material) if spans else ""
     for _object, start, end in reversed(spans):
@@ -330,11 +491,18 @@ def _spans(text: str) -> tuple[list[tuple[dict[str, Any], int, int]], bool]:
     return spans, failed > 0
 
 
-def _objects(text: str) -> tuple[list[dict[str, Any]], bool, bool]:
-    """The outermost JSON objects; whether the reply is exactly one of them; whether some brace opened none."""
-    spans, broken = _spans(text)
-    whole = len(spans) == 1 and not broken and not (text[: spans[0][1]] + text[spans[0][2] :]).strip()
-    return [members for members, _start, _end in spans], whole, broken
+def _is_whole(text: str, spans: Sequence[tuple[Any, int, int]], broken: bool) -> bool:
+    """Whether the text is exactly one object."""
+    return len(spans) == 1 and not broken and not (text[: spans[0][1]] + text[spans[0][2] :]).strip()
+
+
+def _outside(text: str, spans: Sequence[tuple[Any, int, int]]) -> str:
+    """The text without these spans."""
+    kept, at = [], 0
+    for _object, start, end in spans:
+        kept.append(text[at:start])
+        at = end
+    return "".join([*kept, text[at:]])
 
 
 def _in_object(
@@ -387,18 +555,29 @@ def _folded(name: str) -> str:
     return re.sub(r"[\s_-]+", "_", name.strip().casefold())
 
 
-def _loose_members(text: str, criterion: CriterionBrief, single: bool) -> Iterator[_Offer]:
-    """Finished members of an object that itself cannot be read: cut off, or broken elsewhere."""
+def _loose_members(
+    text: str, criterion: CriterionBrief, single: bool, quoted: Sequence[tuple[int, int]]
+) -> Iterator[_Offer]:
+    """Finished members of an object that itself cannot be read: cut off, or broken elsewhere.
+
+    Where very many can't be read, nothing is taken: a value that contradicts may be among them.
+    """
     names = (criterion.key, "score") if single else (criterion.key,)
     for name in dict.fromkeys(names):
-        for start in re.finditer(rf"{re.escape(json.dumps(name, ensure_ascii=False))}\s*:\s*", text):
+        failed = 0
+        for start in re.finditer(rf"{re.escape(json.dumps(name, ensure_ascii=False))}\s*+:\s*+", text):
             decoded = _decode(text, start.end())
+            failed += decoded is None
+            if failed > _FAILED_STARTS:
+                yield _Offer(None, bent=("broken",))
+                return
             # A number that nothing follows may have lost its last digits.
             if decoded is None or not re.match(r"\s*[,}\]]", text[decoded[1] : decoded[1] + 40]):
                 continue
             value = decoded[0]
             bent = ("broken",)
-            yield _from_members(value, bent) if isinstance(value, dict) else _Offer(value, bent=bent)
+            offer = _from_members(value, bent) if isinstance(value, dict) else _Offer(value, bent=bent)
+            yield replace(offer, doubtful=any(low <= start.start() < high for low, high in quoted))
 
 
 # --- An object with slips ---------------------------------------------------------------------------------------------
@@ -410,10 +589,11 @@ _CLOSED_BY: Final = {
     **dict.fromkeys("\u201c\u201d\u201e", "\u201c\u201d"),
     **dict.fromkeys("\u2018\u2019", "\u2018\u2019"),
 }
-_NEXT_KEY: Final = rf"\s{{0,40}}(?:[{_QUOTES}][^{_QUOTES}:{{}}\n]{{1,120}}[{_QUOTES}]|[^\W\d]\w{{0,80}})\s{{0,40}}:"
-_AFTER_KEY: Final = re.compile(r"\s{0,40}:")
-_AFTER_NUMBER: Final = re.compile(rf"\s{{0,40}}(?:,?\s{{0,40}}[}}\]]|,\s{{0,40}}\Z|,?{_NEXT_KEY})")
-_AFTER_STRING: Final = re.compile(rf"{_AFTER_NUMBER.pattern}|\s{{0,40}}\Z")
+# Possessive, each of them: what follows can't be matched by giving back, and trying takes seconds of some texts.
+_NEXT_KEY: Final = rf"\s{{0,40}}+(?:[{_QUOTES}][^{_QUOTES}:{{}}\n]{{1,120}}+[{_QUOTES}]|[^\W\d]\w{{0,80}}+)\s{{0,40}}+:"
+_AFTER_KEY: Final = re.compile(r"\s{0,40}+:")
+_AFTER_NUMBER: Final = re.compile(rf"\s{{0,40}}+(?:,?\s{{0,40}}+[}}\]]|,\s{{0,40}}+\Z|,?{_NEXT_KEY})")
+_AFTER_STRING: Final = re.compile(rf"{_AFTER_NUMBER.pattern}|\s{{0,40}}+\Z")
 _BARE_KEY: Final = re.compile(r"[^\W\d]\w{0,80}")
 _BARE_VALUE: Final = re.compile(rf"{NUMBER}|[A-Za-z]{{4,5}}")
 _BACKSLASHES: Final = re.compile(r"\\{0,64}$")
@@ -433,7 +613,9 @@ def _mended(text: str) -> dict[str, Any] | None:
     a comma too many or too few, Python's literals, and closing brackets that are missing at the end. A number is never
     completed and never taken from words. (A library for this, json_repair, takes 3 of "3 or 4" and of "3%".)
     """
-    text = re.sub(r"\A\s*(?:```\w{0,10}\s*)?|\s*(?:```)?\s*\Z", "", text)
+    text = text.strip()
+    text = text[opening.end() :] if (opening := re.match(r"```\w{0,10}\s*+", text)) else text
+    text = text.removesuffix("```").rstrip()
     if not text.startswith("{") or len(text) > _LONGEST_MENDED:
         return None
     try:
@@ -527,34 +709,148 @@ def _without_thinking(text: str) -> str:
     return answer if closed else _THINKING.sub("", text)
 
 
-def _tagged(text: str, criterion: CriterionBrief, *, alone: bool, cut_off: bool) -> Iterator[_Offer]:
+def _tagged(
+    text: str, criterion: CriterionBrief, *, alone: bool, cut_off: bool, languages: Sequence[str]
+) -> Iterator[_Offer]:
     """The offers of all tags, readable or not; without any, the reply itself where it is one short line."""
     hits = _tag_hits(text, criterion, alone)
     if alone and not hits:
-        hits = list(re.finditer(r"\A\s*(\S[^\n]{0,60})\s*\Z", text))
+        number = None if cut_off else _in_words(text, criterion, languages)
+        if number is not None:
+            yield _Offer(number, bent=("words",))
+            return
+        line = re.match(r"\s*+([^\s{][^\n]{0,60}+)\s*+\Z", text)
+        hits = (
+            [line]
+            if line and (re.search(r"\d", line[1]) or _from_text(_bare(line[1]), criterion)[0] is not None)
+            else []
+        )
     # Cut off right behind the number, its last digits may be missing.
     kept = [hit for hit in hits if not cut_off or text[hit.end(1) :].strip(" \n.,/")]
     rationale = _tagged_rationale(text) if alone else ""
-    yield from (_Offer(hit[1].strip(" \t\n*\"'`()."), rationale, ("tagged",)) for hit in kept)
+    if len(kept) > _MOST_HITS:
+        yield _Offer(None, bent=("tagged",))  # so many scores are nobody's
+        return
+    fences = _fences(text) if kept else ()
+    for hit in kept:
+        doubtful = _bare(text) != _bare(hit[0]) and _is_quoted_hit(text, hit, criterion, fences)
+        yield _Offer(_bare(hit[1]), rationale, ("tagged",), doubtful)
+
+
+def _bare(text: str) -> str:
+    """Without the marks around it."""
+    return text.strip(" \t\n*_\"'`().“”«»")
+
+
+def _in_words(text: str, criterion: CriterionBrief, languages: Sequence[str]) -> int | None:
+    """A number in words that is the whole reply, perhaps after "Score:" or the criterion's name; None in any doubt.
+
+    A word that is a label of the scale is read as the label.
+    """
+    names = "|".join(re.escape(name) for name in (criterion.key, criterion.name, *_SCORE_FIELDS) if name)
+    opens = rf"\W{{0,8}}(?:(?:final|overall|my) )?(?:{names})\W{{0,8}}[:=]\W{{0,8}}"
+    named = re.fullmatch(rf"{opens}(.*)", text.strip(), _LINES)
+    word = named[1] if named else text
+    labels = {point.label.casefold() for point in criterion.points if point.label}
+    if _bare(word).casefold() in labels:
+        return None
+    return number_in_words(word, [language for language in languages if language])
 
 
 def _tag_hits(text: str, criterion: CriterionBrief, alone: bool) -> list[re.Match[str]]:
     names = [re.escape(name) for name in (criterion.key, criterion.name) if name]
     if alone:
         names += ["score", "rating", "grade", "result", "answer"]
-    tags = [*(_TAGS if alone else ()), re.compile(_line(names), re.IGNORECASE | re.MULTILINE)]
+    tags = [*(_TAGS if alone else ()), re.compile(_line(names), _LINES)]
     return [hit for tag in tags for hit in tag.finditer(text)]
 
 
-def _stated(text: str, criterion: CriterionBrief) -> Iterator[_Offer]:
+def _stated(text: str, spans: Sequence[tuple[Any, int, int]], criterion: CriterionBrief) -> Iterator[_Offer]:
     """Lines beside the objects of a reply that say nothing but this criterion's score."""
-    for _object, start, end in reversed(_spans(text)[0]):
-        text = text[:start] + text[end:]
-    for hit in re.finditer(
-        _line([re.escape(criterion.key), re.escape(criterion.name)]), text, re.IGNORECASE | re.MULTILINE
-    ):
+    text = _outside(text, spans)
+    for hit in re.finditer(_line([re.escape(criterion.key), re.escape(criterion.name)]), text, _LINES):
         if not text[hit.end() :].partition("\n")[0].strip(" \t.*_`\"')]"):
             yield _Offer(hit[1], bent=("tagged",))
+
+
+# --- What a reply presents as somebody else's -------------------------------------------------------------------------
+# Such a score counts against another one, and never by itself. English words, and forms that are the same in every
+# language: quotation marks, code, indentation, a line before that ends in a colon.
+
+_SAYS: Final = re.compile(
+    r"\b(?:says?|said|saying|wrote|writes|asks|contains?|claims?|states|includes?|quot\w+|demands?|instructs|"
+    r"tells|planted|inserted|pretends|embedded|holds|mentions|requests)\b",
+    re.IGNORECASE,
+)
+_OWN: Final = re.compile(
+    r"\b(?:my|i|we|rating|score|scores|verdict|verdicts|evaluation|assessment|answer|result|results|grade|judge?ment|"
+    r"feedback|here|json|final|output|reply|response|skoor\w*|hinne|hinnang\w*|hinde\w*|vastus|tulemus|"
+    r"оценк\w+|балл\w*|ответ|puntuaci\w+|calificaci\w+|valoraci\w+|respuesta|note|réponse|bewertung|wertung|antwort|"
+    r"nota|resposta)\b"
+    r"|评|分数|得分|答|结果|評|スコア|点|結果|تقييم|درجة|النتيجة|الإجابة|अंक|स्कोर|मूल्यांकन|उत्तर",
+    re.IGNORECASE,
+)
+_NEAR: Final = 600  # characters before a score in which it may be announced, and after it disowned
+_MOST_HITS: Final = 200
+_DISOWNED: Final = re.compile(
+    r"[\s,\"'`”’»)*_\]]{0,6}(?:which (?:I|the|they|it|he|she|was|is quoted)\b|"
+    r"is (?:what|quoted|only|in|from|not)\b|that (?:I|the|they|it)\b|appears\b|stands\b|was\b|comes from\b|"
+    r"says\b|said\b|asks\b|in the (?:text|item|material)\b)"
+)
+
+
+def _is_mentioned(text: str, start: int, end: int) -> bool:
+    """Whether an object is only mentioned: inside a sentence that is not about the verdict, or of what a text says."""
+    if _DISOWNED.match(text, end):
+        return True
+    before = text[max(0, start - _NEAR) : start]
+    clause = re.split(r"[.!?。！？]\s", before.rpartition("\n")[2])[-1].strip(" \t`*_(\"'“")
+    if not clause:
+        return _is_introduced(before)
+    if _SAYS.search(clause):
+        return True
+    return clause[-1:].isalpha() and not _OWN.search(clause)
+
+
+def _is_introduced(before: str, name: str = "") -> bool:
+    """Whether the last line of this text announces what somebody else says."""
+    line = before.rstrip(" \t\n`*_-\"'“").rpartition("\n")[2].strip()
+    if not line.endswith((":", "：")):
+        return False
+    if _SAYS.search(line):
+        return True
+    return bool(name) and not (_OWN.search(line) or name.casefold() in line.casefold() or len(line) <= len(name) + 4)
+
+
+def _fences(text: str) -> list[tuple[int, int]]:
+    """Where blocks of code stand, fenced or indented by four spaces or a tab, of a text that has more than these."""
+    marks = [mark.start() for mark in re.finditer(r"^[ \t]{0,8}```", text, re.MULTILINE)]
+    fenced = list(zip(marks[::2], [*marks[1::2], *([len(text)] if len(marks) % 2 else [])], strict=True))
+    outside = _outside(text, [(None, start, end) for start, end in fenced]).replace("`", "").strip()
+    blocks = fenced if outside else []
+    indents = [line for line in text.splitlines() if line.strip()]
+    if any(not line.startswith(("    ", "\t")) for line in indents):
+        blocks += [(line.start(), line.end()) for line in re.finditer(r"^(?:    |\t)[^\n]*", text, re.MULTILINE)]
+    return blocks
+
+
+def _is_quoted_hit(text: str, hit: re.Match[str], criterion: CriterionBrief, fences: Sequence[tuple[int, int]]) -> bool:
+    """Whether a tag or a line with a score seems to be quoted."""
+    at = hit.start(1)
+    if any(start <= at < end for start, end in fences) or _DISOWNED.match(text, hit.end()):
+        return True
+    near = text[max(0, at - _NEAR) : at]
+    before, after = near.rpartition("\n")[2], text[hit.end(1) : hit.end(1) + _NEAR].partition("\n")[0]
+    tag = hit[0].lstrip()[:1] in "<["
+    opened = before[: before.rfind(hit[0].lstrip()[0])] if tag else re.split("[:=]", before)[0]
+    for opening, closing in ('""', "''", "“”", "«»", "„“", "‘’", "「」", "``"):
+        count = opened.count(opening)
+        if (count % 2 if opening == closing else count > opened.count(closing)) and closing in after:
+            return True
+    clause = re.split(r"[.!?。！？]\s|[>\]]", opened)[-1].strip(" \t*_(-") if tag else ""
+    if clause:
+        return bool(_SAYS.search(clause))
+    return _is_introduced(near[: len(near) - len(before)], criterion.name)
 
 
 def _line(names: Sequence[str]) -> str:

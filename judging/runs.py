@@ -5,6 +5,7 @@ The money spent is the sum over attempts, and a query finds whether a run has fi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -447,7 +448,8 @@ class RunProgress:
 
     ``estimated`` is the part of ``cost`` that is the worst case of requests whose cost is unknown. ``reserved`` is what
     requests in flight may cost, beside ``cost``. ``lost`` counts requests whose reply never arrived, ``reused`` calls
-    that a reply to an earlier run settled.
+    that a reply to an earlier run settled. ``verdicts`` by status, and those without a score on the scale by the code
+    of their reason, the most frequent first.
     """
 
     planned: int
@@ -456,6 +458,7 @@ class RunProgress:
     settled: int
     failed: int
     verdicts: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)
     attempts: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
@@ -507,13 +510,15 @@ def progress_of(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> RunProgr
         lost=Count("pk", filter=Q(outcome=Attempt.Outcome.LOST)),
         latency=Avg("latency"),
     )
+    verdicts, reasons = _by_status(judge_runs)
     return RunProgress(
         planned=sum(by_state.values()),
         waiting=by_state.get(Call.State.WAITING, 0),
         in_flight=by_state.get(Call.State.LEASED, 0),
         settled=by_state.get(Call.State.SETTLED, 0),
         failed=by_state.get(Call.State.FAILED, 0),
-        verdicts=_by_status(judge_runs),
+        verdicts=verdicts,
+        reasons=reasons,
         attempts=sums["attempts"],
         tokens_in=sums["tokens_in"] or 0,
         tokens_out=sums["tokens_out"] or 0,
@@ -526,9 +531,14 @@ def progress_of(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> RunProgr
     )
 
 
-def _by_status(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> dict[str, int]:
+def _by_status(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> tuple[dict[str, int], dict[str, int]]:
+    by_status, by_reason = Counter[str](), Counter[str]()
     verdicts = Verdict.objects.filter(run__in=judge_runs).order_by()
-    return dict(verdicts.values_list("status").annotate(count=Count("pk")))
+    for status, reason, count in verdicts.values_list("status", "reason__code").annotate(count=Count("pk")):
+        by_status[status] += count
+        if reason:
+            by_reason[reason] += count
+    return dict(by_status), dict(by_reason.most_common())
 
 
 def announce_finish(run_pk: int) -> None:

@@ -20,7 +20,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import perturbed_runs, runs, tasks
+from judging import perturbed_runs, reading_reasons, runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
 from judging.known_replies import UnusedReplies
@@ -96,6 +96,10 @@ class ProgressSerializer(serializers.Serializer[runs.RunProgress]):
     settled = serializers.IntegerField()
     failed = serializers.IntegerField()
     verdicts = serializers.DictField(child=serializers.IntegerField())
+    reasons = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Verdicts without a score on the scale, by the code of their reason.",
+    )
     attempts = serializers.IntegerField()
     tokens_in = serializers.IntegerField()
     tokens_out = serializers.IntegerField()
@@ -179,6 +183,18 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
         )
 
 
+class NoScoreSerializer(serializers.Serializer[dict[str, str]]):
+    """Why a verdict has no score on the scale."""
+
+    code = serializers.CharField(help_text="One of the codes in docs/judges.md.")
+    rung = serializers.CharField(help_text="What the reply was read as.")
+    found = serializers.CharField(help_text="What stood there, shortened.")
+    sentence = serializers.SerializerMethodField()
+
+    def get_sentence(self, reason: dict[str, str]) -> str:
+        return reading_reasons.reason_sentence(reason)
+
+
 class VerdictSerializer(serializers.Serializer[Verdict]):
     id = serializers.IntegerField(source="pk")
     run = serializers.IntegerField(source="run_id")
@@ -196,6 +212,7 @@ class VerdictSerializer(serializers.Serializer[Verdict]):
     expected = serializers.FloatField(allow_null=True, help_text="The mean of the points by the model's probabilities.")
     confidence = serializers.FloatField(allow_null=True, help_text="The model's probability of the score that it gave.")
     rationale = serializers.CharField()
+    reason = NoScoreSerializer(allow_null=True, help_text="Null for a score on the scale, and for imported verdicts.")
 
 
 class CallDetailSerializer(CallSerializer):

@@ -15,6 +15,7 @@ from accounts import languages
 from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES, JudgeForm
 from judging.judges import TASK_NAMES
 from judging.models import Attempt, Call, Verdict
+from judging.reading_reasons import LABELS, read_as, reason_sentence
 from judging.replies import reply_text
 
 register = template.Library()
@@ -66,6 +67,24 @@ def levels_in_words(levels: Mapping[str, Any]) -> list[str]:
     """Each level of a cell of a design with its factor: `Temperature: 0`."""
     words = _("%(factor)s: %(level)s")
     return [words % {"factor": factor_name(name), "level": level_name(level)} for name, level in levels.items()]
+
+
+@register.filter
+def why_no_score(verdict: Verdict) -> str:
+    """Why a verdict has no score on the scale; empty where it has one, or nobody knows."""
+    return reason_sentence(verdict.reason)
+
+
+@register.filter
+def read_from(verdict: Verdict) -> str:
+    """What the reply of a verdict without a score was read as."""
+    return read_as(verdict.reason)
+
+
+@register.filter
+def reason_label(code: str) -> str:
+    """A reason in two or three words."""
+    return str(LABELS.get(code, code))
 
 
 @register.filter

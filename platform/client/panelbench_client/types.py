@@ -1194,6 +1194,15 @@ class NewVersion(TypedDict):
     own_texts: NotRequired[list[OwnText]]
 
 
+class NoScore(TypedDict):
+    """Why a verdict has no score on the scale."""
+
+    code: str
+    rung: str
+    found: str
+    sentence: str
+
+
 class Numbers(TypedDict):
     """The newest snapshot, null until there is one; a stale one is being computed anew."""
 
@@ -2044,6 +2053,7 @@ class Verdict(TypedDict):
     expected: float | None
     confidence: float | None
     rationale: str
+    reason: NoScore | None
 
 
 class VersionSearch(TypedDict):

@@ -315,6 +315,8 @@ def _spoil(kind: str, completion: Completion, request: ScoreRequest, scores: dic
             return Completion(completion.content[: len(completion.content) // 2], "length")
         case "refusal":
             return Completion("", refusal="I'm sorry, I can't rate this. (simulated)")
+        case "plain_refusal":
+            return Completion("I'm sorry, but I can't rate this dialogue.")
         case "content_filter":
             return Completion("", "content_filter")
         case "empty":

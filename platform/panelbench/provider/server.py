@@ -116,7 +116,7 @@ _PARAMETERS: Final = {
     "no_seed": "seed",
     "no_logprobs": "logprobs",
 }
-KINDS: Final = tuple(dict.fromkeys((*IN_TURN, *_ERRORS, "not_json", "error_in_reply", "no_usage")))
+KINDS: Final = tuple(dict.fromkeys((*IN_TURN, *_ERRORS, "not_json", "error_in_reply", "no_usage", "plain_refusal")))
 
 
 def applies(kind: str, body: dict[str, object]) -> bool:
