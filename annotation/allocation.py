@@ -29,6 +29,7 @@ from annotation.models import (
     Duty,
     Item,
     ItemSelection,
+    KeptDraft,
     Panel,
     ReferenceItem,
     SelectedItem,
@@ -193,7 +194,7 @@ def _require_new(campaign: Campaign, panel: Panel, criteria: Sequence[Criterion]
 
 
 def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
-    """Remove a duty that has no ratings, with its assignments, drafts and skips.
+    """Remove a duty that has no ratings, with its assignments and skips. What annotators have entered is kept for them.
 
     Refused (code ``has_ratings``) if somebody has submitted ratings in it.
     """
@@ -208,11 +209,36 @@ def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
             if Annotation.objects.filter(own).exists():
                 raise Refused(sentence, code="has_ratings")
             audit.record(actor=actor, project=duty.campaign.project, verb="take back duty", subject=duty)
+            _keep_entered(duty)
             for model in (Draft, Skip, Assignment, Selection):
                 model.objects.filter(Q(duty=duty) | Q(duty__stands_for=duty)).delete()
             duty.delete()
     except IntegrityError:  # somebody submitted at the same time
         raise Refused(sentence, code="has_ratings") from None
+
+
+def _keep_entered(duty: Duty) -> None:
+    """Keep the drafts of a duty, and the keys of its items in progress, as `KeptDraft`."""
+    own = Q(duty=duty) | Q(duty__stands_for=duty)
+    leased = Assignment.objects.filter(own, key__isnull=False, annotator__isnull=False).values(
+        "key", "item", "annotator"
+    )
+    entered = Draft.objects.filter(own).values("key", "item", "annotator", "answers")
+    kept: dict[Any, dict[str, Any]] = {row["key"]: dict(row) for row in (*leased, *entered)}
+    KeptDraft.objects.bulk_create(
+        [
+            KeptDraft(
+                campaign_id=duty.campaign_id,
+                item_id=row["item"],
+                annotator_id=row["annotator"],
+                duty_name=duty.name,
+                key=key,
+                answers=row.get("answers", {}),
+            )
+            for key, row in kept.items()
+        ],
+        batch_size=500,
+    )
 
 
 def names_shown(dataset: Dataset) -> list[dict[str, Any]]:

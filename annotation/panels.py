@@ -30,6 +30,7 @@ from annotation.models import (
     ExamAttempt,
     InvitedSeat,
     ItemQuestion,
+    KeptDraft,
     MismatchReview,
     Panel,
     PanelSeat,
@@ -180,6 +181,7 @@ def redact(user: User, project: Project | None = None) -> None:
     adjudicated.update(rationale="", cause_note="")
     uploaded.update(name="")
     Draft.objects.filter(annotator__in=own).delete()
+    KeptDraft.objects.filter(annotator__in=own).delete()
     PrivateNote.objects.filter(annotator__in=own).delete()
     ItemQuestion.objects.filter(annotator__in=own).update(text="")
     held = Assignment.objects.filter(annotator__in=own, state=Assignment.State.LEASED)
@@ -210,7 +212,7 @@ def person_held(*, annotator: Annotator, actor: User) -> PersonHeld:
     """What `remove_person` would remove."""
     current = Annotation.objects.filter(annotator=annotator, superseded_at=None)
     own = Rating.objects.filter(annotation__annotator=annotator).exclude(rationale="").count()
-    for written in (PrivateNote, ItemQuestion, Draft):
+    for written in (PrivateNote, ItemQuestion, Draft, KeptDraft):
         own += written._default_manager.filter(annotator=annotator).count()
     return PersonHeld(
         annotator=annotator,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -149,18 +150,39 @@ class Submit(APIView):
 
     @extend_schema(request=SubmissionSerializer, responses=AnnotationSerializer)
     def post(self, request: Request, project: str, key: UUID) -> Response:
-        """Submit an item. The same key again returns the stored annotation, even if the item was changed since."""
+        """Submit an item. The same key and answers again return the stored annotation, even if it was changed since.
+
+        Other answers under the key of a submitted item: 409 `submitted_already`, with `stored` and `sent`.
+        """
         current_project = access.require(user=request.user, slug=project, roles=ANYONE)
         assignment = _on_desk(request.user, key, current_project.pk)
         posted = SubmissionSerializer(data=request.data)
         posted.is_valid(raise_exception=True)
-        annotation = service.submit(
-            assignment=assignment,
-            key=key,
-            answers={answer.pop("criterion"): _answer(answer) for answer in posted.validated_data["answers"]},
-            seconds=posted.validated_data["seconds"],
-        )
+        answers = {answer.pop("criterion"): _answer(answer) for answer in posted.validated_data["answers"]}
+        try:
+            annotation = service.submit(
+                assignment=assignment, key=key, answers=answers, seconds=posted.validated_data["seconds"]
+            )
+        except service.SubmittedAlready as refused:
+            refused.more = {
+                "stored": _listed(service.answers_of(refused.stored)),
+                "sent": _listed(refused.sent),
+            }
+            raise
         return Response(AnnotationSerializer(annotation).data)
+
+
+def _listed(answers: Mapping[str, Answer]) -> list[dict[str, Any]]:
+    return [
+        {
+            "criterion": key,
+            "score": answer.score,
+            "status": answer.status,
+            "rationale": answer.rationale,
+            "evidence": [span.as_dict() for span in answer.evidence],
+        }
+        for key, answer in answers.items()
+    ]
 
 
 def _answer(given: dict[str, Any]) -> Answer:

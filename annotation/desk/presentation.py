@@ -283,6 +283,33 @@ def show_version(
     )
 
 
+def answers_beside(
+    criteria: Sequence[Criterion],
+    language: str,
+    stored: Mapping[str, Answer],
+    sent: Mapping[str, Answer],
+    swapped: bool | None,
+) -> list[dict[str, str]]:
+    """By criterion, what is stored and what was sent, in words with the rationale."""
+    sides = (show_criteria(criteria, language, answers, swapped) for answers in (stored, sent))
+    return [
+        {
+            "name": one.name,
+            "lang": language,
+            "dir": languages.direction(language),
+            "stored": _in_words(one),
+            "sent": _in_words(other),
+        }
+        for one, other in zip(*sides, strict=True)
+    ]
+
+
+def _in_words(shown: CriterionShown) -> str:
+    given = _given(shown) if shown.answer.na or shown.answer.score is not None else ""
+    quotes = (f"“{span.quote}”" for span in shown.answer.evidence)
+    return "\n".join(filter(None, (given, shown.answer.rationale.strip(), *quotes))) or "–"
+
+
 def _given(shown: CriterionShown) -> str:
     if shown.answer.na or shown.answer.score is None:
         return _("not applicable")

@@ -36,6 +36,7 @@ from annotation.models import (
     Criterion,
     Draft,
     Duty,
+    KeptDraft,
     PrivateNote,
     QualificationRule,
     Rating,
@@ -73,11 +74,34 @@ _KEY = Assignment._meta.get_field("key")
 MOST_VERSIONS = 20
 
 
+class SubmittedAlready(Refused):
+    """The item was submitted with other answers, in another tab: ``stored``; ``sent`` are those that are refused."""
+
+    def __init__(self, stored: Annotation, sent: Mapping[str, Answer]) -> None:
+        self.stored, self.sent = stored, sent
+        super().__init__(
+            _("You submitted this item already, with other answers. Those are stored; what is on this page is not."),
+            code="submitted_already",
+        )
+
+
+class DutyRemoved(Refused):
+    """The lead removed the duty while the annotator had an item of it; ``kept`` is what they had entered."""
+
+    def __init__(self, kept: KeptDraft) -> None:
+        self.kept = kept
+        sentence = _(
+            "The project lead removed the duty “%(duty)s”, so this item can't be submitted. What you entered is kept."
+        )
+        super().__init__(sentence % {"duty": kept.duty_name}, code="duty_removed")
+
+
 def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment:
     """The assignment that the user leased with ``key``, if they are still a member of the project.
 
     After an undo the assignment has a new `key`; the old one finds it too. Raises ``LeaseLost`` if somebody else has
-    taken the slot, and ``Assignment.DoesNotExist`` if the key was never theirs.
+    taken the slot, ``DutyRemoved`` if there is no such duty any more, and ``Assignment.DoesNotExist`` if the key was
+    never theirs.
     """
     if not related and (assignment := find_by_key(user=user, key=key)):
         return assignment
@@ -87,7 +111,26 @@ def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment
             return assignment
     if _drafts_under(user, key).exists():
         raise LeaseLost
+    if kept := kept_drafts(user).filter(key=key).first():
+        raise DutyRemoved(kept)
     raise Assignment.DoesNotExist
+
+
+def kept_drafts(user: User) -> QuerySet[KeptDraft]:
+    """What the user had entered in duties that were removed, newest first, while they are a member of the project."""
+    own = _own(KeptDraft.objects.all(), user, "campaign").filter(campaign__project__archived_at=None)
+    return own.select_related("campaign__rubric_version", "item").order_by("-kept_at", "-pk")
+
+
+def keep_entered(*, kept: KeptDraft, answers: Mapping[str, Answer]) -> None:
+    """Keep what a page of an item sends after its duty was removed: it is newer than the draft."""
+    if any(answer.is_given or answer.rationale for answer in answers.values()):
+        KeptDraft.objects.filter(pk=kept.pk).update(answers=_entered_parts(answers))
+
+
+def answers_kept(kept: KeptDraft) -> dict[str, Answer]:
+    """The answers of a kept draft, by criterion."""
+    return {key: _entered(parts) for key, parts in kept.answers.items()}
 
 
 def own_submission(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment:
@@ -205,17 +248,14 @@ def save_draft(*, assignment: Assignment, answers: Mapping[str, Answer], seconds
     now = timezone.now()
     with transaction.atomic():
         if not _leased(assignment).select_for_update(no_key=True).exists():
+            _refuse_others(Annotation.objects.filter(key=assignment.key).first(), answers)
             raise LeaseLost
         _write_draft(assignment, answers, seconds, now)
     return now
 
 
 def _write_draft(assignment: Assignment, answers: Mapping[str, Answer], seconds: float, now: datetime) -> None:
-    entered = {
-        name: {"score": _finite(answer.score), "status": answer.status, "rationale": answer.rationale}
-        | ({"evidence": [span.as_dict() for span in answer.evidence]} if answer.evidence else {})
-        for name, answer in answers.items()
-    }
+    entered = _entered_parts(answers)
     lease = _owner_keys(assignment) | {"key": assignment.key}
     Draft.objects.bulk_create(
         [Draft(**lease, answers=entered, seconds=times.possible_seconds(assignment, seconds, now), saved_at=now)],
@@ -223,6 +263,14 @@ def _write_draft(assignment: Assignment, answers: Mapping[str, Answer], seconds:
         unique_fields=["duty", "item", "annotator"],
         update_fields=["key", "answers", "seconds", "saved_at"],
     )
+
+
+def _entered_parts(answers: Mapping[str, Answer]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"score": _finite(answer.score), "status": answer.status, "rationale": answer.rationale}
+        | ({"evidence": [span.as_dict() for span in answer.evidence]} if answer.evidence else {})
+        for name, answer in answers.items()
+    }
 
 
 def _drafts(assignment: Assignment) -> QuerySet[Draft]:
@@ -253,27 +301,44 @@ def _finite(score: float | None) -> float | None:
 
 
 def submit(*, assignment: Assignment, key: UUID, answers: Mapping[str, Answer], seconds: float) -> Annotation:
-    """Submit the assignment: store its ratings, all or none. The same key again returns the stored annotation.
+    """Submit the assignment: store its ratings, all or none. The same key and answers again return what is stored.
 
     A lease that has expired is accepted if nobody else took the slot. Raises ``Refused`` with all problems by
-    criterion, or ``LeaseLost``.
+    criterion, ``SubmittedAlready`` if other answers are stored under the key, or ``LeaseLost``.
     """
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
-        return _annotation_with(key)
+        return _stored_alike(key, answers)
     require_open(assignment.duty.campaign)
     answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
     with transaction.atomic():
         if _leased(assignment).update(state=Assignment.State.SUBMITTED, leased_until=None):
             return _store(assignment, answered, seconds)
-    return _annotation_with(key)
+    return _stored_alike(key, answers)
 
 
-def _annotation_with(key: UUID) -> Annotation:
-    """The annotation that was submitted with the key. Raises ``LeaseLost`` if there is none."""
-    try:
-        return Annotation.objects.get(key=key)
-    except Annotation.DoesNotExist:
-        raise LeaseLost from None
+def _stored_alike(key: UUID, answers: Mapping[str, Answer]) -> Annotation:
+    """The annotation that was submitted with the key and these answers. Raises ``LeaseLost`` if there is none, and
+    ``SubmittedAlready`` if it has other answers."""
+    stored = Annotation.objects.filter(key=key).first()
+    if stored is None:
+        raise LeaseLost
+    _refuse_others(stored, answers)
+    return stored
+
+
+def _refuse_others(stored: Annotation | None, sent: Mapping[str, Answer]) -> None:
+    """Raise ``SubmittedAlready`` if an annotation has other answers than were sent. A critical mark's own answers are
+    compared, not what it stopped."""
+    if stored is None:
+        return
+    given = {key: _compared(answer) for key, answer in sent.items() if answer.is_given and answer.status != "stopped"}
+    if given != {key: _compared(answer) for key, answer in answers_of(stored).items()}:
+        raise SubmittedAlready(stored, sent)
+
+
+def _compared(answer: Answer) -> tuple[Any, ...]:
+    spans = {(span.turn, "" if span.turn is not None else span.field, span.start, span.end) for span in answer.evidence}
+    return answer.status, answer.score, answer.rationale.strip(), spans
 
 
 def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: float) -> Annotation:
@@ -454,18 +519,20 @@ def revise_scores(
 
     ``shown`` is the key of the scores that the page showed; ``key`` is the new revision's own: the same key again
     returns the stored annotation. ``seconds`` are those of all revisions together. Raises ``Refused`` as `submit` does,
-    or ``LeaseLost`` if the scores have changed since.
+    ``SubmittedAlready`` if the scores were changed in another tab since, or ``LeaseLost``.
     """
     if earlier := Annotation.objects.filter(key=key).values_list("assignment", flat=True).first():
         if earlier != assignment.pk:
             raise LeaseLost
-        return _annotation_with(key)
+        return _stored_alike(key, answers)
     require_open(assignment.duty.campaign)
     _require_changeable(assignment)
     answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
     submitted = Assignment.objects.filter(pk=assignment.pk, key=shown, state=Assignment.State.SUBMITTED)
     with transaction.atomic():
         if not submitted.update(key=key, revision=F("revision") + 1):
+            own = Annotation.objects.filter(assignment=assignment, annotator=assignment.annotator_id)
+            _refuse_others(own.filter(superseded_at=None).first(), answers)
             raise LeaseLost
         assignment.refresh_from_db(fields=["key", "revision"])
         return _store(assignment, answered, seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import wraps
 from http import HTTPStatus
 from typing import Any, Literal
@@ -11,9 +12,10 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -34,6 +36,8 @@ OfferedItem = Literal["next", "expired", "freed"]
 pages_and_forms = require_http_methods(["GET", "HEAD", "POST"])
 NOT_APPLICABLE = "na"
 SCORED = 50  # scored items on a page
+KEPT_SHOWN = timedelta(days=30)
+"""How long the page of duties mentions what was entered in duties that were removed."""
 NEEDED = ("annotator", "item", "duty__campaign__dataset", "duty__campaign__rubric_version__rubric")
 
 
@@ -44,13 +48,17 @@ def refusals_as_responses(view: View) -> View:
     def responding(request: HttpRequest, **named: Any) -> HttpResponse:
         try:
             return view(request, **named)
+        except service.SubmittedAlready as refused:
+            return submitted_already(request, refused)
+        except service.DutyRemoved as removed:
+            return duty_removed(request, removed)
         except Refused as refused:
             if wants_json(request):
                 return refusal_json(refused)
             messages.warning(request, refused.sentence)
             return redirect("desk")
         except (Assignment.DoesNotExist, Duty.DoesNotExist):
-            raise Http404("You have no item at this address.") from None
+            return not_theirs(request)
 
     return responding
 
@@ -62,6 +70,60 @@ def wants_json(request: HttpRequest) -> bool:
 def refusal_json(refused: Refused) -> JsonResponse:
     answer = {"code": refused.code, "detail": refused.sentence, "fields": refused.fields}
     return JsonResponse(answer, status=422 if refused.fields else 409)
+
+
+def submitted_already(request: HttpRequest, refused: service.SubmittedAlready) -> HttpResponse:
+    """Both answers beside each other: what is stored, and what was sent now."""
+    stored = refused.stored
+    assignment = Assignment.objects.select_related("item", "duty__campaign").get(pk=stored.assignment_id)
+    criteria = service.criteria_on_desk(assignment)
+    language = presentation.text_language(criteria, assignment.item.language)
+    rows = presentation.answers_beside(
+        criteria, language, service.answers_of(stored), refused.sent, pairs.swapped_for(assignment, criteria)
+    )
+    shown = {"title": _("You submitted this item already"), "rows": rows, "change": change_url(assignment)}
+    if wants_json(request):
+        return JsonResponse({"code": refused.code, "detail": refused.sentence, "fields": {}, **shown}, status=409)
+    context = {**shown, "detail": refused.sentence}
+    return render(request, "annotation/submitted_already.html", context, status=409)
+
+
+def change_url(assignment: Assignment) -> str | None:
+    """Where the stored scores can be changed; None where they can't."""
+    is_fixed = service.is_training_or_exam(assignment.duty) or not is_open(assignment.duty)
+    if is_fixed or assignment.state == Assignment.State.OPEN:
+        return None
+    is_submitted = assignment.state == Assignment.State.SUBMITTED
+    return reverse("desk_revise" if is_submitted else "desk_item", args=[assignment.key])
+
+
+def duty_removed(request: HttpRequest, removed: service.DutyRemoved) -> HttpResponse:
+    """Say that the duty was removed; keep what the page sends, and show what is kept."""
+    if request.method == "POST":
+        service.keep_entered(kept=removed.kept, answers=read_answers(request.POST))
+    title = _("This duty was removed")
+    if wants_json(request):
+        answer = {"code": removed.code, "detail": removed.sentence, "fields": {}, "title": title}
+        return JsonResponse(answer, status=409)
+    kept = service.kept_drafts(request.user).get(pk=removed.kept.pk)
+    answers = service.answers_kept(kept)
+    criteria = [one for one in kept.campaign.rubric_version.criteria.order_by("position") if one.key in answers]
+    language = presentation.text_language(criteria, kept.item.language)
+    rows = presentation.answers_beside(criteria, language, answers, answers, None)
+    context = {"title": title, "detail": removed.sentence, "rows": rows, "item": kept.item}
+    return render(request, "annotation/kept_draft.html", context, status=HTTPStatus.GONE)
+
+
+def not_theirs(request: HttpRequest) -> HttpResponse:
+    """404 with what may have happened: it is not said whether there is such an item or duty of somebody else."""
+    title = _("This is not among your duties")
+    detail = _(
+        "The project lead removed the duty, or you are no longer on its panel or in its project. What you submitted "
+        "before is kept."
+    )
+    if wants_json(request):
+        return JsonResponse({"code": "not_found", "detail": f"{title}. {detail}", "fields": {}}, status=404)
+    return render(request, "annotation/not_theirs.html", {"title": title, "detail": detail}, status=404)
 
 
 def next_address(request: HttpRequest, url: str, **more: Any) -> HttpResponse:
@@ -93,7 +155,9 @@ def duties_view(request: HttpRequest) -> HttpResponse:
     """The user's duties, and the closing questions that they may answer."""
     listed = leasing.duties(request.user)
     due = questionnaires.questionnaires_due(request.user, listed)
-    return render(request, "annotation/home.html", {"title": _("Your duties"), "duties": listed, "closing": due})
+    context = {"title": _("Your duties"), "duties": listed, "closing": due}
+    kept = service.kept_drafts(request.user).filter(kept_at__gt=timezone.now() - KEPT_SHOWN).exclude(answers={})
+    return render(request, "annotation/home.html", {**context, "kept": kept})
 
 
 @require_safe
@@ -109,13 +173,17 @@ def work_view(request: HttpRequest) -> HttpResponse:
 @never_cache
 @refusals_as_responses
 def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
-    """GET: redirect to the leased item, or offer the next one. POST: lease it, and redirect to it."""
+    """GET: redirect to the leased item, or offer the next one. POST: lease it, and redirect to it; the script gets its
+    address, or that of the page that says why there is none."""
     own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
     if request.method == "POST":
         try:
             taken, is_free = leasing.take(duty=own_duty, annotator=annotator), False
         except NotQualified:
-            return redirect("desk_before", duty=duty)
+            return next_address(request, reverse("desk_before", args=[duty]), opened_by="get")
+        if wants_json(request):
+            address = reverse("desk_item", args=[taken.key]) if taken else reverse("desk_duty", args=[duty])
+            return JsonResponse({"next": address} if taken else {"next": address, "opened_by": "get"})
     elif gate.stage_of(duty=own_duty, annotator=annotator).name != "open":
         return redirect("desk_before", duty=duty)
     else:

@@ -395,6 +395,24 @@ class Draft(models.Model):
         ]
 
 
+class KeptDraft(models.Model):
+    """What an annotator had entered for an item when a lead removed its duty: for nobody but them.
+
+    `key` is the key of the lease, so that the item's page says what happened; `answers` as in `Draft`.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
+    duty_name = models.CharField(max_length=120)
+    key = models.UUIDField(unique=True)
+    answers = models.JSONField(default=dict)
+    kept_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.duty_name
+
+
 class PrivateNote(models.Model):
     """What an annotator wrote about an item for nobody else. It is in no export, and deleted when they are erased.
 

@@ -20,7 +20,8 @@ def api_error(error: Exception, context: dict[str, Any]) -> Response | None:
     """Convert Django's and DRF's exceptions into our format; None (a server error, 500) for others."""
     if isinstance(error, Refused):
         fields = {name: [text] for name, text in error.fields.items()}
-        return Response({"code": error.code, "detail": error.sentence, "fields": fields}, status=422 if fields else 409)
+        body = {"code": error.code, "detail": error.sentence, "fields": fields, **error.more}
+        return Response(body, status=422 if fields else 409)
     if isinstance(error, NotAuthenticated | AuthenticationFailed):
         throttle = UnauthenticatedThrottle()
         if not throttle.allow_request(context["request"], context["view"]):

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 class Refused(Exception):
     """An action is not possible in the present state, or with these inputs; nothing was changed.
 
-    ``fields`` maps the names of inputs to their problems.
+    ``fields`` maps the names of inputs to their problems; ``more`` is what an API response says beside them.
     """
 
     def __init__(self, sentence: str, *, code: str = "refused", fields: Mapping[str, str] | None = None) -> None:
@@ -20,6 +20,7 @@ class Refused(Exception):
         self.sentence = sentence
         self.code = code
         self.fields = dict(fields or {})
+        self.more: dict[str, object] = {}
 
 
 @contextmanager

@@ -10,9 +10,7 @@ function otherTheme(root = document.documentElement) {
 }
 
 function switchTheme(root) {
-  for (const button of root.querySelectorAll("[data-theme-switch]")) {
-    button.addEventListener("click", () => remember(otherTheme()));
-  }
+  root.addEventListener("click", ({ target }) => target.closest("[data-theme-switch]") && remember(otherTheme()));
 }
 
 function remember(theme) {

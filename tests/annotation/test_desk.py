@@ -105,8 +105,10 @@ def test_the_same_submission_again_is_answered_alike_and_stored_once(cast: Cast)
 
     first = maarika.post(f"{page}submit/", FULL, headers=JSON)
     campaigns.move(campaign=work.campaign, to=Campaign.State.CLOSED)
-    again = maarika.post(f"{page}submit/", {**FULL, "score-fluency": "0"}, headers=JSON)
+    again = maarika.post(f"{page}submit/", {**FULL, "seconds": "40"}, headers=JSON)
+    other = maarika.post(f"{page}submit/", {**FULL, "score-fluency": "0"}, headers=JSON)
 
+    assert other.json()["code"] == "submitted_already"
     assert first.json() == again.json()
     assert Rating.objects.get(criterion__key="fluency").score == 2
 

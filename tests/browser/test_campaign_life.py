@@ -20,6 +20,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Download, Page, expect
 
+from accounts.models import Project
 from annotation.models import Adjudication, Annotator, Assignment, Campaign, Duty, QualificationRule, Rating
 from annotation.qualification.references import drawn_number
 from tests import make
@@ -29,6 +30,7 @@ from tests.cast import PASSWORD, Cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+ODD_NAME = "Kassa “عربي” \"two\" 'words' e\u0301"
 WRONG, RIGHT = ("1", "1"), ("3", "3")
 TURNS = {
     "ar": ("السلام عليكم، لم تصل الشحنة رقم {n} بعد.", "وعليكم السلام، سأتحقق من ذلك الآن. تصل غدًا إن شاء الله."),
@@ -418,6 +420,7 @@ def exported(page: Page, pictures: Pictures) -> list[dict[str, str]]:
 def test_a_campaign_from_its_rubric_to_the_exported_file(
     visit_as: VisitAs, windows: Callable[..., Page], cast: Cast, tcp_proxy: TcpProxy, pictures: Pictures
 ) -> None:
+    Project.objects.filter(pk=cast.kassa.pk).update(name=ODD_NAME)  # no slug, and of two directions
     lead = visit_as("aino", "/p/kassa/rubrics/")
     write_rubric(lead, pictures)
     open_campaign(lead, cast)

@@ -1,81 +1,15 @@
-// The desk: joins the sheet, the keys, the draft, the lease and the submission.
+// The desk: joins the sheet, the keys, the draft, the lease and the submission; the next item comes without a new page.
 import { Evidence } from "./evidence.js";
+import { KeysAhead, command } from "./keys.js";
 import { ActiveClock, Criterion, Sheet, keepTime } from "./sheet.js";
-import { Draft, Submission, Unsent, freshToken, keepLease, sweep } from "./saving.js";
-
-// From a key press to a command's name, pure; the desk decides what the command does.
+import { Draft, Submission, Unsent, backOff, freshToken, keepLease, pageAt, post, resendKept, sweep } from "./saving.js";
 
 const STAYS = "panelbench.stays"; // in the local storage of who wants no next criterion opened
 const HAND = "panelbench.hand"; // there too: the hand that holds the phone, "left" or "right"
-const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyE: "evidence", KeyU: "undo" };
-const PAGES = { PageDown: 0.9, PageUp: -0.9, Home: -Infinity, End: Infinity }; // of the height that is visible
-const SIDES = { ArrowLeft: "left", ArrowRight: "right" };
-const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
-
-export function command(event) {
-  if (event.isComposing || event.defaultPrevented) return null;
-  if ((event.ctrlKey || event.metaKey) && !event.altKey) return withControl(event);
-  if (event.altKey || event.ctrlKey || event.metaKey) return null;
-  if (isTyping(event.target)) return event.key === "Escape" ? { name: "leave-text" } : null;
-  return plain(event);
-}
-
-// Fields where a letter is a letter. A radio button is not one: digits pass through it.
-export function isTyping(target) {
-  if (!target?.matches) return false;
-  return target.matches("textarea, select, input:not([type=radio], [type=checkbox], [type=button]), [contenteditable]");
-}
-
-function withControl(event) {
-  if (event.key === "Enter") return { name: "submit" };
-  if (event.code === "KeyS" && !event.shiftKey) return { name: "save" };
-  return null;
-}
-
-function plain(event) {
-  if (event.key === "?" || event.key === "؟") return { name: "shortcuts" };
-  const digit = digitOf(event);
-  if (digit !== null) return { name: "score", digit };
-  if (event.key in PAGES) return { name: "read", by: PAGES[event.key] };
-  if (event.key === " ") return isControl(event.target) ? null : { name: "read", by: event.shiftKey ? -0.9 : 0.9 };
-  if (event.key in SIDES) return { name: "side", side: SIDES[event.key] };
-  if (event.key in ARROWS) return isRadio(event.target) || isInText(event.target) ? null : { name: ARROWS[event.key] };
-  const letter = letterOf(event);
-  return letter ? { name: letter } : null;
-}
-
-// By the character where the layout writes 0-9, else by the key's place: French rows need Shift, Arabic ones write ٣.
-function digitOf(event) {
-  if (/^[0-9]$/.test(event.key)) return event.key;
-  const place = /^(?:Digit|Numpad)([0-9])$/.exec(event.code);
-  return place && !event.shiftKey && event.key.length === 1 ? place[1] : null;
-}
-
-// A Latin layout is read by its letters (Dvorak, AZERTY), any other by the key's place (Cyrillic, Arabic, Hangul).
-function letterOf(event) {
-  if (event.shiftKey) return null;
-  const code = /^[a-z]$/i.test(event.key) ? `Key${event.key.toUpperCase()}` : event.code;
-  return LETTERS[code] ?? null;
-}
-
-// Arrows inside a radio group belong to the group.
-function isRadio(target) {
-  return Boolean(target?.matches?.("input[type=radio]"));
-}
-
-// The space bar presses these.
-function isControl(target) {
-  return Boolean(target?.closest?.("a, button, input, label, summary"));
-}
-
-// Arrows inside the text to rate scroll it.
-function isInText(target) {
-  return Boolean(target?.closest?.("#dialogue"));
-}
 
 // What the frame around the sheet says: the saved state in the bar, the count at the foot, the live line for screen readers.
-const ICONS = { saving: "saving", saved: "saved", offline: "offline", "signed-out": "lock", unsaved: "warning", lost: "warning" };
-const SPOKEN = new Set(["offline", "signed-out", "unsaved", "lost"]);
+const ICONS = { saving: "saving", saved: "saved", offline: "offline", away: "offline", "signed-out": "lock", unsaved: "warning", lost: "warning" };
+const SPOKEN = new Set(["offline", "away", "signed-out", "unsaved", "lost"]);
 
 class Status {
   #words;
@@ -171,14 +105,21 @@ function readWords(element, language = document.documentElement.lang) {
   return { ...sentences, fill, format };
 }
 
-const form = document.getElementById("sheet");
-if (form) start();
+let desk = null; // the item that is on the page now
+if (document.getElementById("sheet")) start();
+// Back from the next item: what this page remembers of the last one is over.
+window.addEventListener("pageshow", (event) => event.persisted && location.reload());
+window.addEventListener("popstate", () => location.pathname !== desk?.path && location.reload());
 
-function start() {
+// Begins with the item on the page. `ahead`: the keys that were pressed for it before it was there.
+function start(ahead = new KeysAhead()) {
+  const form = document.getElementById("sheet");
   const words = readWords(document.getElementById("words"));
+  const ending = new AbortController();
+  const { signal } = ending;
   const status = new Status(document, words);
-  const sheet = readSheet(words);
-  const clock = new ActiveClock({ start: Number(form.elements.seconds.value) });
+  const sheet = readSheet(form, words);
+  const clock = new ActiveClock({ start: Number(form.elements.seconds.value) + ahead.seconds });
   const fields = () => {
     form.elements.seconds.value = clock.seconds;
     return [...new FormData(form)];
@@ -186,35 +127,37 @@ function start() {
   const unsent = new Unsent(form.dataset.keptAs);
   const lost = lostDialog(words, status);
   const showSaved = (state, body) => (state === "lost" ? lost(body) : status.saved(state));
-  const draft = new Draft({ url: form.dataset.draft, fields, unsent, show: showSaved });
-  const submission = new Submission({ url: form.action, fields, on: outcomes({ words, status, sheet, draft, unsent, lost }) });
+  const draft = new Draft({ url: form.dataset.draft, fields, unsent, show: showSaved, signal });
+  desk = { form, words, status, sheet, draft, unsent, lost, ending, signal, ahead: null, path: location.pathname };
+  desk.submission = new Submission({ url: form.action, fields, on: outcomes(desk), signal });
 
-  keepTime(clock);
-  switchAdvance(sheet);
-  switchHand(sheet);
+  keepTime(clock, document, signal);
+  switchAdvance(desk);
+  switchHand(desk);
   if (sweep()) status.alert(words.damaged);
   const kept = unsent.read();
-  const restored = restore(kept);
+  const restored = restore(form, kept);
   const begun = sheet.criteria.some((criterion) => criterion.score !== null);
   const notified = form.querySelector(".notices[role=status]"); // at the top of the sheet: a question was sent
-  const desk = { status, sheet, draft, submission, show: switchViews(document, begun || notified ? "rubric" : "dialogue") };
-  desk.evidence = new Evidence({ sheet, status, words, changed: () => changed(desk, draft) });
+  desk.show = switchViews(document, begun || notified ? "rubric" : "dialogue");
+  desk.evidence = new Evidence({ sheet, status, words, changed: () => changed(desk), signal });
   if (restored) desk.evidence.restore(kept.fields);
   refresh(desk);
   sheet.openFirstUnanswered();
   listen(desk);
-  if (form.dataset.heartbeat) keepLease({ url: form.dataset.heartbeat, fields: () => csrfOf(fields()), lost });
+  if (form.dataset.heartbeat) keepLease({ url: form.dataset.heartbeat, fields: () => csrfOf(fields()), lost, signal });
   if (restored) draft.change();
-  // Back from the next item: what this page remembers of the last one is over.
-  window.addEventListener("pageshow", (event) => event.persisted && location.reload());
+  if (kept?.submit) submit(desk); // it was submitted, and the server never answered
+  resendKept({ except: form.dataset.keptAs, fields: () => csrfOf([...new FormData(form)]) });
+  playAhead(desk, ahead);
 }
 
-function readSheet(words) {
+function readSheet(form, words) {
   return new Sheet([...form.querySelectorAll("[data-criterion]")].map((element) => new Criterion(element, words)));
 }
 
 // The annotator's choice, on this device, whether a score opens the next criterion.
-function switchAdvance(sheet) {
+function switchAdvance({ form, sheet }) {
   const box = form.querySelector("[data-advances]");
   const choose = () => { sheet.advances = box.checked; };
   try {
@@ -235,7 +178,7 @@ function switchAdvance(sheet) {
 }
 
 // One-hand mode on a phone, on this device: the style sheet puts scores and buttons where the thumb is.
-function switchHand(sheet) {
+function switchHand({ form, sheet }) {
   const choice = form.querySelector("[data-hands]");
   const use = (hand) => {
     choice.value = hand;
@@ -276,18 +219,19 @@ function refresh({ sheet, status }) {
 }
 
 function listen(desk) {
-  const { sheet, draft, status } = desk;
+  const { form, sheet, status, signal } = desk;
   let byPointer = false;
-  document.addEventListener("pointerdown", ({ target }) => {
+  const pointed = ({ target }) => {
     byPointer = true;
     sheet.holdStill();
     if (sheet.containing(target)) sheet.left = null;
-  });
-  document.addEventListener("keydown", (event) => { byPointer = false; onKey(event, desk); });
+  };
+  document.addEventListener("pointerdown", pointed, { signal });
+  document.addEventListener("keydown", (event) => { byPointer = false; onKey(event, desk); }, { signal });
   form.addEventListener("input", (event) => {
     if (!event.target.matches("textarea, input[type=number]")) return;
     sheet.containing(event.target)?.say("");
-    changed(desk, draft);
+    changed(desk);
   });
   form.addEventListener("click", ({ target }) => { if (target.closest("summary")) sheet.left = null; });
   form.addEventListener("change", (event) => {
@@ -295,38 +239,123 @@ function listen(desk) {
     sheet.left = null;
     if (!criterion || event.target.matches("textarea, input[type=number]")) return;
     criterion.say("");
-    changed(desk, draft);
+    changed(desk);
     status.say(`${criterion.element.querySelector(".criterion-name").textContent}: ${criterion.shown}`);
-    // Arrows inside the radio group also land here: somebody is still looking through the points.
-    if (byPointer || !event.isTrusted) sheet.advanceFrom(criterion, () => document.querySelector("[data-submit]").focus());
+    // Arrows inside the radio group also land here: somebody is still looking through the points. After a key the next
+    // criterion is open before the next key comes; a finger gets a moment to see what it chose.
+    if (!event.isTrusted) sheet.advanceFrom(criterion, toSubmit);
+    else if (byPointer) sheet.advanceSoon(criterion, toSubmit);
   });
-  document.addEventListener("submit", (event) => renewToken(event.target), { capture: true });
+  const leaving = (event) => {
+    renewToken(event.target);
+    if (event.target !== form && !event.defaultPrevented) desk.isLeaving = true;
+  };
+  document.addEventListener("submit", leaving, { capture: true, signal });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     submit(desk);
   });
 }
 
-function changed(desk, draft) {
-  refresh(desk);
-  draft.change();
+function toSubmit() {
+  document.querySelector("[data-submit]").focus();
 }
 
-function submit({ sheet, draft, submission, show }) {
+function changed(desk) {
+  refresh(desk);
+  desk.draft.change();
+}
+
+// What was sent stays as it is until there is an answer: every try sends the same.
+function freeze({ form, sheet }, isSent) {
+  sheet.isSent = isSent;
+  form.querySelector(".pane-scroll").inert = isSent;
+}
+
+// True when the item is on its way; until the next one is there, keys are kept for it.
+function submit(desk) {
+  const { sheet, draft, submission, show } = desk;
   sheet.holdStill();
   show("rubric");
-  if (!sheet.check()) return;
+  if (!sheet.check()) return false;
   draft.close();
+  freeze(desk, true);
+  desk.ahead ??= new KeysAhead();
   submission.send();
+  return true;
 }
 
 function onKey(event, desk) {
+  if (desk.isLeaving) return void event.preventDefault(); // the page is about to go: no key may change its scores
   if (document.querySelector("dialog[open], [popover]:popover-open")) return;
+  if (desk.ahead) return keepAhead(event, desk);
   const pressed = command(event);
   if (!pressed) return;
-  desk.sheet.holdStill();
+  desk.sheet.advanceNow();
   if (CHOOSING.has(pressed.name)) desk.sheet.left = null;
   if (commands[pressed.name](desk, pressed) !== false) event.preventDefault();
+}
+
+// Submitted: Ctrl+Enter again asks the server at once, every other key waits for the next item.
+function keepAhead(event, desk) {
+  if (event.key === "Enter" && desk.ahead.isEmpty && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    desk.submission.send();
+  } else if (desk.ahead.take(event)) {
+    event.preventDefault();
+  }
+}
+
+// Plays the keys that came before the item. A key that has no effect, or a sheet that is not complete, ends it: what
+// follows was meant for another item.
+function playAhead(desk, ahead) {
+  while (!ahead.isEmpty) {
+    const pressed = ahead.next();
+    desk.sheet.advanceNow();
+    if (CHOOSING.has(pressed.name)) desk.sheet.left = null;
+    if (pressed.name === "submit") {
+      desk.ahead = ahead;
+      if (submit(desk)) return;
+      desk.ahead = null;
+      desk.status.alert(desk.words.keysLeft);
+      return;
+    }
+    played[pressed.name](desk, pressed);
+  }
+}
+
+// Keys that the browser itself would put into a field.
+const played = {
+  score(desk, pressed) {
+    const { number } = desk.sheet.current;
+    if (!number) return commands.score(desk, pressed);
+    const isBegun = document.activeElement === number;
+    commands.score(desk, pressed);
+    number.value = isBegun ? number.value + pressed.digit : pressed.digit;
+    return entered(number);
+  },
+  side: (desk, pressed) => commands.side(desk, pressed),
+  na: (desk, pressed) => commands.na(desk, pressed),
+  next: (desk, pressed) => commands.next(desk, pressed),
+  previous: (desk, pressed) => commands.previous(desk, pressed),
+  rationale: (desk, pressed) => commands.rationale(desk, pressed),
+  "leave-text": (desk, pressed) => commands["leave-text"](desk, pressed),
+  text(_desk, { text }) {
+    const field = document.activeElement;
+    if (!field?.matches("textarea")) return;
+    field.value += text;
+    entered(field);
+  },
+  erase() {
+    const field = document.activeElement;
+    if (!field?.matches("textarea")) return;
+    field.value = [...field.value].slice(0, -1).join("");
+    entered(field);
+  },
+};
+
+function entered(field) {
+  field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 // These keys choose a criterion or act on the open one. Any other leaves R with the criterion that was scored last.
@@ -334,10 +363,13 @@ const CHOOSING = new Set(["score", "side", "na", "next", "previous"]);
 
 // A command that returns false leaves the key to the browser.
 const commands = {
-  score({ sheet }, { digit }) {
+  score({ sheet, words }, { digit }) {
     const { current } = sheet;
     current.element.open = true;
-    if (!current.number) return current.giveDigit(digit);
+    if (!current.number) {
+      if (!current.giveDigit(digit) && !current.scale.disabled) current.say(words.outOfRange);
+      return true;
+    }
     current.number.focus();
     current.number.select(); // the digit begins the number anew
     return false;
@@ -374,30 +406,37 @@ const commands = {
     return true;
   },
   "leave-text": ({ sheet }) => sheet.current.summary.focus(),
-  submit: (desk) => submit(desk),
+  submit: (desk) => void submit(desk),
   save: ({ draft }) => void draft.flush(),
   shortcuts: () => document.getElementById("shortcuts").showModal(),
   undo: () => document.querySelector("[data-undo]")?.requestSubmit(),
 };
 
-function outcomes({ words, status, sheet, draft, unsent, lost }) {
+function outcomes(desk) {
+  const { form, words, status, sheet, draft, unsent, lost } = desk;
   const again = (sentence = "", state = "unsaved") => {
+    const isAhead = desk.ahead && !desk.ahead.isEmpty;
+    desk.ahead = null; // what was pressed was meant for the next item
+    freeze(desk, false);
     draft.reopen();
     status.busy("");
-    status.alert(sentence);
+    status.alert([sentence, isAhead ? words.keysLeft : ""].filter(Boolean).join(" "));
     status.saved(state);
   };
   return {
-    sending: () => status.busy(words.sending),
-    waiting() {
-      unsent.write([...new FormData(form)]);
-      status.saved("offline");
-      status.alert(words.waiting);
+    sending() {
+      unsent.write([...new FormData(form)], { submit: true, url: form.action });
+      status.busy(words.sending);
+    },
+    waiting({ hasAnswered, seconds }) {
+      status.saved(hasAnswered ? "away" : "offline");
+      status.alert(hasAnswered ? words.fill("waitingServer", { seconds }) : words.waiting);
     },
     accepted({ next, opened_by }) {
       unsent.forget();
+      status.alert("");
       if (opened_by === "get") location.assign(next);
-      else postTo(next);
+      else takeNext(desk, next);
     },
     invalid({ detail, fields = {} }) {
       again(Object.keys(fields).length ? "" : detail);
@@ -406,6 +445,7 @@ function outcomes({ words, status, sheet, draft, unsent, lost }) {
     },
     conflict(body) {
       again();
+      unsent.write([...new FormData(form)]);
       lost(body);
     },
     signedOut: () => again(words.signIn, "signed-out"),
@@ -413,19 +453,71 @@ function outcomes({ words, status, sheet, draft, unsent, lost }) {
   };
 }
 
-// The item is gone (its lease ran out), or the campaign takes nothing now (paused, closed); the server says which.
+// Takes the next item, and puts it into this page: a new page would lose the keys that are pressed meanwhile.
+async function takeNext(desk, url) {
+  const taken = await untilThere(desk, () => post(url, csrfOf([...new FormData(desk.form)])));
+  const { next, opened_by } = taken.body;
+  if (taken.kind !== "ok" || !next || opened_by === "get") return location.assign(next ?? url);
+  const page = await untilThere(desk, () => pageAt(next));
+  if (!page.document?.getElementById("sheet")) return location.assign(next);
+  desk.ending.abort();
+  putInPlace(page.document);
+  history.pushState(null, "", page.url);
+  start(desk.ahead);
+  return undefined;
+}
+
+// Asks until there is an answer; says meanwhile that the scores are stored.
+async function untilThere({ status, words }, ask) {
+  for (let tries = 0; ; tries += 1) {
+    const answer = await ask();
+    if (answer.kind !== "unavailable") return answer;
+    status.alert(words.storedNextLater);
+    const seconds = backOff(tries, answer.retryAfter);
+    await new Promise((resolve) => { setTimeout(resolve, 1000 * seconds); });
+  }
+}
+
+function putInPlace(next) {
+  const { hand, large } = document.body.dataset;
+  document.title = next.title;
+  document.body.replaceWith(document.adoptNode(next.body));
+  if (hand) document.body.dataset.hand = hand;
+  if (large !== undefined) document.body.toggleAttribute("data-large", true);
+  window.scrollTo(0, 0);
+}
+
+// The item is gone (its lease ran out), it was submitted in another tab, or nothing can be submitted now; the server says.
 function lostDialog(words, status) {
   const dialog = document.getElementById("lost");
-  return ({ code, detail }) => {
+  return ({ code, detail, title, rows = [], change }) => {
     status.saved("lost");
-    dialog.querySelector("h2").textContent = code === "lease_lost" ? words.lostTitle : words.closedTitle;
+    dialog.querySelector("h2").textContent = title || (code === "lease_lost" ? words.lostTitle : words.closedTitle);
     dialog.querySelector("[data-lost-detail]").textContent = detail || words.lostDetail;
+    const both = dialog.querySelector("[data-both]");
+    both.hidden = !rows.length;
+    both.tBodies[0].replaceChildren(...rows.map(comparedRow));
+    const link = dialog.querySelector("[data-change]");
+    link.hidden = !change;
+    if (change) link.href = change;
     if (!dialog.open) dialog.showModal();
   };
 }
 
+function comparedRow({ name, lang, dir, stored, sent }) {
+  const row = document.createElement("tr");
+  for (const [tag, text] of [["th", name], ["td", stored], ["td", sent]]) {
+    const cell = document.createElement(tag);
+    cell.textContent = text;
+    if (tag === "th") Object.assign(cell, { scope: "row", lang, dir });
+    else cell.dir = "auto";
+    row.append(cell);
+  }
+  return row;
+}
+
 // Puts back what this device kept because the server never had it. True when there was something.
-function restore(kept) {
+function restore(form, kept) {
   if (!kept) return false;
   for (const [name, value] of kept.fields) {
     if (name !== "note" && !/^(score|rationale)-/.test(name)) continue;
@@ -437,17 +529,6 @@ function restore(kept) {
 function put(input, value) {
   if (input.type === "radio" || input.type === "checkbox") input.checked ||= input.value === value;
   else if (input.type !== "number" || value !== "na") input.value = value;
-}
-
-// Opens the address by POST, as pressing a button there would: only a POST takes the next item.
-function postTo(url) {
-  const onward = document.createElement("form");
-  onward.method = "post";
-  onward.action = url;
-  onward.append(form.elements.csrfmiddlewaretoken.cloneNode());
-  renewToken(onward);
-  document.body.append(onward);
-  onward.submit();
 }
 
 function renewToken(posted) {

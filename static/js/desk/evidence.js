@@ -164,17 +164,17 @@ export class Evidence {
   #isLeft = false; // the last press was on the bar
   #done = []; // what Ctrl+Z takes back, the newest last
 
-  constructor({ sheet, status, words, changed }) {
+  constructor({ sheet, status, words, changed, signal }) {
     this.#sheet = sheet;
     this.#status = status;
     this.#words = words;
     this.#changed = changed;
     if (!this.#bar) return;
-    document.addEventListener("selectionchange", () => this.#select());
-    document.addEventListener("keydown", (event) => this.#key(event), { capture: true });
-    document.addEventListener("click", (event) => this.#click(event));
-    document.addEventListener("mousedown", (event) => this.#press(event));
-    document.addEventListener("toggle", () => this.paint(), { capture: true });
+    document.addEventListener("selectionchange", () => this.#select(), { signal });
+    document.addEventListener("keydown", (event) => this.#key(event), { capture: true, signal });
+    document.addEventListener("click", (event) => this.#click(event), { signal });
+    document.addEventListener("mousedown", (event) => this.#press(event), { signal });
+    document.addEventListener("toggle", () => this.paint(), { capture: true, signal });
     this.paint();
   }
 
@@ -268,7 +268,7 @@ export class Evidence {
   }
 
   #mark() {
-    if (!this.#pending) return;
+    if (!this.#pending || this.#sheet.isSent) return;
     const { part, places } = this.#pending;
     const criterion = this.#sheet.of(this.#choice.value);
     const span = part.span(places);

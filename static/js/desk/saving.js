@@ -18,9 +18,23 @@ export async function post(url, fields, { keepalive = false } = {}) {
       response = await sent(url, fields, keepalive);
     }
   } catch {
+    return { kind: "unavailable", body: {}, retryAfter: 0, hasAnswered: false };
+  }
+  return { kind: kindOf(response), body: await bodyOf(response), retryAfter: waitOf(response), hasAnswered: true };
+}
+
+// A page as a document of its own, without running anything in it: ok {document, url} | unavailable {retryAfter} | refused
+export async function pageAt(url) {
+  try {
+    const headers = { Accept: "text/html" };
+    const response = await fetch(url, { headers, credentials: "same-origin", signal: AbortSignal.timeout(20_000) });
+    if (response.status === 429 || response.status >= 500) return { kind: "unavailable", retryAfter: waitOf(response) };
+    if (!response.ok) return { kind: "refused" };
+    const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
+    return { kind: "ok", document: parsed, url: response.url };
+  } catch {
     return { kind: "unavailable", retryAfter: 0 };
   }
-  return { kind: kindOf(response), body: await bodyOf(response), retryAfter: waitOf(response) };
 }
 
 function sent(url, fields, keepalive) {
@@ -54,8 +68,11 @@ export function kindOf(response) {
   return "refused";
 }
 
+// The seconds that Retry-After asks for, written as a number or as a date; an hour at most.
 function waitOf(response) {
-  return Number(response.headers.get("Retry-After")) || 0;
+  const asked = response.headers.get("Retry-After") ?? "";
+  const seconds = Number(asked) || (Date.parse(asked) - Date.now()) / 1000;
+  return seconds > 0 ? Math.min(seconds, 3600) : 0;
 }
 
 async function bodyOf(response) {
@@ -84,9 +101,10 @@ export class Unsent {
     return parsed(this.#store?.getItem(this.#key));
   }
 
-  write(fields) {
+  // more: {submit: true, url}, when it was submitted to this address and is sent again until there is an answer.
+  write(fields, more = {}) {
     try {
-      this.#store.setItem(this.#key, JSON.stringify({ at: Date.now(), fields }));
+      this.#store.setItem(this.#key, JSON.stringify({ at: Date.now(), fields, ...more }));
       return true;
     } catch {
       return false;
@@ -149,20 +167,43 @@ function localStore() {
   }
 }
 
+// Sends what was submitted on this device and was never answered, of other items than `except`. Its key makes the server
+// store it once. What the server refuses is kept as text, and is not sent again: its page says what happened.
+export async function resendKept({ except = "", fields = () => [], store = localStore() } = {}) {
+  const refused = [];
+  let stored = 0;
+  for (const name of Object.keys(store ?? {})) {
+    const kept = name.startsWith(PREFIX) && name !== PREFIX + except ? parsed(store.getItem(name)) : null;
+    if (!kept?.submit || !kept.url?.startsWith(location.origin)) continue;
+    const own = kept.fields.filter(([field]) => field !== "csrfmiddlewaretoken");
+    const { kind, body } = await post(kept.url, [...fields().filter(([field]) => field === "csrfmiddlewaretoken"), ...own]);
+    if (kind === "unavailable") return { isLeft: true, stored, refused };
+    if (kind === "ok") {
+      store.removeItem(name);
+      stored += 1;
+    }
+    if (kind !== "conflict" && kind !== "invalid") continue; // of somebody else, or signed out: it is kept
+    store.setItem(name, JSON.stringify({ at: kept.at, fields: kept.fields }));
+    refused.push({ url: kept.url.replace(/submit\/$/, ""), detail: body.detail ?? "" });
+  }
+  return { isLeft: false, stored, refused };
+}
+
 // Keeps the item on this desk while somebody looks at it: one beat a minute, and one on coming back.
 
 const BEAT_MS = 60_000;
 
-export function keepLease({ url, fields, lost }) {
+export function keepLease({ url, fields, lost, signal }) {
   const beat = async () => {
     if (document.hidden) return;
     const { kind, body } = await post(url, fields());
-    if (kind !== "conflict") return;
+    if (kind !== "conflict" || signal.aborted) return;
     clearInterval(timer);
     lost(body);
   };
   const timer = setInterval(beat, BEAT_MS);
-  document.addEventListener("visibilitychange", beat);
+  document.addEventListener("visibilitychange", beat, { signal });
+  signal.addEventListener("abort", () => clearInterval(timer));
 }
 
 // Autosave: 600 ms after the last change, retried with growing pauses, kept on this device until the server has it.
@@ -179,16 +220,18 @@ export class Draft {
   #sending = null;
   #closed = false;
   #changes = 0;
+  #notBefore = 0; // what Retry-After asked for, whatever is entered meanwhile
 
   // Without a url (of scores that were submitted before) only this device keeps it.
-  // fields() reads the form; show(state, body) says saving | saved | offline | signed-out | unsaved | lost to the annotator.
-  constructor({ url, fields, unsent, show }) {
+  // fields() reads the form; show(state, body) says saving | saved | offline | away | signed-out | unsaved | lost to the annotator.
+  constructor({ url, fields, unsent, show, signal }) {
     this.#url = url;
     this.#fields = fields;
     this.#unsent = unsent;
     this.#show = show;
-    window.addEventListener("online", () => this.#timer && this.#in(0));
-    document.addEventListener("visibilitychange", () => document.hidden && this.flush({ keepalive: true }));
+    window.addEventListener("online", () => this.#timer && this.#in(0), { signal });
+    document.addEventListener("visibilitychange", () => document.hidden && this.flush({ keepalive: true }), { signal });
+    signal.addEventListener("abort", () => this.close());
   }
 
   change() {
@@ -198,7 +241,7 @@ export class Draft {
     this.#unsent.write(this.#fields());
     if (!this.#url) return;
     this.#show("saving");
-    this.#in(PAUSE_MS);
+    this.#in(Math.max(PAUSE_MS, this.#notBefore - Date.now()));
   }
 
   // Sends now what is waiting; resolves when nothing is under way.
@@ -239,13 +282,14 @@ export class Draft {
     if (!this.#closed) this.#settle(answer, sent);
   }
 
-  #settle({ kind, body, retryAfter }, sent) {
+  #settle({ kind, body, retryAfter, hasAnswered }, sent) {
     if (kind === "ok" && sent === this.#changes) {
       this.#tries = 0;
       this.#unsent.forget();
       this.#show("saved");
     } else if (kind === "unavailable") {
-      this.#show("offline");
+      this.#show(hasAnswered ? "away" : "offline");
+      this.#notBefore = Date.now() + 1000 * retryAfter;
       this.#in(1000 * backOff(this.#tries, retryAfter));
       this.#tries += 1;
     } else if (kind === "signed-out") {
@@ -268,12 +312,12 @@ export class Submission {
   #busy = false;
   #wake = null;
 
-  // on: sending(), waiting(), accepted(body), invalid(body), conflict(body), signedOut(), refused(body)
-  constructor({ url, fields, on }) {
+  // on: sending(), waiting({hasAnswered, seconds}), accepted(body), invalid(body), conflict(body), signedOut(), refused(body)
+  constructor({ url, fields, on, signal }) {
     this.#url = url;
     this.#fields = fields;
     this.#on = on;
-    window.addEventListener("online", () => this.#wake?.());
+    window.addEventListener("online", () => this.#wake?.(), { signal });
   }
 
   async send() {
@@ -292,8 +336,9 @@ export class Submission {
     for (let tries = 0; ; tries += 1) {
       const answer = await post(this.#url, this.#fields());
       if (answer.kind !== "unavailable") return answer;
-      this.#on.waiting();
-      await this.#pause(1000 * backOff(tries, answer.retryAfter));
+      const seconds = backOff(tries, answer.retryAfter);
+      this.#on.waiting({ hasAnswered: answer.hasAnswered, seconds: Math.ceil(seconds) });
+      await this.#pause(1000 * seconds);
     }
   }
 

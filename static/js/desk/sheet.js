@@ -82,12 +82,12 @@ export class ActiveClock {
 }
 
 // Feeds a clock from the page.
-export function keepTime(clock, target = document) {
+export function keepTime(clock, target, signal) {
   const alive = () => clock.touch();
   for (const kind of ["pointerdown", "pointermove", "keydown", "wheel", "touchmove"]) {
-    target.addEventListener(kind, alive, { passive: true });
+    target.addEventListener(kind, alive, { passive: true, signal });
   }
-  target.addEventListener("visibilitychange", () => (target.hidden ? clock.stop() : clock.touch()));
+  target.addEventListener("visibilitychange", () => (target.hidden ? clock.stop() : clock.touch()), { signal });
   clock.touch();
 }
 
@@ -239,10 +239,12 @@ export const ADVANCE_MS = 350;
 
 export class Sheet {
   #advance = 0;
+  #waiting = null;
 
   constructor(criteria) {
     this.criteria = criteria;
     this.advances = true; // whether a score opens the next criterion
+    this.isSent = false; // nothing may change it now
     this.left = null; // the criterion that a score has closed by itself
   }
 
@@ -280,20 +282,33 @@ export class Sheet {
     this.criteria[Math.max(0, Math.min(index, this.criteria.length - 1))].open();
   }
 
-  // After a score: on to the next unanswered criterion, or to `last` when there is none; any other move calls it off.
+  // After a score: on to the next unanswered criterion, or to `last` when there is none.
   advanceFrom(criterion, last) {
     this.holdStill();
     if (!this.advances || criterion.wantsRationale || criterion.wantsEvidence || !criterion.isOnScale) return;
-    this.#advance = setTimeout(() => {
-      const next = nextOpen(this.#answered, this.criteria.indexOf(criterion));
-      if (next === -1) last();
-      else this.criteria[next].open();
-      this.left = criterion;
-    }, ADVANCE_MS);
+    const next = nextOpen(this.#answered, this.criteria.indexOf(criterion));
+    if (next === -1) last();
+    else this.criteria[next].open();
+    this.left = criterion;
+  }
+
+  // The same after a moment, in which a finger sees what it chose; any other move of the pointer calls it off.
+  advanceSoon(criterion, last) {
+    this.holdStill();
+    this.#waiting = () => this.advanceFrom(criterion, last);
+    this.#advance = setTimeout(() => this.advanceNow(), ADVANCE_MS);
+  }
+
+  // A key does not wait for that moment.
+  advanceNow() {
+    const waiting = this.#waiting;
+    this.holdStill();
+    waiting?.();
   }
 
   holdStill() {
     clearTimeout(this.#advance);
+    this.#waiting = null;
   }
 
   openFirstUnanswered() {
