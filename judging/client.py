@@ -13,7 +13,7 @@ import json
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,6 +25,15 @@ import orjson
 from accounts.inputs import storable, storable_value
 from judging.limit_headers import Quota, read_quotas, retry_after
 from judging.prompts import Message
+from judging.refused_parts import (
+    FORMATS,
+    RESERVED,
+    SYSTEM_ROLE,
+    TOKEN_LIMITS,
+    names_no_cause,
+    next_guess,
+    refused_part,
+)
 from judging.replies import CUT_OFF, VERDICTS_TOOL, answer_text, plain_text
 
 if TYPE_CHECKING:
@@ -33,23 +42,10 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
-TOKEN_LIMITS: Final = ("max_tokens", "max_completion_tokens")
-"""The two names of the limit on a reply's tokens. It is renamed where a model wants the other, and never dropped."""
-RESERVED: Final = frozenset(
-    {"model", "messages", "stream", "stream_options", "n", "response_format", "tools", "tool_choice"}
-)
-"""Parameters that are set here, and none of a judge."""
 _RETRYABLE: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-FORMATS: Final = ("json_schema", "json_object", "tool_call", "none")
-"""The forms in which a reply is asked for, the strictest first; `none` leaves it to the words of the prompt."""
-SYSTEM_ROLE: Final = "system_role"
-"""Refused by models whose chat template has no system role: the rubric then opens the user's message."""
-_NO_SYSTEM_ROLE: Final = re.compile(
-    r"\bsystem\b.{0,20}\b(role|message|prompt)|\brole\b.{0,60}\bsystem\b|developer instruction|roles must alternate",
-    re.IGNORECASE,
-)
 _TOGETHER: Final = {"top_logprobs": "logprobs"}  # the first is left out with the second
+_MOST_IN_VAIN: Final = 2  # questions
 _MANY_BRACKETS: Final = 300
 _RENAMED: Final = {TOKEN_LIMITS[0]: TOKEN_LIMITS[1], TOKEN_LIMITS[1]: TOKEN_LIMITS[0]}
 LARGEST_BODY: Final = 8 * 2**20  # bytes of a reply that are read; of one that is packed, fewer: they unpack
@@ -114,13 +110,20 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open client, and what each model has refused over it so far, so that it is not sent again."""
+    """An open client, and what each model has refused over it so far, so that it is not sent again.
+
+    ``answered``: the models that have replied. ``in_vain``: by model, how many questions were refused without a cause,
+    whatever was left out. One call at a time finds out what a model takes, under its lock in ``finding_out``.
+    """
 
     endpoint: Endpoint
     client: AsyncOpenAI = field(repr=False)
     http: httpx2.AsyncClient = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     refused: dict[str, list[str]] = field(default_factory=dict)
+    answered: set[str] = field(default_factory=set)
+    in_vain: dict[str, int] = field(default_factory=dict)
+    finding_out: dict[str, asyncio.Lock] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,29 +214,77 @@ async def ask(
 ) -> ProviderAnswer:
     """Put one question and return the reply, whatever it says.
 
-    A format or parameter that the model refuses by name is left out and the question put again (json_schema, then
-    json_object, then a tool call, then no format): such refusals cost nothing. Raises ``Unavailable`` or ``Refused``;
-    nothing else. ``ValueError`` is for a caller's mistake: a reserved parameter.
+    A format or parameter that the model refuses is left out and the question put again (json_schema, then json_object,
+    then a tool call, then no format): such refusals cost nothing. One call finds out what the model takes; others that
+    were refused meanwhile wait for it. Raises ``Unavailable`` or ``Refused``; nothing else. ``ValueError`` is for a
+    caller's mistake: a reserved parameter.
     """
     if reserved := RESERVED & parameters.keys():
         raise ValueError(f"not a parameter of a judge: {', '.join(sorted(reserved))}")
     refused = connection.refused.setdefault(model, [])
-    while True:
-        known = tuple(refused)
-        body, dropped = request_body(model, messages, parameters, schema, known)
+    lock = connection.finding_out.setdefault(model, asyncio.Lock())
+
+    async def put(left_out: Sequence[str]) -> ProviderAnswer:
+        body, dropped = request_body(model, messages, parameters, schema, left_out)
         started = time.perf_counter()
-        try:
-            response = await exchange(connection, "/chat/completions", body=body, seconds=timeout)
-        except Unsupported as unsupported:
-            # Another call may have learnt the same while this one was under way.
-            if unsupported.what not in refused:
-                refused.append(unsupported.what)
-            keep_token_limit(parameters, refused)
-            continue
+        response = await exchange(connection, "/chat/completions", body=body, seconds=timeout)
         latency = time.perf_counter() - started
         large = len(response.content) > _LARGE
         reply = await asyncio.to_thread(_reply, connection, response) if large else _reply(connection, response)
+        connection.answered.add(model)
         return _answer(reply, latency, dropped, read_quotas(response.headers))
+
+    while True:
+        known = tuple(refused)
+        try:
+            return await put(known)
+        except (Unsupported, _Unnamed) as complaint:
+            first = complaint
+        async with lock:
+            if tuple(refused) != known:
+                continue  # another call has found out more
+            if isinstance(first, _Unnamed) and not _may_guess(connection, model):
+                raise first.refusal
+            return await _find_out(connection, model, parameters, first, put)
+
+
+def _may_guess(connection: Connection, model: str) -> bool:
+    """Whether a refusal without a cause may be about the form of the request: not where the model has replied to that
+    form, nor where guessing has failed twice."""
+    return model not in connection.answered and connection.in_vain.get(model, 0) < _MOST_IN_VAIN
+
+
+async def _find_out(
+    connection: Connection,
+    model: str,
+    parameters: Mapping[str, Any],
+    complaint: Unsupported | _Unnamed,
+    put: Callable[[Sequence[str]], Awaitable[ProviderAnswer]],
+) -> ProviderAnswer:
+    """Put the question without what the model refuses, step by step. What it names is kept for all other calls at once;
+    what was only guessed, when it has replied without that."""
+    refused, guesses = connection.refused[model], list[str]()
+    unnamed: ProviderRefused | None = None
+    while True:
+        if isinstance(complaint, Unsupported):
+            # A guess was wrong or not enough if something is named now; the name is known for certain.
+            if complaint.what not in refused:
+                refused.append(complaint.what)
+            keep_token_limit(parameters, refused)
+        else:
+            unnamed = unnamed or complaint.refusal
+            guess = next_guess(complaint.body, [*refused, *guesses])
+            if guess is None:
+                connection.in_vain[model] = connection.in_vain.get(model, 0) + 1
+                raise unnamed
+            guesses.append(guess)
+        try:
+            answer = await put([*refused, *(guess for guess in guesses if guess not in refused)])
+        except (Unsupported, _Unnamed) as next_complaint:
+            complaint = next_complaint
+            continue
+        refused.extend(guess for guess in guesses if guess not in refused)
+        return answer
 
 
 def keep_token_limit(parameters: Mapping[str, Any], refused: Sequence[str]) -> None:
@@ -250,6 +301,15 @@ class Unsupported(Exception):
     def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
+
+
+class _Unnamed(Exception):
+    """The provider refused the request and named no cause; holds the refusal and the body."""
+
+    def __init__(self, refusal: ProviderRefused, body: Mapping[str, Any]) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+        self.body = body
 
 
 def request_body(
@@ -431,16 +491,20 @@ def _sort(connection: Connection, response: httpx2.Response, body: Mapping[str, 
     stated: Any = response.text.strip()
     with suppress(ValueError, RecursionError):
         stated = json.loads(stated)
-    stated = stated.get("error", stated) if isinstance(stated, dict) else stated
-    words, message = _object(stated), _complaint(stated) or response.text or f"Error code: {response.status_code}"
-    if response.status_code in (400, 422) and (what := _unsupported(words, message, body)):
+    stated = (stated.get("error") or stated) if isinstance(stated, dict) else stated
+    status = response.status_code
+    words, message = _object(stated), _complaint(stated) or response.text or f"Error code: {status}"
+    if what := refused_part(status=status, stated=stated, message=message, body=body):
         raise Unsupported(what) from None
-    raise _failure(
-        status=response.status_code,
+    failure = _failure(
+        status=status,
         code=str(words.get("code") or words.get("type") or ""),
         message=_scrubbed(connection, message),
         headers=response.headers,
-    ) from None
+    )
+    if isinstance(failure, ProviderRefused) and names_no_cause(status=status, message=message, body=body):
+        raise _Unnamed(failure, body) from None
+    raise failure from None
 
 
 def _complaint(body: Any) -> str:
@@ -466,25 +530,6 @@ def _failure(
             reason, retry_after=waits, maybe_paid=status in _GAVE_UP, quotas=read_quotas(headers)
         )
     return ProviderRefused(reason, status=status)
-
-
-def _unsupported(words: Mapping[str, Any], message: str, body: Mapping[str, Any]) -> str | None:
-    """Which part of the request a 400 complains of by name, if the request can do without it."""
-    messages = body.get("messages") or [{}]
-    if messages[0].get("role") == "system" and len(messages) > 1 and _NO_SYSTEM_ROLE.search(message):
-        return SYSTEM_ROLE
-    if reply_format := body.get("response_format"):
-        named = words.get("param") == "response_format" or re.search(
-            r"response_format|json_schema|json_object", message
-        )
-        if named:
-            return str(reply_format["type"])
-    if "tools" in body and re.search(r"tool|function", f"{words.get('param')} {message}"):
-        return "tool_call"
-    names = [name for name in body if name not in RESERVED]
-    if words.get("param") in names:
-        return str(words["param"])
-    return next((name for name in names if re.search(rf"['\"`]{re.escape(name)}['\"`]", message)), None)
 
 
 def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
@@ -514,7 +559,8 @@ def line_answer(line: Mapping[str, Any], *, body: Mapping[str, Any], dropped: tu
         size = len(orjson.dumps(reply))
         return _answer(reply if size <= _KEPT else _shortened(reply, size), 0.0, dropped, {})
     words = _object(reply.get("error")) or failure or reply
-    if status in (400, 422) and (what := _unsupported(words, _complaint(words), body)):
+    stated_status = status if isinstance(status, int) else 0
+    if what := refused_part(status=stated_status, stated=words, message=_complaint(words), body=body):
         raise Unsupported(what)
     code, status = str(words.get("code") or words.get("type") or ""), status if isinstance(status, int) else 500
     raise _failure(status=status, code=code, message=_masked(_complaint(words)), headers={})

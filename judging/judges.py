@@ -26,7 +26,7 @@ from annotation import rubrics
 from annotation.models import Criterion, RubricVersion
 from annotation.readers import RubricDocument, parse_rubric
 from judging import providers, spending
-from judging.client import RESERVED, Endpoint
+from judging.client import Endpoint
 from judging.models import Judge, ModelCapability
 from judging.prompts import (
     INSTRUCTION_LANGUAGES,
@@ -41,6 +41,7 @@ from judging.prompts import (
     repair_turn,
     response_schema,
 )
+from judging.refused_parts import RESERVED
 from judging.study_presets import OWN, STUDY_PRESETS, TASKS, StudyPreset
 from judging.versions import examples
 

@@ -29,9 +29,9 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from judging import providers
-from judging.client import TOKEN_LIMITS
 from judging.models import Alignment, AlignmentProposal, Attempt, Call, Judge, JudgeDesign, JudgeRun, ProviderAllowance
 from judging.prompts import Message
+from judging.refused_parts import TOKEN_LIMITS
 
 FEWEST_PILOT_CALLS = 5
 """Replies of a pilot below which the forecast gets no interval."""

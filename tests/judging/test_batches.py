@@ -394,3 +394,22 @@ def test_who_cancels_the_job_gives_the_batch_up(cast: Cast, offered: RunningProv
     assert (run.state, progress.in_flight, progress.lost) == ("paused", 0, ITEMS)
     with pytest.raises(Refused, match="over already"):
         jobs.cancel(job=Job.objects.get(), actor=cast.aino)
+
+
+@pytest.mark.parametrize(
+    ("kind", "learnt"),
+    [
+        ("loc_response_format", ["json_schema", "json_object"]),
+        ("loc_temperature", ["temperature"]),
+        ("bare_temperature", ["temperature"]),
+        ("two_roles", ["system_role"]),
+        ("guided_decoding", ["json_schema"]),
+    ],
+)
+def test_what_a_line_refuses_in_other_words_is_left_out_of_the_next_batch(
+    cast: Cast, offered: RunningProvider, kind: str, learnt: list[str]
+) -> None:
+    judge = declared(cast, f"sim-steady:{kind}", parameters={"max_tokens": 300, "temperature": 0})
+    run = begun(cast, judge)
+    assert stepped(run).verdicts == {"ok": 2 * ITEMS}
+    assert judges.refused_by_model(judge) == learnt

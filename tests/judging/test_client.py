@@ -189,7 +189,7 @@ def test_what_will_not_pass_is_refused(endpoint: Endpoint, model: str, status: i
 
 
 def test_a_bad_request_is_refused_with_its_reason(endpoint: Endpoint) -> None:
-    error = failure(endpoint, messages=[{"role": "user", "content": "x"}], schema={"properties": 7})
+    error = failure(endpoint, messages=[{"role": "user", "content": 7}], schema={"properties": 7})  # type: ignore[dict-item]
     assert isinstance(error, ProviderRefused)
     assert error.status == 400 and not error.fatal
 

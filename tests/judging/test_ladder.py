@@ -83,6 +83,62 @@ class TestForms:
         assert Attempt.objects.get().request["dropped"] == []
 
 
+WORDINGS = {
+    "loc_response_format": ["json_schema", "json_object"],
+    "loc_temperature": ["temperature"],
+    "bare_temperature": ["temperature"],
+    "two_roles": ["system_role"],
+    "unnamed_schema": ["json_schema"],
+    "unnamed_format": ["json_schema", "json_object"],
+    "unnamed_structure": ["json_schema", "json_object", "tool_call"],
+    "unnamed_temperature": ["json_schema", "json_object", "tool_call", "system_role", "temperature"],
+    "guided_decoding": ["json_schema"],
+}
+
+
+class TestOtherWords:
+    @pytest.mark.parametrize("kind", WORDINGS)
+    @pytest.mark.both_databases
+    def test_no_call_is_lost_before_one_has_found_out_what_a_model_takes(
+        self, cast: Cast, provider: RunningProvider, kind: str
+    ) -> None:
+        """Before: 24 of 24 verdicts refused, or after eight tries none at all. All 12 calls are sent at once."""
+        judge = declared(cast, f"sim-steady:{kind}", parameters={"temperature": 0})
+        provider.control(latency=0.1)
+        run = started(cast, judge, items=12)
+        assert finished(run).verdicts == {"ok": 24}
+        assert judges.refused_by_model(judge) == WORDINGS[kind]
+        assert {*Attempt.objects.values_list("outcome", flat=True)} == {"replied"}
+        statuses = provider.control()["statuses"]
+        refusals = sum(count for status, count in statuses.items() if status != "200")
+        # Those that were under way together, and the steps of the one call that found out.
+        assert refusals <= 12 + len(WORDINGS[kind])
+        left_out = Attempt.objects.latest("pk").request["dropped"]
+        assert {*left_out} == {*WORDINGS[kind]}
+
+    def test_where_no_form_is_taken_little_is_sent_and_nothing_is_learnt(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        judge = declared(cast, "sim-steady:unnamed", parameters={"temperature": 0})
+        provider.control(latency=0.05)
+        run = started(cast, judge, items=6)
+        worked(run)
+        run.refresh_from_db()
+        assert (run.state, run.reason.startswith("The provider refused 5 calls in a row")) == ("paused", True)
+        assert judges.refused_by_model(judge) == []
+        assert provider.control()["requests"] <= 6 + 2 * 5
+
+    def test_one_item_that_is_refused_does_not_change_how_the_others_are_asked(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        judge = declared(cast)
+        first = started(cast, judge, items=2)
+        provider.control(next=["none", "unnamed"])
+        JudgeRun.objects.update(width=1)
+        assert finished(first).verdicts == {"ok": 2, "refused": 2}
+        assert judges.refused_by_model(judge) == []
+
+
 class TestRepair:
     def repairing(self, cast: Cast, items: int = 1) -> JudgeRun:
         return started(cast, declared(cast, repair=True), items=items)

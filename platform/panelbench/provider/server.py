@@ -107,7 +107,42 @@ _ERRORS: Final = {
     "no_logprobs": (400, "unsupported_parameter", "This model does not support 'logprobs'."),
     "no_system": (400, "BadRequestError", "System role not supported"),
 }
+# The same in the words of other servers: FastAPI's validation (vLLM), gateways, chat templates, constrained decoding.
+_IN_OTHER_WORDS: Final[dict[str, tuple[int, Any]]] = {
+    "loc_response_format": (
+        422,
+        {
+            "detail": [
+                {"type": "extra_forbidden", "loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
+            ]
+        },
+    ),
+    "loc_temperature": (
+        422,
+        {
+            "detail": [
+                {"type": "extra_forbidden", "loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}
+            ]
+        },
+    ),
+    "bare_temperature": (400, {"error": "Unsupported parameter: temperature"}),
+    "two_roles": (400, {"object": "error", "message": "Only user and assistant roles are supported!"}),
+    "unnamed_schema": (400, {"error": {"message": "Bad Request"}}),
+    "unnamed_format": (400, {"error": {"message": "Bad Request"}}),
+    "unnamed_structure": (400, "Bad Request"),
+    "unnamed_temperature": (400, {"message": "Invalid request."}),
+    "unnamed": (400, {"error": {"message": "Bad Request"}}),
+    "guided_decoding": (
+        500,
+        {"error": {"message": "Guided decoding failed: the grammar can't be compiled.", "code": 500}},
+    ),
+}
 _PARAMETERS: Final = {
+    "loc_response_format": "response_format",
+    "loc_temperature": "temperature",
+    "bare_temperature": "temperature",
+    "unnamed_temperature": "temperature",
+    "unnamed_format": "response_format",
     "no_schema": "response_format",
     "no_format": "response_format",
     "no_temperature": "temperature",
@@ -116,17 +151,19 @@ _PARAMETERS: Final = {
     "no_seed": "seed",
     "no_logprobs": "logprobs",
 }
-KINDS: Final = tuple(dict.fromkeys((*IN_TURN, *_ERRORS, "not_json", "error_in_reply", "no_usage", "plain_refusal")))
+KINDS: Final = tuple(
+    dict.fromkeys((*IN_TURN, *_ERRORS, *_IN_OTHER_WORDS, "not_json", "error_in_reply", "no_usage", "plain_refusal"))
+)
 
 
 def applies(kind: str, body: dict[str, object]) -> bool:
     """Whether this fault concerns a part of this request."""
-    if kind == "no_schema":
+    if kind in ("no_schema", "unnamed_schema", "guided_decoding"):
         reply_format = body.get("response_format")
         return isinstance(reply_format, dict) and reply_format.get("type") == "json_schema"
-    if kind == "no_structure":
+    if kind in ("no_structure", "unnamed_structure"):
         return "response_format" in body or "tools" in body
-    if kind == "no_system":
+    if kind in ("no_system", "two_roles"):
         messages = body.get("messages")
         return isinstance(messages, list) and any(message.get("role") == "system" for message in messages)
     return _PARAMETERS.get(kind, "model") in body
@@ -134,6 +171,9 @@ def applies(kind: str, body: dict[str, object]) -> bool:
 
 def error(kind: str, *, key: str = "", retry_after: str = "1") -> Response | None:
     """The error response of this kind; None if the kind is not an error. An unauthorized reply repeats the key."""
+    if kind in _IN_OTHER_WORDS:
+        status, words = _IN_OTHER_WORDS[kind]
+        return Response(words, status)
     if kind not in _ERRORS:
         return None
     status, code, message = _ERRORS[kind]
