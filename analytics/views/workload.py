@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from math import erfc, sqrt
 from typing import Any
 from urllib.parse import urlencode
 
@@ -24,7 +25,8 @@ from accounts.models import Role, User
 from analytics import agreement, answer_pages, page_cache, ratings, tasks, workload
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import AnswerPage
-from analytics.figures import Figure
+from analytics.exclusions import available_exclusions
+from analytics.figures import ALPHA, Figure
 from analytics.questions import NumbersQuestion, QuestionChoices, question_of
 from analytics.views.agreement_sections import AgreementSection, plain_cells
 from analytics.views.exports import download
@@ -52,7 +54,7 @@ def workload_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
     """Progress, pace, forecast, flags and pay of every duty and annotator of a campaign."""
     current = led_campaign(request.user, project, campaign)
     work, positions = workload.workload(current), position_preferences(current)
-    question = question_of(SEVERITY)
+    question = question_of(severity_question(current))
     snapshot, is_stale = answer_pages.current_answer(current, question)
     if is_stale and any(duty.submitted for duty in work.duties):
         tasks.ask_to_compute(campaign=current, settings=question)
@@ -73,21 +75,47 @@ def workload_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
     return render(request, "analytics/workload.html", context)
 
 
+def severity_question(campaign: Campaign) -> str:
+    """Each annotator's severity; where there are controls, "the others" are without those who fall below their
+    threshold, and who are paused."""
+    without_paused = "controls" in available_exclusions(campaign)
+    return f"{SEVERITY}&exclude=controls" if without_paused else SEVERITY
+
+
 def severity_flags(estimates: list[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """By annotator, a sentence for each criterion on which they clearly give lower or higher scores than the others."""
+    """By annotator, a sentence for each criterion on which they clearly give lower or higher scores than the others:
+    clearly after Holm's correction for all annotators and criteria that are looked at."""
+    figures = [(row, Figure.of(row)) for row in estimates if row["value"] is not None]
+    looked_at = [(row, figure) for row, figure in figures if figure.n_items >= FEWEST_SHARED and figure.low is not None]
     found: dict[str, list[str]] = defaultdict(list)
-    for row in estimates:
-        figure = Figure.of(row)
-        if row["value"] is None or not figure.excludes_zero or figure.n_items < FEWEST_SHARED:
+    ordered = sorted(looked_at, key=lambda one: _p_value(one[1]))
+    for place, (row, figure) in enumerate(ordered):
+        if _p_value(figure) * (len(ordered) - place) >= ALPHA:
+            break  # Holm 1979: nor is any with a larger p
+        if not figure.excludes_zero:
             continue
-        sentence = _("Gives lower scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items.")
+        sentence = _(
+            "Gives lower scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items. Clear "
+            "also after a correction for %(family)d comparisons (Holm, approximate)."
+        )
         if row["value"] > 0:
             sentence = _(
-                "Gives higher scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items."
+                "Gives higher scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items. "
+                "Clear also after a correction for %(family)d comparisons (Holm, approximate)."
             )
         about = {"criterion": row["criterion"], "value": figure.number, "interval": figure.interval}
-        found[row["annotator"]].append(sentence % {**about, "n": figure.n_items})
+        found[row["annotator"]].append(sentence % {**about, "n": figure.n_items, "family": len(ordered)})
     return found
+
+
+def _p_value(figure: Figure) -> float:
+    """The two-sided p of a difference from 0: its own, else of a normal distribution with the 95 % interval's width."""
+    if figure.p is not None:
+        return figure.p
+    if figure.value is None or figure.low is None or figure.high is None:
+        return 1.0
+    standard_error = (figure.high - figure.low) / (2 * 1.96)
+    return erfc(abs(figure.value) / standard_error / sqrt(2)) if standard_error > 0 else float(figure.value == 0)
 
 
 @require_POST

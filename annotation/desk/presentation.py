@@ -27,6 +27,8 @@ from annotation.readers import Span
 ASKING = frozenset({"user", "customer", "client", "human", "caller", "patient", "student"})
 ANYBODY = frozenset({"", "any"})
 MOST_POINTS = 10
+WORDED = ("name", "question", "definition", "mark_if", "dont_mark_if", "examples")
+"""The parts of a criterion that are texts by language."""
 KNOWN_NAMES = {
     "user": gettext_lazy("User"),
     "customer": gettext_lazy("Customer"),
@@ -97,6 +99,8 @@ class PointShown:
     label: str
     text: str
     reason: str
+    label_tag: str = ""
+    text_tag: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +163,8 @@ class CriterionShown:
     dont_mark_if: tuple[str, ...]
     examples: tuple[ExampleShown, ...]
     answer: AnswerShown
+    tags: Mapping[str, str]
+    """By part of the criterion, the language of its text: that of the source where there is no translation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,8 +301,8 @@ def answers_beside(
     return [
         {
             "name": one.name,
-            "lang": language,
-            "dir": languages.direction(language),
+            "lang": one.tags["name"],
+            "dir": languages.direction(one.tags["name"]),
             "stored": _in_words(one),
             "sent": _in_words(other),
         }
@@ -348,6 +354,7 @@ def _criterion(
             rationale=answer.rationale,
             evidence=tuple(show_span(span, swapped) for span in answer.evidence),
         ),
+        tags={part: criterion.tag_of(part, language) for part in WORDED},
     )
 
 
@@ -390,10 +397,13 @@ def _points(criterion: Criterion, language: str) -> tuple[PointShown, ...]:
 
 def _point(criterion: Criterion, value: float, language: str) -> PointShown:
     written = f"{value:g}"
+    label_tag, text_tag = criterion.tags_of_point(value, language)
     return PointShown(
         value=whole_item(value),
         digit=written if len(written) == 1 else "",
         label=criterion.label(value, language) or written,
+        label_tag=label_tag,
+        text_tag=text_tag,
         **criterion.anchor(value, language),
     )
 

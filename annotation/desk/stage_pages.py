@@ -44,7 +44,7 @@ def before_work_view(request: HttpRequest, *, duty: int) -> HttpResponse:
         context["training"] = exams.training_progress(duty=own_duty, annotator=annotator) if rule.training else None
         context |= _exam_context(own_duty, annotator)
         compared = controls.revealed_comparisons(duty=own_duty, annotator=annotator)
-        context["mismatches"] = _compared(own_duty, [one for one in compared if not one.agrees])
+        context["mismatches"] = _by_item(own_duty, [one for one in compared if not one.agrees])
     return render(request, "annotation/before_work.html", context)
 
 
@@ -62,7 +62,7 @@ def _shown(duty: Duty, result: Sequence[MatchedShare]) -> list[dict[str, Any]]:
     return [
         {
             "name": share.criterion.says("name", tag) or share.criterion.key,
-            "lang": tag,
+            "lang": share.criterion.tag_of("name", tag),
             "language": languages.endonym(share.language),
             "matched": share.matched,
             "compared": share.compared,
@@ -72,16 +72,30 @@ def _shown(duty: Duty, result: Sequence[MatchedShare]) -> list[dict[str, Any]]:
     ]
 
 
+def _by_item(duty: Duty, compared: Sequence[ReferenceComparison]) -> list[dict[str, Any]]:
+    """The comparisons of each item below its text, numbered in the order in which the items came: titles may repeat."""
+    together: dict[int, list[ReferenceComparison]] = {}
+    for one in compared:
+        together.setdefault(one.assignment.pk, []).append(one)
+    layout = duty.campaign.dataset.layout if together else {}
+    found = []
+    for number, comparisons in enumerate(together.values(), 1):
+        assignment, criteria = comparisons[0].assignment, [one.criterion for one in comparisons]
+        swapped = pairs.swapped_for(assignment, criteria)
+        shown = presentation.show_item(assignment.item, criteria, layout, swapped)
+        found.append({"number": number, "item": shown, "comparisons": _compared(duty, comparisons)})
+    return found
+
+
 def _compared(duty: Duty, compared: Sequence[ReferenceComparison]) -> list[dict[str, Any]]:
     """Answers beside their references, in words: of a training item, or of controls that were shown."""
     tag = presentation.text_language([one.criterion for one in compared], duty.panel.language)
     return [
         {
             "key": one.assignment.key,
-            "item": one.assignment.item,
             "criterion": one.criterion,
             "name": one.criterion.says("name", tag) or one.criterion.key,
-            "lang": tag,
+            "lang": one.criterion.tag_of("name", tag),
             "matched": one.matched,
             "given": _chosen(one, one.given.score) or _point(one.criterion, one.given.score, tag, one.given.status),
             "rationale": one.given.rationale,
@@ -211,11 +225,13 @@ def feedback_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     rule = rule_of(own_duty.campaign_id)
     compared = matching.compare([assignment], campaign=own_duty.campaign_id, rule=rule) if rule else []
     shown = _compared(own_duty, compared)
+    criteria = [one.criterion for one in compared]
+    swapped = pairs.swapped_for(assignment, criteria)
     context = {
         "title": _("Feedback"),
         "duty": own_duty,
         "assignment": assignment,
-        "item": assignment.item,
+        "item": presentation.show_item(assignment.item, criteria, own_duty.campaign.dataset.layout, swapped),
         "comparisons": shown,
         "matched": sum(one["matched"] for one in shown),
         "progress": exams.training_progress(duty=own_duty, annotator=annotator),

@@ -471,7 +471,11 @@ def desk_context(
         "ask": None if duty.purpose == Duty.Purpose.EXAM else reverse("desk_ask", args=[assignment.key]),
         "assignment": {"key": str(uuid7() if revising else assignment.key), "seconds": round(seconds)},
         "item": presentation.show_item(item, criteria, campaign.dataset.layout, swapped),
-        "rubric": {"name": campaign.rubric_version.name(language), "version": f"v{campaign.rubric_version.number}"},
+        "rubric": {
+            "name": campaign.rubric_version.name(language),
+            "tag": campaign.rubric_version.name_tag(language),
+            "version": f"v{campaign.rubric_version.number}",
+        },
         "criteria": presentation.show_criteria(criteria, language, answers, swapped),
         "versions": [
             presentation.show_version(at, rated, language, given, swapped)

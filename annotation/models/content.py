@@ -450,6 +450,10 @@ class RubricVersion(models.Model):
         """The rubric's name in ``language`` or its nearest fallback."""
         return spoken(self.document["name"], language, self.document["source_language"]) or self.rubric.key
 
+    def name_tag(self, language: str) -> str:
+        """The language of `name`."""
+        return spoken_tag(self.document["name"], language, self.document["source_language"]) or language
+
 
 class Criterion(models.Model):
     """One criterion of one rubric version. `points` are ``[{"value": number, "label": {language: text}}]``, in order.
@@ -543,6 +547,19 @@ class Criterion(models.Model):
         """A text of the criterion (``name``, ``question`` and so on) in ``language``, else in the source language."""
         return spoken(self.text.get(part), language, self.text.get("source_language", "en"))
 
+    def tag_of(self, part: str, language: str) -> str:
+        """The language that `says` answers in: another one where the part has no text in ``language``."""
+        return spoken_tag(self.text.get(part), language, self.text.get("source_language", "en")) or language
+
+    def tags_of_point(self, value: float, language: str) -> tuple[str, str]:
+        """The languages in which `label` and `anchor` answer for a point."""
+        source = self.text.get("source_language", "en")
+        labels = next((point.get("label") for point in self.points if float(point["value"]) == value), None)
+        anchors = {float(point): words for point, words in (self.text.get("anchors") or {}).items()}
+        chosen = (spoken_tag(texts, language, source) or language for texts in (labels, anchors.get(value)))
+        label, anchor = chosen
+        return label, anchor
+
     def anchor(self, value: float, language: str) -> dict[str, str]:
         """The anchor of one point in ``language``: ``{"text", "reason"}``, both "" if there is none."""
         anchors = {float(point): words for point, words in (self.text.get("anchors") or {}).items()}
@@ -562,11 +579,14 @@ class Criterion(models.Model):
 
 def spoken(texts: Any, language: str, source: str) -> Any:
     """The entry of ``texts`` for ``language``: exact, then its base language, then the source language, then any."""
+    tag = spoken_tag(texts, language, source)
+    return texts[tag] if tag else texts
+
+
+def spoken_tag(texts: Any, language: str, source: str) -> str:
+    """The language of the entry that `spoken` chooses; "" if ``texts`` is not by language, or empty."""
     if not isinstance(texts, dict) or not texts:
-        return texts
+        return ""
     base = language.partition("-")[0]
     near = next((tag for tag in texts if tag.partition("-")[0] == base), None)
-    for tag in (language, base, near, source):
-        if tag in texts:
-            return texts[tag]
-    return next(iter(texts.values()))
+    return str(next((tag for tag in (language, base, near, source) if tag in texts), next(iter(texts))))

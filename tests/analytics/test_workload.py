@@ -21,12 +21,14 @@ from statsmodels.stats.proportion import proportion_confint
 
 from accounts.models import AuditEntry
 from analytics import workload
+from analytics.views.workload import severity_flags, severity_question
 from annotation import pay
 from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.models import Annotation, Campaign, Duty, PayRate
 from tests import make
 from tests.analytics import scene
+from tests.annotation import qualified
 from tests.annotation import scene as panel_scene
 from tests.cast import Cast
 
@@ -71,6 +73,28 @@ def test_pace_progress_and_flags_have_their_counts(cast: Cast, duty: Duty) -> No
     low, middle, high = np.percentile(range(40, 52), [25, 50, 75])
     assert f"{low:.0f}–{high:.0f}" in page
     assert workload.pace_of([float(value) for value in range(40, 52)]).median == middle
+
+
+def severity_row(annotator: str, value: float, half: float) -> dict[str, object]:
+    figure = {"statistic": "annotators.severity", "value": value, "low": value - half, "high": value + half}
+    return {**figure, "n_items": 30, "annotator": annotator, "criterion": "fluency"}
+
+
+def test_flags_of_severity_are_corrected_for_their_number() -> None:
+    """By hand: half = 1.96 se. z = 2.2, p = .0278: flagged alone, not among 20, as .0278 * 20 > .05. z = 4, p = 6e-5:
+    6e-5 * 20 = .0013."""
+    assert set(severity_flags([severity_row("A01", 0.22, 0.196)])) == {"A01"}
+    rows = [severity_row(f"A{n:02}", 0.22 if n < 10 else 0.01, 0.196) for n in range(1, 20)]
+    assert severity_flags(rows) == {}
+    flagged = severity_flags([*rows, severity_row("A20", -0.4, 0.196)])
+    assert set(flagged) == {"A20"}
+    assert "lower scores" in flagged["A20"][0] and "a correction for 20 comparisons" in flagged["A20"][0]
+
+
+def test_the_others_are_without_those_who_are_paused(cast: Cast) -> None:
+    work = qualified.qualified_duty(cast, items=60, control=range(1, 31), control_rate=0.5, fewest_controls=3)
+    assert "exclude=controls" in severity_question(work.campaign)
+    assert "exclude" not in severity_question(make.campaign(cast.teine))
 
 
 def test_a_severe_annotator_is_flagged_with_interval_and_items(cast: Cast) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.test import Client
@@ -11,6 +11,7 @@ from annotation import allocation, campaigns, panels
 from annotation.models import Campaign, Duty
 from annotation.qualification import references
 from annotation.qualification.references import ReferenceRow
+from annotation.readers.items import ItemRow
 from tests import make
 from tests.annotation import scene
 from tests.cast import Cast
@@ -31,7 +32,7 @@ def reference_rows(purpose: str, numbers: Sequence[int], **more: Any) -> list[Re
 def qualified_duty(
     cast: Cast,
     *,
-    items: int = 30,
+    items: int | Iterable[ItemRow] = 30,
     training: Sequence[int] = (),
     exam: Sequence[int] = (),
     control: Sequence[int] = (),

@@ -29,6 +29,7 @@ def duty(
     overlap: int = 2,
     criteria: Sequence[dict[str, Any]] = (),
     seated: Sequence[User] = (),
+    language: str = "et",
 ) -> Duty:
     """A duty of an Estonian panel, on which Maarika sits and whoever else is named."""
     campaign = campaigns.open_campaign(
@@ -37,7 +38,7 @@ def duty(
         dataset=make.dataset(cast.kassa, items),
         rubric_version=make.rubric(cast.kassa, *criteria),
     )
-    panel = panels.create(project=cast.kassa, name="Estonian", language="et")
+    panel = panels.create(project=cast.kassa, name="Estonian", language=language)
     for user in (cast.maarika, *seated):
         panels.seat(panel=panel, user=user)
     return allocation.allocate(campaign=campaign, panel=panel, overlap=overlap)

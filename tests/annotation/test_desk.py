@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from threading import Barrier, Thread
 from uuid import uuid4
@@ -467,6 +468,37 @@ def test_who_did_their_share_goes_on_while_something_is_left(cast: Cast) -> None
         service.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=1)
         progress.append(next((mine.done, mine.total, mine.extra, mine.left) for mine in leasing.duties(cast.maarika)))
     assert progress == [(1, 1, 0, 3), (2, 1, 1, 2), (3, 1, 2, 1), (4, 1, 3, 0)]
+
+
+def test_all_scored_is_not_shown_beside_a_part_of_the_share(cast: Cast) -> None:
+    """Others score faster: nothing is left, and her share is not done."""
+    layla = scene.member(cast, "Helin")
+    work = scene.duty(cast, items=4, overlap=1, seated=[layla])
+    maarika = cast.client("maarika")
+    maarika.post(f"{scene.next_page(maarika, work)}submit/", FULL)
+    for _item in range(3):
+        service.submit(
+            assignment=(one := scene.taken(cast, work, layla)), key=one.key, answers=scene.ANSWERS, seconds=9
+        )
+    page = maarika.get(f"/desk/{work.pk}/").content.decode()
+    assert re.search(r"\b1\W+of\W+2\W+done", page)
+    assert "All scored" not in page and "Nothing left to score" in page
+    assert "All done" not in maarika.get("/desk/").content.decode()
+
+
+def test_texts_that_are_not_translated_have_their_own_language_and_direction(cast: Cast) -> None:
+    part = make.criterion("fluency", (0, 1), name={"en": "Fluency", "ar": "الطلاقة"}, question={"en": "Is it fluent?"})
+    part["anchors"] = {"0": {"en": {"text": "No native"}}, "1": {"en": {"text": "Native"}, "ar": {"text": "فصيح"}}}
+    part["mark_if"] = {"en": ["It reads well"]}
+    rows = [make.item_row(1, "ar", turns=[{"speaker": "agent", "text": "مرحبا"}])]
+    work = scene.duty(cast, items=rows, criteria=[part], language="ar")
+    maarika = cast.client("maarika")
+    page = " ".join(maarika.get(scene.next_page(maarika, work)).content.decode().split())
+    assert '<span class="criterion-name" lang="ar" dir="rtl">الطلاقة' in page
+    assert 'id="ask-fluency" lang="en" dir="ltr">Is it fluent?' in page
+    assert '<span class="point-anchor" lang="en" dir="ltr">No native' in page
+    assert '<span class="point-anchor" lang="ar" dir="rtl">فصيح' in page
+    assert '<ul lang="en" dir="ltr"><li>It reads well' in page
 
 
 def test_every_page_shows_the_same_progress(cast: Cast) -> None:

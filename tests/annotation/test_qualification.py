@@ -37,6 +37,7 @@ from annotation.models import (
 )
 from annotation.qualification import controls, guidelines, references, standings
 from annotation.qualification.references import ReferenceRow
+from tests import make
 from tests.annotation import qualified, scene
 from tests.annotation.qualified import RIGHT, WRONG
 from tests.annotation.test_pairs import duty_of_pairs
@@ -89,6 +90,8 @@ def test_training_shows_feedback_at_once_and_can_be_repeated(cast: Cast) -> None
     feedback = maarika.get(told["next"]).content.decode()
     assert "0 of 2 scores match" in feedback
     assert "Why fluency" in feedback
+    first = Assignment.objects.get(key=scene.key_at(page)).item
+    assert all(turn["text"].strip() in feedback for turn in first.turns), "the text that was scored"
     page = maarika.post(f"/desk/{work.pk}/training/")["Location"]
     assert "2 of 2 scores match" in maarika.get(qualified.submit_scores(maarika, page)["next"]).content.decode()
 
@@ -250,7 +253,7 @@ def test_every_answer_of_the_desk_is_alike_at_an_item_a_control_and_a_repeat(cas
     maarika, seen = cast.client("maarika"), defaultdict(set)
     for number in range(45):
         taking, shown, queries = _traced(maarika, f"/desk/{work.pk}/", {})
-        page, found = taking["Location"], [("take", shown, queries)]
+        page, found = taking.json()["next"], [("take", shown, queries)]
         purpose = Assignment.objects.get(key=scene.key_at(page)).duty.purpose
         question = {"question": f"Küsimus {number}?"}
         for path, body in (("", None), ("draft/", posted), ("heartbeat/", {}), ("ask/", question), ("submit/", posted)):
@@ -337,6 +340,10 @@ def test_a_falling_match_pauses_and_can_be_contested_and_ended(
     page = maarika.get(f"/desk/{work.pk}/before/").content.decode()
     assert "is paused" in page
     assert page.count(">Contest<") == 6
+    contested = Assignment.objects.filter(duty__purpose="control").select_related("item").order_by("leased_at")
+    for number, one in enumerate(contested, 1):
+        assert page.count(f"Item {number}: <bdi") == 1
+        assert all(turn["text"].strip() in page for turn in one.item.turns), "the text that is contested"
     control = Assignment.objects.filter(duty__purpose="control").first()
     said = {"criterion": "fluency", "objection": "See turn 2."}
     maarika.post(f"/desk/at/{control.key}/contest/", said)
@@ -451,6 +458,16 @@ def test_a_project_with_everything_but_answers_can_be_removed(cast: Cast) -> Non
     removal.remove_project(project=Project.objects.get(pk=cast.kassa.pk), name="Kassa", actor=cast.aino)
     assert not Duty.with_hidden.exists()
     assert not ReferenceItem.objects.exists()
+
+
+def test_several_controls_of_one_title_are_told_apart(cast: Cast) -> None:
+    same = [make.item_row(n, title="Pakk “طرد”") for n in range(1, 61)]
+    work = qualified.qualified_duty(cast, items=same, control=range(1, 31), **CONTROLS)
+    _work(cast, work, WRONG, 40)
+    page = cast.client("maarika").get(f"/desk/{work.pk}/before/").content.decode()
+    headings = re.findall(r"<h3[^>]*>(.*?)</h3>", page)
+    assert len(headings) == len(set(headings)) == 3
+    assert all("Pakk “طرد”" in one for one in headings)
 
 
 def test_contesting_needs_a_control_that_was_shown(cast: Cast) -> None:

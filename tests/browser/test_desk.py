@@ -185,6 +185,23 @@ def test_a_critical_mark_stops_what_has_no_score_and_drops_no_score(visit_as: Vi
     assert stored == {"harm": 0, "leak": 1, "fluency": 1, "coherence": None}
 
 
+@pytest.mark.parametrize("hand", ["left", "right"])
+def test_one_hand_keeps_the_name_of_a_long_criterion_in_sight(visit_as: VisitAs, cast: Cast, hand: str) -> None:
+    points = tuple(range(10))
+    anchors = {str(point): {"en": {"text": f"At {point} " + "a long anchor " * 9}} for point in points}
+    long = [make.criterion(key, points, anchors=anchors) for key in ("fluency", "coherence")]
+    work = scene.duty(cast, items=1, overlap=1, criteria=long)
+    page = visit_as("maarika", f"/desk/{work.pk}/")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator(".desk-switch [data-shows=rubric]").click()
+    page.locator("[data-hands]").select_option(hand)
+    for key in ("coherence", "fluency"):
+        page.locator(f"[data-steps='{1 if key == 'coherence' else -1}']").click()
+        expect(page.locator(f"[data-criterion={key}]")).to_have_attribute("open", "")
+        expect(page.locator(f"[data-criterion={key}] .point").last).to_be_in_viewport()
+        expect(page.locator(f"[data-criterion={key}] .criterion-name")).to_be_in_viewport(ratio=1)
+
+
 def test_one_hand_shows_one_criterion_with_its_scores_at_the_lower_end(visit_as: VisitAs, cast: Cast) -> None:
     work = scene.duty(cast, items=1, overlap=1)
     page = visit_as("maarika", f"/desk/{work.pk}/")

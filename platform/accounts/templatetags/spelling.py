@@ -8,6 +8,7 @@ from django import template
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
+from accounts import languages
 from accounts.sentences import stored_sentence, with_commas
 
 register = template.Library()
@@ -45,3 +46,9 @@ FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
 def isolate(value: object) -> str:
     """A number or name inside a sentence, isolated from the text direction around it."""
     return f"{FIRST_STRONG_ISOLATE}{value}{POP_ISOLATE}"
+
+
+@register.filter
+def text_direction(tag: str) -> str:
+    """ltr or rtl, of a language."""
+    return languages.direction(tag)
