@@ -134,6 +134,11 @@ MEDIA_TYPES = tuple(
 )
 
 
+def ending_of(kind: str) -> str:
+    """The ending of the name of a file in a format."""
+    return tables.FORMATS[kind].ending if kind in tables.FORMATS else _DOCUMENTS[kind][0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What is wanted of it. ``renumbered``: other pseudonyms in place of the stored ones, the same for the same seed.
@@ -183,7 +188,7 @@ class Export:
 
     @property
     def ending(self) -> str:
-        return tables.FORMATS[self.kind].ending if self.is_table else _DOCUMENTS[self.kind][0]
+        return ending_of(self.kind)
 
     @property
     def media_type(self) -> str:

@@ -25,7 +25,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.api_requests import ShallowJSONParser
-from accounts.inputs import whole_number
+from accounts.inputs import whole_number, without_nul
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import tasks
@@ -311,7 +311,7 @@ def _sent(request: Request) -> tuple[list[File], list[UUID], dict[str, Any]]:
 def _check_length(request: Request) -> None:
     length = whole_number(request.META.get("CONTENT_LENGTH")) or 0
     if length > uploads.AT_ONCE + uploads.MEGABYTE:
-        raise uploads.too_long(length)
+        raise uploads.too_long(length, without_nul(request.query_params.get("name", ""))[:200])
 
 
 def _form_data(request: Request) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def check_sizes(sizes: abc.Mapping[str, int]) -> None:
         name = max(sizes, key=lambda file_name: sizes[file_name])
         raise uploads.too_large(name, sizes[name])
     if sum(sizes.values()) > uploads.AT_ONCE:
-        raise uploads.too_long(sum(sizes.values()))
+        raise uploads.too_long(sum(sizes.values()), max(sizes, key=lambda file_name: sizes[file_name]))
 
 
 def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache
 from gzip import GzipFile
@@ -33,11 +33,12 @@ from django.conf import settings
 import annotation.readers
 from accounts import languages
 from annotation.imports import rating_rows
-from annotation.imports.rating_rows import CriterionNames, criterion_spellings, with_criterion_keys
+from annotation.imports.rating_rows import CriterionNames, criterion_spellings, label_values, with_criterion_keys
 from annotation.models import Import, RubricVersion
 from annotation.readers import (
     ColumnFacts,
     File,
+    InvalidValue,
     ItemRow,
     Mapping,
     ParsedItems,
@@ -49,6 +50,7 @@ from annotation.readers import (
     Spool,
     TableFacts,
     VerdictRow,
+    as_answer,
     excerpt,
     first_lines,
     most_frequent,
@@ -70,6 +72,7 @@ RATING_COLUMN = re.compile(
     r"(?i)(?:^|[_ .-])(?:annotat(?:ors?|ions?)|raters?|ratings?|reviewers?|workers?|coders?|severity)"
     r"(?:id|name|level)?(?:$|[_ .-])"
 )
+NUMBERED_RATER = re.compile(r"(?i)(?:annotator|rater|reviewer|worker|coder)s?[_ .-]?[0-9]{1,3}$")
 OUTPUT_COLUMN = re.compile(
     r"(?i)^((?:model_?)?(?:output|response|answer|completion|reply|generation|conversation|candidate|translation|hypothesis"
     r"|summary|sentence|text)[_ .-]?)(a|b|1|2)$"
@@ -208,12 +211,27 @@ def _doubts(columns: Sequence[ColumnFacts]) -> list[str]:
                 f"{excerpt(sentences[0])}. Choose another column for the id, or none."
             )
     kept = [column for column in columns if column.filled and column.target.partition(".")[0] in ("", "attributes")]
-    if rated := [column.name for column in kept if RATING_COLUMN.search(column.name.rpartition(".")[2])]:
+    if rated := [column.name for column in kept if _looks_rated(column)]:
         notes.append(
             f"Columns that look like ratings become attributes of the items: {shortened_list(rated)}. "
             "Import this file as ratings too, or leave these columns out."
         )
     return [*notes, *_outputs_side_by_side([column.name for column in kept], columns)]
+
+
+def _looks_rated(column: ColumnFacts) -> bool:
+    """Whether a column is called as ratings are; of a numbered column, such as `annotator1`, whether it has scores."""
+    name = column.name.rpartition(".")[2]
+    if NUMBERED_RATER.search(name):
+        return all(_is_number(value) for value in column.counts)
+    return bool(RATING_COLUMN.search(name))
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return as_answer(value).score is not None
+    except InvalidValue:
+        return False
 
 
 def _outputs_side_by_side(kept: Sequence[str], columns: Sequence[ColumnFacts]) -> list[str]:
@@ -252,6 +270,7 @@ def _parsed_answers(
 ) -> ParsedFiles:
     parse = parse_ratings if kind == Kind.RATINGS else parse_verdicts
     names = CriterionNames(version)
+    mapping = with_label_values(mapping, version)
     parsed = parse(files, mapping, progress=progress, facts=facts, criterion_key=names.key_of)
     mapping = with_criterion_keys(mapping, names.matches) if names.matches else mapping
     notes = [f"“{name}” was taken as the criterion {key}." for name, key in sorted(names.matches.items())]
@@ -276,6 +295,25 @@ def _parsed_answers(
     return ParsedFiles(
         mapping=mapping, rows=parsed.rows, report=report, problems=parsed.problems, names=list(counts.whose)
     )
+
+
+def with_label_values(mapping: Mapping, version: RubricVersion | None) -> Mapping:
+    """The mapping in which the labels of the rubric's points, as people write them, stand for their values; what the
+    mapping itself says of a word counts."""
+    known = label_values(version)
+    if not known:
+        return mapping
+    fields = {"score", *(field for field in mapping.columns.values() if field.startswith("score."))}
+    values = dict(mapping.values)
+    for target in fields & known.keys():
+        written = {spelling: value for label, value in known[target].items() for spelling in _spellings(label)}
+        shared = mapping.values.get("score", {})
+        values[target] = {**written, **shared, **mapping.values.get(target, {})}
+    return replace(mapping, values=values)
+
+
+def _spellings(label: str) -> set[str]:
+    return {label, label.upper(), label.capitalize(), label.title()}
 
 
 def _explain_words(problems: Problems, scored: int) -> None:

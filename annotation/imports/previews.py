@@ -19,7 +19,7 @@ from annotation import blinding
 from annotation.blinding import Finding
 from annotation.imports import targets
 from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
-from annotation.imports.rating_rows import RatingsReport, fit_ratings, scale_words
+from annotation.imports.rating_rows import RatingsReport, fit_ratings, scale_words, score_labels
 from annotation.imports.targets import Target
 from annotation.models import Annotator, Criterion, Dataset, Import, Item
 from annotation.readers import (
@@ -37,12 +37,12 @@ from annotation.readers import (
     TwoStepProgress,
     as_answer,
     as_language,
-    as_written,
     case_folded,
     content_digest,
     excerpt,
     is_with_decimal_comma,
     kind_of_problem,
+    likely_score,
     note_on_rater_addresses,
     parse_rubric,
     shortened_list,
@@ -362,7 +362,7 @@ def _unread(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Cri
     if field not in ("language", "score"):
         return []
     meanings = {**mapping.values.get(field, {}), **mapping.values.get(facts.target, {})}
-    labels = _labels([criteria[key]] if key in criteria else criteria.values())
+    labels = score_labels([criteria[key]] if key in criteria else criteria.values())
     unread_values = []
     for value, count in facts.counts.most_common():
         try:
@@ -370,21 +370,9 @@ def _unread(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Cri
         except InvalidValue:
             if field == "score" and is_with_decimal_comma(value):  # one setting for all of them
                 continue
-            likely = labels.get(
-                case_folded(value), value.rstrip("% ") if field == "score" and value.endswith("%") else ""
-            )
+            likely = labels.get(case_folded(value), likely_score(value) if field == "score" else "")
             unread_values.append({"value": value, "count": count, "means": meanings.get(value, ""), "likely": likely})
     return unread_values[:MOST_UNREAD]
-
-
-def _labels(criteria: Iterable[Criterion]) -> dict[str, str]:
-    """The value of each label that stands for one and the same value on all scales that have it."""
-    called: dict[str, set[str]] = {}
-    for criterion in criteria:
-        for point in criterion.points:
-            for label in (point.get("label") or {}).values():
-                called.setdefault(case_folded(label), set()).add(as_written(point["value"]))
-    return {label: next(iter(meant)) for label, meant in called.items() if len(meant) == 1}
 
 
 def _off_scale(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Criterion]) -> int | None:

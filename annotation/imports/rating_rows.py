@@ -38,7 +38,9 @@ from annotation.readers import (
     RatingRow,
     ShareProgress,
     Spool,
+    as_answer,
     as_spans,
+    as_written,
     case_folded,
     did_you_mean,
     excerpt,
@@ -247,10 +249,11 @@ def one_of(name: str, criteria: Iterable[str]) -> str:
 
 
 def scale_words(criterion: Criterion) -> str:
-    """The scale as people write it: ``0, 1, 2, 3`` or ``0 to 100``."""
+    """The scale as people write it: ``0, 1, 2, 3`` or ``0 to 100 in steps of 1``."""
     if criterion.points:
         return ", ".join(f"{value:g}" for value in criterion.values)
-    return f"{criterion.minimum:g} to {criterion.maximum:g}"
+    steps = f" in steps of {criterion.step:g}" if criterion.step else ""
+    return f"{criterion.minimum:g} to {criterion.maximum:g}{steps}"
 
 
 def _fitting(some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Scales, before: Before) -> list[PlainRow]:
@@ -459,6 +462,33 @@ def names_known(project: Project) -> set[str]:
     published = RubricVersion.objects.published().filter(rubric__project=project)
     known = Criterion.objects.filter(rubric_version__in=published)
     return {spelling for criterion in known for spelling in criterion_spellings(criterion)}
+
+
+def label_values(version: RubricVersion | None) -> dict[str, dict[str, str]]:
+    """By field, what the labels of a rubric's points stand for: of ``score``, those that mean one value on all scales
+    that have them; of ``score.CRITERION``, those of its own. A label that is a number says nothing new."""
+    criteria = list(version.criteria.all()) if version else []
+    own = {f"score.{criterion.key}": score_labels([criterion]) for criterion in criteria}
+    return {field: labels for field, labels in {**own, "score": score_labels(criteria)}.items() if labels}
+
+
+def score_labels(criteria: Iterable[Criterion]) -> dict[str, str]:
+    """The value of each label, case folded, that stands for one and the same value on all scales that have it."""
+    called: dict[str, set[str]] = {}
+    for criterion in criteria:
+        for point in criterion.points:
+            for label in (point.get("label") or {}).values():
+                called.setdefault(case_folded(label), set()).add(as_written(point["value"]))
+    return {label: next(iter(meant)) for label, meant in called.items() if len(meant) == 1 and not _is_answer(label)}
+
+
+def _is_answer(label: str) -> bool:
+    """Whether a label is a score, N/A or nothing by itself."""
+    try:
+        as_answer(label)
+    except InvalidValue:
+        return False
+    return True
 
 
 def with_criterion_keys(mapping: Mapping, matches: dict[str, str]) -> Mapping:

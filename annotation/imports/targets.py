@@ -13,6 +13,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import campaigns
 from annotation.models import Campaign, Dataset, Import, RubricVersion
+from annotation.readers import case_folded
 
 Found = TypeVar("Found", bound=Model)
 
@@ -130,11 +131,18 @@ def _by_name(rows: QuerySet[Found], name: str, what: str) -> Found:
     ordered = list(rows)  # by name, then newest first
     if name:
         named = [row for row in ordered if str(row) == name] or [row for row in ordered if _base(row) == name]
+        named = named or [row for row in ordered if isinstance(row, RubricVersion) and is_called(row, name)]
     else:
         named = ordered if len({_base(row) for row in ordered}) == 1 else []
     if not named:
         raise _not_named(ordered, what, name)
     return named[0]
+
+
+def is_called(version: RubricVersion, name: str) -> bool:
+    """Whether that is the rubric's name in some language, alone or with the number of the version."""
+    names = {case_folded(text) for text in version.document["name"].values()}
+    return not names.isdisjoint({case_folded(name), case_folded(name.removesuffix(f" v{version.number}"))})
 
 
 def _base(row: Model) -> str:

@@ -85,10 +85,15 @@ def too_large(name: str, size: int) -> Refused:
     return Refused(sentence, code="too_large", fields={"files": sentence})
 
 
-def too_long(size: int) -> Refused:
-    """The refusal of a request that is too large."""
+def too_long(size: int, name: str = "") -> Refused:
+    """The refusal of a request that is too large, with the name of its file, the largest of several."""
     sentence = _("%(size)d MB are too much for one request: the limit is %(limit)d MB. Upload the file in chunks.")
-    sizes = {"size": -(-size // MEGABYTE), "limit": AT_ONCE // MEGABYTE}
+    sizes = {"size": -(-size // MEGABYTE), "limit": AT_ONCE // MEGABYTE, "name": name}
+    if name:
+        sentence = _(
+            "“%(name)s”: %(size)d MB are too much for one request. The limit is %(limit)d MB. Upload the file in "
+            "chunks."
+        )
     return Refused(sentence % sizes, code="too_large", fields={"files": sentence % sizes})
 
 

@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         rubric_from_dict,
         scale_in_words,
     )
+    from annotation.readers.score_words import likely_score
     from annotation.readers.spool import PartitionedRows, PlainRow, Spool, rare_garbage_collection
     from annotation.readers.studies import (
         KnownStudy,
@@ -177,6 +178,7 @@ __all__ = [
     "kind_of_problem",
     "kinds_of_files",
     "known_studies",
+    "likely_score",
     "located_span",
     "loose_key",
     "most_frequent",
@@ -297,6 +299,7 @@ _MODULES = {
         "sheet_names",
         "with_cached_head",
     ),
+    "score_words": ("likely_score",),
     "rows": ("as_language", "as_written", "case_folded", "is_with_decimal_comma", "set_bounds"),
     "rubric": (
         "CriterionDocument",

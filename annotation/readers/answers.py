@@ -376,6 +376,7 @@ class AnswerReader(Generic[Kept]):
             blocks = meter.watched(read_blocks(name, raw, layout=self.mapping, problems=self.problems))
             planner = ColumnPlanner(self.mapping.of(name), self._headings)
             _FileReader(name, planner, self._builder, self._ledger, self.problems).read(blocks)
+        self.problems.note_words()
         self.problems.notes += self._headings.notes("Columns that are not used and not stored")
         self.problems.left_out = self._headings.left_out(keeps=False)
         return self._ledger.settle(self.repetitions.decide)
@@ -449,6 +450,8 @@ class _FileReader(Generic[Kept]):
         except InvalidValue as fault:
             is_score = fault.field in {"", "score"}
             place = column if is_score else in_record(path, places.plan.column(fault.field))
+            if is_score and fault.code == "not_a_number":
+                self._problems.see_word(fault.found)
             self._problems.refuse(fault.at(self._name, line, place))
 
 

@@ -379,7 +379,22 @@ def _target(column: str, mapping: Mapping) -> str:
     return mapping.columns.get(column) or ("" if by_outer == SPREAD and outer != column else by_outer)
 
 
+MOST_ENTRIES = 20
+
+
+def _entry_shown(entry: Any) -> str:
+    """An entry of a list as people read it: ``annotator: A1, value: 3``."""
+    if isinstance(entry, dict):
+        parts = (f"{key}: {as_written(part)}" for key, part in entry.items() if not isinstance(part, dict | list))
+        return ", ".join(part[:_LONGEST_EXAMPLE] for part in parts) or "{…}"
+    return "[…]" if isinstance(entry, list) else as_written(entry)
+
+
 def _shown(value: Any) -> str:
+    if isinstance(value, list) and any(isinstance(entry, dict) for entry in value):
+        return "; ".join(map(_entry_shown, value[:MOST_ENTRIES])) + (
+            f" … {len(value):,} entries" if len(value) > MOST_ENTRIES else ""
+        )
     if isinstance(value, list):
         return f"[{len(value)} entries]"
     return "{…}" if isinstance(value, dict) else as_written(value)

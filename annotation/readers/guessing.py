@@ -17,8 +17,9 @@ from annotation.readers.encoding import open_stream
 from annotation.readers.items import TURN_PREFIX
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, Problems
-from annotation.readers.reading import guess_layout, join_aligned_files, peek, with_cached_head
+from annotation.readers.reading import Sample, guess_layout, join_aligned_files, peek, with_cached_head
 from annotation.readers.rows import KEY_COLUMN, SPEAKER_KEYS, TEXT_KEYS, as_written, case_folded, matches_any
+from annotation.readers.steps import Digest
 
 Kind = Literal["dataset", "ratings", "verdicts"]
 RATER_KEYS = (
@@ -119,6 +120,9 @@ def guess_mapping(
     if sample and (own := _own(kind, sample[0])):
         return Mapping(columns=own)
     rows = [flatten_one_level(fields) for fields in sample]
+    key = _text_key(columns, rows) if kind != "verdicts" else ()
+    if key:
+        return _keyed_by_text(kind, columns, sample, criteria, key)
     known = [column for column in columns if not any(_has_ratings(row.get(column)) for row in rows)]
     guessed = _by_name(kind, known, rows)
     if kind == "verdicts" and sum(letter in columns for letter in _LETTERS) > 1:
@@ -132,6 +136,59 @@ def guess_mapping(
         return Mapping(columns=guessed, ignore=(*_unused_key(guessed, columns), *counting))
     items = _of_items(guessed, columns, rows)
     return replace(items, ignore=tuple(dict.fromkeys((*items.ignore, *counting))))
+
+
+TEXT_KEY = "text_key"
+"""The column of the identifier that is made of the texts, where several raters' rows have the same texts."""
+RATER_SAMPLE = 5_000
+"""Rows that are looked at where a column names raters: a file may have all rows of one rater before those of others."""
+
+
+def _text_key(columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Where rows of several raters repeat texts, and no id says which rows are of one item, the columns of the texts.
+
+    An id that is another in each of these rows is the row's and not the item's.
+    """
+    raters = [column for column in columns if any(_goes_by(column, name) for name in RATER_KEYS)]
+    if not raters or TEXT_KEY in columns or any("." in column for column in columns):
+        return ()
+    guessed = _by_name("dataset", columns, rows)
+    items = _with_text({column: field for column, field in guessed.items() if field != "id"}, columns, rows)
+    texts = tuple(column for column in columns if items.get(column) in _TEXT_FIELDS and _are_words(column, rows))
+    said: dict[tuple[Any, ...], set[str]] = {}
+    ids: dict[tuple[Any, ...], set[str]] = {}
+    key = next((column for column, field in guessed.items() if field == "id"), None)
+    for row in rows:
+        words = tuple(row.get(column) for column in texts)
+        said.setdefault(words, set()).add("/".join(as_written(row.get(rater)) for rater in raters))
+        ids.setdefault(words, set()).add(as_written(row.get(key)) if key else "")
+    repeated = [words for words, people in said.items() if len(people) > 1 and any(words)]
+    if not texts or not repeated:
+        return ()
+    is_of_row = key is None or all(len(ids[words]) > 1 for words in repeated)
+    return texts if is_of_row else ()
+
+
+_TEXT_FIELDS = frozenset(
+    ("turns", "context", "question", "source", "document", "passage_a", "passage_b", "answer", "reference")
+)
+
+
+def _keyed_by_text(
+    kind: Kind, columns: Sequence[str], sample: list[dict[str, Any]], criteria: Collection[str], texts: tuple[str, ...]
+) -> Mapping:
+    """The mapping of rows that are items by their texts, each with what one rater says of it."""
+    row_ids = [column for column, field in _by_name("dataset", columns, sample).items() if field == "id"]
+    others = [column for column in columns if column not in row_ids]
+    shape = (Digest(digest=TEXT_KEY, of=texts),)
+    keyed = [{TEXT_KEY: as_written([row.get(column) for column in texts]), **row} for row in sample]
+    if kind == "ratings":
+        plain = [column for column in others if column not in texts]
+        guessed = {TEXT_KEY: "item", **_by_name("ratings", plain, sample)}
+        guessed |= _by_criterion(guessed, plain, criteria)
+        return Mapping(columns=guessed, ignore=tuple(row_ids), shape=shape)
+    items = _of_items({TEXT_KEY: "id", **_by_name("dataset", others, sample)}, [TEXT_KEY, *others], keyed)
+    return replace(items, ignore=(*row_ids, *items.ignore), shape=shape)
 
 
 def _row_numbers(columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
@@ -332,13 +389,21 @@ def _kind_of(name: str, raw: Any, given: Mapping | None) -> FileKind:
     if _is_rubric(name, raw):
         return "rubric"
     given = given or Mapping()
-    sample = peek(name, raw, layout=_laid(name, guess_layout(name, raw, given), given))
+    sample = _sampled(name, raw, _laid(name, guess_layout(name, raw, given), given))
     rows = [row.fields for row in sample.rows]
     if "judge" in guess_mapping("verdicts", sample.columns, rows).columns.values():
         return "verdicts"
     rating_fields = set(guess_mapping("ratings", sample.columns, rows).columns.values())
     is_rating = {"rater", "item"} <= rating_fields and not _are_turns(guess_mapping("dataset", sample.columns, rows))
     return "ratings" if is_rating else "dataset"
+
+
+def _sampled(name: str, raw: Any, layout: Mapping) -> Sample:
+    """The columns and first rows of a file: many rows of one with a column of raters."""
+    sample = peek(name, raw, layout=layout)
+    if any(_goes_by(column, known) for column in sample.columns for known in RATER_KEYS):
+        return peek(name, raw, layout=layout, rows=RATER_SAMPLE)
+    return sample
 
 
 def _are_turns(guessed: Mapping) -> bool:
@@ -371,7 +436,7 @@ def propose_mapping(
     for file in join_aligned_files(unpacked_files(files, unread), given, unread):
         name, raw = with_cached_head(file, given)
         layouts[name] = guess_layout(name, raw, given)
-        sample = peek(name, raw, layout=_laid(name, layouts[name], given))
+        sample = _sampled(name, raw, _laid(name, layouts[name], given))
         rows = [row.fields for row in sample.rows]
         mapping = guess_mapping(kind, sample.columns, rows, criteria)
         spoken = speakers_in({*mapping.columns.items(), *given.of(name).columns.items()}, rows)

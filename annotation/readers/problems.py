@@ -91,6 +91,10 @@ class InvalidValue(ValueError):
         return Problem(file, line, place, self.found, self.expected, self.code)
 
 
+MOST_WORDS = 1_000  # distinct answers that are no scores
+LONGEST_WORD = 60  # of a list of them
+
+
 class Problems:
     """Collects problems: the first ``limit`` are kept, all are counted.
 
@@ -98,7 +102,8 @@ class Problems:
     problem but no row). ``notes`` are sentences about what is not a fault but important, such as hidden rows that were
     read too. ``left_out`` are the columns that are not used, ``outer.inner`` inside objects. ``alike``
     counts the problems of each kind. ``top`` is the name of the first delimited file that was read, with its first
-    lines as they stand. True when there is any problem; iterates over the kept ones.
+    lines as they stand. ``words`` are the distinct answers that are no scores, each with its count. True when there is
+    any problem; iterates over the kept ones.
     """
 
     def __init__(self, limit: int = SHOWN_AT_MOST) -> None:
@@ -110,6 +115,7 @@ class Problems:
         self.notes: list[str] = []
         self.left_out: list[str] = []
         self.top: tuple[str, list[str]] | None = None
+        self.words: Counter[str] = Counter()
 
     def add(self, problem: Problem) -> None:
         """Note a problem of a file."""
@@ -124,6 +130,17 @@ class Problems:
         """Note a problem because of which one row is not taken."""
         self.refused += 1
         self.add(problem)
+
+    def see_word(self, found: str) -> None:
+        """Count an answer that is no score."""
+        if found in self.words or len(self.words) < MOST_WORDS:
+            self.words[found] += 1
+
+    def note_words(self) -> None:
+        """Note all distinct answers that are no scores in one sentence, the most frequent first."""
+        if self.words and all(len(word) <= LONGEST_WORD for word in self.words):
+            listed = ", ".join(f"{word} ({count:,})" for word, count in self.words.most_common())
+            self.notes.append(f"Answers that are no scores, all of them: {listed}.")
 
     def instead(self, code: str, problem: Problem) -> None:
         """Say one problem in place of all of a code. The rows stay refused."""

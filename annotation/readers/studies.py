@@ -19,7 +19,7 @@ from annotation.readers.documents import Node, load_shipped, names_of, switch_of
 from annotation.readers.encoding import open_stream
 from annotation.readers.guessing import SCORE_KEYS
 from annotation.readers.mapping import Mapping, unnamed_in_mapping
-from annotation.readers.problems import FormatError, InvalidValue, Problems, excerpt
+from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
 from annotation.readers.reading import join_aligned_files, peek, read_rows
 from annotation.readers.rows import as_number, as_written, first_of, is_blank, match_file_name, matches_any, value_at
 from annotation.readers.rubric import (
@@ -30,6 +30,7 @@ from annotation.readers.rubric import (
     parse_rubric,
     rubric_from_dict,
 )
+from annotation.readers.score_words import kind_of_answer
 
 MOST_DISTINCT = 1_000
 MOST_POINTS = 11
@@ -220,8 +221,8 @@ class StudyImport:
 
     ``name`` is a dataset's own; ratings and verdicts say on which ``dataset`` and ``rubric`` they are. A rubric is
     given whole, or read from a file of the study whose name fits one of ``files``, or is ``inferred`` from the import
-    that names it. A file belongs to an import when its name fits one
-    of ``files``, where there are any, when it has all ``columns``, when every cell fits its pattern in ``cells``, and
+    that names it. A file belongs to an import when its name fits one of ``files``, where there are any, when it has all
+    ``columns`` (and no others, where these are the ``whole`` of it), when every cell fits its pattern in ``cells``, and
     when some cell of each row fits ``some``, whatever its column. Ratings and verdicts that name no dataset are no part
     of the study: so are its files read when they are imported by themselves, for items that are here already.
     """
@@ -235,6 +236,7 @@ class StudyImport:
     inferred: bool = False
     files: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    whole: bool = False
     cells: dict[str, str] = field(default_factory=dict)
     some: str = ""
     mapping: Mapping = field(default_factory=Mapping)
@@ -266,7 +268,14 @@ class StudyImport:
         rows = head.rows(_layout(head.name, self.mapping.of(head.name)))
         return bool(rows) and all(map(self._looks_right, rows[:1])) and all(map(self._cells_fit, rows))
 
+    def extends(self, head: Head) -> bool:
+        """Whether a file has the whole columns of this import and others: what was made of its rows later."""
+        rows = head.rows(_layout(head.name, self.mapping.of(head.name))) if self.whole else []
+        return bool(rows) and rows[0].keys() > {*self.columns}
+
     def _looks_right(self, fields: dict[str, Any]) -> bool:
+        if self.whole and not fields.keys() <= {*self.columns}:
+            return False
         return all(
             any(matches_any(name, [column]) for name in fields)
             if "*" in column
@@ -333,6 +342,9 @@ class KnownStudy:
         ratings without their items."""
         parts = [part for part in self.imports if not part.is_by_itself]
         kinds = [{part.kind for part in parts if part.takes(head)} for head in heads]
+        if any(kinds):  # the outputs of judges beside the items, which are not read
+            beside = [any(part.extends(head) for part in parts) for head in heads]
+            kinds = [kind for kind, is_beside in zip(kinds, beside, strict=True) if kind or not is_beside]
         has_files_of_rubrics = any(not part.has_rows and part.files for part in parts)
         if has_files_of_rubrics and not any("dataset" in kind for kind in kinds):
             return False
@@ -403,6 +415,8 @@ def with_inferred_rubrics(parts: Sequence[Part]) -> list[Part]:
     keys = {part.rubric_name: part.name for part, _files in parts if part.rubric_name}
     parts = [(replace(part, rubric=keys.get(part.rubric, part.rubric)), taken) for part, taken in parts]
     inferred = {part.name: _facts(part.name, parts) for part, _files in parts if part.inferred}
+    for name, facts in inferred.items():
+        _refuse_unclear(facts, next((own[0][0] for part, own in parts if own and part.rubric == name), ""))
     return [(_with_scales(part, inferred), taken) for part, taken in parts]
 
 
@@ -423,6 +437,21 @@ def _facts(rubric: str, parts: Sequence[Part]) -> FactsByCriterion:
         for criterion, seen in (observed_scales(taken, part.mapping) if part.rubric == rubric else {}).items():
             facts[criterion] = facts[criterion].beside(seen) if criterion in facts else seen
     return facts
+
+
+def _refuse_unclear(facts: FactsByCriterion, file: str) -> None:
+    """Refuse to make categories of answers that plainly are numbers or times in another form."""
+    for fact in facts.values():
+        kinds = Counter(filter(None, map(kind_of_answer, fact.words)))
+        if kinds and (kinds.total() > 1 or len(fact.words) == 1):
+            kind = kinds.most_common(1)[0][0]
+            words = ", ".join(excerpt(word) for word in sorted(fact.words) if kind_of_answer(word) == kind)
+            expected = (
+                "numbers, or a rubric and a mapping that says what they mean: import the files one by one, with "
+                "values: {score: {...}} in the mapping"
+            )
+            found = f"{kind} as answers on {fact.criterion}: {words}"
+            raise FormatError(Problem(file, None, None, found, expected, "unclear_scores"))
 
 
 def _with_scales(part: StudyImport, inferred: dict[str, FactsByCriterion]) -> StudyImport:
@@ -475,6 +504,7 @@ _READERS: dict[str, Any] = {
     "inferred": switch_of,
     "files": names_of,
     "columns": names_of,
+    "whole": switch_of,
     "cells": words_of,
     "some": word_of,
     "mapping": Mapping.from_document,

@@ -42,6 +42,7 @@ class Command(BaseCommand):
         names = ("renumbered", "rationales", "replies", "revisions", "every_run", "names", "split_seed", "test_share")
         options = Options(**{name: parameters[name] for name in names})
         try:
+            parameters["format"] = _named_format(out, what, parameters["format"])
             export = exports.named_export(
                 project=project_at(project), what=what, parameters=parameters, options=options
             )
@@ -71,6 +72,18 @@ class Command(BaseCommand):
             unfinished.unlink(missing_ok=True)
             raise
         self.stdout.write(f"{out}: {out.stat().st_size:,} bytes")
+
+
+def _named_format(out: Path | None, what: str, given: str) -> str:
+    """The format of ``--format``, else that of the ending of ``--out``; refused where the two are not one."""
+    formats = exports.FORMATS.get(what, ())
+    ending = out.suffix.lower().removeprefix(".") if out else ""
+    named = next((kind for kind in formats if ending and ending == exports.ending_of(kind)), "")
+    known = {exports.ending_of(kind) for kinds in exports.FORMATS.values() for kind in kinds}
+    if ending in known and ((given and given != named) or not (given or named)):
+        wanted = f"--format is {given}" if given else f"{what} has the formats {', '.join(formats)}"
+        raise Refused(f"{out} ends in .{ending}, and {wanted}: choose two that go together.", code="format")
+    return given or named
 
 
 def project_at(slug: str) -> Project:

@@ -128,7 +128,9 @@ def renamed(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     ]:
         raise TableError([TableProblem(None, message) for message in absent])
     shadowed = [name for name, own in names.items() if name != own and name in frame.columns]
-    return frame.drop(columns=shadowed).rename(columns={own: name for name, own in names.items()})
+    twice = {name: frame[own] for place, (name, own) in enumerate(names.items()) if own in list(names.values())[:place]}
+    once = {own: name for name, own in names.items() if name not in twice}
+    return frame.drop(columns=[*shadowed]).rename(columns=once).assign(**twice)
 
 
 def known_columns(frame: pd.DataFrame, by: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:

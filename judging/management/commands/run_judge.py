@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from accounts.models import Project
 from accounts.refusals import Refused
+from annotation.imports import targets
 from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import batches, calls, judges, runs, tasks, work_sessions
 from judging.models import CallBatch, Judge, JudgeRun
@@ -227,8 +228,10 @@ def chosen_rubric(project: Project, named: str | None) -> RubricVersion:
     if named is None:
         raise Refused("Name a rubric with --rubric, or a study with --as.")
     key, number = _versioned(named)
-    versions = RubricVersion.objects.published().filter(rubric__project=project, rubric__key__in=(key, named))
+    published = RubricVersion.objects.published().filter(rubric__project=project).select_related("rubric")
+    versions = published.filter(rubric__key__in=(key, named))
     version = versions.filter(number=number).first() if number else versions.order_by("-number").first()
+    version = version or next((row for row in published.order_by("-number") if targets.is_called(row, named)), None)
     if version is None:
         raise Refused(f"There is no published rubric {named!r} in {project.slug}.")
     return version
