@@ -61,7 +61,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "annotators": ("severity", "cohen_kappa", "accuracy", "same_score", "same_score_of_others"),
     "raters": RATER_MODELS,
     "means": ("classical_mean", "judge_mean"),
-    "audit": ("repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference"),
+    "audit": (
+        *("repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference"),
+        *("rated_difference", "bias_weighted"),
+    ),
     "perturbation": ("score_drop", "fall", "stay", "rise"),
     "correct": ("ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen"),
     "leaderboard": judge_reports.LEADERBOARD,

@@ -40,7 +40,15 @@ PARTS = {
 REPEATS = ("repeat_sd", "flip_rate")
 """Of one judge: its ratings are the repeats."""
 SIGNED = frozenset(
-    {"bias", "panel_difference", "corrected_difference", "alignment_gain", "alignment_overfit"}
+    {
+        "bias",
+        "bias_weighted",
+        "rated_difference",
+        "panel_difference",
+        "corrected_difference",
+        "alignment_gain",
+        "alignment_overfit",
+    }
     | {"rasch_severity", "severity_shift", "strength"}
     | {f"{name}_{kind}" for name in ("accuracy", "mae", "kappa") for kind in ("difference", "effect", "interaction")}
     | {f"{name}_change" for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")}

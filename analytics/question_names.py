@@ -86,6 +86,8 @@ STATISTIC_NAMES = {
     "audit.unreadable": gettext_lazy("Verdicts without a score"),
     "audit.verbosity": gettext_lazy("Error per doubling of the text’s length"),
     "audit.self_preference": gettext_lazy("Preference for the judge’s own family"),
+    "audit.rated_difference": gettext_lazy("Rated items less those that only the judge scored"),
+    "audit.bias_weighted": gettext_lazy("Bias over all items that the judge scored, weighted"),
     "perturbation.score_drop": gettext_lazy("Fall of the mean score with changed texts"),
     "perturbation.fall": gettext_lazy("Scores that fall with changed texts"),
     "perturbation.stay": gettext_lazy("Scores that stay with changed texts"),

@@ -35,6 +35,7 @@ from judging.perturbation import change_of
 QUESTION = NumbersQuestion(
     statistics=(
         *("audit.flip_rate", "audit.scale_use", "audit.verbosity", "audit.self_preference"),
+        *("audit.rated_difference", "audit.bias_weighted"),
         *("perturbation.score_drop", "perturbation.stay"),
     )
 )
@@ -55,6 +56,10 @@ TITLES = {
     "scale_use": (
         gettext_lazy("Use of the scale"),
         gettext_lazy("Does it give the top, the bottom and the middle points about as often as the panel?"),
+    ),
+    "rated_items": (
+        gettext_lazy("Rated items"),
+        gettext_lazy("Are the items that people rated like those that only the judge scored? Rated less not rated."),
     ),
     "repeats": (gettext_lazy("Repeats"), gettext_lazy("Does it give the same score when it is asked again?")),
     "position": (
@@ -127,6 +132,8 @@ class AuditSection:
     @property
     def state_name(self) -> str:
         names = {"not_run": _("not run"), "fails": _("flaws found"), "holds": _("no flaw found")}
+        if self.key == "rated_items":
+            names |= {"fails": _("they differ"), "holds": _("no difference found")}
         return names.get(self.state, _("not certain"))
 
     @property
@@ -215,13 +222,14 @@ class AuditsPage:
             "self_preference": lambda: self._effects("audit.self_preference"),
             "scale_use": self._scale_use,
             "repeats": self._repeats,
+            "rated_items": self._rated_items,
         }
         rows = makers[key]() if key in makers else self._changes(key)
         return AuditSection(key, tuple(rows), self._start(key))
 
     def _start(self, key: str) -> str:
         """Where the run that an audit needs is started, after its price was seen; empty where none would help."""
-        actions = {"self_preference": "judges", "length": "", "scale_use": ""}
+        actions = {"self_preference": "judges", "length": "", "scale_use": "", "rated_items": ""}
         return start_address(self.campaign, self.declared, actions.get(key, key))
 
     # --- rows ---------------------------------------------------------------------------------------------------------
@@ -244,6 +252,21 @@ class AuditsPage:
             panel = own.get((criterion, language, f"panel_{part}"))
             sentence = _("%(where)s, %(what)s: %(figure)s of its scores; the panel %(beside)s.")
             yield self._row(figure, str(_PARTS[part]), _apart(figure, panel), sentence, panel)
+
+    def _rated_items(self) -> Iterator[AuditRow]:
+        """A difference is a flaw where it is certain after correction; the weighted bias stands beside the score."""
+        weighted = {(f.criterion, f.language): f for name, f in self.figures if name == "audit.bias_weighted"}
+        for name, figure in self.figures:
+            if name == "audit.rated_difference":
+                flaw = figure.is_clear if figure.has_interval else None
+                kind, _is, generator = (figure.variant or "").partition(" = ")
+                what = f"{_RATED.get(kind, kind)} {generator}".strip()
+                sentence = _(
+                    "%(where)s: the rated items differ in %(what)s by %(figure)s. "
+                    "A figure of them does not speak for all."
+                )
+                beside = weighted.get((figure.criterion, figure.language)) if kind == "judge score" else None
+                yield self._row(figure, what, flaw, sentence, beside)
 
     def _repeats(self) -> Iterator[AuditRow]:
         allowed = self.thresholds.flip_rate if self.thresholds else 0.08
@@ -337,6 +360,11 @@ _EFFECTS = {
     ),
 }
 """By statistic, the sentence of a flaw above and below 0."""
+_RATED = {
+    "judge score": gettext_lazy("the judge’s score"),
+    "length": gettext_lazy("length, in doublings"),
+    "generator": gettext_lazy("the share of generator"),
+}
 _PARTS = {
     "top": gettext_lazy("top point"),
     "bottom": gettext_lazy("bottom point"),

@@ -143,7 +143,7 @@ def test_the_audits_find_the_flaws_that_the_judge_has_and_no_others(
     first = shown(cast, flawed)
     assert "not run" in first and "Run this audit" in first
     assert {key for key, section in sections(flawed).items() if section.state == "not_run"} == {
-        "self_preference", "repeats", "position", "prompt_language", "perturbation", "canaries"
+        "self_preference", "rated_items", "repeats", "position", "prompt_language", "perturbation", "canaries"
     }  # fmt: skip
     button = sections(flawed)["perturbation"].url
     assert html.escape(button) in cast.client("boris").get(f"/p/kassa/numbers/{flawed.pk}/audits/").content.decode()

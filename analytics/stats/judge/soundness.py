@@ -18,7 +18,7 @@ from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, 
 from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, error_of_mean, number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
-from analytics.stats.judge import association, audits, calibration
+from analytics.stats.judge import association, audits, calibration, rated_items
 from analytics.stats.judge.audits import MARGIN, tost
 from analytics.stats.judge.panel import Meeting, cell_key, meet, numbers
 from analytics.stats.judge.ppi import classical_mean
@@ -32,7 +32,7 @@ Codes = NDArray[np.intp]
 
 AUDITS = (
     "repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference",
-    "perturbation", "condition_mae", "condition_shift",
+    "perturbation", "condition_mae", "condition_shift", "rated_difference", "bias_weighted",
 )  # fmt: skip
 CONFORMAL = ("conformal_radius", "conformal_width", "for_people", "conformal_interval")
 JURY = ("jury_unsettled", *association.STATISTICS, *calibration.COUNTS)
@@ -55,9 +55,10 @@ def audit_report(
     """Audits of one judge in every cell (METHODS 5).
 
     Repeats of the judge (column ``repeat``), use of the scale beside the panel's, unreadable replies (rows without a
-    score), and, where they are named: ``length`` a column of numbers or texts (verbosity), ``against`` other raters
-    that are the same judge under another prompt, temperature or on changed texts (perturbation, conditions),
-    ``families`` the family of each judge, to set beside the item's column ``generator_family``, else ``generator``.
+    score), rated items beside those that only the judge scored, and, where they are named: ``length`` a column of
+    numbers or texts (verbosity), ``against`` other raters that are the same judge under another prompt, temperature or
+    on changed texts (perturbation, conditions), ``families`` the family of each judge, to set beside the item's column
+    ``generator_family``, else ``generator``.
     """
     if length is not None and length not in table.frame:
         raise TableError([TableProblem(None, f"the column {length!r} (given by --length) is missing")])
@@ -66,6 +67,7 @@ def audit_report(
         rows = [*_steadiness(cell, judge, raters)]
         if length is not None:
             rows.append(_verbosity(cell, judge, raters, length))
+        rows += _rated_and_not(cell, judge, raters, length)
         if families:
             rows.append(_self_preference(cell, families))
         if against:
@@ -307,16 +309,29 @@ def _codes(column: pd.Series[Any]) -> Codes:
     return np.asarray(pd.factorize(column, use_na_sentinel=False)[0], dtype=np.intp)
 
 
-def _verbosity(cell: Cell, judge: str, raters: Sequence[str] | None, length: str) -> Estimate:
+def _rated_and_not(cell: Cell, judge: str, raters: Sequence[str] | None, length: str | None) -> Iterator[Estimate]:
+    """What distinguishes rated items from those that only the judge scored, and the bias over all of them."""
+    meeting = meet(cell, judge, raters=raters)
+    sizes = None if length is None else _sizes(meeting.rows[length])
+    yield from rated_items.rated_differences(meeting, sizes)
+    yield rated_items.weighted_bias(meeting, panel_means(meeting.humans))
+
+
+def _sizes(texts: pd.Series[Any]) -> Floats:
+    """A column of numbers as it is; of texts their characters."""
     import pandas as pd
 
-    if not cell.scale.has_order:
-        return Estimate(statistic="verbosity", value=None, reason=_NO_NUMBERS)
-    meeting = meet(cell, judge, raters=raters)
-    texts = meeting.rows[length]
     size = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
     if np.isnan(size).all():
         size = texts.fillna("").astype(str).str.len().to_numpy(dtype=np.float64)
+    return np.asarray(size, dtype=np.float64)
+
+
+def _verbosity(cell: Cell, judge: str, raters: Sequence[str] | None, length: str) -> Estimate:
+    if not cell.scale.has_order:
+        return Estimate(statistic="verbosity", value=None, reason=_NO_NUMBERS)
+    meeting = meet(cell, judge, raters=raters)
+    size = _sizes(meeting.rows[length])
     language = _codes(meeting.rows["language"])
     error = meeting.judge - panel_means(meeting.humans)
     estimate = audits.verbosity(error, size, language)

@@ -1,0 +1,169 @@
+"""Are the items that people rated like those that only the judge scored? (METHODS 0)
+
+No interval covers what was not drawn. Where rated items differ in the judge's scores, in length or in their generators,
+a figure of the rated items does not speak for all of them; the bias is then given weighted, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.core.estimates import NO_WIDTH, Estimate, t_interval
+from analytics.stats.core.resampling import effective_number, number_of
+from analytics.stats.judge.panel import Meeting
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+FEWEST = 5
+"""Items that there have to be of either kind, and rated ones of each point of the judge."""
+MOST_GENERATORS = 12
+ALL_RATED = "people rated all items that the judge scored"
+TOO_FEW = f"fewer than {FEWEST} items are rated, or not rated"
+
+
+def rated_differences(meeting: Meeting, length: Floats | None) -> Iterator[Estimate]:
+    """``rated_difference``: rated items (two raters or one) less those that only the judge scored.
+
+    Variants: ``judge score`` in points, ``length`` in doublings, and for each generator its share. Interval and p: t of
+    the difference of two means, clusters left out one by one, which both kinds of items may share. Level: interval.
+    """
+    judged = ~np.isnan(meeting.judge)
+    rated = meeting.n_human[judged] > 0
+    n_rated, n_other = int(rated.sum()), int((~rated).sum())
+    base = Estimate(
+        statistic="rated_difference", value=None, reason=TOO_FEW if n_other else ALL_RATED, n_items=int(judged.sum()),
+        n_clusters=number_of(meeting.cluster[judged]), n_raters=len(meeting.annotators),
+        n_ratings=int(meeting.n_human[judged].sum()),
+    )  # fmt: skip
+    if min(n_rated, n_other) < FEWEST:
+        yield base.with_(variant="judge score")
+        return
+    cluster = meeting.cluster[judged]
+    measures: dict[str, Floats] = {}
+    if meeting.scale.has_order:
+        measures["judge score"] = meeting.judge[judged]
+    if length is not None:
+        size = length[judged]
+        measures["length"] = np.log2(np.where(size > 0, size, np.nan))
+    if "generator" in meeting.rows:
+        generator = meeting.rows["generator"].fillna("").astype(str).to_numpy()[judged]
+        names = sorted(set(generator) - {""})
+        if 1 < len(names) <= MOST_GENERATORS:
+            measures |= {f"generator = {name}": (generator == name).astype(np.float64) for name in names}
+    for name, x in measures.items():
+        known = ~np.isnan(x)
+        value, se, df = _difference_of_means(x[known], rated[known], cluster[known])
+        if math.isnan(value):
+            yield base.with_(variant=name)
+            continue
+        estimate = base.with_(
+            variant=name, value=value, reason=None, n_items=int(known.sum()),
+            note=f"{int(rated[known].sum())} rated and {int((~rated[known]).sum())} not rated",
+        )  # fmt: skip
+        interval = t_interval(value, se, df, method="t of the difference, clusters left out")
+        estimate = estimate.with_(**interval.as_changes())
+        if se > NO_WIDTH:
+            from scipy.special import stdtr
+
+            estimate = estimate.with_(p=float(2 * stdtr(df, -abs(value) / se)))
+        yield estimate
+
+
+def _difference_of_means(x: Floats, rated: NDArray[np.bool_], cluster: Codes) -> tuple[float, float, float]:
+    """Mean of the rated less mean of the others, its jackknife error over clusters and degrees of freedom."""
+    if min(rated.sum(), (~rated).sum()) < FEWEST:
+        return math.nan, math.nan, 0.0
+    index = np.unique(cluster, return_inverse=True)[1]
+    sides = []
+    for side in (rated, ~rated):
+        sums, counts = (np.bincount(index, weights=w * side) for w in (x, np.ones(len(x))))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sides.append((sums.sum() / counts.sum(), (sums.sum() - sums) / (counts.sum() - counts)))
+    value, without = sides[0][0] - sides[1][0], sides[0][1] - sides[1][1]
+    n = len(without)
+    if n < 2 or np.isnan(without).any():
+        return float(value), math.nan, 0.0
+    se = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
+    sizes = [effective_number(np.unique(cluster[side], return_counts=True)[1]) for side in (rated, ~rated)]
+    return float(value), se, max(min(sizes) - 1, 1.0)
+
+
+def weighted_bias(meeting: Meeting, panel: Floats) -> Estimate:
+    """``bias_weighted``: the mean of judge less panel mean over all items that the judge scored, not the rated alone.
+
+    Where probabilities of the draw are known, each rated item stands for 1 / pi items (Hajek). Else rated items are
+    weighted within each point of the judge's scores (neighbouring points together until FEWEST are rated), so that
+    their scores are distributed as those of all items: right where being rated depends on the judge's score alone.
+    Interval: t, clusters left out one by one and all weights made again. Level: ordinal or interval.
+    Source: poststratification, Holt & Smith 1979 (doi 10.2307/2344652); Hajek 1971.
+    """
+    judged = ~np.isnan(meeting.judge)
+    f, y, cluster = meeting.judge[judged], panel[judged], meeting.cluster[judged]
+    rated = ~np.isnan(y)
+    base = Estimate(
+        statistic="bias_weighted", value=None, n_items=int(judged.sum()), n_clusters=number_of(cluster),
+        n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human[judged].sum()), reason=TOO_FEW,
+    )  # fmt: skip
+    if not meeting.scale.has_order:
+        return base.with_(reason="a nominal scale has no distances")
+    if rated.all() and len(rated):
+        return base.with_(reason=ALL_RATED)
+    if min(int(rated.sum()), int((~rated).sum())) < FEWEST:
+        return base
+    drawn = None if meeting.probability is None else meeting.probability[judged]
+    index = np.unique(cluster, return_inverse=True)[1]
+    gap = np.where(rated, f - y, 0.0)
+    if drawn is not None and (drawn[rated] > 0).all():
+        weight = np.where(rated, 1 / np.where(rated, drawn, 1.0), 0.0)
+        totals = np.stack([np.bincount(index, weights=part).astype(np.float64) for part in (weight * gap, weight)])
+        how, value, without = "weighted by 1 / probability", *_ratios(totals)
+    else:
+        stratum = _strata(f, rated)
+        of_cluster = np.zeros((3, int(index.max()) + 1, int(stratum.max()) + 1))  # items, rated items, sums of gaps
+        for place, part in enumerate((np.ones(len(f)), rated.astype(np.float64), gap)):
+            np.add.at(of_cluster[place], (index, stratum), part)
+        how, value, without = "weighted to the judge's scores of all items", *_poststratified(of_cluster)
+    n = len(without)
+    estimate = base.with_(value=float(value), reason=None, note=how)
+    if n < 2 or np.isnan(without).any():
+        return estimate.with_(interval_reason="leaving one cluster out leaves a point of the judge without rated items")
+    se = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
+    df = max(effective_number(np.unique(cluster[rated], return_counts=True)[1]) - 1, 1.0)
+    unit = float(np.abs(f).max())
+    return estimate.with_(**t_interval(float(value), se, df, method=f"jackknife t, {how}", unit=unit).as_changes())
+
+
+def _strata(f: Floats, rated: NDArray[np.bool_]) -> Codes:
+    """(N,) strata of neighbouring judge scores, with FEWEST rated items in each."""
+    points, place = np.unique(f, return_inverse=True)
+    counts = np.bincount(place, weights=rated, minlength=len(points))
+    stratum = np.zeros(len(points), dtype=np.intp)
+    current, filled = 0, 0.0
+    for k in range(len(points)):
+        stratum[k] = current
+        filled += counts[k]
+        if filled >= FEWEST and counts[k + 1 :].sum() >= FEWEST:
+            current, filled = current + 1, 0.0
+    return np.asarray(stratum[place], dtype=np.intp)
+
+
+def _poststratified(of_cluster: Floats) -> tuple[float, Floats]:
+    """The weighted mean, and those without each cluster, from items, rated items and sums by cluster and stratum."""
+    totals = of_cluster.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        items, rated, gaps = totals - of_cluster
+        without = (np.where(items > 0, items * gaps / rated, 0.0)).sum(axis=1) / items.sum(axis=1)
+        n, m, g = totals[:, 0]
+        value = float((n * g / m).sum() / n.sum())
+    return value, np.asarray(without)
+
+
+def _ratios(totals: Floats) -> tuple[float, Floats]:
+    top, bottom = totals.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(top / bottom), np.asarray((top - totals[0]) / (bottom - totals[1]))
