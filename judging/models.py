@@ -384,8 +384,9 @@ class JudgeRun(models.Model):
     hands its calls to the provider's batch API, for replies within a day at the price of batches. `prices` are those of
     its provider when it was started: it keeps them, whatever is declared later (judging/providers.py).
 
-    A run with a `perturbation` (its `changes`, `per_language` and `seed`) is an audit of the judge: it asks about some
-    items as they are and changed (judging/perturbed_runs.py). Its verdicts enter no figure but those of audits.
+    A run with a `perturbation` (its `changes`, `per_language`, `seed` and `rule`) is an audit of the judge: it asks
+    about some items as they are and changed (judging/perturbed_runs.py). Its verdicts enter no figure but those of
+    audits.
     """
 
     class State(models.TextChoices):

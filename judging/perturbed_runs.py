@@ -23,7 +23,7 @@ from annotation import bulk
 from annotation.models import Dataset, Item, RubricVersion
 from judging import judges, providers, runs, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
-from judging.perturbation import USUAL, change_of, changes_request
+from judging.perturbation import RULE, USUAL, change_of, changes_request
 from judging.requests import criterion_brief, perturbed_text, prompts_about
 from judging.versions import examples
 
@@ -86,7 +86,7 @@ def start_perturbed_run(
                 project=judge.project,
                 **about,
                 budget=budget,
-                perturbation=chosen,
+                perturbation={**chosen, "rule": RULE},
                 prices=providers.prices_now(judge.provider),
                 key=key or None,
                 created_by=actor,
@@ -105,7 +105,8 @@ def start_perturbed_run(
 def _started(judge: Judge, key: str, about: Mapping[str, Any], chosen: Mapping[str, Any]) -> JudgeRun | None:
     """The audit run that was started under this key; refuses a key that stands for another run."""
     run = JudgeRun.objects.filter(project=judge.project_id, key=key).first()
-    if run and (run.perturbation != chosen or any(getattr(run, name) != value for name, value in about.items())):
+    asked = run and {name: part for name, part in (run.perturbation or {}).items() if name != "rule"}
+    if run and (asked != chosen or any(getattr(run, name) != value for name, value in about.items())):
         raise Refused(_("This key was already used for another run (%d). Use a new key.") % run.pk, code="key_used")
     return run
 

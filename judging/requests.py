@@ -23,7 +23,7 @@ from annotation.desk import pairs
 from annotation.models import Criterion, Dataset, Item, RubricVersion
 from judging import judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
-from judging.perturbation import changed_criteria, changed_text, changed_variant, changes_request
+from judging.perturbation import RULE, changed_criteria, changed_text, changed_variant, changes_request
 from judging.prompts import (
     FRAMES,
     CriterionBrief,
@@ -171,11 +171,13 @@ def _sentence(clauses: Iterable[str] | None) -> str:
 # --- changed items (judging/perturbation.py) --------------------------------------------------------------------------
 
 
-def perturbed_text(item: Item, change: str, *, seed: int, reference: str = "layout") -> ItemText | None:
+def perturbed_text(
+    item: Item, change: str, *, seed: int, reference: str = "layout", rule: int = RULE
+) -> ItemText | None:
     """The text of an item with a change; None where it changes nothing. The item itself stays as it is."""
     donor = _item_in_another_language(item, seed) if change == "foreign_turn" else None
     text, other = item_text(item, reference), item_text(donor, reference) if donor else None
-    return changed_text(text, change, seed=seed, name=item.external_id, donor=other)
+    return changed_text(text, change, seed=seed, name=item.external_id, donor=other, rule=rule)
 
 
 def _item_in_another_language(item: Item, seed: int) -> Item | None:
@@ -322,8 +324,9 @@ class CallRequestWriter:
         """The text of the call's item, changed where the call says so."""
         if not call.change or changes_request(call.change, variant=variant, criteria=criteria) is not None:
             return item_text(call.item, variant.reference_answer)
-        seed = int((self.run.perturbation or {}).get("seed", 0))
-        changed = perturbed_text(call.item, call.change, seed=seed, reference=variant.reference_answer)
+        plan = self.run.perturbation or {}
+        how = {"seed": int(plan.get("seed", 0)), "rule": int(plan.get("rule", 1))}
+        changed = perturbed_text(call.item, call.change, reference=variant.reference_answer, **how)
         if changed is None:
             raise Refused(_("This change does not change the item any more."), code=NOTHING_CHANGED)
         return changed

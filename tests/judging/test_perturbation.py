@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -48,12 +49,62 @@ def test_so_many_words_in_a_hundred_are_shuffled(share: int, moved: int) -> None
 
 
 @pytest.mark.parametrize("text", [JAPANESE, THAI, "订单4711还没有到"])
-def test_scripts_without_spaces_are_shuffled_by_graphemes(text: str) -> None:
-    after = changed(answer(text, "ja"), "shuffled_words_50")
+def test_scripts_without_spaces_are_shuffled_by_graphemes_in_audits_from_before(text: str) -> None:
+    after = changed_text(answer(text, "ja"), "shuffled_words_50", seed=1, name="d1", rule=1)
     assert after is not None
     assert after.fields[1][1] != text
     assert Counter(graphemes(after.fields[1][1])) == Counter(graphemes(text))
     assert "".join(units(text)) == text
+
+
+CHINESE = "订单4711还没有到，请问什么时候能收到我的包裹？今天天气很好，我们去公园散步吧。"
+LAO = "ຂ້ອຍຍັງບໍ່ໄດ້ຮັບພັດສະດຸຂອງຂ້ອຍ"
+KHMER = "ខ្ញុំមិនទាន់បានទទួលកញ្ចប់របស់ខ្ញុំទេ"
+BURMESE = "ကျွန်တော့်ပါဆယ်ကို မရသေးပါဘူး"
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        (JAPANESE, "ja", ["注文", "荷物", "まだ", "昨日", "午後", "予定"]),
+        (CHINESE, "zh-Hans", ["4711", "没有", "时候", "今天", "天气", "我们", "公园"]),
+        ("今天天氣很好，我們去公園。", "zh-TW", ["今天", "天氣", "我們", "公園"]),
+        ("สวัสดีครับผมยังไม่ได้รับพัสดุของผม", "th", ["สวัสดี", "ครับ", "ยัง", "พัสดุ", "ของ"]),
+        ("He said 注文した荷物 twice.", "en", ["He", "said", "注文", "荷物", "twice."]),
+    ],
+)
+def test_scripts_without_spaces_are_cut_into_words(text: str, language: str, words: list[str]) -> None:
+    cut = units(text, language)
+    assert "".join(cut) == text
+    assert {*words} <= {*cut}
+
+
+@pytest.mark.parametrize(("text", "language"), [(LAO, "lo"), (KHMER, "km"), (BURMESE, "my")])
+def test_without_a_model_pairs_of_syllables_stand_for_words(text: str, language: str) -> None:
+    cut = [unit for unit in units(text, language) if unit.strip()]
+    assert "".join(units(text, language)) == text
+    assert len(cut) < len(graphemes(text)) / 2
+    for unit in cut:  # no vowel sign, tone mark or subscript without its consonant
+        assert unicodedata.category(unit[0])[0] != "M" and unit[0] not in "\u17d2\u1039"
+        assert unit[-1] not in "\u17d2\u1039\u0ec0\u0ec1\u0ec2\u0ec3\u0ec4"
+
+
+UNSPACED = [(JAPANESE, "ja"), (CHINESE, "zh"), (THAI, "th"), (KHMER, "km"), (LAO, "lo")]
+
+
+@pytest.mark.parametrize(("text", "language"), UNSPACED)
+def test_words_without_spaces_change_places_whole(text: str, language: str) -> None:
+    """As words elsewhere: each is still there as often as before. By graphemes, most were torn."""
+    words = Counter(unit for unit in units(text, language) if len(graphemes(unit)) > 1)
+    torn = {}
+    for rule in (1, 2):
+        after = changed_text(answer(text, language), "nonsense", seed=1, name="d1", rule=rule)
+        assert after is not None
+        new = after.fields[1][1]
+        assert new != text and Counter(new) == Counter(text)
+        torn[rule] = sum(max(0, often - new.count(word)) for word, often in words.items())
+    assert torn[2] == 0
+    assert torn[1] > words.total() / 2
 
 
 def test_a_mark_stays_with_its_character_and_a_number_in_one_piece() -> None:

@@ -155,3 +155,25 @@ def test_a_cap_holds_for_an_audit(cast: Cast, priced: RunningProvider) -> None: 
     assert done.cost is not None
     assert done.cost <= Decimal("1.00")
     assert 0 < done.settled < done.planned
+
+
+def test_an_audit_from_before_goes_on_by_its_rule_and_a_new_one_shuffles_words(
+    cast: Cast, provider: RunningProvider
+) -> None:
+    text = "注文した荷物がまだ届いていません。昨日の午後に届く予定でした。"
+    rows = [make.item_row(1, language="ja", turns=[{"speaker": "customer", "text": text}])]
+    what = {**about(cast), "dataset": make.dataset(cast.kassa, rows, name="Japanese")}
+    plan = {"changes": ["nonsense"], "per_language": 1, "seed": 3}
+    sent = {}
+    for rule in (2, 1):
+        audit = perturbed_runs.start_perturbed_run(**what, **plan, key="k" if rule == 2 else None)
+        assert audit.perturbation == {**plan, "rule": 2}
+        if rule == 1:
+            JudgeRun.objects.filter(pk=audit.pk).update(perturbation=plan)
+        worked(audit)
+        request = Attempt.objects.get(call__run=audit, call__change="nonsense").request
+        sent[rule] = request["messages"][1]["content"]
+    assert all(word in sent[2] for word in ("注文", "荷物", "まだ", "昨日", "午後", "予定"))
+    assert not all(word in sent[1] for word in ("注文", "荷物", "まだ", "昨日", "午後", "予定"))
+    again = perturbed_runs.start_perturbed_run(**what, **plan, key="k")
+    assert again.perturbation == {**plan, "rule": 2}, "the same key is the same run, also for one from before"
