@@ -277,7 +277,10 @@ class ShareQuerySet(models.QuerySet["Share"]):
 
 
 class Share(models.Model):
-    """A link that lets whoever holds it read one campaign's numbers. Only the digest of its secret is stored."""
+    """A link that lets whoever holds it read one campaign's numbers. Only the digest of its secret is stored.
+
+    ``shows_generators``: generators, scenarios and attributes of items, too.
+    """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
     label = models.CharField(max_length=120)
@@ -287,6 +290,7 @@ class Share(models.Model):
     expires_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    shows_generators = models.BooleanField(default=False)
 
     objects = ShareQuerySet.as_manager()
 

@@ -422,6 +422,9 @@ class ShareSerializer(serializers.Serializer[Share]):
     campaign = serializers.IntegerField(source="campaign_id", min_value=1, max_value=LARGEST_ID)
     label = serializers.CharField(max_length=120)  # type: ignore[assignment]
     days = serializers.IntegerField(min_value=1, max_value=LONGEST, required=False, allow_null=True, write_only=True)
+    shows_generators = serializers.BooleanField(
+        default=False, help_text="generators, scenarios and attributes of items too"
+    )
     created_at = serializers.DateTimeField(read_only=True)
     expires_at = serializers.DateTimeField(read_only=True, allow_null=True)
     last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)

@@ -146,7 +146,8 @@ class Options:
     ``every_run``: all runs of the judges, not only the newest of each. ``revisions``: superseded ratings too.
     ``names``: the names of those behind the pseudonyms, which `permit` grants to few. ``split_seed`` and ``test_share``
     are those of a training set: the share of its scenarios that are for testing. ``question`` is the query string of
-    the question whose settings a report has, ``layout`` one of `LAYOUTS`.
+    the question whose settings a report has, ``layout`` one of `LAYOUTS`. ``hides_generators``: nothing that says how
+    an item was made (`HOW_MADE`), for share links.
     """
 
     renumbered: int | None = None
@@ -159,6 +160,7 @@ class Options:
     test_share: float = 0.2
     question: str = ""
     layout: str = ""
+    hides_generators: bool = False
 
     @property
     def not_default(self) -> list[str]:
@@ -305,7 +307,20 @@ def export_table(export: Export) -> Table:
         ),
         "training-set": _training_set,
     }[export.what](export)
+    if export.options.hides_generators:
+        dataset = export.subject.dataset if isinstance(export.subject, Campaign) else export.subject
+        made = _without(made, {*HOW_MADE, *ratings.ItemAttributes(dataset).names})
     return Table(export.file_name.removesuffix(f".{export.ending}"), made.columns, made.rows)
+
+
+HOW_MADE = ("generator", "scenario", "cluster", "attributes")
+"""Columns that say how an item was made: the attributes of items often name the model and its prompt, too."""
+
+
+def _without(table: Table, hidden: set[str]) -> Table:
+    kept = [place for place, name in enumerate(table.names) if name not in hidden]
+    rows = (tuple(row[place] for place in kept) for row in table.rows)
+    return Table(table.name, tuple(table.columns[place] for place in kept), rows)
 
 
 def _items(export: Export) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import timedelta
+from typing import Any
 
 from django.core.cache import caches
 from django.db import transaction
@@ -14,7 +15,7 @@ from accounts import audit
 from accounts.models import User
 from analytics import snapshots
 from analytics.exporting import exports
-from analytics.models import Share
+from analytics.models import Share, Snapshot
 from annotation.exports import pseudonyms
 from annotation.models import Campaign
 from judging.models import Judge
@@ -31,13 +32,23 @@ def share_digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def make(*, campaign: Campaign, label: str, days: int | None = None, actor: User) -> tuple[Share, str]:
-    """Make a link, for so many ``days`` or until it is revoked; its secret of 256 bits is returned once."""
+def make(
+    *, campaign: Campaign, label: str, days: int | None = None, shows_generators: bool = False, actor: User
+) -> tuple[Share, str]:
+    """Make a link, for so many ``days`` or until it is revoked; its secret of 256 bits is returned once.
+
+    Only a link that ``shows_generators`` says how items were made: their generators, scenarios and attributes.
+    """
     secret = secrets.token_urlsafe(32)
     ends = timezone.now() + timedelta(days=days) if days else None
     with transaction.atomic():
         share = Share.objects.create(
-            campaign=campaign, label=label, digest=share_digest(secret), expires_at=ends, created_by=actor
+            campaign=campaign,
+            label=label,
+            digest=share_digest(secret),
+            expires_at=ends,
+            shows_generators=shows_generators,
+            created_by=actor,
         )
         audit.record(actor=actor, project=campaign.project, verb="share campaign", subject=share)
     return share, secret
@@ -65,11 +76,25 @@ def revoke_share(*, share: Share, actor: User) -> None:
 # --- the files of a link ---------------------------------------------------------------------------------------------
 def shared_export(share: Share, table: str) -> exports.Export:
     """The campaign's scores or items as CSV: pseudonyms of this link, and no rationales."""
-    options = exports.Options(renumbered=share.pk, rationales=False)
+    options = exports.Options(renumbered=share.pk, rationales=False, hides_generators=not share.shows_generators)
     subject = share.campaign.dataset if table == "items" else share.campaign
     return exports.checked_export(
         project=share.campaign.project, what=table, kind="csv", subject=subject, options=options
     )
+
+
+def shared_snapshot(share: Share, snapshot: Snapshot) -> Snapshot:
+    """The snapshot as this link shows it: without rows about single generators or scenarios, unless it shows them."""
+    if not share.shows_generators:
+        snapshot.content = {name: _without_origin(part) for name, part in snapshot.content.items()}
+    return snapshot
+
+
+def _without_origin(part: Any) -> Any:
+    """A part of a snapshot without the rows that have a generator or scenario."""
+    if not isinstance(part, list):
+        return part
+    return [row for row in part if not (isinstance(row, dict) and {"generator", "scenario"} & row.keys())]
 
 
 def file_digest(share: Share, table: str) -> str:
@@ -90,7 +115,8 @@ def scores_digest(share: Share) -> str:
         *Judge.objects.filter(project=share.campaign.project_id).order_by("pk").values_list("name", flat=True),
         share.campaign.name,
     ]
-    state = f"{share.pk} {snapshots.code_version()} {snapshots.snapshot_revision(share.campaign)} {names}"
+    link = f"{share.pk} {share.shows_generators}"
+    state = f"{link} {snapshots.code_version()} {snapshots.snapshot_revision(share.campaign)} {names}"
     key = f"shared-digest:{hashlib.sha256(state.encode()).hexdigest()}"
     cache = caches["content"]
     if (kept := cache.get(key)) is None:

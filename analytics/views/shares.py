@@ -50,6 +50,14 @@ class ShareForm(forms.Form):
         help_text=gettext_lazy("Leave empty to keep the link until you revoke it."),
     )
 
+    shows_generators = forms.BooleanField(
+        label=gettext_lazy("Show generators and scenarios"),
+        required=False,
+        help_text=gettext_lazy(
+            "Also the attributes of items. Without this, figures and tables do not say which model wrote an item."
+        ),
+    )
+
     def __init__(self, *args: object, project: Project, user: User) -> None:
         super().__init__(*args)
         mine = Campaign.objects.visible_to(user).filter(project=project).select_related("project")
@@ -162,7 +170,8 @@ def shared_figures(request: HttpRequest, share: Share, *, secret: str) -> JsonRe
     if snapshot is None:
         return JsonResponse({"stale": True, "estimates": []})
     made = ("created_at", "revision", "inputs_digest", "code_version", "seed")
-    return JsonResponse({"stale": is_stale, **{name: getattr(snapshot, name) for name in made}, **snapshot.content})
+    shown = shares.shared_snapshot(share, snapshot)
+    return JsonResponse({"stale": is_stale, **{name: getattr(shown, name) for name in made}, **shown.content})
 
 
 @by_link
@@ -198,6 +207,7 @@ def shared_digest(request: HttpRequest, share: Share, *, secret: str, table: str
 
 def _page(request: HttpRequest, share: Share, snapshot: Snapshot, secret: str) -> NumbersPage:
     chart = reverse("shared_chart", args=[secret, snapshot.pk])
+    snapshot = shares.shared_snapshot(share, snapshot)
     return NumbersPage(campaign=share.campaign, snapshot=snapshot, query=request.GET, chart=chart)
 
 

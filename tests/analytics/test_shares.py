@@ -193,6 +193,7 @@ def test_leads_alone_make_and_end_links_and_the_trail_says_so(cast: Cast, campai
 
 
 def test_every_link_of_the_page_leads_somewhere(link: str, campaign: Campaign) -> None:
+    Share.objects.update(shows_generators=True)
     page = Client().get(link).content.decode()
     offered = re.findall(r'class="btn btn-s" href="([^"]*)"', page)
     assert {f"{link}scores.csv", f"{link}figures.json"} <= set(offered)
@@ -224,3 +225,52 @@ def test_the_digest_of_the_page_is_that_of_the_file_that_it_links_to(
     address = next(each for each in re.findall(r'href="([^"]*)"', page) if each.endswith(".sha256"))
     assert digests(Client().get(address).content.decode()) == [downloaded(page)]
     assert Client().get(f"{link}people.csv.sha256").status_code == 404
+
+
+@pytest.fixture
+def by_generators(cast: Cast) -> Campaign:
+    """Items of generators, scenarios and attributes with telling names, rated and flagged, with their figures."""
+    made = {"scenario": "Tellimus «kolm»", "attributes": {"model": "claude النموذج", "prompt": "p"}}
+    rows = [make.item_row(n, generator=("gpt «neli»", "llama")[n % 2], **made) for n in range(1, 7)]
+    rated = make.campaign(cast.kassa, items=rows, name="Two words")
+    make.rated(rated, {"fluency": {"Mari": [0, 1, 2, 3, 1, 2], "Jaan": [0, 1, 2, 2, 1, 3]}})
+    snapshots.snapshot(campaign=rated, settings=Settings())
+    return rated
+
+
+ORIGINS = re.compile("gpt|neli|llama|Tellimus|kolm|claude|النموذج")
+
+
+def everything_shown(address: str) -> dict[str, str]:
+    """Each page and file of a link."""
+    names = ("", "rubric/", "figures.json", "scores.csv", "items.csv")
+    answers = {name: Client().get(f"{address}{name}") for name in names}
+    return {
+        name: (answer.getvalue() if answer.streaming else answer.content).decode()  # type: ignore[attr-defined]
+        for name, answer in answers.items()
+    }
+
+
+@pytest.mark.both_databases
+def test_a_link_shows_how_items_were_made_only_where_its_lead_chose_it(cast: Cast, by_generators: Campaign) -> None:
+    lead, form = cast.client("aino"), {"campaign": by_generators.pk, "label": "Reviewer «2»"}
+    for chosen in (False, True):
+        page = lead.post("/p/kassa/settings/sharing/", form | ({"shows_generators": "on"} if chosen else {}))
+        address = re.search(r"http://testserver(/shared/[\w-]{43}/)", page.content.decode()).group(1)  # type: ignore[union-attr]
+        shown = everything_shown(address)
+        told = {name for name, content in shown.items() if ORIGINS.search(content)}
+        assert told == ({"", "figures.json", "scores.csv", "items.csv"} if chosen else set())
+        assert "Krippendorff" in shown[""]
+        assert len(shown["scores.csv"].splitlines()) == 13
+        digest = Client().get(f"{address}scores.csv.sha256").content.decode().split()[0]
+        assert digest == hashlib.sha256(shown["scores.csv"].encode()).hexdigest()
+
+
+def test_links_made_before_the_choice_and_by_the_api_show_none(cast: Cast, by_generators: Campaign) -> None:
+    there, asked = "/api/v1/projects/kassa/shares/", {"campaign": by_generators.pk, "label": "x"}
+    without = cast.client("aino").post(there, asked, "application/json").json()
+    chosen = cast.client("aino").post(there, {**asked, "shows_generators": True}, "application/json").json()
+    assert (without["shows_generators"], chosen["shows_generators"]) == (False, True)
+    assert Share._meta.get_field("shows_generators").default is False
+    assert not ORIGINS.search(everything_shown(without["address"].removeprefix("http://testserver"))["scores.csv"])
+    assert ORIGINS.search(everything_shown(chosen["address"].removeprefix("http://testserver"))["scores.csv"])

@@ -627,9 +627,14 @@ class NoticeMethods(ServerConnection):
         return self.pages(self.at("shares/"))
 
     @operation("POST", "/projects/{project}/shares/")
-    def share(self, campaign: int, label: str, *, days: int | None = None) -> types.ShareAddress:
-        """Create a link to one campaign's numbers. Only this response contains its address."""
-        body = {"campaign": campaign, "label": label, "days": days}
+    def share(
+        self, campaign: int, label: str, *, days: int | None = None, shows_generators: bool = False
+    ) -> types.ShareAddress:
+        """Create a link to one campaign's numbers, without how items were made unless it ``shows_generators``.
+
+        Only this response contains its address.
+        """
+        body = {"campaign": campaign, "label": label, "days": days, "shows_generators": shows_generators}
         return cast(types.ShareAddress, self.json("POST", self.at("shares/"), json=body))
 
     @operation("DELETE", "/projects/{project}/shares/{link}/")

@@ -1727,6 +1727,7 @@ class Share(TypedDict):
     id: int
     campaign: int
     label: str
+    shows_generators: NotRequired[bool]
     created_at: Moment
     expires_at: Moment | None
     last_used_at: Moment | None
@@ -1738,6 +1739,7 @@ class ShareAddress(TypedDict):
     id: int
     campaign: int
     label: str
+    shows_generators: NotRequired[bool]
     created_at: Moment
     expires_at: Moment | None
     last_used_at: Moment | None
