@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -222,3 +223,36 @@ def test_a_worker_ends_when_its_pool_gets_the_signal_too(tmp_path: Path, number:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
+
+
+def test_a_program_keeps_no_socket_of_the_supervisor_that_is_not_for_it(tmp_path: Path) -> None:
+    """The judges' worker may take two minutes to end: a supervisor that was killed alone could not start again."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+import signal, socket, sys, time
+from pathlib import Path
+from panelbench.supervisor import Program, Supervisor, Warden
+
+def slow():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    (Path(sys.argv[1]) / "slow").touch()
+    time.sleep(600)
+
+if __name__ == "__main__":
+    with Warden(grace=8) as warden, socket.create_server(("127.0.0.1", int(sys.argv[2]))) as listener:
+        chosen = [Program(name="slow", function=slow, closes=(listener,))]
+        Supervisor(chosen, warden=warden, say=print).run()
+"""
+    )
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    started = subprocess.Popen([sys.executable, str(script), str(tmp_path), str(port)], start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "slow").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    started.kill()
+    started.wait()
+    with socket.create_server(("127.0.0.1", port)):
+        pass

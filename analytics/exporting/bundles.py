@@ -7,6 +7,7 @@ unless all of it is.
 from __future__ import annotations
 
 import hashlib
+import logging
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import orjson
+from django.apps import apps
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext as _
@@ -33,6 +35,8 @@ from annotation.readers import FormatError, Problem, UnpackBounds, UnpackedBytes
 from annotation.writers.tables import PIECE, dateless, spooled, with_progress
 from judging.exports import BUNDLE_MEMBERS as OF_JUDGING
 from judging.models import Judge
+
+logger = logging.getLogger(__name__)
 
 MEMBERS = (*OF_ANNOTATION, *OF_JUDGING)
 """In the order in which they are written and read: a row refers to members that come before its own."""
@@ -132,10 +136,19 @@ def _explained(name: str) -> Iterator[None]:
     except FormatError as error:
         raise _unreadable(error.problem) from None
     except IntegrityError as error:
-        rule = str(error).splitlines()[0]
-        raise _unreadable(
-            Problem(name, None, None, f"rows that contradict each other ({rule})", "whole rows", "rows")
-        ) from None
+        logger.warning("a bundle was refused by a rule of the database: %s", str(error).splitlines()[0])
+        found = f"rows that contradict each other{_about_rule(str(error))}"
+        raise _unreadable(Problem(name, None, None, found, "whole rows", "rows")) from None
+
+
+def _about_rule(error: str) -> str:
+    """Of which kind of rows, in words: the names of our tables and rules mean nothing to people."""
+    tables = {model._meta.db_table: model for model in apps.get_models()}
+    named = max((table for table in tables if table in error), key=len, default="")
+    rules = {rule.name: model for model in apps.get_models() for rule in model._meta.constraints}
+    broken = max((name for name in rules if name in error), key=len, default="")
+    model = rules.get(broken) or tables.get(named)
+    return f" ({model._meta.verbose_name_plural})" if model else ""
 
 
 def _unreadable(problem: Problem) -> Refused:

@@ -13,6 +13,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -83,11 +84,10 @@ def _run(options: argparse.Namespace, warden: Warden, *, demo: bool) -> None:
             say("runs as root; for real data, start it as a user that may do nothing else")
         with _locked(settings.DATA_DIR):
             _prepare(settings.DATA_DIR)
+            others = [*worker_programs(options.concurrency), Program(name="beat", function=run_beat), *extra]
             chosen = [
                 *web_programs(listener, threads=web_threads()),
-                *worker_programs(options.concurrency),
-                Program(name="beat", function=run_beat),
-                *extra,
+                *(replace(program, closes=(listener,)) for program in others),
             ]
             Supervisor(chosen, warden=warden, say=say).run(_Announcement(options))
     say("stopped")

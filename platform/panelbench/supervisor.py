@@ -13,6 +13,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -34,7 +35,8 @@ _Process = multiprocessing.get_context("fork").Process if FORKED else multiproce
 class Program:
     """A function to keep running, called with ``arguments``. ``once``: it is expected to return.
 
-    ``grace``: the seconds that it may take to stop, if it needs more than others.
+    ``grace``: the seconds that it may take to stop, if it needs more than others. ``closes``: sockets of the supervisor
+    that are not for it; a process that kept one would keep its port after the supervisor and its web server have ended.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Program:
     arguments: tuple[object, ...] = ()
     once: bool = False
     grace: float = 0.0
+    closes: tuple[socket.socket, ...] = ()
 
 
 class Supervisor:
@@ -117,7 +120,8 @@ class Child:
 
     def _start(self) -> None:
         program = self.program
-        arguments = (self.warden.writing, program.function, program.arguments)
+        closes = program.closes if FORKED else ()  # a spawned process has none of them
+        arguments = (self.warden.writing, closes, program.function, program.arguments)
         self.process = _Process(target=_become, args=arguments, name=program.name)
         self.process.start()
         self.warden.guard(self._group, max(program.grace, self.warden.grace))
@@ -146,7 +150,9 @@ class Child:
         self.delay = min(self.delay * 2, LONGEST_DELAY)
 
 
-def _become(pipe: int, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+def _become(
+    pipe: int, closes: tuple[socket.socket, ...], function: Callable[..., object], arguments: tuple[object, ...]
+) -> None:
     """Runs in the new process: lead a group, close what belongs to the supervisor, call the program."""
     os.setsid()
     with contextlib.suppress(OSError):  # `ps -eo pid,comm` and `top` then say which program a process is
@@ -155,6 +161,8 @@ def _become(pipe: int, function: Callable[..., object], arguments: tuple[object,
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     if FORKED:
         os.close(pipe)  # held open here, the pipe would not close when the supervisor is gone
+    for listener in closes:
+        listener.close()
     function(*arguments)
 
 

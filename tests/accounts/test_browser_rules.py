@@ -33,3 +33,14 @@ def test_no_redirect_leads_out_of_the_site(cast: Cast, target: str) -> None:
     assert Client().post("/language/", {"language": "et", "next": target})["Location"] == "/"
     form = {"login": cast.aino.email, "password": "correct horse battery", "next": target}
     assert Client().post("/account/login/", form)["Location"] == "/"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/api/docs/", "/api/schema/"])
+def test_the_documentation_answers_each_method(path: str) -> None:
+    """OPTIONS at /api/docs/ looked for a template that it has not: 500."""
+    browser = Client(raise_request_exception=False)
+    methods = ("get", "head", "options", "post", "put", "patch", "delete", "trace")
+    codes = {name: getattr(browser, name)(path).status_code for name in methods}
+    assert (codes["get"], codes["head"]) == (200, 200)
+    assert max(codes.values()) < 500, codes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -394,3 +395,18 @@ def test_a_run_under_way_waits_where_it_is_loaded(cast: Cast, study: Campaign) -
     loaded(cast.teine, taken_out(cast.kassa))
     states = dict(run.__class__.objects.filter(project=cast.teine).values_list("judge__name", "state"))
     assert states == {"Kohtunik": "running", "Busy": "paused"}
+
+
+@pytest.mark.both_databases
+def test_rows_that_a_rule_of_the_database_refuses_are_named_in_words(cast: Cast, study: Campaign) -> None:
+    """The refusal named the rule, such as `rating_score_iff_scored`, which means nothing to whoever has the file."""
+
+    def twice(members: dict[str, bytes]) -> None:
+        first = members["items.jsonl"].splitlines(keepends=True)[0]
+        members["items.jsonl"] = members["items.jsonl"].replace(first, first + first, 1)
+
+    with pytest.raises(Refused) as refused:
+        loaded(cast.teine, rewritten(taken_out(cast.kassa), twice))
+    assert refused.value.code == "bundle_refused"
+    assert not re.search(r"[a-z]_[a-z]|constraint|UNIQUE|duplicate key", refused.value.sentence), refused.value.sentence
+    assert Item.objects.filter(dataset__project=cast.teine).count() == 0
