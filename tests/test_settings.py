@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from panelbench import environment
 from tests.test_cli import panelbench
 
 SERVER = {
@@ -76,3 +77,30 @@ def test_the_deploy_check_has_nothing_to_say_of_the_documented_setup(tmp_path: P
     shown = panelbench("check", "--deploy", cwd=tmp_path, **{**SERVER, **documented})
     said = {word.strip("?:()") for word in shown.stderr.split() if ".W" in word}
     assert said <= {"panelbench.W008", "security.W021"}, shown.stderr  # tests may run as root; no preload of HSTS
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    {
+        "PANELBENCH_PROVIDRES": "PANELBENCH_PROVIDERS",
+        "ALOWED_HOSTS": "ALLOWED_HOSTS",
+        "SESSION_HOUR": "SESSION_HOURS",
+        "WEBHOOKS_NETWORKS": "WEBHOOK_NETWORKS",
+        "panelbench_secure": "PANELBENCH_SECURE",
+    }.items(),
+)
+def test_a_misspelt_name_of_a_variable_is_said_with_the_nearest_one(tmp_path: Path, name: str, meant: str) -> None:
+    assert [sentence for sentence in environment.misspelt_names({name: "x"}) if name in sentence and meant in sentence]
+    if name == "PANELBENCH_PROVIDRES":
+        shown = panelbench("check", cwd=tmp_path, **{name: "x"})
+        assert name in shown.stderr and meant in shown.stderr
+        shown = panelbench("web", "--port", "1", "--host", "203.0.113.1", cwd=tmp_path, **{name: "x"})
+        assert f"panelbench: the variable {name} is not known and not read. Did you mean {meant}?" in shown.stderr
+
+
+def test_variables_of_others_are_none_of_ours() -> None:
+    declared = '[{"name": "near", "base_url": "https://near.example/v1", "key_variable": "PANELBENCH_NEAR_KEY"}]'
+    ordinary = {"PATH": "/bin", "HOME": "/root", "LANG": "C", "LOGNAME": "me", "EMAIL": "me@here", "PYTHONPATH": "."}
+    ordinary |= {"POSTGRES_PASSWORD": "x", "WEB_MEMORY": "2g", "DATABASE_NAME": "x", "REDIS_HOST": "x", "LOG_FILE": "x"}
+    ours = {"PANELBENCH_PROVIDERS": declared, "PANELBENCH_NEAR_KEY": "sk", "SECRET_KEY": "x" * 50}
+    assert environment.misspelt_names({**ordinary, **ours}) == []

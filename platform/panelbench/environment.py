@@ -6,6 +6,7 @@ variables as empty.
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import json
 import logging
@@ -28,6 +29,50 @@ HOST = re.compile(r"\.?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[
 RATE = re.compile(r"([0-9]{1,9})/(s|sec|second|m|min|minute|h|hour|d|day)")
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Proxies = int | tuple[Network, ...]
+
+
+KNOWN = (
+    *("SECRET_KEY", "DEBUG", "ALLOWED_HOSTS", "SITE_ADDRESS", "CSRF_TRUSTED_ORIGINS", "TRUSTED_PROXIES"),
+    *("BEHIND_PROXY", "PANELBENCH_SECURE", "DATABASE_URL", "DATABASE_POOL_MIN", "DATABASE_POOL_MAX", "REDIS_URL"),
+    *("PAGE_CACHE_MB", "PANELBENCH_DATA_DIR", "UPLOAD_LIMIT_MB", "STATIC_ROOT", "SESSION_IDLE_HOURS", "SESSION_HOURS"),
+    *("EMAIL_URL", "DEFAULT_FROM_EMAIL", "IMPORT_MOST_COLUMNS", "IMPORT_MOST_CELLS", "IMPORT_LONGEST_CELL_MB"),
+    *("IMPORT_UNPACKED_MB", "PANELBENCH_PROVIDERS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PANELBENCH_OIDC"),
+    *("API_RATE_ANONYMOUS", "API_RATE_USER", "SHARED_RATE", "JUDGE_DRAIN_SECONDS", "WEBHOOK_NETWORKS"),
+    *("LOG_LEVEL", "LOG_FORMAT", "PANELBENCH_DEMO"),
+)
+"""Every variable that is read; docs/operations.md explains them, docker-compose.yml passes them."""
+OWN_PREFIX = "PANELBENCH_"
+ALIKE = 0.85  # of two names, from which one counts as a misspelling of the other
+TESTS_AND_CLIENT = (
+    "PANELBENCH_TEST",
+    "PANELBENCH_SHARED",
+    "PANELBENCH_URL",
+    "PANELBENCH_TOKEN",
+    "PANELBENCH_PROJECT",
+    "PANELBENCH_KEY_",
+)
+
+
+def misspelt_names(variables: Mapping[str, str]) -> list[str]:
+    """A sentence for each variable that nobody reads and that looks like one of ours, with the nearest name.
+
+    Any name that begins as ours do, and a name almost like one that is not set. Keys of declared providers are read.
+    """
+    keys = {provider.key_variable for provider in declared_providers(variables).values()}
+    unset = [name for name in KNOWN if not variables.get(name)]
+    found = []
+    for name in sorted(variables):
+        if name in KNOWN or name in keys or name.startswith(TESTS_AND_CLIENT):
+            continue
+        is_ours = name.upper().startswith(OWN_PREFIX)
+        near = difflib.get_close_matches(
+            name.upper(), KNOWN if is_ours else unset, n=1, cutoff=0.5 if is_ours else ALIKE
+        )
+        if near:
+            found.append(f"the variable {name} is not known and not read. Did you mean {near[0]}?")
+        elif is_ours:
+            found.append(f"the variable {name} is not known and not read. docs/operations.md lists those that are.")
+    return found
 
 
 class Environment:

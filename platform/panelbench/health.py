@@ -24,6 +24,7 @@ from django.views.decorators.http import require_safe
 
 from accounts import data_folder
 from accounts.models import Heartbeat
+from panelbench import environment
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -108,6 +109,12 @@ def _redis(url: str) -> Redis:
 def _processes() -> dict[str, str]:
     silent = Heartbeat.objects.silent()
     return {kind: f"no {kind} is running" if kind in silent else OK for kind in (Heartbeat.WORKER, Heartbeat.BEAT)}
+
+
+@register()
+def check_variables(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """A warning for every variable of the environment that looks like a misspelt one of ours."""
+    return [Warning(sentence, id="panelbench.W011") for sentence in environment.misspelt_names(os.environ)]
 
 
 # --- `panelbench check --deploy` -------------------------------------------------------------------------------------

@@ -63,6 +63,8 @@ def _guarded(run: Callable[[argparse.Namespace, Warden], None], options: argpars
 
     try:
         _check_key()
+        for sentence in environment.misspelt_names(os.environ):
+            say(sentence)
         with Warden() as warden:
             run(options, warden)
     except (CannotStart, ImproperlyConfigured) as error:
