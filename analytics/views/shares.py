@@ -54,7 +54,7 @@ class ShareForm(forms.Form):
         label=gettext_lazy("Show generators and scenarios"),
         required=False,
         help_text=gettext_lazy(
-            "Also the attributes of items. Without this, figures and tables do not say which model wrote an item."
+            "Also the attributes of items. Otherwise figures and tables do not name the model that wrote an item."
         ),
     )
 

@@ -43,7 +43,11 @@ KNOWN = (
 """Every variable that is read; docs/operations.md explains them, docker-compose.yml passes them."""
 OWN_PREFIX = "PANELBENCH_"
 ALIKE = 0.85  # of two names, from which one counts as a misspelling of the other
-TESTS_AND_CLIENT = (
+READ_ELSEWHERE = (
+    *("PANELBENCH_TEST", "PANELBENCH_SHARED", "PANELBENCH_PICTURES"),  # tests
+    *("PANELBENCH_URL", "PANELBENCH_TOKEN", "PANELBENCH_PROJECT"),  # the client
+    "PANELBENCH_KEY_",  # keys of providers that are declared on the page
+)
     "PANELBENCH_TEST",
     "PANELBENCH_SHARED",
     "PANELBENCH_URL",
@@ -62,7 +66,7 @@ def misspelt_names(variables: Mapping[str, str]) -> list[str]:
     unset = [name for name in KNOWN if not variables.get(name)]
     found = []
     for name in sorted(variables):
-        if name in KNOWN or name in keys or name.startswith(TESTS_AND_CLIENT):
+        if name in KNOWN or name in keys or name.startswith(READ_ELSEWHERE):
             continue
         is_ours = name.upper().startswith(OWN_PREFIX)
         near = difflib.get_close_matches(
