@@ -48,13 +48,6 @@ READ_ELSEWHERE = (
     *("PANELBENCH_URL", "PANELBENCH_TOKEN", "PANELBENCH_PROJECT"),  # the client
     "PANELBENCH_KEY_",  # keys of providers that are declared on the page
 )
-    "PANELBENCH_TEST",
-    "PANELBENCH_SHARED",
-    "PANELBENCH_URL",
-    "PANELBENCH_TOKEN",
-    "PANELBENCH_PROJECT",
-    "PANELBENCH_KEY_",
-)
 
 
 def misspelt_names(variables: Mapping[str, str]) -> list[str]:
