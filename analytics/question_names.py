@@ -53,6 +53,7 @@ STATISTIC_NAMES = {
     "cohen_kappa": gettext_lazy("Cohen’s κ"),
     "f1": gettext_lazy("F1 of each label"),
     "f1_weighted": gettext_lazy("F1, weighted"),
+    "f1_macro": gettext_lazy("F1, mean of labels (macro)"),
     "precision": gettext_lazy("Precision of each label"),
     "recall": gettext_lazy("Recall of each label"),
     "spearman": gettext_lazy("Spearman’s ρ"),

@@ -56,6 +56,7 @@ CALIBRATION = (
     "cohen_kappa",
     "f1",
     "f1_weighted",
+    "f1_macro",
     "precision",
     "recall",
     "spearman",

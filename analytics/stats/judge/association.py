@@ -242,6 +242,13 @@ def f1_weighted(c: Floats) -> Floats:
     return _quotient(np.where(support > 0, support * per_label, 0.0).sum(axis=1), support.sum(axis=1))
 
 
+def f1_macro(c: Floats) -> Floats:
+    """Plain mean of the F1 of the labels that the judge or the reference gives, (R, q, q) -> (R,)."""
+    per_label = np.stack([f1(c, k) for k in range(c.shape[1])], axis=1)
+    is_used = ~np.isnan(per_label)
+    return _quotient(np.where(is_used, per_label, 0.0).sum(axis=1), is_used.sum(axis=1).astype(np.float64))
+
+
 def cohen_kappa_of_confusion(c: Floats, d: Floats) -> Floats:
     """Cohen's kappa (R, q, q), disagreement (q, q) -> (R,); undefined (NaN) when only one label is used.
 
@@ -350,6 +357,7 @@ LABELS = (
     PairFigure("accuracy", lambda p: accuracy(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
     PairFigure("cohen_kappa", lambda p: p.kappa("identity"), _ONE_LABEL, "unweighted", skewed=True),
     PairFigure("f1_weighted", lambda p: f1_weighted(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
+    PairFigure("f1_macro", lambda p: f1_macro(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
 )
 _BY_LABEL = {
     "f1": (f1, involved, "neither the judge nor the reference gives this label"),

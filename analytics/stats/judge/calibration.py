@@ -454,7 +454,7 @@ class _IntervalMaker:
         answers, doubt = self.answers(index), self.doubts(figure)
         if figure.base:
             doubt = _few(self.bases[index] if 0 < value < 1 else answers) or doubt
-        if figure.shape == "share" and figure.statistic != "f1_weighted":
+        if figure.shape == "share" and figure.statistic not in ("f1_weighted", "f1_macro"):
             se = max(se, (float(value) * (1 - float(value)) / self.bases[index]) ** 0.5) if 0 < value < 1 else 0.0
         interval = jackknife_interval(
             float(value), se, self.units.df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt,
@@ -484,17 +484,33 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
     tops = [values[counts.argmax()] for values, counts in commonest] if len(x) else [0.0, 0.0]
     off = (x != tops[0]) | (y != tops[1])
     few = few_off_point(int(off.sum()), int(np.count_nonzero(np.bincount(faced.clusters[off]))))
+    rare = _rare_label(x, y)
     of_points, n_points = scale.q > 2 or scale.level in ("interval", "ratio"), max(len(v) for v, _ in commonest)
     errors = tails_of(n_points, faced.n_items, (x - y,)) if of_points else None
     either = (tails_of(n_points, faced.n_items, (x,)) or tails_of(n_points, faced.n_items, (y,), *_residuals(x, y))
               if of_points else None)  # fmt: skip
 
     def doubt(figure: PairFigure) -> Doubt | None:
+        if figure.statistic == "f1_macro":
+            return rare
         if figure.skewed and few:
             return few
         return (errors if figure.statistic == "rmse" else either) if figure.distances else None
 
     return doubt
+
+
+FEW_OF_LABEL = 15
+
+
+def _rare_label(x: Floats, y: Floats) -> Doubt | None:
+    """The doubt of a mean of labels that one of them was given to few items."""
+    labels = np.unique(np.concatenate([x, y]))
+    fewest = min((int(((x == label) | (y == label)).sum()) for label in labels), default=0)
+    return Doubt(f"{fewest} items of one label") if fewest < FEW_OF_LABEL and len(labels) <= MOST_USED else None
+
+
+MOST_USED = 50
 
 
 def _residuals(x: Floats, y: Floats) -> Iterator[tuple[Floats]]:

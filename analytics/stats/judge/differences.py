@@ -184,7 +184,7 @@ OF_JUDGES = (*association.STATISTICS, *corrected_means.STATISTICS)
 OF_PANELS = tuple(name for name in among_raters.STATISTICS if name not in OF_JUDGES)
 STATISTICS = tuple(dict.fromkeys((*among_raters.STATISTICS, *OF_JUDGES)))
 SHARES = (
-    *("accuracy", "accuracy_adjacent", "f1", "f1_weighted", "precision", "recall", "rogan_gladen"),
+    *("accuracy", "accuracy_adjacent", "f1", "f1_weighted", "f1_macro", "precision", "recall", "rogan_gladen"),
     *("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact", "percent_agreement_adjacent"),
 )
 IN_SCORES = (*association.IN_SCORES, *corrected_means.MEANS)

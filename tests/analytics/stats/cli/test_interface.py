@@ -62,7 +62,7 @@ NAMES = {
     "agreement": """percent_agreement percent_agreement_pooled percent_agreement_exact percent_agreement_adjacent
         cohen_kappa fleiss_kappa krippendorff_alpha gwet_ac brennan_prediger icc verdict_confidence""",
     "calibration --judge gpt --reference mode": """mae rmse bias accuracy f1
-        f1_weighted precision recall pearson spearman kendall_tau_b
+        f1_weighted f1_macro precision recall pearson spearman kendall_tau_b
         cohen_kappa out_of_range""",
     "alt-test --judge gpt --min-items 10": "alt_test_omega alt_test_rho",
     "stability --judge gpt": "mean kendall_tau_b spearman inversions",

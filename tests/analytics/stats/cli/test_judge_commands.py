@@ -53,8 +53,8 @@ def only(estimates: list[dict[str, Any]], **wanted: object) -> dict[str, Any]:
 
 def test_calibration_prints_every_published_statistic(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = run(capsys, "calibration", ratings, "--judge", "gpt", "--bootstrap", 200)
-    published = {"mae", "rmse", "bias", "accuracy", "f1", "f1_weighted", "precision", "recall", "pearson", "spearman",
-                 "kendall_tau_b", "cohen_kappa", "out_of_range"}  # fmt: skip
+    published = {"mae", "rmse", "bias", "accuracy", "f1", "f1_weighted", "f1_macro", "precision", "recall",
+                 "pearson", "spearman", "kendall_tau_b", "cohen_kappa", "out_of_range"}  # fmt: skip
     assert published <= {e["statistic"] for e in found}
     mae = only(found, statistic="mae", language="et")
     assert (mae["judge"], mae["reference"], mae["criterion"], mae["n_raters"]) == ("gpt", "mode", "fluency", 3)

@@ -87,7 +87,7 @@ def test_intervals_hold_the_value_and_repeat_with_the_seed() -> None:
     for estimate in first.values():
         if estimate.low is not None:
             assert estimate.low <= estimate.value <= estimate.high
-            shares = ("accuracy", "accuracy_adjacent", "precision", "recall", "f1", "f1_weighted")
+            shares = ("accuracy", "accuracy_adjacent", "precision", "recall", "f1", "f1_weighted", "f1_macro")
             methods = dict.fromkeys(shares, "Wilson t, jackknife") | {"bias": "jackknife t"}
             methods |= dict.fromkeys(("mae", "rmse"), "jackknife t of the logarithm")
             assert estimate.method.startswith(methods.get(estimate.statistic, "jackknife t of Fisher's z"))

@@ -30,6 +30,7 @@ def test_figures_match_scikit_learn() -> None:
     assert [cm.f1(c, k)[0] for k in range(4)] == pytest.approx(per_label[2])
     assert cm.accuracy(c)[0] == pytest.approx(metrics.accuracy_score(REFERENCE, JUDGE))
     assert cm.f1_weighted(c)[0] == pytest.approx(metrics.f1_score(REFERENCE, JUDGE, average="weighted"))
+    assert cm.f1_macro(c)[0] == pytest.approx(metrics.f1_score(REFERENCE, JUDGE, average="macro"))
     assert cm.adjacent(c)[0] == pytest.approx(np.mean(abs(REFERENCE - JUDGE) <= 1))
 
 
