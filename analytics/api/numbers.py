@@ -26,6 +26,7 @@ from accounts.models import Project, Role, User
 from analytics import agreement, answer_pages, planning, questions, snapshots, tasks
 from analytics.computation import cells
 from analytics.exporting import shares
+from analytics.exporting.exports import record_labels
 from analytics.judges import compared_judges
 from analytics.judges.compared_judges import ComparedJudge, JudgeDisagreement
 from analytics.models import Share, Snapshot
@@ -302,6 +303,7 @@ class RatingsTableDownload(APIView):
         raters = named_raters(current, request.query_params.getlist("raters"))
         asked = [pair for pair in _pairs(request) if pair[0] != "raters"]
         question = replace(questions.asked_question(current, asked), raters=raters.settings.raters)
+        record_labels(current, request.user)
         name = slugify(current.name) or f"campaign-{current.pk}"
         with consistent():
             table = cells.question_table(current, question)
@@ -325,6 +327,7 @@ class SoftLabelsDownload(APIView):
             raise Http404
         current = _campaign(request.user, project, campaign)
         question = questions.asked_question(current, _pairs(request))
+        record_labels(current, request.user)
         name = f"{slugify(current.name) or current.pk}-soft-labels.{kind}"
         with consistent():
             table = agreement.soft_labels(current, question)

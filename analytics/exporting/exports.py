@@ -269,6 +269,14 @@ def record_export(export: Export, actor: User | None) -> None:
         )
 
 
+def record_labels(campaign: Campaign, actor: User | None) -> None:
+    """Leave a line in the audit trail: who took the labels of a campaign as a table."""
+    with transaction.atomic():
+        audit.record(
+            actor=actor, project=campaign.project, verb="export ratings", subject=campaign, fields=["format=csv"]
+        )
+
+
 def export_pieces(export: Export, tell: Callable[[int], None] | None = None) -> Generator[bytes]:
     """The file, piece by piece, all of it as they are at one moment. Raises `Refused` for what can't be written.
 

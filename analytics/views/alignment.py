@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, jobs, refusals
+from accounts import access, audit, jobs, refusals
 from accounts.models import Project, Role, User
 from accounts.refusals import Refused
 from analytics.judges import alignments
@@ -234,6 +234,8 @@ def alignment_page(request: HttpRequest, project: str, alignment_pk: int) -> Htt
         "searches": current.searches.select_related("job"),
         "search_form": SearchForm(),
         "left": left,
+        "uncounted": alignment.uncounted_runs(current).values(),
+        "given_out": [(entry, audit.action_in_words(entry.verb)) for entry in alignment.given_out(current)],
         "tested": {row.look.candidate_id for row in looks},
         "spent_sentence": "" if left else alignment.no_looks_left(current),
         "is_lead": access.holds(user=request.user, project=current_project, roles=(Role.LEAD,)),

@@ -16,18 +16,18 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q, QuerySet, prefetch_related_objects
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, prefetch_related_objects
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import access, audit, jobs
-from accounts.models import Job, Project, User
+from accounts.models import AuditEntry, Job, Project, User
 from accounts.refusals import Refused
 from annotation import selections
 from annotation.models import Campaign, Criterion, Item, ItemSelection, Rating, SelectedItem
 from judging import judges, runs, spending
-from judging.models import Alignment, AlignmentCandidate, AlignmentLook, Judge, JudgeRun
+from judging.models import Alignment, AlignmentCandidate, AlignmentLook, Call, Judge, JudgeRun
 from judging.versions import examples
 
 LEAST_SHARE, MOST_SHARE = 0.1, 0.9
@@ -400,7 +400,8 @@ def take_look(*, candidate: AlignmentCandidate, actor: User | None = None) -> Al
         if look is not None:
             raise Refused(tested_sentence(), code="looked")
         refuse_closed(locked)
-        if taken >= alignment.looks_allowed:
+        uncounted = uncounted_runs(alignment).keys() - {candidate.pk}
+        if taken + len(uncounted) >= alignment.looks_allowed:
             raise Refused(no_looks_left(alignment), code="no_looks_left")
         try:
             with transaction.atomic():
@@ -418,6 +419,51 @@ def _with_runs(look: AlignmentLook, candidate: AlignmentCandidate, actor: User |
     for judge in (alignment.base, candidate.judge):
         _start(alignment, judge, alignment.test, actor)
     return look
+
+
+def uncounted_runs(alignment: Alignment) -> dict[int, JudgeRun]:
+    """By version that was not looked at, a run outside of the alignment that asked its family about locked items.
+
+    Such a run is a look that nobody counted, because its judge became a version later: it counts as one from then on.
+    """
+    open_versions = [
+        version
+        for version in alignment.candidates.select_related("judge", "look")
+        if version.origin != AlignmentCandidate.Origin.BASE and not hasattr(version, "look")
+    ]
+    if not open_versions:
+        return {}
+    as_it_was = examples.family_key(alignment.base)
+    models = Q()
+    for judge in {version.judge for version in open_versions}:
+        models |= Q(judge__provider=judge.provider, judge__model=judge.model)
+    locked = SelectedItem.objects.filter(selection=alignment.test_id).values("item__digest")
+    asked = Call.objects.filter(run=OuterRef("pk"), item__digest__in=locked)
+    others = JudgeRun.objects.filter(models, Exists(asked), project=alignment.project_id)
+    others = others.filter(Q(alignment=None) | ~Q(alignment=alignment.pk), created_at__gte=alignment.created_at)
+    by_family: dict[tuple[str, str, str], JudgeRun] = {}
+    for run in others.select_related("judge").order_by("pk"):
+        by_family.setdefault(examples.family_key(run.judge), run)
+    keys = {version.pk: examples.family_key(version.judge) for version in open_versions}
+    return {pk: by_family[key] for pk, key in keys.items() if key in by_family and key != as_it_was}
+
+
+GIVEN_OUT = tuple(
+    f"export {what}"
+    for what in (
+        *("ratings", "scores", "adjudications", "training-set", "label-studio", "hugging-face"),
+        *("recomputation", "bundle", "campaign"),
+    )
+)
+"""Entries of the audit trail about files with labels."""
+MOST_GIVEN_OUT = 50
+
+
+def given_out(alignment: Alignment) -> list[AuditEntry]:
+    """Who took files with the labels of the locked items, and when; the newest first."""
+    entries = AuditEntry.objects.filter(project=alignment.project_id, verb__in=GIVEN_OUT).select_related("actor")
+    of_others = Q(subject=audit.label(Campaign)) & ~Q(subject_pk=alignment.campaign_id)
+    return list(entries.exclude(of_others).order_by("-pk")[:MOST_GIVEN_OUT])
 
 
 def no_looks_left(alignment: Alignment) -> str:
@@ -496,7 +542,9 @@ def refuse_closed(alignment: Alignment) -> None:
 
 def looks_left(alignment: Alignment) -> int:
     """How many looks may still be taken; none when it is closed."""
-    return 0 if alignment.closed_at else max(0, alignment.looks_allowed - alignment.looks.count())
+    if alignment.closed_at:
+        return 0
+    return max(0, alignment.looks_allowed - alignment.looks.count() - len(uncounted_runs(alignment)))
 
 
 # --- money ------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ it, in whatever language.
 from __future__ import annotations
 
 import random
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -225,7 +226,8 @@ def with_test(alignments: QuerySet[Alignment]) -> QuerySet[Alignment]:
 def open_tests(judge: Judge) -> QuerySet[Alignment]:
     """The alignments with a look left of which the judge is a version that has not been looked at, or is made from one.
 
-    Of a judge that was made from several versions in turn the nearest counts; from the judge as it was, none does.
+    Of a judge that was made from several versions in turn the nearest counts; from the judge as it was, none does. A
+    judge that asks the same model with the same prompt counts as that version, however its texts are spaced or spelt.
     """
     still_open = with_looks_left(Alignment.objects.filter(project=judge.project_id))
     if not still_open.exists():
@@ -235,12 +237,40 @@ def open_tests(judge: Judge) -> QuerySet[Alignment]:
     versions = AlignmentCandidate.objects.filter(judge__in=lineage).select_related("look")
     for version in sorted(versions, key=lambda version: lineage.index(version.judge_id)):
         nearest.setdefault(version.alignment_id, version)
+    for version in family_versions(judge, still_open):
+        nearest.setdefault(version.alignment_id, version)
     untested = [
         alignment
         for alignment, version in nearest.items()
         if version.origin != AlignmentCandidate.Origin.BASE and not hasattr(version, "look")
     ]
     return still_open.filter(pk__in=untested)
+
+
+def family_key(judge: Judge) -> tuple[str, str, str]:
+    """The same for judges of one family: the model that is asked, and what the prompt says, whatever its spaces,
+    invisible characters, capitals and Unicode form."""
+    return judge.provider, judge.model, _plain(judge.variant)
+
+
+def _plain(part: Any) -> str:
+    if isinstance(part, Mapping):
+        return "{" + ",".join(f"{_plain(name)}:{_plain(part[name])}" for name in sorted(part)) + "}"
+    if isinstance(part, list | tuple):
+        return "[" + ",".join(map(_plain, part)) + "]"
+    text = unicodedata.normalize("NFKC", str(part)).casefold()
+    return "".join(char for char in text if unicodedata.category(char)[0] not in "ZC")
+
+
+def family_versions(judge: Judge, alignments: QuerySet[Alignment]) -> list[AlignmentCandidate]:
+    """The versions in some alignments that are of the judge's family: the judges as they were first, then those that
+    have not been looked at."""
+    same_model = {"judge__provider": judge.provider, "judge__model": judge.model}
+    versions = AlignmentCandidate.objects.filter(alignment__in=alignments, **same_model).select_related("judge", "look")
+    own = family_key(judge)
+    alike = [version for version in versions if family_key(version.judge) == own]
+    base = AlignmentCandidate.Origin.BASE
+    return sorted(alike, key=lambda version: (version.origin != base, hasattr(version, "look"), version.pk))
 
 
 def without_open_tests(items: QuerySet[Item], judge: Judge) -> QuerySet[Item]:
@@ -258,8 +288,9 @@ def refuse_locked(judge: Judge, asked: QuerySet[Item], *, within: Alignment | No
     still_open = open_tests(judge).exclude(pk__in=[within.pk] if within else [])
     if still_open and asked.filter(_is_locked(still_open)).exists():
         sentence = _(
-            "“%(judge)s” is a version in the alignment “%(alignment)s” or made from one. It may not be asked about its "
-            "locked items except in a look there. Run it over a selection without them, or take the look first."
+            "“%(judge)s” is a version in the alignment “%(alignment)s”, made from one, or asks the same model with the "
+            "same prompt. It may not be asked about its locked items except in a look there. Run it over a selection "
+            "without them, or take the look first."
         )
         raise Refused(sentence % {"judge": judge, "alignment": still_open[0]}, code="locked")
 

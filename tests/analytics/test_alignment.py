@@ -251,6 +251,85 @@ def test_looks_are_counted_and_after_the_last_one_new_labels_are_needed(cast: Ca
         aligned(cast, campaign, name="Again", seed=99, base=current.base)
 
 
+def hand_typed(cast: Cast, name: str, instructions: str, **parameters: Any) -> Judge:
+    """A judge that somebody declared with these instructions, outside of any alignment."""
+    named = {"name": name, "provider": "simulated", "model": "sim-flawed"}
+    variant = {"grouping": "single", "instructions": instructions}
+    return judges.declare(project=cast.kassa, variant=variant, parameters={"max_tokens": 400, **parameters}, **named)
+
+
+@pytest.mark.parametrize(
+    "instructions",
+    [
+        f"{MENDING} ",
+        MENDING.replace(" ", "  ", 1),
+        MENDING.replace("top", "t\u200bop"),
+        MENDING.upper(),
+        f"\n{MENDING}",
+    ],
+)
+def test_a_hand_typed_copy_of_a_version_is_not_asked_about_the_locked_items(
+    cast: Cast, priced: RunningProvider, instructions: str
+) -> None:
+    campaign, _brief = study(cast, scenarios=30)
+    current = aligned(cast, campaign)
+    version_of(current, "Mended", MENDING)
+    copy = hand_typed(cast, "Typed by hand “1”", instructions)
+    about = {"dataset": campaign.dataset.pk, "rubric_version": campaign.rubric_version_id}
+    boris = cast.client("boris")
+    for selection in (current.test_id, None):
+        sent = {"judge": copy.pk, **about, **({"selection": selection} if selection else {})}
+        answer = boris.post("/api/v1/projects/kassa/runs/", sent, content_type="application/json")
+        assert (answer.status_code, answer.json()["code"]) == (409, "locked"), answer.json()
+        assert "except in a look" in answer.json()["detail"]
+    assert not JudgeRun.objects.filter(judge=copy).exists()
+    other = hand_typed(cast, "Another prompt", "Judge the grammar alone.")
+    runs.start_judge_run(
+        judge=other, dataset=campaign.dataset, rubric_version=campaign.rubric_version, selection=current.test
+    )
+
+
+def test_a_run_on_locked_items_before_its_judge_became_a_version_counts_as_a_look(
+    cast: Cast, priced: RunningProvider
+) -> None:
+    campaign, _brief = study(cast, scenarios=30)
+    current = aligned(cast, campaign, looks=2)
+    early = hand_typed(cast, "قبل البداية", f"{MENDING} ")
+    run = runs.start_judge_run(
+        judge=early, dataset=campaign.dataset, rubric_version=campaign.rubric_version, selection=current.test
+    )
+    assert alignment.looks_left(current) == 2
+    mended = version_of(current, "Mended", MENDING)
+    assert alignment.looks_left(current) == 1
+    page = words_of(cast.client("boris"), f"{ROOT}{current.pk}/")
+    assert f"Run {run.pk} of “قبل البداية” asked about locked items outside of a look: it counts as a look." in page
+    other = version_of(current, "Other", "Judge the grammar alone.")
+    scored(current.candidates.get(origin="base"))
+    for version in (other, mended):
+        scored(version)
+    alignment.take_look(candidate=other, actor=cast.boris)
+    assert alignment.looks_left(current) == 0
+    alignment.take_look(candidate=mended, actor=cast.boris)  # its own look was counted before
+    assert alignment.looks_left(current) == 0
+
+
+def test_the_page_lists_who_took_files_with_labels(cast: Cast, priced: RunningProvider) -> None:
+    campaign, _brief = study(cast, scenarios=30)
+    current = aligned(cast, campaign)
+    aino, boris = cast.client("aino"), cast.client("boris")
+    before = words_of(aino, f"{ROOT}{current.pk}/")
+    assert "Boris · exported" not in before
+    exported = boris.get(f"/p/kassa/export/file/?what=ratings&campaign={campaign.pk}")
+    assert exported.status_code == 200
+    assert b"".join(exported.streaming_content)
+    table = boris.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/ratings.csv")
+    assert table.status_code == 200
+    assert b"".join(table.streaming_content) if table.streaming else table.content
+    entries = alignment.given_out(current)
+    assert [entry.actor for entry in entries] == [cast.boris, cast.boris]
+    assert words_of(aino, f"{ROOT}{current.pk}/").count("Boris · exported") == 2
+
+
 def test_a_result_is_stored_once_and_labels_given_later_do_not_change_it(cast: Cast, priced: RunningProvider) -> None:
     campaign, _brief = study(cast, scenarios=20)
     current = aligned(cast, campaign)
