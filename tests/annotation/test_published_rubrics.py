@@ -72,7 +72,7 @@ def test_a_critical_criterion_without_direction_is_not_published(cast: Cast) -> 
     boris.post(there, document(SAFE), content_type="application/json")
     refused = boris.post(f"{there}safety/versions/1/publish/")
     assert (refused.status_code, refused.json()["code"]) == (409, "critical_direction")
-    assert "safe" in refused.json()["detail"] and "lower_is_better if 1 does" in refused.json()["detail"]
+    assert "safe" in refused.json()["detail"] and "“lower is better” if 1 does" in refused.json()["detail"]
     page = "/p/kassa/rubrics/safety/v1/"
     shown = html.unescape(boris.post(f"{page}publish/", follow=True).content.decode())
     assert "these critical criteria have no direction: safe. Set it" in shown
