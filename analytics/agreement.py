@@ -27,7 +27,7 @@ BESIDE = ("percent_agreement", "gwet_ac", "commonest_share")
 MUCH_AGREEMENT, LOW_COEFFICIENT, DOMINANT = 0.8, 0.6, 0.8
 """The prevalence warning (docs/methods/agreement.md): much percent agreement, a low coefficient, one dominant score."""
 LARGE_PANEL = 24
-"""Annotators from which the matrix of pairs has small cells without counts."""
+"""Above so many annotators pairs are listed on request (`pairs=all`), in small cells without counts."""
 ENOUGH = 0.8
 """Reliability of the mean of several raters that the page reads as enough."""
 

@@ -66,7 +66,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         *("rated_difference", "bias_weighted"),
     ),
     "perturbation": ("score_drop", "fall", "stay", "rise"),
-    "correct": ("ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen"),
+    "correct": ("ppi_mean", "ppi_plus_mean", "mean_of_these_items", "ppi_gain", "calibration_gain", "rogan_gladen"),
     "leaderboard": judge_reports.LEADERBOARD,
     "preference": ("win", "tie", "loss", "strength"),
     "alt_test": ("alt_test_omega", "alt_test_rho", "alt_test_power"),

@@ -45,6 +45,9 @@ METHODS = (
     gettext_noop("normal"),
     gettext_noop("stratified normal"),
     gettext_noop("cross-fitted t"),
+    gettext_noop("bounded empirical likelihood"),
+    gettext_noop("bounded empirical likelihood, strata"),
+    gettext_noop("bounded empirical likelihood, two means"),
     gettext_noop("cross-fitted, strata, t"),
     gettext_noop("labels alone, strata, t"),
     gettext_noop("cluster bootstrap standard error, t"),
@@ -88,6 +91,9 @@ DOUBTS = (
     gettext_noop("every resample ranks them alike"),
     gettext_noop("few comparisons"),
     gettext_noop("few labels"),
+    gettext_noop("few labels differ"),
+    gettext_noop("few answers differ"),
+    gettext_noop("few clusters"),
     gettext_noop("few levels"),
     gettext_noop("fewer than 50 labels"),
     gettext_noop("heavy tails"),
@@ -96,6 +102,7 @@ DOUBTS = (
 )
 """Why intervals are approximate."""
 NO_VALUE = (
+    gettext_noop("labels drawn with unequal probabilities: see ppi_plus_mean (active)"),
     gettext_noop("a cluster has several items of one generator and language: which belong together?"),
     gettext_noop("a judge's or the jury's kappa is undefined"),
     gettext_noop("a many-facet model needs a scale of at most %(number)s points"),
@@ -252,6 +259,8 @@ VARIANTS = (
 )
 """Which of several ways to compute a figure it is."""
 NO_INTERVAL = (
+    gettext_noop("values beyond the ends of the scale have no bounded interval"),
+    gettext_noop("every item is labelled: the mean of these items is known"),
     gettext_noop("a continuous scale has no points"),
     gettext_noop("a count of what was seen"),
     gettext_noop("a decision from thresholds, not a figure"),
@@ -278,7 +287,7 @@ NO_INTERVAL = (
     gettext_noop("every resample gives the same value: nothing tells how far it may be off"),
     gettext_noop("every resample lies on one side of the value: BCa has no bias correction"),
     gettext_noop("every unit gives the same value: nothing tells how far it may be off"),
-    gettext_noop("fewer than three raters are not a sample of raters"),
+    gettext_noop("fewer than 20 raters are not a sample of raters: careless ones may be missing among them"),
     gettext_noop("it is a bound of its own"),
     gettext_noop("it is undefined on one side, or without some of the clusters"),
     gettext_noop("it lies at the end of its range"),
@@ -322,6 +331,8 @@ NO_INTERVAL = (
 )
 """Why a figure has no interval."""
 NOTES = (
+    gettext_noop("%(number)s of %(all)s items are labelled"),
+    gettext_noop("pairs of more than %(number)s raters are left out: pairs=all lists them"),
     gettext_noop("%(clusters)s clusters, %(discordant)s of them discordant"),
     gettext_noop("%(share)s of the items have no mode and are left out"),
     gettext_noop("scenarios with several items of one language are left out: %(number)s"),

@@ -95,6 +95,7 @@ STATISTIC_NAMES = {
     "perturbation.rise": gettext_lazy("Scores that rise with changed texts"),
     "correct.ppi_mean": gettext_lazy("Mean corrected by PPI"),
     "correct.ppi_plus_mean": gettext_lazy("Mean corrected by PPI++"),
+    "correct.mean_of_these_items": gettext_lazy("Corrected mean of these very items"),
     "correct.ppi_gain": gettext_lazy("Gain of PPI++ over the labels alone"),
     "correct.calibration_gain": gettext_lazy("Gain of each calibrator"),
     "correct.rogan_gladen": gettext_lazy("Prevalence by Rogan-Gladen"),

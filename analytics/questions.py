@@ -127,6 +127,7 @@ NO_CUT = ("judge", "panel", "languages", "raters", "annotator", "variant", "agre
 one that it is about, `variant` the label of F1 or the kind of a coefficient. They do not cut the ratings table."""
 COMPUTED = (*NO_CUT, *TIMES)
 CLUSTERS = ("item",)
+ALL_PAIRS = ("all",)
 EACH_RUN = "each"
 BLIND_ONLY = "only"
 FEWEST_RESAMPLES, MOST_RESAMPLES = 200, 20_000
@@ -168,8 +169,8 @@ class NumbersQuestion(Settings):
     `comparison`. `juries`: judges that count as one more, by the rule `jury_rule`, a line of CSV with their names each.
     `measures`: numeric attributes and measures of the items' texts that are set beside scores and ranked. `cluster`:
     `item` takes items for independent of each other, also those of one scenario. `goals`: pairs of a goal of a plan
-    and its value (`planning`). `designs`: where no judge and no run is chosen, those that are only cells of designs
-    count, too.
+    and its value (`planning`). `pairs`: `all` lists the pairs of more than 24 raters. `designs`: where no judge and no
+    run is chosen, those that are only cells of designs count, too.
     """
 
     rows: str = "criterion"
@@ -192,6 +193,7 @@ class NumbersQuestion(Settings):
     min_seconds: float = 0.0
     level: str = ""
     designs: bool = False
+    pairs: str = ""
 
     @property
     def query(self) -> str:
@@ -250,6 +252,7 @@ PARAMETERS = {
     "raters": "raters",
     "panel": "panels",
     "designs": "designs",
+    "pairs": "pairs",
     "jury": "juries",
     "jury_rule": "jury_rule",
     "against": "against",
@@ -350,6 +353,7 @@ def _value(name: str, texts: Sequence[str]) -> Any:
         "level": LEVELS,
         "jury_rule": families.JURY_RULES,
         "cluster": CLUSTERS,
+        "pairs": ALL_PAIRS,
     }
     if name in choices:
         return _one_of(name, text, choices[name])

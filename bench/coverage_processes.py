@@ -252,7 +252,8 @@ def _meeting(humans: Floats, drawn: PopulationSample, scale: Scale) -> Meeting:
 
 
 def _table(humans: Floats, judge: Floats, cluster: NDArray[np.intp], scale: Scale) -> RatingsTable:
-    (n, r), names = humans.shape, [*"abcdefghij"]
+    n, r = humans.shape
+    names = [*"abcdefghij"] if r <= 10 else [f"r{number:02}" for number in range(r)]
     frame = pd.DataFrame(
         {
             "item": np.repeat(np.arange(n), r + 1),
@@ -294,12 +295,12 @@ def _of_panel(drawn: PopulationSample, scale: Scale, rng: Rng, raters_as: Any, r
                 yield f"judge {_name(row.estimate)} ({rule})", row.estimate
 
 
-def panels_of(n_raters: int) -> dict[str, float]:
+def panels_of(n_raters: int, drawn_from: Any = populations.fresh_raters) -> dict[str, float]:
     """The mean figure of PANELS panels of so many raters drawn anew, each on FRESH_ITEMS items."""
     found: defaultdict[str, list[float]] = defaultdict(list)
     for number in range(PANELS):
         rng = np.random.default_rng([99, n_raters, number])
-        drawn = populations.fresh_raters(FRESH_ITEMS, n_raters, rng)
+        drawn = drawn_from(FRESH_ITEMS, n_raters, rng)
         for name, e in _of_panel(drawn, GRADES, rng, "these", 0):
             found[name].append(float("nan") if e.value is None else e.value)
     return {name: float(np.mean(values)) for name, values in found.items()}
@@ -347,9 +348,9 @@ def _heavy(n: int) -> CoverageCell:
     )  # fmt: skip
 
 
-def _fresh(n_raters: int) -> Callable[[int], CoverageCell]:
+def _fresh(n_raters: int, drawn_from: Any = populations.fresh_raters) -> Callable[[int], CoverageCell]:
     return lambda n: CoverageCell(
-        lambda rng: populations.fresh_raters(n, n_raters, rng), None, GRADES, (fresh,), lambda: panels_of(n_raters)
+        lambda rng: drawn_from(n, n_raters, rng), None, GRADES, (fresh,), lambda: panels_of(n_raters, drawn_from)
     )
 
 
@@ -376,8 +377,9 @@ CELLS: dict[str, tuple[Callable[[int], CoverageCell], tuple[int, ...]]] = {
     "heavy tails": (_heavy, (50, 100, 200)),
     "grades, a fifth missing": (_of(populations.grades_with_gaps, GRADES, agreed, calibrated), (50, 100, 200)),
     "flags, a fifth missing": (_of(populations.flags_with_gaps, FLAG, agreed, calibrated), (50, 100, 200)),
-    "5 fresh raters": (_fresh(5), (50, 100)),
-    "10 fresh raters": (_fresh(10), (50, 100)),
+    "20 fresh raters": (_fresh(20), (50, 100)),
+    "20 raters, some careless": (_fresh(20, populations.careless_raters), (50, 100)),
+    "30 raters, some careless": (_fresh(30, populations.careless_raters), (50, 100)),
 }  # fmt: skip
 
 

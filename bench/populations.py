@@ -180,3 +180,13 @@ def _drawn(shares: Floats, rng: Rng) -> Floats:
     """(N,) a label of each row of shares (N, q)."""
     below = (shares.cumsum(axis=1) < rng.random((len(shares), 1))).sum(axis=1)
     return below.clip(max=shares.shape[1] - 1).astype(np.float64)
+
+
+def careless_raters(n: int, n_raters: int, rng: Rng, *, share: float = 0.2) -> PopulationSample:
+    """Grades by raters drawn anew each time, of whom a share gives any grade to anything."""
+    quality = rng.normal(size=(n, 1))
+    seen = np.clip(np.round(1.5 + quality + 0.6 * rng.normal(size=(n, n_raters))), 0, 3)
+    careless = rng.random(n_raters) < share
+    scores = np.where(careless, rng.integers(0, 4, size=(n, n_raters)), seen)
+    judge = np.clip(np.round(1.9 + 0.8 * quality[:, 0] + 0.6 * rng.normal(size=n)), 0, 3)
+    return PopulationSample(scores.astype(np.float64), judge, np.arange(n))

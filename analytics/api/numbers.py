@@ -63,6 +63,7 @@ _MEANINGS = {
     "judge": "Names of judges, all of them by default.",
     "run": "Numbers of judge runs, or `each`; one run of each judge by default.",
     "designs": "`show`: where no judge and no run is named, those that are only cells of designs count, too.",
+    "pairs": "`all`: the pairs of more than 24 raters are listed, too; by default their means alone.",
     "raters": "Pseudonyms of the annotators that count, all of them by default.",
     "panel": "Names of panels, all of them by default.",
     "jury": "Judges as one more rater: A,B,C; a name that holds a comma in double quotes.",

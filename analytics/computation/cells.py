@@ -178,13 +178,18 @@ def options_of(settings: Settings, **more: Any) -> dict[str, Any]:
     return {"bootstrap": settings.bootstrap, "confidence": settings.confidence, "seed": settings.seed, **more}
 
 
+def _listing(settings: Settings) -> dict[str, str]:
+    """The pairs of large panels, where they are asked for."""
+    return {"pairs": "all"} if isinstance(settings, NumbersQuestion) and settings.pairs else {}
+
+
 def agreement_cells(settings: Settings, by: tuple[str, ...], statistics: Sequence[str]) -> CellReport:
     """Agreement among the annotators of every cell."""
     from analytics.stats.agreement import among_raters
 
     is_asked = isinstance(settings, NumbersQuestion)
     variants, pool = (settings.variants, settings.pool) if is_asked else ((), False)  # type: ignore[attr-defined]
-    how = options_of(settings, statistics=tuple(statistics), pool=pool)
+    how = options_of(settings, statistics=tuple(statistics), pool=pool, **_listing(settings))
     compute = partial(among_raters.agreement_report, by=by, keeps=None if variants else is_usual, **how)
     return CellReport(
         name="agreement", compute=compute, options={**how, "variants": variants}, by=by, pool=pool,
@@ -214,7 +219,7 @@ def _within_panel(
     if statistics := question.wanted(LEFT_OUT):
         yield "left_out.", report(within_panel.left_out_report, {**pool, **confidence, "statistics": statistics})
     if statistics := question.wanted(PAIRS):
-        options = options_of(question, pool=question.pool, statistics=statistics)
+        options = options_of(question, pool=question.pool, statistics=statistics, **_listing(question))
         yield "pairs.", report(within_panel.pair_report, options)
     for of_means in _of_means(table, question, asked, by):
         yield "", of_means

@@ -336,7 +336,10 @@ def _pairs(shown: AgreementSection) -> None:
         return
     _mean_pairs(shown, names, means, shares_of, pairs)
     if not pairs:
-        shown.notes.append(_("This panel has too many pairs to list them. The means are over all of them."))
+        shown.notes.append(
+            _("Pairs of more than %d annotators are left out. The means are over all of them.") % agreement.LARGE_PANEL
+        )
+        shown.notes.append(_("To list the pairs, add pairs=all to the address of this page."))
         return
     shown.notes.append(_("The means with the others and the shares of equal scores are shown without intervals."))
     in_name_order, small = sorted(names), len(names) > agreement.LARGE_PANEL

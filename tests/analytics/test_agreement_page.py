@@ -351,17 +351,22 @@ def test_dices_with_123_raters(cast: Cast) -> None:
     made, given = studies.dices_campaign(cast.kassa, items=40)
     scores = np.array([given["safety"][name] for name in sorted(given["safety"])], dtype=float).T
     client = cast.client("boris")
-    for part in ("matrix", "pairs", "annotators"):
-        asked = agreement.part_question(PARTS[part], question_of(""), ("safety",), 123)
+    for part, query in (("matrix", ""), ("pairs", ""), ("pairs", "pairs=all"), ("annotators", "")):
+        asked = agreement.part_question(PARTS[part], question_of(query), ("safety",), 123)
         answer_pages.answer_now(made, asked)
     expected = krippendorff.alpha(reliability_data=scores.T, level_of_measurement="nominal")
     assert f"{expected:.2f}" in read(client, made)
-    rows = {tuple(row["raters"]): row for row in rows_of(client, made, "pairs") if row["raters"]}
+    means = rows_of(client, made, "pairs")
+    assert len(means) == 123 and not any(row["raters"] for row in means)
+    assert all("pairs of more than 24 raters are left out: pairs=all lists them" in row["note"] for row in means)
+    few = read(client, made, "pairs")
+    assert "Pairs of more than 24 annotators are left out." in few and "add pairs=all to the address" in few
+    rows = {tuple(row["raters"]): row for row in rows_of(client, made, "pairs", "pairs=all") if row["raters"]}
     assert len(rows) == 123 * 122 // 2
     for first, second in ((0, 1), (5, 90), (121, 122)):
         kappa = cohen_kappa_score(scores[:, first], scores[:, second])
         assert rows[f"r{first + 1:03}", f"r{second + 1:03}"]["value"] == pytest.approx(kappa)
-    answer = client.get(f"{ADDRESS.format(made.pk)}pairs/", headers={"Accept-Encoding": "gzip"})
+    answer = client.get(f"{ADDRESS.format(made.pk)}pairs/?pairs=all", headers={"Accept-Encoding": "gzip"})
     assert answer.content.count(b"<td") > 123 * 122 and len(zlib.compress(answer.content)) < 200_000
     changes = [row for row in rows_of(client, made, "annotators") if row["asked"].endswith("_change")]
     without = alpha_nominal(np.delete(scores, 7, axis=1)) - expected
@@ -424,7 +429,7 @@ def test_a_matrix_of_many_annotators_leads_to_the_items_of_any_two(cast: Cast) -
     made = make.campaign(cast.kassa, items=6)
     names = [f"r{number:02}" for number in range(agreement.LARGE_PANEL + 2)]
     make.rated(made, {"fluency": {name: [(place + item) % 4 for item in range(6)] for place, name in enumerate(names)}})
-    page = opened(cast.client("boris"), made, "pairs", "bootstrap=200").content.decode()
+    page = opened(cast.client("boris"), made, "pairs", "bootstrap=200&pairs=all").content.decode()
     form = page.partition("data-pairs")[2].partition("</form>")[0]
     asked = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
     assert (asked["criterion"], asked["scores"], form.count("<option")) == ("fluency", "2", 2 * len(names))

@@ -23,6 +23,7 @@ HELP = {
     "judge": "only this judge (default: all)",
     "run": "the number of a judge run, or each (default: one run of each judge)",
     "designs": "also judges that are only cells of designs (default: only where they are named)",
+    "pairs": "all: list the pairs of more than 24 raters, too (default: their means alone)",
     "raters": "only this annotator (default: all)",
     "panel": "only this panel (default: all)",
     "jury": "judges as one more rater: A,B,C; a name that holds a comma in double quotes",

@@ -58,6 +58,7 @@ class _Request:
     leave_one_out: bool
     raters_as: RatersAs = "these"
     keeps: Keeps | None = None
+    pairs: pairwise.Pairs = "few"
 
     def wants(self, statistic: str) -> bool:
         return self.statistics is None or statistic in self.statistics
@@ -83,6 +84,7 @@ def agreement_report(
     leave_one_out: bool = False,
     raters_as: RatersAs = "these",
     keeps: Keeps | None = None,
+    pairs: pairwise.Pairs = "few",
 ) -> list[CellEstimate]:
     """Every agreement statistic of every cell, in the order of ``STATISTICS``.
 
@@ -95,10 +97,11 @@ def agreement_report(
     intervals for raters like these (``resampling``); those of one pair and of ICC(3,.) stay with these raters. Each
     cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on
     which other cells are asked for. ``keeps``: variants of figures of counts that it refuses are not computed.
+    ``pairs`` "few": Cohen's kappas of more than ``pairwise.MOST_PAIRED_RATERS`` raters come as their mean alone.
     """
     how = Resampling(bootstrap, interval, confidence)
     names = None if statistics is None else frozenset(statistics)
-    request = _Request(names, positional, how, seed, leave_one_out, raters_as, keeps)
+    request = _Request(names, positional, how, seed, leave_one_out, raters_as, keeps, pairs)
     chosen = table.annotators() if raters is None else table.only(rater=raters)
     return [estimate for cell in cells(chosen, by=by, pool=pool) for estimate in _of_cell(cell, request)]
 
@@ -185,7 +188,9 @@ def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generat
     ):
         yield estimate, None
     if request.wants("cohen_kappa"):
-        yield from pairwise.cohen_rows(cell, rng=streams[1], how=request.how, positional=request.positional)
+        yield from pairwise.cohen_rows(
+            cell, rng=streams[1], how=request.how, positional=request.positional, pairs=request.pairs
+        )
     if request.wants("conger_kappa"):
         yield from pairwise.conger_rows(cell, rng=streams[2], how=request.how, positional=request.positional)
     if cell.scale.has_order and cell.scale.is_numeric:
@@ -265,10 +270,8 @@ def _numeric(cell: Coded, request: _Request) -> Iterator[Estimate]:
     """Intraclass correlations; variance components and the curve of raters per item only when they are asked for."""
     values = cell.values()
     if request.wants("icc"):
-        for form in reliability.FORMS:
-            estimate = reliability.icc(
-                values, form, cluster=cell.cluster, confidence=request.how.confidence, positional=request.positional
-            )
+        how: dict[str, Any] = {"confidence": request.how.confidence, "positional": request.positional}
+        for estimate in reliability.iccs(values, reliability.FORMS, cluster=cell.cluster, **how):
             yield estimate.with_(n_missing=cell.n_missing)
     yield from _components(cell, request)
 

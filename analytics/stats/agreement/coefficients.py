@@ -347,6 +347,25 @@ def cohen_kappa_kernel(a: Codes, b: Codes, weights: Floats, d: Floats) -> Floats
     return _kappa(observed, expected)
 
 
+def pair_kappas(codes: Codes, d: Floats) -> tuple[Floats, Floats]:
+    """Cohen's kappa of every two raters and how many items they share, (R, R) each, from (N, R) codes, -1 for none.
+
+    ``cohen_kappa_kernel`` for all pairs at once, one product of matrices for each point of the scale; d (q, q). Level:
+    nominal or ordinal. Source: Cohen 1960 (doi 10.1177/001316446002000104), 1968 (doi 10.1037/h0026256).
+    """
+    seen = (codes >= 0).astype(np.float64)
+    n = seen.T @ seen
+    observed, expected = np.zeros_like(n), np.zeros_like(n)
+    used = np.unique(codes[codes >= 0])
+    has = {int(code): (codes == code).astype(np.float64) for code in used}
+    for code, own in has.items():
+        apart = sum((d[code, other] * theirs for other, theirs in has.items()), np.zeros(codes.shape))
+        observed += own.T @ apart
+        expected += (own.T @ seen) * (apart.T @ seen).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _kappa(np.where(n > 0, observed / n, np.nan), np.where(n > 0, expected / n**2, np.nan)), n
+
+
 def cohen_kappa_se(a: Codes, b: Codes, totals: Floats, d: Floats) -> float:
     """Large-sample standard error of Cohen's kappa (weighted or not) of independent items; totals (P,).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +38,16 @@ Pair = tuple[int, int]
 Row = tuple[Estimate, tuple[str, ...] | None]
 """An estimate and the two raters it compares; None for the whole panel."""
 
-MOST_RESAMPLED_PAIRS = 100
+MOST_RESAMPLED_PAIRS = 200
 """Larger panels get large-sample intervals for their pairs and none for the mean: pairs grow with the square."""
 MOST_RESAMPLED_RATERS = 30
 MOST_LISTED_RATERS = 20
 """Larger panels list only the pairs that share an item."""
+
+MOST_PAIRED_RATERS = 24
+"""Pairs of larger panels are listed on request only: 300 raters have 44,850 pairs for each kind of kappa."""
+PAIRS_LEFT_OUT = f"pairs of more than {MOST_PAIRED_RATERS} raters are left out: pairs=all lists them"
+Pairs = Literal["few", "all"]
 
 FEW_COMMON_ITEMS = 50
 """Below so many common items an interval of kappa on a rare flag covers too little (docs/decisions/0009)."""
@@ -51,8 +56,14 @@ COHEN_VARIANTS: dict[str, Weighting] = {"unweighted": "identity", "linear": "lin
 ANONYMOUS = "raters are anonymous slots (--positional): who agrees with whom is unknown"
 
 
-def cohen_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:
-    """Per variant (unweighted; linear and quadratic where the scale has an order): a row per pair, and their mean."""
+def cohen_rows(
+    cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool, pairs: Pairs = "all"
+) -> Iterator[Row]:
+    """Per variant (unweighted; linear and quadratic where the scale has an order): a row per pair, and their mean.
+
+    ``pairs`` "few": of more than MOST_PAIRED_RATERS raters only the means, which say so.
+    """
+    is_listed = pairs == "all" or len(cell.raters) <= MOST_PAIRED_RATERS
     reason = _refusal(cell, positional)
     is_wide = reason is None and coefficients.is_wide(cell.scale, cell.n_items)
     patterns = None if reason or is_wide else ordered_patterns_of(cell)
@@ -60,11 +71,26 @@ def cohen_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positi
         if variant != "unweighted" and not cell.scale.has_order:
             continue
         if is_wide:
-            yield from _wide_cohen_rows(cell, variant, weighting, how)
+            rows = _wide_cohen_rows(cell, variant, weighting, how)
+            yield from rows if is_listed else (_unlisted(e) for e, raters in rows if raters is None)
         elif patterns is None:
             yield _undefined(cell, "cohen_kappa", variant, reason), None
-        else:
+        elif is_listed:
             yield from _cohen_rows(cell, patterns, variant, disagreement(cell.scale, weighting), rng, how)
+        else:
+            yield _unlisted(_mean_of_all(cell, patterns, variant, disagreement(cell.scale, weighting), how))
+
+
+def _unlisted(mean: Estimate) -> Row:
+    return mean.with_(note="; ".join(filter(None, (mean.note, PAIRS_LEFT_OUT)))), None
+
+
+def _mean_of_all(cell: Coded, patterns: OrderedPatterns, variant: str, d: Floats, how: Resampling) -> Estimate:
+    """The mean kappa of all pairs that share an item, without a row for each."""
+    kappas, shared = coefficients.pair_kappas(cell.matrix(), d)
+    values = kappas[np.triu(shared > 0, 1)]
+    several = _several(patterns, [], d)
+    return _mean_estimate(cell, patterns, variant, values, several, None, how)
 
 
 def conger_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:

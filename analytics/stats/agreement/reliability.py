@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -73,29 +74,48 @@ def icc(
     differs. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420); (2,.) intervals: McGraw & Wong 1996
     (doi 10.1037/1082-989X.1.1.30).
     """
+    return iccs(scores, (form,), cluster=cluster, confidence=confidence, positional=positional)[0]
+
+
+def iccs(
+    scores: Floats,
+    forms: Sequence[Form],
+    *,
+    cluster: NDArray[np.integer] | None = None,
+    confidence: float = 0.95,
+    positional: bool = False,
+) -> list[Estimate]:
+    """``icc`` of several forms of (N, R) scores: rows, mean squares, tails and clusters left out are computed once.
+
+    Level: interval. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420).
+    """
     whole = ~np.isnan(scores).any(axis=1) if scores.size else np.zeros(len(scores), dtype=bool)
     complete = scores[whole] if scores.size else scores
     n, k = complete.shape if complete.ndim == 2 else (0, 0)
-    counts = {"n_items": n, "n_raters": k, "n_ratings": n * k}
+    counts: dict[str, Any] = {"statistic": "icc", "n_items": n, "n_raters": k, "n_ratings": n * k}
     if reason := _too_few(n, k):
-        return Estimate(statistic="icc", variant=form, value=None, reason=reason, **counts)
+        return [Estimate(variant=form, value=None, reason=reason, **counts) for form in forms]
     unit = _unit(complete)[0]
     squares = mean_squares(unit)
-    value = _value(squares, form)
-    if math.isnan(value):
-        return Estimate(statistic="icc", variant=form, value=None, reason=_why_undefined(squares), **counts)
     where = np.arange(n) if cluster is None else cluster[whole]
     doubt, is_heavy = _tails(unit)
-    if len(np.unique(where)) < n or is_heavy:
-        interval = _without_clusters(unit, where, squares, form, confidence)
+    is_left_out = is_heavy or len(np.unique(where)) < n
+    intervals: dict[Form, Interval] = {}
+    if is_left_out:
+        intervals = _without_clusters(unit, where, squares, forms, confidence)
     else:
-        interval = _interval(squares, form, confidence)
-        few = form.startswith("2") and k < ENOUGH_RATERS
-        interval = doubted(interval, Doubt(f"{k} raters") if few else None)
-    interval = doubted(interval, doubt)
-    note = ANONYMOUS if positional and not form.startswith("1") else None
-    estimate = Estimate(statistic="icc", variant=form, value=value, note=note, **counts)
-    return estimate.with_(**interval.as_changes())
+        intervals = {form: _interval(squares, form, confidence) for form in forms}
+    rows = []
+    for form in forms:
+        value = _value(squares, form)
+        if math.isnan(value):
+            rows.append(Estimate(variant=form, value=None, reason=_why_undefined(squares), **counts))
+            continue
+        few = form.startswith("2") and k < ENOUGH_RATERS and not is_left_out
+        interval = doubted(doubted(intervals[form], Doubt(f"{k} raters") if few else None), doubt)
+        note = ANONYMOUS if positional and not form.startswith("1") else None
+        rows.append(Estimate(variant=form, value=value, note=note, **counts).with_(**interval.as_changes()))
+    return rows
 
 
 def stepped_up(single: Estimate, mean: Estimate) -> Estimate:
@@ -184,15 +204,23 @@ def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
 
 
 def _without_clusters(
-    scores: Floats, cluster: NDArray[np.integer], m: MeanSquares, form: Form, confidence: float
-) -> Interval:
-    """t interval of the single-rater form on Fisher's z from leaving out each cluster, stepped up like that of F."""
-    single: Form = f"{form[0]},1"  # type: ignore[assignment]
-    rho = _value(m, single)
+    scores: Floats, cluster: NDArray[np.integer], m: MeanSquares, forms: Sequence[Form], confidence: float
+) -> dict[Form, Interval]:
+    """t intervals of the single-rater forms on Fisher's z from leaving out each cluster, stepped up like those of F."""
     _, index, sizes = np.unique(cluster, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
-        return Interval(interval_reason="an interval needs two clusters")
-    without = _values(_squares_without(scores, index, sizes), single)
+        return dict.fromkeys(forms, Interval(interval_reason="an interval needs two clusters"))
+    squares = _squares_without(scores, index, sizes)
+    return {form: _left_out_interval(squares, sizes, m, form, confidence) for form in forms}
+
+
+def _left_out_interval(
+    squares: MeanSquares, sizes: NDArray[np.intp], m: MeanSquares, form: Form, confidence: float
+) -> Interval:
+    """The interval of one form from mean squares (C,) without each cluster of these sizes (C,)."""
+    single: Form = f"{form[0]},1"  # type: ignore[assignment]
+    rho = _value(m, single)
+    without = _values(squares, single)
     units = Units(np.ones(len(sizes), dtype=np.int64))
     se, tail_df = (float(part) for part in left_out_error(np.array(rho), without, units))
     below = 1 + (m.k - 1) * rho

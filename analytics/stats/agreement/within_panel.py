@@ -6,6 +6,7 @@ Definitions: METHODS 1. All reports take a ratings table and give rows of cells,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,8 +35,6 @@ USUAL = {
 """By level the variant of a coefficient that is left out of; quadratic where nothing is said."""
 MOST_WITH_INTERVALS = 190
 """Pairs of a panel (20 raters) whose kappas get intervals of their own."""
-MOST_PAIRS = 10_000
-"""Pairs that are listed one by one (141 raters); larger panels have a mean for every annotator only."""
 ONE_RATER, NO_PAIRS = "only one rater", "no two raters share an item"
 
 
@@ -180,13 +179,14 @@ def pair_report(
     bootstrap: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
+    pairs: pairwise.Pairs = "few",
 ) -> list[CellEstimate]:
     """Per cell: Cohen's kappa and the share of equal scores of every pair of annotators who share an item.
 
     ``raters`` names the pair. A row with ``annotator`` and no pair is the mean over that annotator's pairs that have a
     value. Kappa is unweighted on nominal criteria, else quadratic. Panels of up to ``MOST_WITH_INTERVALS`` pairs have
-    intervals of kappa as in ``pairwise``; from ``MOST_PAIRS`` pairs on only the means are listed. Undefined for
-    anonymous raters (METHODS 1).
+    intervals of kappa as in ``pairwise``; pairs of more than ``pairwise.MOST_PAIRED_RATERS`` annotators are listed
+    where ``pairs`` is "all", else their means say that they are left out. Undefined for anonymous raters (METHODS 1).
     """
     how = Resampling(bootstrap, confidence=confidence)
     rows: list[CellEstimate] = []
@@ -197,12 +197,13 @@ def pair_report(
             base = _pair_estimate(scores, 0, None, why)
             rows += [_cell_row(cell, base.with_(statistic=name)) for name in PAIRS if name in statistics]
             continue
-        rows += _pair_rows(cell, scores, statistics, how, seed)
+        is_listed = pairs == "all" or len(scores.raters) <= pairwise.MOST_PAIRED_RATERS
+        rows += _pair_rows(cell, scores, statistics, how, seed, is_listed=is_listed)
     return rows
 
 
 def _pair_rows(
-    cell: Cell, scores: Coded, statistics: Collection[str], how: Resampling, seed: int
+    cell: Cell, scores: Coded, statistics: Collection[str], how: Resampling, seed: int, *, is_listed: bool
 ) -> Iterator[CellEstimate]:
     scale = scores.scale
     points = scale.values if scale.has_order and scale.is_numeric else np.arange(max(scale.q, 1), dtype=np.float64)
@@ -215,7 +216,7 @@ def _pair_rows(
         if name not in statistics:
             continue
         labels = {"statistic": name, "variant": variant if name == "cohen_kappa" else None}
-        if len(first) <= MOST_PAIRS:
+        if is_listed:
             for a, b in zip(first.tolist(), second.tolist(), strict=True):
                 pair = scores.raters[a], scores.raters[b]
                 known = of_pairs.get(pair) if name == "cohen_kappa" else None
@@ -223,7 +224,9 @@ def _pair_rows(
                 if estimate.is_defined and known is None:
                     estimate = estimate.with_(interval_reason=none)
                 yield _cell_row(cell, estimate.with_(**labels), raters=pair)
-        yield from _means(cell, scores, values, n, labels)
+        for row in _means(cell, scores, values, n, labels):
+            note = "; ".join(filter(None, (row.estimate.note, "" if is_listed else pairwise.PAIRS_LEFT_OUT)))
+            yield replace(row, estimate=row.estimate.with_(note=note or None))
 
 
 def _with_intervals(scores: Coded, variant: str, how: Resampling, seed: int) -> dict[tuple[str, ...], Estimate]:

@@ -20,6 +20,7 @@ from analytics.stats.agreement import many_points
 from analytics.stats.core import resampling
 from analytics.stats.core.estimates import (
     CARRIED,
+    FEW_POINTS,
     MAX_UNDEFINED_SHARE,
     CellEstimate,
     Doubt,
@@ -66,6 +67,10 @@ STATISTICS = (*association.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
 SHARE_WITHOUT_MODE = 0.1
 """Share of items without a mode from which on the command asks for the rule by name (METHODS 3)."""
 FEW_ANSWERS = 10
+FEW_DIFFER = 3
+"""Fewer answers that differ from the others leave precision and recall near 0 or 1 approximate."""
+ENOUGH_FOR_TAILS = 1000
+"""Fewer errors on a continuous scale may have no large one among them: RMSE is then approximate."""
 """A share of fewer is covered more often than asked for (bench/results/coverage_judges.md): approximate."""
 _POOLED = "criteria are pooled: what differs between them counts as correlation"
 
@@ -453,7 +458,7 @@ class _IntervalMaker:
             return None
         answers, doubt = self.answers(index), self.doubts(figure)
         if figure.base:
-            doubt = _few(self.bases[index] if 0 < value < 1 else answers) or doubt
+            doubt = _few(self.bases[index] if 0 < value < 1 else answers) or doubt or self._few_differ(index)
         if figure.shape == "share" and figure.statistic not in ("f1_weighted", "f1_macro"):
             se = max(se, (float(value) * (1 - float(value)) / self.bases[index]) ** 0.5) if 0 < value < 1 else 0.0
         interval = jackknife_interval(
@@ -461,6 +466,14 @@ class _IntervalMaker:
             confidence=self.confidence, unit=self.unit(figure),
         )  # fmt: skip
         return _from_jaccard(interval) if figure.statistic == "f1" else interval
+
+    def _few_differ(self, index: int) -> Doubt | None:
+        """Near 0 and 1 half an answer may be expected to differ: precision then covers .91 (coverage_processes.md)."""
+        value = float(self.point[index])
+        near = self.chosen[index].statistic in ("precision", "recall")
+        return (
+            Doubt("few answers differ") if near and self.answers(index) * min(value, 1 - value) < FEW_DIFFER else None
+        )
 
     def answers(self, index: int) -> float:
         """How many independent answers a share that does not vary rests on: what comes in one cluster counts once."""
@@ -487,6 +500,8 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
     rare = _rare_label(x, y)
     of_points, n_points = scale.q > 2 or scale.level in ("interval", "ratio"), max(len(v) for v, _ in commonest)
     errors = tails_of(n_points, faced.n_items, (x - y,)) if of_points else None
+    if of_points and n_points > FEW_POINTS and faced.n_items < ENOUGH_FOR_TAILS and not scale.declared:
+        errors = errors or Doubt(f"{faced.n_items} items do not show whether tails are heavy")
     either = (tails_of(n_points, faced.n_items, (x,)) or tails_of(n_points, faced.n_items, (y,), *_residuals(x, y))
               if of_points else None)  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.core.bounded import Ends
 from analytics.stats.core.estimates import CellEstimate, Estimate, Shape, approximate
 from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, number_of, of_report
 from analytics.stats.core.scales import Scale, snapped
@@ -22,15 +23,16 @@ from analytics.stats.judge.ppi import FEWEST_LABELS, Flags, LabelledSample, roga
 Floats = NDArray[np.float64]
 
 STATISTICS = (
-    "classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "ppi_plus_difference", "ppi_gain", "calibration_gain",
-    "rogan_gladen",
+    "classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "mean_of_these_items", "ppi_plus_difference",
+    "ppi_gain", "calibration_gain", "rogan_gladen",
 )  # fmt: skip
 OF_PANELS: dict[str, Shape] = {
-    "classical_mean": "free", "ppi_mean": "free", "ppi_plus_mean": "free", "ppi_plus_difference": "free",
+    "classical_mean": "free", "ppi_mean": "free", "ppi_plus_mean": "free", "mean_of_these_items": "free",
+    "ppi_plus_difference": "free",
     "rogan_gladen": "share",
 }  # fmt: skip
 """What raters as a sample move, and the values it takes."""
-MEANS = ("classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "mean")
+MEANS = ("classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "mean_of_these_items", "mean")
 """Means of scores: they lie within the scale."""
 DIFFERENCES = ("ppi_plus_difference", "language_shift", "panel_difference")
 MOST_CATEGORIES = 50
@@ -59,7 +61,8 @@ def correction_report(
     """The mean panel score of every cell from its labelled items and the judge's scores of all.
 
     Rows: ``classical_mean``, ``judge_mean`` (all items, raw), ``ppi_mean``, ``ppi_plus_mean`` (plain, crossfit, and
-    ``active`` where the file has inclusion_prob), ``ppi_gain``, ``calibration_gain`` of each calibrator, on two-point
+    ``active`` where the file has inclusion_prob), ``mean_of_these_items`` (the same mean as that of these very items: a
+    finite population, of which some are labelled), ``ppi_gain``, ``calibration_gain`` of each calibrator, on two-point
     scales ``rogan_gladen``. ``raters_as`` "sample": intervals of the means and of ``rogan_gladen`` for raters like
     these; ``judge_mean`` is about the judge, and gains stay with these raters. ``stratum``: a column within whose
     values labels were drawn (variant ``stratified``). ``generators``: ``ppi_plus_difference`` of two, first - second,
@@ -97,7 +100,7 @@ def correct(
         *_means(split, confidence, seed),
         *more,
         *_prevalence(meeting, confidence),
-        *_calibrations(split, seed),
+        *(_calibrations(split, seed) if statistics is None or "calibration_gain" in statistics else ()),
     ]
     counts = {
         "level": meeting.scale.level,
@@ -152,6 +155,13 @@ def means_report(
     return report
 
 
+def scale_ends(scale: Scale) -> Ends | None:
+    """The ends of a scale; None where distances have none, or nobody declared them."""
+    if not scale.has_order or not scale.q or (not scale.declared and scale.level in ("interval", "ratio")):
+        return None
+    return (float(scale.values[0]), float(scale.values[-1])) if scale.is_numeric else (0.0, float(scale.q - 1))
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredItems:
     """The items that panel or judge scored: panel means ``y`` (N,) and judge scores ``f`` (N,), NaN where missing.
@@ -165,6 +175,7 @@ class ScoredItems:
     sample: LabelledSample
     probability: Floats | None
     has_distances: bool
+    ends: Ends | None = None
 
     @classmethod
     def of(cls, meeting: Meeting) -> ScoredItems:
@@ -172,7 +183,9 @@ class ScoredItems:
         rated = meeting.n_human > 0
         y = np.full(len(meeting.judge), np.nan)
         y[rated] = np.nanmean(meeting.humans[rated], axis=1)
-        return cls.of_scores(y, meeting.judge, meeting.cluster, meeting.probability, meeting.scale.has_order)
+        scale = meeting.scale
+        found = cls.of_scores(y, meeting.judge, meeting.cluster, meeting.probability, scale.has_order)
+        return replace(found, ends=scale_ends(scale))
 
     @classmethod
     def of_scores(
@@ -216,27 +229,49 @@ class ScoredItems:
 
 def _means(s: ScoredItems, confidence: float, seed: int) -> Iterator[Estimate]:
     names = [("classical_mean", None), ("judge_mean", None), ("ppi_mean", "plain"), ("ppi_plus_mean", "plain"),
-             ("ppi_plus_mean", "crossfit")]  # fmt: skip
+             ("ppi_plus_mean", "crossfit"), ("mean_of_these_items", None)]  # fmt: skip
     if not s.has_distances:
         yield from (Estimate(statistic=name, variant=variant, value=None, reason=NOMINAL) for name, variant in names)
         return
     judged = ~np.isnan(s.f)
     yield from own_means(s, confidence)
-    yield ppi.ppi_mean(s.sample, confidence=confidence)
-    yield ppi.ppi_plus_mean(s.sample, confidence=confidence)
-    crossfit = ppi.crossfit_mean(s.sample, rng=np.random.default_rng(seed), confidence=confidence)
+    yield ppi.ppi_mean(s.sample, confidence=confidence, ends=s.ends)
+    yield ppi.ppi_plus_mean(s.sample, confidence=confidence, ends=s.ends)
+    rng = np.random.default_rng(seed)
+    crossfit = ppi.crossfit_mean(s.sample, rng=rng, confidence=confidence, ends=s.ends)
     yield crossfit.estimate.with_(seed=seed)
+    yield _of_these(s, crossfit, confidence, seed)
     yield _gain(crossfit)
     if s.probability is not None:
         drawn = s.y[judged], s.f[judged], s.probability[judged], s.cluster[judged]
-        yield ppi.active_mean(*drawn, confidence=confidence)
+        yield ppi.active_mean(*drawn, confidence=confidence, ends=s.ends)
+
+
+def _of_these(s: ScoredItems, crossfit: ppi.CrossFit, confidence: float, seed: int) -> Estimate:
+    """The mean of these very items: corrected where it can be, else of the labels alone."""
+    base = Estimate(statistic="mean_of_these_items", value=None, reason=ALL_LABELLED_KNOWN)
+    n, every = int(s.is_labelled.sum()), len(s.y)
+    if s.is_weighted:
+        return base.with_(reason="labels drawn with unequal probabilities: see ppi_plus_mean (active)", n_items=n)
+    if crossfit.these is not None and len(s.sample.f_rest) >= 2 and s.n_unjudged == 0:
+        return crossfit.these.with_(seed=seed)
+    y, cluster = s.y[s.is_labelled], s.cluster[s.is_labelled]
+    found = ppi.classical_mean(y, cluster, confidence=confidence, ends=s.ends, share=n / every if every else 0.0)
+    found = found.with_(statistic=base.statistic, note=f"{n} of {every} items are labelled")
+    if n < every or not found.is_defined:
+        return found
+    return found.with_(low=None, high=None, confidence=None, method=None, se=None, interval_reason=ALL_LABELLED_KNOWN)
+
+
+ALL_LABELLED_KNOWN = "every item is labelled: the mean of these items is known"
 
 
 def own_means(s: ScoredItems, confidence: float) -> tuple[Estimate, Estimate]:
     """The panel's mean and the judge's, neither corrected by the other."""
     labelled, judged = ~np.isnan(s.y), ~np.isnan(s.f)
-    raw = ppi.classical_mean(s.f[judged], s.cluster[judged], confidence=confidence).with_(statistic="judge_mean")
-    return ppi.classical_mean(s.y[labelled], s.cluster[labelled], confidence=confidence), raw.with_(
+    how: dict[str, Any] = {"confidence": confidence, "ends": s.ends}
+    raw = ppi.classical_mean(s.f[judged], s.cluster[judged], **how).with_(statistic="judge_mean")
+    return ppi.classical_mean(s.y[labelled], s.cluster[labelled], **how), raw.with_(
         reason=None if raw.is_defined else "the judge scored no item here",
         speaks_for=THIS_JUDGE if raw.is_defined else None,
     )
@@ -256,7 +291,7 @@ def _stratified(meeting: Meeting, column: str | None, confidence: float) -> Iter
     for name in np.unique(names[judged]):
         both, rest = (names == name) & judged & rated, (names == name) & judged & ~rated
         strata.append(LabelledSample(s.y[both], s.f[both], s.f[rest], s.cluster[both], s.cluster[rest]))
-    estimate = ppi.stratified_mean(strata, confidence=confidence)
+    estimate = ppi.stratified_mean(strata, confidence=confidence, ends=s.ends)
     note = f"{len(strata)} strata by {column}"
     yield estimate.with_(note=note, n_clusters=number_of(s.cluster[judged & rated]))
 
@@ -279,7 +314,8 @@ def _paired(meeting: Meeting, generators: Sequence[str] | None, confidence: floa
         return
     shared = sorted(set(places[0]) & set(places[1]))
     a, b = (np.array([place[key] for key in shared], dtype=np.intp) for place in places)
-    estimate = ppi.paired_difference((s.y[a], s.f[a]), (s.y[b], s.f[b]), s.cluster[a], confidence=confidence)
+    first_scores, second_scores = (s.y[a], s.f[a]), (s.y[b], s.f[b])
+    estimate = ppi.paired_difference(first_scores, second_scores, s.cluster[a], confidence=confidence, ends=s.ends)
     yield estimate.with_(variant=base.variant)
 
 

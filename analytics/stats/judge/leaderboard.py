@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.core.bounded import BOUNDED, FEW_DIFFER, added, is_bounded
 from analytics.stats.core.estimates import FEW_UNITS, CellEstimate, Estimate, Interval, approximate, t_interval
 from analytics.stats.core.resampling import effective_number, error_of_mean, number_of
 from analytics.stats.core.scales import Scale
@@ -30,6 +31,7 @@ from analytics.stats.judge.ppi import (
     answered_probability,
     classical_mean,
     crossfit_mean,
+    interval_of,
     macro_mean,
     weighted_values,
 )
@@ -174,7 +176,8 @@ class _Board:
             cluster.append([places.setdefault(other.keys[place][0], unused + len(places)) for place in both])
         labels = OtherLabels(*(np.concatenate(part) for part in (y, f, cluster, language)))
         rng = np.random.default_rng(seed)
-        found = crossfit_mean(sample, rng=rng, confidence=confidence, others=labels).estimate
+        how: dict[str, Any] = {"confidence": confidence, "others": labels, "ends": self.items.ends}
+        found = crossfit_mean(sample, rng=rng, **how).estimate
         counts = _counts(self.rated[self.items.has_both]) | {"n_missing": self.items.n_unjudged}
         method = found.method and f"{found.method}, calibrator of {len(others) + 1} languages"
         yield found.with_(statistic="pooled_mean", variant=None, seed=seed, method=method, **counts)
@@ -201,7 +204,8 @@ class _Board:
             return
         sample = LabelledSample(y[both], f[both], f[rest], cluster[both], cluster[rest])
         rng = np.random.default_rng(seed)
-        found = macro_mean(sample, self.task[both], self.task[rest], rng=rng, confidence=confidence)
+        types = self.task[both], self.task[rest]
+        found = macro_mean(sample, *types, rng=rng, confidence=confidence, ends=self.items.ends)
         yield found.with_(seed=seed, **counts)
 
     def _corrected(self, confidence: float, seed: int) -> Iterator[Estimate]:
@@ -216,7 +220,8 @@ class _Board:
             for name in ("corrected_mean", "effective_labels"):
                 yield Estimate(statistic=name, value=None, reason=ALL_LABELLED, **counts)
             return
-        fit = crossfit_mean(sample, rng=np.random.default_rng(seed), confidence=confidence)
+        rng = np.random.default_rng(seed)
+        fit = crossfit_mean(sample, rng=rng, confidence=confidence, ends=self.items.ends)
         yield fit.estimate.with_(statistic="corrected_mean", variant=None, seed=seed, **counts)
         if fit.gain is None:
             reason = fit.estimate.reason or "the labels do not vary"
@@ -254,7 +259,7 @@ def weighted_mean(items: ScoredItems, f: Floats, confidence: float, *, seed: int
     here = ~np.isnan(f)
     y, f, drawn, cluster = items.y[here], f[here], items.drawn[here], items.cluster[here]
     predicted = _predicted(y, f, drawn, cluster, np.random.default_rng(seed))
-    return active_mean(y, predicted, drawn, cluster, confidence=confidence, is_ratio=True)
+    return active_mean(y, predicted, drawn, cluster, confidence=confidence, is_ratio=True, ends=items.ends)
 
 
 def _predicted(y: Floats, f: Floats, drawn: Floats, cluster: Codes, rng: np.random.Generator) -> Floats:
@@ -296,17 +301,19 @@ def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -
     a, b = (np.array([own[key] for key in shared], dtype=np.intp) for own in places)
     pairs = ScoredItems.of_scores(one.y[a] - other.y[b], one.f[a] - other.f[b], one.cluster[a])
     labelled, both, sample = pairs.is_labelled, pairs.has_both, pairs.sample
+    ends = None if one.ends is None else (one.ends[0] - one.ends[1], one.ends[1] - one.ends[0])
     if labelled.sum() < 2:
         return base.with_(n_items=int(labelled.sum()))
     if one.is_weighted or other.is_weighted:
         return _weighted_difference(first, second, base, (a, b), confidence, seed)
     if len(sample.y) >= FEWEST_LABELS and len(sample.f_rest) >= 2:
-        found = crossfit_mean(sample, rng=np.random.default_rng(seed), confidence=confidence).estimate
+        rng = np.random.default_rng(seed)
+        found = crossfit_mean(sample, rng=rng, confidence=confidence, ends=ends).estimate
         if found.is_defined:
             counts = _counts(first.rated[a][both], second.rated[b][both]) | {"n_missing": pairs.n_unjudged}
             found = found.with_(seed=seed, **counts)
             return found.with_(statistic="corrected_difference", method=_with_pairs(found.method))
-    found = classical_mean(pairs.y[labelled], pairs.cluster[labelled], confidence=confidence)
+    found = classical_mean(pairs.y[labelled], pairs.cluster[labelled], confidence=confidence, ends=ends)
     counts = _counts(first.rated[a][labelled], second.rated[b][labelled])
     return found.with_(statistic="corrected_difference", method=_with_pairs(found.method), **counts)
 
@@ -377,6 +384,10 @@ def _independent(first: _Board, second: _Board, base: Estimate, confidence: floa
             method = approximate(method)
         size = max(abs(one.value), abs(other.value))
         interval = t_interval(value, se, df, method=method, confidence=confidence, unit=size)
+        if is_bounded(one.method) or is_bounded(other.method):
+            parts = [(sign, float(e.value or 0.0), interval_of(e)) for sign, e in ((1.0, one), (-1.0, other))]
+            summed = added(value, parts, approximate(f"{BOUNDED}, two means", FEW_DIFFER), confidence)
+            interval = replace(summed, se=se) if summed.low is not None else interval
         return base.with_(**interval.as_changes())
     return base
 

@@ -11,12 +11,13 @@ Prevalence of a binary flag from an imperfect judge: Rogan-Gladen with the Lang-
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.core.bounded import BOUNDED, Ends, added, is_bounded, within_bounds
 from analytics.stats.core.estimates import (
     Estimate,
     Interval,
@@ -91,8 +92,14 @@ class OtherLabels:
     language: Codes
 
 
-def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Estimate:
-    """Mean of the human labels alone (n,), cluster-robust standard error and t (``resampling.error_of_mean``)."""
+def classical_mean(
+    y: Floats, cluster: Codes, *, confidence: float = 0.95, ends: Ends | None = None, share: float = 0.0
+) -> Estimate:
+    """Mean of the human labels alone (n,), cluster-robust standard error and t (``resampling.error_of_mean``).
+
+    ``ends`` of the scale: skewed labels get an interval that respects them (``bounded``). ``share``: which part of the
+    items that the mean is about are labelled; the interval is narrower by sqrt(1 - share) (Cochran 1977, 2.6).
+    """
     base: dict[str, Any] = {"statistic": "classical_mean", "n_items": len(y), "n_clusters": number_of(cluster)}
     if not len(y):
         return Estimate(value=None, reason="no item has a human label", **base)
@@ -100,24 +107,35 @@ def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Es
     se, df = error_of_mean(y, cluster)
     size = float(np.abs(y).max())
     interval = t_interval(mean, se, df, method="cluster-robust t", confidence=confidence, unit=size)
-    return Estimate(value=mean, **base).with_(**interval.as_changes())
+    interval = within_bounds(interval, mean, y, cluster, ends, df=df, confidence=confidence)
+    return Estimate(value=mean, **base).with_(**_finite(interval, mean, share).as_changes())
 
 
-def ppi_mean(s: LabelledSample, *, lam: float = 1.0, confidence: float = 0.95) -> Estimate:
+def _finite(interval: Interval, value: float, share: float) -> Interval:
+    """The interval of a mean of these very items, of which a share is labelled: its arms times sqrt(1 - share)."""
+    if not share or interval.low is None or interval.high is None:
+        return interval
+    left = math.sqrt(max(1 - share, 0.0))
+    se = None if interval.se is None else interval.se * left
+    low, high = value - left * (value - interval.low), value + left * (interval.high - value)
+    return replace(interval, low=low, high=high, se=se)
+
+
+def ppi_mean(s: LabelledSample, *, lam: float = 1.0, confidence: float = 0.95, ends: Ends | None = None) -> Estimate:
     """theta = lam mean(f_rest) + mean(y - lam f), the raw judge at a fixed lambda (1: plain PPI).
 
     Normal interval; where clusters hold several items, t from leaving them out one by one.
     """
-    return _plain("ppi_mean", s, lam, confidence)
+    return _plain("ppi_mean", s, lam, confidence, ends)
 
 
-def ppi_plus_mean(s: LabelledSample, *, confidence: float = 0.95) -> Estimate:
+def ppi_plus_mean(s: LabelledSample, *, confidence: float = 0.95, ends: Ends | None = None) -> Estimate:
     """PPI++ as published: raw judge, one lambda chosen from the same labels, normal interval.
 
     Where clusters hold several items, each is left out in turn, lambda chosen again, and the interval is t.
     A constant judge, or no item to power with, gives lambda 0: the mean of the labels. Undefined without a label.
     """
-    return _plain("ppi_plus_mean", s, optimal_lambda(s.y, s.f, s.f_rest), confidence, chosen=True)
+    return _plain("ppi_plus_mean", s, optimal_lambda(s.y, s.f, s.f_rest), confidence, ends, chosen=True)
 
 
 def optimal_lambda(y: Floats, f: Floats, f_rest: Floats) -> float:
@@ -148,6 +166,8 @@ class CrossFit:
     gain_low: float | None = None
     gain_high: float | None = None
     gain_reason: str | None = None
+    these: Estimate | None = None
+    """The mean of these very items, of which some are labelled: a finite population."""
 
 
 def crossfit_mean(
@@ -158,13 +178,19 @@ def crossfit_mean(
     folds: int = 5,
     confidence: float = 0.95,
     others: OtherLabels | None = None,
+    ends: Ends | None = None,
 ) -> CrossFit:
     """PPI++ with calibrator and lambda fitted on the other folds of clusters, t interval, cluster-robust error.
 
     theta = mean over labels of e_i, e_i = y_i - lambda_k (g_k(f_i) - mean g_k(f_rest)) with k the fold of i. Refuses
     below 20 labels; below 50 the interval is marked approximate. ``others``: g_k is drawn towards the calibrator of all
     languages by n / (n + 20) (METHODS 3), without labels of the held clusters in any language; lambda, labels and error
-    stay those of the language, so that the mean itself is not drawn anywhere.
+    stay those of the language, so that the mean itself is not drawn anywhere. ``ends`` of the scale: where what is left
+    of the labels is skewed, the interval respects them (``bounded``).
+
+    ``these``: the mean of the n + N items themselves, labelled as they would be. Its value is the same, because lambda
+    is cov / var times N / (n + N); its error is that of y - b g, b = lambda (n + N) / N, times sqrt(1 - n / (n + N)):
+    the difference estimator of survey sampling (Cochran 1977, 7.3; Sarndal, Swensson & Wretman 1992, 6.4).
     """
     n = len(s.y)
     base: dict[str, Any] = {
@@ -182,10 +208,45 @@ def crossfit_mean(
     se = _robust(_pooled((e - theta) / n, h / max(len(h), 1), s), np.concatenate([s.cluster, s.cluster_rest]))
     df = effective_number(np.unique(s.cluster, return_counts=True)[1]) - 1
     method = "cross-fitted t" + (", approximate: fewer than 50 labels" if n < WARN_BELOW else "")
-    estimate = Estimate(value=theta, **base).with_(
-        **t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size).as_changes()
+    interval = t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size)
+    interval = within_bounds(
+        interval, theta, e, s.cluster, _ends_of(s.y - e, h, ends), df=df, se=se, confidence=confidence
     )
-    return CrossFit(estimate, *_gain(s.y, e, h, s, rng))
+    estimate = Estimate(value=theta, **base).with_(**interval.as_changes())
+    of_these = _mean_of_these(s, e, h, estimate, df, method, ends, confidence)
+    return replace(CrossFit(estimate, *_gain(s.y, e, h, s, rng)), these=of_these)
+
+
+def _ends_of(moved: Floats, rest: Floats, ends: Ends | None) -> Ends | None:
+    """Between which values y - c can be, where corrections c of labels (n,) and of other items (N,) are so large."""
+    if ends is None:
+        return None
+    every = np.concatenate([moved, rest])
+    return ends[0] - float(every.max(initial=0.0)), ends[1] - float(every.min(initial=0.0))
+
+
+def _mean_of_these(
+    s: LabelledSample, e: Floats, h: Floats, estimate: Estimate, df: float, method: str, ends: Ends | None,
+    confidence: float,
+) -> Estimate:  # fmt: skip
+    """The mean of these n + N items from what crossfit made of them."""
+    n, rest, theta = len(s.y), len(s.f_rest), float(e.mean())
+    grown = (s.y - e) * ((n + rest) / rest if rest else 1.0)  # b (g - mean of the rest)
+    r = s.y - grown
+    se = error_of_mean(r, s.cluster)[0]
+    interval = t_interval(float(r.mean()), se, df, method=method, confidence=confidence, unit=s.size)
+    of_rest = h * ((n + rest) / rest) if rest else h
+    bounds = _ends_of(grown, of_rest, ends)
+    interval = within_bounds(interval, float(r.mean()), r, s.cluster, bounds, df=df, confidence=confidence)
+    interval = _finite(interval, float(r.mean()), n / (n + rest))
+    if interval.low is not None and interval.high is not None:
+        moved = theta - float(r.mean())
+        interval = replace(interval, low=interval.low + moved, high=interval.high + moved)
+    bare = Estimate(
+        statistic="mean_of_these_items", value=theta, n_items=n, n_clusters=estimate.n_clusters,
+        note=f"{n} of {n + rest} items are labelled",
+    )  # fmt: skip
+    return bare.with_(**interval.as_changes())
 
 
 def macro_mean(
@@ -195,6 +256,7 @@ def macro_mean(
     *,
     rng: np.random.Generator,
     confidence: float = 0.95,
+    ends: Ends | None = None,
 ) -> Estimate:
     """The mean over H strata, each counting once: theta = 1/H sum_h theta_h; strata (n,) of labels, (N,) of the rest.
 
@@ -228,7 +290,27 @@ def macro_mean(
     if n < WARN_BELOW or min(dfs) < FEWEST_IN_STRATUM - 1:
         method = approximate(method, "few labels")
     interval = t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size)
-    return Estimate(value=theta, **base).with_(**interval.as_changes())
+    parts, moved = [], s.y - e
+    for one, mean, variance, own_df in zip(names, means, variances, dfs, strict=True):
+        own = stratum == one
+        se_own = math.sqrt(variance) * len(names)
+        alone = t_interval(float(mean), se_own, own_df, method=method, confidence=confidence, unit=s.size)
+        bounds = _ends_of(moved[own], h[stratum_rest == one], ends)
+        how: dict[str, Any] = {"df": own_df, "se": se_own, "confidence": confidence}
+        parts.append(
+            (1 / len(names), float(mean), within_bounds(alone, float(mean), e[own], s.cluster[own], bounds, **how))
+        )
+    return Estimate(value=theta, **base).with_(**_of_parts(interval, theta, parts, confidence).as_changes())
+
+
+def _of_parts(
+    interval: Interval, value: float, parts: list[tuple[float, float, Interval]], confidence: float
+) -> Interval:
+    """The interval, or where that of some part is bounded the sum of those of all parts, which are independent."""
+    if not any(is_bounded(part.method) for _, _, part in parts):
+        return interval
+    summed = added(value, parts, approximate(f"{BOUNDED}, strata", "few labels"), confidence)
+    return replace(summed, se=interval.se) if summed.low is not None else interval
 
 
 def _corrected_within(
@@ -258,13 +340,13 @@ def _corrected_within(
     return e, h
 
 
-def stratified_mean(strata: list[LabelledSample], *, confidence: float = 0.95) -> Estimate:
+def stratified_mean(strata: list[LabelledSample], *, confidence: float = 0.95, ends: Ends | None = None) -> Estimate:
     """PPI++ within each stratum, weighted by its share of all items; two labels per stratum at least.
 
     theta = sum_h W_h theta_h, var = sum_h W_h^2 var_h. Source: Fisch et al. 2024, arXiv:2406.04291.
     """
     n = sum(len(s.y) for s in strata)
-    parts = [ppi_plus_mean(s) for s in strata]
+    parts = [ppi_plus_mean(s, confidence=confidence, ends=ends) for s in strata]
     base: dict[str, Any] = {"statistic": "ppi_plus_mean", "variant": "stratified", "n_items": n}
     if not parts or any(part.se is None for part in parts):
         return Estimate(value=None, reason="a stratum has fewer than two labels", **base)
@@ -275,7 +357,16 @@ def stratified_mean(strata: list[LabelledSample], *, confidence: float = 0.95) -
     largest = max(stratum.size for stratum in strata)
     method = "stratified normal (approximate)"
     interval = normal_interval(theta, se, method=method, confidence=confidence, unit=largest)
-    return Estimate(value=theta, **base).with_(**interval.as_changes())
+    own = [(float(w), float(p.value or 0.0), interval_of(p)) for w, p in zip(share, parts, strict=True)]
+    return Estimate(value=theta, **base).with_(**_of_parts(interval, theta, own, confidence).as_changes())
+
+
+def interval_of(estimate: Estimate) -> Interval:
+    """What an estimate says of its interval."""
+    return Interval(
+        low=estimate.low, high=estimate.high, confidence=estimate.confidence, method=estimate.method, se=estimate.se,
+        interval_reason=estimate.interval_reason,
+    )  # fmt: skip
 
 
 def active_mean(
@@ -287,6 +378,7 @@ def active_mean(
     lam: float = 1.0,
     confidence: float = 0.95,
     is_ratio: bool = False,
+    ends: Ends | None = None,
 ) -> Estimate:
     """Mean from labels drawn with known probabilities: y (M,) NaN where not drawn, f (M,), probability (M,).
 
@@ -317,6 +409,11 @@ def active_mean(
     labels = effective_number(1 / probability[drawn]) if is_ratio else float(drawn.sum())
     method, size = "Hajek t" if is_ratio else "Horvitz-Thompson t", float(np.nanmax(np.abs(y)))
     interval = t_interval(theta, se, min(df, labels - 1), method=method, confidence=confidence, unit=size)
+    left, of_judge = y[drawn] - lam * f[drawn], lam * f
+    interval = within_bounds(
+        interval, theta, left, cluster[drawn], _ends_of(of_judge, np.zeros(0), ends), df=min(df, labels - 1),
+        weights=1 / probability[drawn], se=se, confidence=confidence,
+    )  # fmt: skip
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
 
@@ -354,7 +451,12 @@ def is_unequally_drawn(y: Floats, probability: Floats | None) -> bool:
 
 
 def paired_difference(
-    first: tuple[Floats, Floats], second: tuple[Floats, Floats], cluster: Codes, *, confidence: float = 0.95
+    first: tuple[Floats, Floats],
+    second: tuple[Floats, Floats],
+    cluster: Codes,
+    *,
+    confidence: float = 0.95,
+    ends: Ends | None = None,
 ) -> Estimate:
     """PPI++ mean of first - second over parallel items: each a pair y (M,), f (M,), y NaN where unlabelled.
 
@@ -364,10 +466,14 @@ def paired_difference(
     has_label, has_judge = ~np.isnan(d), ~np.isnan(g)
     both, rest = has_label & has_judge, ~has_label & has_judge
     s = LabelledSample(d[both], g[both], g[rest], cluster[both], cluster[rest])
-    return ppi_plus_mean(s, confidence=confidence).with_(statistic="ppi_plus_difference", variant="paired")
+    bounds = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
+    found = ppi_plus_mean(s, confidence=confidence, ends=bounds)
+    return found.with_(statistic="ppi_plus_difference", variant="paired")
 
 
-def _plain(statistic: str, s: LabelledSample, lam: float, confidence: float, *, chosen: bool = False) -> Estimate:
+def _plain(
+    statistic: str, s: LabelledSample, lam: float, confidence: float, ends: Ends | None, *, chosen: bool = False
+) -> Estimate:
     n, rest = len(s.y), len(s.f_rest)
     base: dict[str, Any] = {"statistic": statistic, "variant": "plain", "n_items": n}
     base["n_clusters"] = number_of(s.cluster)
@@ -383,6 +489,11 @@ def _plain(statistic: str, s: LabelledSample, lam: float, confidence: float, *, 
     else:
         se = float(np.sqrt((s.y - lam * s.f).var() / n + (lam**2 * s.f_rest.var() / rest if rest else 0.0)))
         interval = normal_interval(theta, se, method="normal", confidence=confidence, unit=s.size)
+    bounds = _ends_of(lam * s.f, lam * s.f_rest, ends)
+    df = effective_number(np.unique(s.cluster, return_counts=True)[1]) - 1
+    interval = within_bounds(
+        interval, theta, s.y - lam * s.f, s.cluster, bounds, df=df, se=interval.se, confidence=confidence
+    )
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
 

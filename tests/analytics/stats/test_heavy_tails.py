@@ -59,7 +59,11 @@ def test_normal_scores_keep_f(methods: Any) -> None:
     scores = slider(200, np.random.default_rng(8), heavy=False)
     assert methods("agreement", scores)["icc", "1,1"] == "F"
     found = methods("calibration", scores)
-    assert "approximate" not in "".join(found[name, None] for name in ("rmse", "pearson", "mae"))
+    assert "approximate" not in "".join(found[name, None] for name in ("pearson", "mae"))
+    # RMSE missed unmarked in 4 and 7 % of samples with heavy tails: below 1,000 scores it says so.
+    assert "(approximate: 200 items do not show whether tails are heavy)" in found["rmse", None]
+    many = methods("calibration", slider(1000, np.random.default_rng(8), heavy=False))
+    assert "approximate" not in many["rmse", None]
 
 
 def test_fewer_than_a_hundred_scores_do_not_show_their_tails(methods: Any) -> None:

@@ -24,6 +24,8 @@ def _configure_agreement(parser: argparse.ArgumentParser) -> None:
         "--interval", choices=("default", "percentile", "bca"), default="default", help="kind of bootstrap interval"
     )
     parser.add_argument("--leave-one-out", action="store_true", help="also every coefficient without each annotator")
+    what = "all: Cohen's kappa of every two raters, also of more than 24 (default: few, then their mean alone)"
+    parser.add_argument("--pairs", choices=("few", "all"), default="few", help=what)
 
 
 def _statistics_agreement() -> tuple[str, ...]:
@@ -51,6 +53,7 @@ def _run_agreement(arguments: argparse.Namespace, table: RatingsTable) -> list[C
         seed=arguments.seed,
         interval=arguments.interval,
         leave_one_out=arguments.leave_one_out,
+        pairs=arguments.pairs,
         raters_as=arguments.raters_as,
     )
 

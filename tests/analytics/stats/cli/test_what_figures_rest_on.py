@@ -21,6 +21,16 @@ ITEMS, PER_CLUSTER = 96, 3
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """96 items in 32 clusters (scenarios), half of a cluster's in each language; five annotators, two judges."""
+    return written_study(tmp_path_factory.mktemp("study"), "abcde")
+
+
+@pytest.fixture(scope="module")
+def study_of_many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with 20 annotators: enough to be a sample of raters."""
+    return written_study(tmp_path_factory.mktemp("many"), "abcdefghilmnopqrstuv")
+
+
+def written_study(folder: Path, names: str) -> Path:
     rng = np.random.default_rng(4)
     lines = [
         "item,cluster,language,generator,criterion,rater,rater_kind,repeat,score,panel,rationale,words,channel,judge_channel"
@@ -30,7 +40,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for criterion in ("flow", "tone"):
             end = f"some words here,{20 + i % 30},mail,{'mail' if i % 3 else 'chat'}"
             start = f"i{i},c{cluster},{('en', 'et')[i % 2]},g{i % 4},{criterion}"
-            humans = "abcde" if i < 72 else ""
+            humans = names if i < 72 else ""
             for r, name in enumerate(humans):
                 score = int(np.clip(truth + rng.integers(-1, 2), 1, 5))
                 lines.append(f"{start},{name},annotator,0,{score},{'crowd' if r < 3 else 'experts'},{end}")
@@ -38,7 +48,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 for repeat in range(repeats):
                     score = int(np.clip(truth + rng.integers(-1, 2), 1, 5))
                     lines.append(f"{start},{name},judge,{repeat},{score},,{end}")
-    path = tmp_path_factory.mktemp("study") / "ratings.csv"
+    path = folder / "ratings.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -113,7 +123,7 @@ def test_the_table_shows_the_clusters(study: Path, capsys: pytest.CaptureFixture
 SAMPLED: dict[str, tuple[list[str], set[str]]] = {
     "alt-test": (["--judge", "j"], {"alt_test_rho"}),
     "stability": ([], {"mean"}),
-    "correct": (["--judge", "j"], {"classical_mean", "ppi_mean", "ppi_plus_mean"}),
+    "correct": (["--judge", "j"], {"classical_mean", "ppi_mean", "ppi_plus_mean", "mean_of_these_items"}),
     "criteria": ([], {"criteria_spearman"}),
     "contrast": (["--panels", "crowd,experts"], set()),
     "jury": (["--judge", "j,k", "--statistic", "mae", "--reference", "mean"], {"mae"}),
@@ -124,11 +134,11 @@ SAMPLED: dict[str, tuple[list[str], set[str]]] = {
 
 @pytest.mark.parametrize("command", SAMPLED)
 def test_raters_as_a_sample_only_widen_and_say_so(
-    command: str, study: Path, capsys: pytest.CaptureFixture[str]
+    command: str, study_of_many: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options, statistics = SAMPLED[command]
-    these = rows(study, capsys, command, *options)
-    sample = rows(study, capsys, command, *options, "--raters-as", "sample")
+    these = rows(study_of_many, capsys, command, *options)
+    sample = rows(study_of_many, capsys, command, *options, "--raters-as", "sample")
     assert len(these) == len(sample)
     widened = set()
     for one, other in zip(these, sample, strict=True):
@@ -139,31 +149,33 @@ def test_raters_as_a_sample_only_widen_and_say_so(
             assert other["interval_reason"]
         else:
             assert other["low"] < one["low"] and one["high"] < other["high"], one
-            assert "raters left out (approximate: 5 raters)" in other["method"]
+            assert "raters left out (approximate: 20 raters)" in other["method"]
             assert other["p"] is None
             widened.add(other["statistic"])
     assert widened == statistics
 
 
 def test_panels_of_a_contrast_are_two_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three raters and four, each of whose means differs by an offset of its own: worked by hand."""
-    offsets = {"a": 0.0, "b": 1.0, "c": 2.0, "d": 3.0, "e": 3.0, "f": 4.0, "g": 6.0}
+    """Twenty-one raters and twenty, each of whose means differs by an offset of its own: worked by hand."""
+    crowd = {f"c{k}": float(k % 3) for k in range(21)}
+    experts = {f"e{k}": [3.0, 3.0, 4.0, 6.0][k % 4] for k in range(20)}
+    offsets = crowd | experts
     lines = ["item,rater,score,panel"]
     for i in range(30):
         lines += [f"{i},{name},{i + offset},{'crowd' if name < 'd' else 'experts'}" for name, offset in offsets.items()]
     path = tmp_path / "panels.csv"
     path.write_text("\n".join(lines) + "\n")
     asked = ["--panels", "crowd,experts", "--statistic", "panel_difference", "--level", "interval"]
-    noisy = path.read_text().replace("\n0,a,0.0", "\n0,a,0.3")  # else no item changes the difference at all
+    noisy = path.read_text().replace("\n0,c0,0.0", "\n0,c0,0.3")  # else no item changes the difference at all
     path.write_text(noisy)
     (these,) = rows(path, capsys, "contrast", *asked)
     (found,) = rows(path, capsys, "contrast", *asked, "--raters-as", "sample")
-    variances = [np.var([0, 1, 2], ddof=1) / 3, np.var([3, 3, 4, 6], ddof=1) / 4]
-    df = sum(variances) ** 2 / (variances[0] ** 2 / 2 + variances[1] ** 2 / 3)
+    variances = [np.var(list(own.values()), ddof=1) / len(own) for own in (crowd, experts)]
+    df = sum(variances) ** 2 / (variances[0] ** 2 / 20 + variances[1] ** 2 / 19)
     half = float(stdtrit(df, 0.975)) * math.sqrt(sum(variances))
     assert found["value"] == pytest.approx(3, abs=0.01)
     assert found["high"] - found["value"] == pytest.approx(math.hypot(half, these["high"] - these["value"]), rel=0.01)
-    assert "(approximate: 3 raters)" in found["method"]
+    assert "(approximate: 20 raters)" in found["method"]
 
 
 NO_SAMPLE = [name for name in ALL if name not in SAMPLED and name not in ("agreement", "calibration")]
