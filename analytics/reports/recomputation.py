@@ -26,7 +26,7 @@ from analytics.computation.stored_cells import CellStore
 from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds
 from analytics.questions import question_of
-from analytics.reports import methods
+from analytics.reports import methods, own_wheel
 from analytics.reports.content import ReportLayout, ReportPart, report_parts
 from analytics.snapshots import code_version
 from annotation import exports as rated
@@ -46,12 +46,15 @@ MOST_NAMED = 5
 README = """\
 # {title}
 
-Ratings, questions and figures of a campaign, to be computed again without its database:
+Ratings, questions and figures of a campaign, to be computed again without its database. In the folder of this file,
+after the zip was unpacked:
 
-    python -m venv env
+    python3 -m venv env
     env/bin/pip install -r requirements.txt
-    env/bin/panelbench recompute PATH_OF_THIS_ZIP
+    env/bin/panelbench recompute .
 
+{wheel} is Panelbench itself, as the instance that wrote this bundle runs it: no package index has it.
+pip takes the other packages from the index.
 The command checks every file by its SHA-256, computes the figures again, and compares them with estimates.json to
 {digits} significant digits. requirements.txt has the versions with which they were computed first, on Python {python}.
 
@@ -113,7 +116,8 @@ def _about(campaign: Campaign) -> Iterator[tuple[str, bytes]]:
     declared = GateThresholds.objects.filter(project=campaign.project).order_by("number")
     names = ("number", "preset", *LIMITS, "audits", "declared_at", "figures_since")
     programs = methods.program_versions()
-    pins = [f"{name}=={version}" for name, version in programs.items() if name != "python"]
+    pins = [f"./{own_wheel.wheel_name()}"]
+    pins += [f"{name}=={version}" for name, version in programs.items() if name not in ("python", "panelbench")]
     pins += [f"pyarrow=={version}"] if (version := methods.program_version("pyarrow")) and _kind() == "parquet" else []
     yield SCALES, _document(scales)
     yield "rubric.yaml", rubric_from_dict(campaign.rubric_version.document).as_yaml().encode()
@@ -121,7 +125,9 @@ def _about(campaign: Campaign) -> Iterator[tuple[str, bytes]]:
     yield "thresholds.json", _document([{name: getattr(each, name) for name in names} for each in declared])
     yield "requirements.txt", "".join(f"{pin}\n" for pin in pins).encode()
     title = f"{campaign.project.name}: {campaign.name}"
-    yield "README.md", README.format(title=title, digits=DIGITS, python=programs["python"]).encode()
+    wheel = own_wheel.wheel_name()
+    yield wheel, own_wheel.own_wheel()
+    yield "README.md", README.format(title=title, digits=DIGITS, python=programs["python"], wheel=wheel).encode()
 
 
 def _kind() -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
+import sysconfig
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -163,3 +165,24 @@ def test_a_study_s_layout_is_recomputed_with_its_juries_and_exclusions(
     question = "jury=Kohtunik%2CTeine&jury_rule=median&raters=jaan&raters=mari&exclude=single"
     path = bundle(cast, tmp_path, layout="S2", question=question)
     assert recomputation.recompute(path).figures
+
+
+@pytest.mark.slow
+def test_its_readme_works_word_for_word_in_a_new_environment(cast: Cast, rated: Campaign, tmp_path: Path) -> None:
+    """No package index has `panelbench`: the second command failed. Other packages are borrowed, not downloaded."""
+    folder = unpacked(bundle(cast, tmp_path))
+    commands = re.findall(r"^    (\S.*)$", (folder / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert [words.split()[0] for words in commands] == ["python3", "env/bin/pip", "env/bin/panelbench"]
+    env = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(tmp_path), "PIP_NO_INDEX": "1"}
+    for number, words in enumerate(commands):
+        done = subprocess.run(words.split(), cwd=folder, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (words, done.stderr)
+        if number == 0:  # a .pth in a borrowed folder is not followed, so the checkout stays out of reach
+            site_packages = next((folder / "env" / "lib").glob("python3*/site-packages"))
+            (site_packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"))
+    assert " figures are the same to 12 digits" in done.stdout
+    shown = subprocess.run(
+        ["env/bin/python", "-c", "import analytics; print(analytics.__file__)"],
+        cwd=folder, env=env, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert Path(shown.stdout.strip()).is_relative_to(folder / "env")
