@@ -32,7 +32,7 @@ from annotation.writers import tables
 from annotation.writers.tables import Table
 from judging import runs
 from judging.models import Call, JudgeRun, Verdict
-from judging.runs import whole_run
+from judging.runs import served_models, whole_run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -338,6 +338,7 @@ def _judges(campaign: Campaign, chosen: list[JudgeRun]) -> list[dict[str, Any]]:
             "judge": run.judge_id,
             "run": run.pk,
             "simulated": run.judge.simulated,
+            "served": [served.model for served in served_models(whole_run([run])) if served.is_other],
             "of_design": names[run.pk] in of_designs,
         }
         for run in chosen

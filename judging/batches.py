@@ -295,7 +295,7 @@ def _take_back(batch: CallBatch) -> None:
 
 def _end(batch: CallBatch, reason: str) -> None:
     """Give back what it still holds: unsent for nothing, sent and without a result at its worst case."""
-    calls.release_calls(lease=batch.lease)
+    calls.release_calls(lease=batch.lease, unanswered=True)
     batch.reason, batch.ended_at = reason, timezone.now()
     _store(batch, "reason", "ended_at")
 

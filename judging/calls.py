@@ -8,9 +8,13 @@ call reserves what its request may cost at worst, by an attempt that is written 
 marked as sent before it is sent, and settled by its outcome. The first reply settles a call, whoever holds it by then:
 a reply that arrived was paid for. One that comes to a settled call is stored and changes nothing else.
 
-The cost is booked by the provider's own count of tokens. Where a request may have cost something and nobody knows how
-much (a reply without a count, a body that can't be read, a reply that did not come in time), it is booked at its worst
-case and marked as estimated. An error status costs nothing.
+The cost is booked by the provider's own count of tokens, at the price of the model that the reply names
+(judging/bills.py). Where a request may have cost something and nobody knows how much (a reply without a count, or with
+one that can't be true, a body that can't be read, a reply that did not come in time), it is booked at its worst case
+and marked as estimated. An error status costs nothing. A run begins with two calls in flight, and again when it is
+resumed; the first bill that is larger than was declared stops it, and the other runs of the project that ask the model.
+
+A request that is lost with its worker is no try of the provider's: calls have a bound of their own for that.
 """
 
 from __future__ import annotations
@@ -32,8 +36,9 @@ from django.utils import timezone
 
 from accounts.refusals import Refused
 from annotation import bulk
-from judging import client, judges, known_replies, runs, spending
+from judging import bills, client, judges, known_replies, runs, spending
 from judging import holders as holders_here
+from judging.bills import Bill
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
@@ -46,8 +51,8 @@ HOLDERS = "holders"  # the folder, below the data directory, in which the work s
 FIRST_PAUSE = 1.0  # seconds at most after the first try without a reply; each further pause is twice as long
 LONGEST_PAUSE = 60.0
 LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; for longer it pauses
+MOST_LOSSES = 20  # workers that a call is lost with before it has failed
 MOST_UNREADABLE = 3  # bodies of one call that nobody could read, and may have been paid, before it has failed
-MOST_TOKENS = 2**31 - 1  # what the column holds; a provider that counts more miscounts
 
 ATTEMPT = (
     *("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "reserved", "at"),
@@ -55,7 +60,7 @@ ATTEMPT = (
 )
 SETTLED = (
     *("outcome", "reply", "reason", "served_model", "tokens_in", "tokens_out"),
-    *("cost", "estimated", "latency"),
+    *("cost", "estimated", "doubt", "latency"),
 )
 VERDICT = (
     *("run_id", "item_id", "criterion_id", "repeat", "change", "attempt_id"),
@@ -189,23 +194,29 @@ def _written(writer: CallRequestWriter, calls: Iterable[Call]) -> list[CallReque
 
 
 def _affordable(run: JudgeRun, lease: UUID, call_requests: list[CallRequest], now: datetime) -> TakenCalls:
-    """As many of the requests, in order, as every cap allows at their highest possible cost."""
+    """As many of the requests, in order, as every cap allows, and the bills of the run so far."""
     caps = spending.caps(run, now=now)
-    if not caps or not call_requests:
+    is_paid = spending.costs(run)
+    if not call_requests or not (caps or (is_paid and not run.by_batch)):
         return TakenCalls(lease=lease, call_requests=call_requests)
-    if any(call_request.worst_case is None for call_request in call_requests):
+    if caps and any(call_request.worst_case is None for call_request in call_requests):
         spending.refuse_cap(run.judge, budget=spending.budget_of(run), run=run)
-    left = min(cap.left for cap in caps)
-    chosen, reserved = [], Decimal(0)
-    for call_request in call_requests:
-        reserved += call_request.worst_case or 0
-        if reserved > left:
+    window = len(call_requests)
+    if is_paid:
+        in_flight = Call.objects.filter(run=run, state=Call.State.LEASED, leased_until__gt=now).count()
+        window = max(0, spending.most_in_flight(run) - in_flight)
+    chosen: list[CallRequest] = []
+    reserved = Decimal(0)
+    for call_request in call_requests[:window]:
+        worst = call_request.worst_case or Decimal(0)
+        if not all(cap.allows(worst, more=len(chosen), reserved=reserved) for cap in caps):
             break
+        reserved += worst
         chosen.append(call_request)
-    next_one = call_requests[len(chosen)].worst_case if len(chosen) < len(call_requests) else None
-    if chosen or next_one is None:
-        return TakenCalls(lease=lease, call_requests=chosen, held_up=next_one is not None)
-    spent = next((cap.sentence for cap in caps if cap.is_spent(next_one)), "")
+    if chosen or not call_requests:
+        return TakenCalls(lease=lease, call_requests=chosen, held_up=len(chosen) < len(call_requests))
+    next_one = call_requests[0].worst_case or Decimal(0)
+    spent = next(filter(None, (cap.is_spent(next_one) for cap in caps)), "")
     return TakenCalls(lease=lease, held_up=True, spent=spent)
 
 
@@ -272,16 +283,18 @@ def next_due(run: JudgeRun) -> datetime | None:
     )
 
 
-def release_calls(*, lease: UUID, calls: Sequence[Call] | None = None) -> int:
+def release_calls(*, lease: UUID, calls: Sequence[Call] | None = None, unanswered: bool = False) -> int:
     """Give back what was leased and not sent (of these ``calls`` only); what was sent and had no reply is lost.
 
-    A request that was sent is not taken back: it stays booked at its worst case, and its call is tried again.
+    A request that was sent is not taken back: it stays booked at its worst case, and its call is tried again. A worker
+    that died is no try of the provider's; a batch that ended without a result is (``unanswered``).
     """
     held = Call.objects.filter(lease=lease, state=Call.State.LEASED)
-    return _free(held if calls is None else held.filter(pk__in=[call.pk for call in calls]))
+    held = held if calls is None else held.filter(pk__in=[call.pk for call in calls])
+    return _free(held, unanswered=unanswered)
 
 
-def _free(held: QuerySet[Call]) -> int:
+def _free(held: QuerySet[Call], *, unanswered: bool = False) -> int:
     with transaction.atomic():
         leased = list(held.select_for_update(of=("self",)).select_related("run__judge").order_by("pk"))
         keys = [call.pk for call in leased]
@@ -291,18 +304,24 @@ def _free(held: QuerySet[Call]) -> int:
         its_open.filter(outcome=Attempt.Outcome.SENT).update(
             outcome=Attempt.Outcome.LOST, cost=F("reserved"), estimated=True, reason="No reply was received."
         )
-        tired = [call.pk for call in leased if call.pk in lost and call.tries + 1 >= judges.pace(call.run.judge).tries]
-        free = {"lease": None, "leased_until": None}
+        counted, free = ("tries" if unanswered else "losses"), {"lease": None, "leased_until": None}
+        tired = [call.pk for call in leased if call.pk in lost and _is_tired(call, unanswered=unanswered)]
+        Call.objects.filter(pk__in=lost).update(**{counted: F(counted) + 1})
         again = Call.objects.filter(pk__in=[key for key in keys if key not in tired])
-        again.filter(pk__in=lost).update(tries=F("tries") + 1)
         again.update(state=Call.State.WAITING, **free)
         given_up = Call.objects.filter(pk__in=tired)
-        replied = given_up.exclude(repairs=None)
-        replied.update(state=Call.State.SETTLED, tries=F("tries") + 1, **free)
-        given_up.filter(repairs=None).update(state=Call.State.FAILED, tries=F("tries") + 1, **free)
+        given_up.exclude(repairs=None).update(state=Call.State.SETTLED, **free)  # it has had a reply
+        given_up.filter(repairs=None).update(state=Call.State.FAILED, **free)
         for run_pk in {call.run_id for call in leased if call.pk in tired}:
             runs.announce_finish(run_pk)
     return len(leased)
+
+
+def _is_tired(call: Call, *, unanswered: bool) -> bool:
+    """Whether a call that is lost once more is not tried again."""
+    if unanswered:
+        return call.tries + 1 >= judges.pace(call.run.judge).tries
+    return call.losses + 1 >= MOST_LOSSES
 
 
 # --- what one request came to -----------------------------------------------------------------------------------------
@@ -313,7 +332,7 @@ class CallOutcome:
     """What one request came to: the attempt as settled, and the readings of its reply or when to try again.
 
     Neither: the provider will answer nobody now, and the call waits as if it had not been tried. ``repair``: the reply
-    can't be read, and the call waits to ask once more.
+    can't be read, and the call waits to ask once more. `stops` is why nothing more is to be asked of this model.
     """
 
     call_request: CallRequest
@@ -323,6 +342,7 @@ class CallOutcome:
     retry_at: datetime | None = None
     dropped: Sequence[str] = ()
     repair: bool = False
+    stops: str = ""
 
     @property
     def call(self) -> Call:
@@ -334,18 +354,25 @@ def answered_outcome(
     call_request: CallRequest, *, lease: UUID, judge: Judge, variant: PromptVariant, answer: client.ProviderAnswer
 ) -> CallOutcome:
     """A reply, whatever it says: one reading per criterion."""
-    into, out = _counted(answer.tokens_in), _counted(answer.tokens_out)
-    counted = into is not None and out is not None
+    bill = bills.bill_reply(
+        judge,
+        answer,
+        messages=call_request.messages,
+        schema=call_request.schema,
+        parameters=call_request.parameters,
+        worst_case=call_request.worst_case,
+        prices=call_request.prices,
+    )
     attempt = _finished_attempt(
         call_request,
         Attempt.Outcome.REPLIED,
+        bill,
         reply=answer.raw,
         served_model=answer.served_model[:160],
-        tokens_in=into,
-        tokens_out=out,
-        cost=_paid(call_request, judge, into, out),
-        estimated=not counted and call_request.worst_case is not None,
+        tokens_in=bill.tokens_in,
+        tokens_out=bill.tokens_out,
         latency=answer.latency,
+        reason=bill.stops[:400],
     )
     readings = _readings(call_request, answer, variant)
     return CallOutcome(
@@ -355,6 +382,7 @@ def answered_outcome(
         readings=readings,
         dropped=answer.dropped,
         repair=_is_worth_repairing(call_request, readings, answer, variant),
+        stops=bill.stops,
     )
 
 
@@ -390,16 +418,15 @@ def unavailable_outcome(
     """No reply: twice as long a pause after each try, with jitter; never shorter than the endpoint asked for."""
     pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**call_request.call.tries) * random.uniform(0.5, 1.0)
     retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
-    maybe_paid = unavailable.maybe_paid
+    bill = _bill_of_failure(call_request, unavailable)
     attempt = _finished_attempt(
         call_request,
         Attempt.Outcome.UNAVAILABLE,
+        bill,
         reason=unavailable.reason,
         reply={"body": unavailable.body} if unavailable.body else {},
-        cost=call_request.worst_case if maybe_paid else _nothing(call_request),
-        estimated=maybe_paid and call_request.worst_case is not None,
     )
-    return CallOutcome(call_request=call_request, lease=lease, attempt=attempt, retry_at=retry_at)
+    return CallOutcome(call_request=call_request, lease=lease, attempt=attempt, retry_at=retry_at, stops=bill.stops)
 
 
 def refused_outcome(call_request: CallRequest, no: client.ProviderRefused, *, lease: UUID) -> CallOutcome:
@@ -407,41 +434,44 @@ def refused_outcome(call_request: CallRequest, no: client.ProviderRefused, *, le
 
     Where it will answer none, the call waits for the run to be resumed.
     """
-    attempt = _finished_attempt(call_request, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(call_request))
+    bill = _bill_of_failure(call_request, no)
+    attempt = _finished_attempt(call_request, Attempt.Outcome.REFUSED, bill, reason=no.reason)
     status: Status = "unparsed" if call_request.call.repairs_id else "refused"
     why = NoScore("not_answered", "provider", no.reason)
     readings = [Reading(criterion=criterion.key, status=status, reason=why) for criterion in call_request.criteria]
-    return CallOutcome(call_request=call_request, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
+    kept = [] if no.fatal else readings
+    return CallOutcome(call_request=call_request, lease=lease, attempt=attempt, readings=kept, stops=bill.stops)
+
+
+def _bill_of_failure(call_request: CallRequest, failure: client.ProviderUnavailable | client.ProviderRefused) -> Bill:
+    return bills.bill_failure(
+        call_request.call.run.judge,
+        prices=call_request.prices,
+        counted=failure.counted,
+        maybe_paid=failure.maybe_paid,
+        status=failure.status,
+        worst_case=call_request.worst_case,
+    )
 
 
 def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
     """What is left of an outcome that the database refuses: what was paid for it, and why it says nothing."""
     reason = f"This could not be stored: {fault!r}"[:400]
-    kept, paid = outcome.attempt, {"cost": outcome.attempt.cost, "estimated": outcome.attempt.estimated}
+    kept, paid = outcome.attempt, {name: getattr(outcome.attempt, name) for name in ("cost", "estimated", "doubt")}
     attempt = Attempt(pk=kept.pk, call=outcome.call, outcome=kept.outcome, reason=reason, **paid)
     why = NoScore("not_stored", "provider", repr(fault))
     readings = [Reading(criterion=reading.criterion, status="error", reason=why) for reading in outcome.readings]
     return replace(outcome, attempt=attempt, readings=readings, dropped=())
 
 
-def _finished_attempt(call_request: CallRequest, outcome: Attempt.Outcome, **came: Any) -> Attempt:
-    return Attempt(pk=call_request.attempt.pk, call=call_request.call, outcome=outcome, **came)
-
-
-def _paid(call_request: CallRequest, judge: Judge, into: int | None, out: int | None) -> Decimal | None:
-    """What a reply of so many tokens cost; its worst case where they were not counted."""
-    if into is None or out is None:
-        return call_request.worst_case
-    return spending.cost(judge, into, out, by_batch=call_request.by_batch, run=call_request.call.run)
+def _finished_attempt(call_request: CallRequest, outcome: Attempt.Outcome, bill: Bill, **came: Any) -> Attempt:
+    booked = {"cost": bill.cost, "estimated": bill.estimated, "doubt": bill.doubt}
+    return Attempt(pk=call_request.attempt.pk, call=call_request.call, outcome=outcome, **booked, **came)
 
 
 def _nothing(call_request: CallRequest) -> Any:
-    """What an error costs: nothing, where the price is known at all."""
+    """What a reply that is used again costs: nothing, where the price is known at all."""
     return None if call_request.worst_case is None else 0
-
-
-def _counted(tokens: int | None) -> int | None:
-    return tokens if tokens is not None and tokens <= MOST_TOKENS else None
 
 
 # --- storing ----------------------------------------------------------------------------------------------------------
@@ -469,6 +499,8 @@ def settle_call(*, outcomes: Sequence[CallOutcome]) -> int:
         ]
         _settle(settled, repeated_calls=repeated_calls, tried=1)
         _try_again(again)
+        for run_pk, sentence in {outcome.call.run_id: outcome.stops for outcome in new if outcome.stops}.items():
+            runs.stop_asking(run_pk, sentence)
         for run_pk in {outcome.call.run_id for outcome in (*settled, *again)}:
             runs.announce_finish(run_pk)
     return len(settled)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from urllib.parse import urljoin, urlsplit
 
 import orjson
 
@@ -62,8 +63,8 @@ _GAVE_UP: Final = frozenset({408, 504, 524})  # the time was up: what was under 
 class ProviderUnavailable(Exception):
     """No reply this time: rate limit, server error, timeout, lost connection. Try again, after ``retry_after``.
 
-    ``maybe_paid`` says that the provider may have worked and count it; ``body`` is what came, shortened, where that
-    can't be read as a reply."""
+    ``maybe_paid`` says that the provider may have worked and count it, and ``counted`` the tokens in and out that an
+    error counts; ``body`` is what came, shortened, where that can't be read as a reply."""
 
     def __init__(
         self,
@@ -73,6 +74,8 @@ class ProviderUnavailable(Exception):
         maybe_paid: bool = False,
         body: str = "",
         quotas: Mapping[str, Quota] | None = None,
+        status: int | None = None,
+        counted: tuple[int | None, int | None] = (None, None),
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -80,16 +83,30 @@ class ProviderUnavailable(Exception):
         self.maybe_paid = maybe_paid
         self.body = body
         self.quotas = quotas or {}
+        self.status = status
+        self.counted = counted
 
 
 class ProviderRefused(Exception):
-    """The provider will not answer this request. ``fatal`` means it will not answer any: pause the run."""
+    """The provider will not answer this request. ``fatal`` means it will not answer any: pause the run.
 
-    def __init__(self, reason: str, *, status: int | None = None, fatal: bool = False) -> None:
+    ``maybe_paid`` and ``counted`` as of ``ProviderUnavailable``."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        status: int | None = None,
+        fatal: bool = False,
+        maybe_paid: bool = False,
+        counted: tuple[int | None, int | None] = (None, None),
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.status = status
         self.fatal = fatal
+        self.maybe_paid = maybe_paid
+        self.counted = counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +171,8 @@ class ProviderAnswer:
 @asynccontextmanager
 async def connect(endpoint: Endpoint, *, refused: Mapping[str, list[str]] | None = None) -> AsyncIterator[Connection]:
     """A connection made in the running loop and closed there. Raises ``Refused`` (fatal) when its key is not set.
+
+    No redirect is followed: it would send the rubric and the items to a host that nobody declared.
 
     ``refused`` is what models are known to refuse; what they refuse now is added to its lists."""
     import openai
@@ -393,7 +412,7 @@ async def exchange(
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
         # The SDK's aiohttp transport calls every lost or refused connection a ConnectTimeout.
         late = isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout)
-        reason = too_late if late else _scrubbed(connection, f"No connection: {cause!r}")
+        reason = too_late if late else _scrubbed(connection, f"No connection: {_no_connection(cause)}")
         raise ProviderUnavailable(reason, maybe_paid=not _never_connected(error)) from None
     except UnicodeEncodeError:
         raise ProviderRefused("The prompt contains half a surrogate pair, which cannot be sent.") from None
@@ -486,11 +505,29 @@ def _never_connected(error: BaseException | None) -> bool:
     return False
 
 
+def _no_connection(error: BaseException) -> str:
+    """What the operating system says of a connection that failed, such as "Connection refused"; else the error."""
+    deepest: BaseException | None = error
+    seen: list[BaseException] = []
+    while deepest is not None and deepest not in seen:
+        seen.append(deepest)
+        deepest = deepest.__cause__ or deepest.__context__
+    for cause in reversed(seen):
+        if isinstance(cause, OSError) and cause.errno:
+            return f"{os.strerror(cause.errno) if cause.errno > 0 else cause.strerror}."
+    last = seen[-1]
+    names_timeout = type(last).__name__ == "ConnectTimeout"  # the transport's word for anything that went wrong
+    return str(last) or "it was closed without a reply." if names_timeout else repr(last)
+
+
 def _sort(connection: Connection, response: httpx2.Response, body: Mapping[str, Any]) -> NoReturn:
     """Raise what an error status means. Nothing of the original exception is kept: it holds the request's headers."""
+    if 300 <= response.status_code < 400:
+        raise ProviderRefused(_redirected(connection, response), status=response.status_code, fatal=True) from None
     stated: Any = response.text.strip()
     with suppress(ValueError, RecursionError):
         stated = json.loads(stated)
+    usage = _object(stated).get("usage")
     stated = (stated.get("error") or stated) if isinstance(stated, dict) else stated
     status = response.status_code
     words, message = _object(stated), _complaint(stated) or response.text or f"Error code: {status}"
@@ -501,10 +538,20 @@ def _sort(connection: Connection, response: httpx2.Response, body: Mapping[str, 
         code=str(words.get("code") or words.get("type") or ""),
         message=_scrubbed(connection, message),
         headers=response.headers,
+        usage=usage,
     )
     if isinstance(failure, ProviderRefused) and names_no_cause(status=status, message=message, body=body):
         raise _Unnamed(failure, body) from None
     raise failure from None
+
+
+def _redirected(connection: Connection, response: httpx2.Response) -> str:
+    """Why nothing is sent where a redirect points to, with the host that it names."""
+    host = ""
+    with suppress(ValueError):
+        host = urlsplit(urljoin(connection.endpoint.base_url, response.headers.get("location", ""))).netloc
+    named = f" to {host.rpartition('@')[2][:200]}" if host else ""
+    return f"{response.status_code}: {connection.endpoint.name} redirects{named}, and redirects are not followed."
 
 
 def _complaint(body: Any) -> str:
@@ -519,17 +566,28 @@ def _complaint(body: Any) -> str:
 
 
 def _failure(
-    *, status: int, code: str, message: str, headers: Mapping[str, str]
+    *,
+    status: int,
+    code: str,
+    message: str,
+    headers: Mapping[str, str],
+    maybe_paid: bool = False,
+    usage: Any = None,
 ) -> ProviderUnavailable | ProviderRefused:
-    reason = f"{status} {code}: {message}"[:400]
+    """What an error means; ``maybe_paid``: it came as a reply, with the status 200."""
+    reason, counted = f"{status} {code}: {message}"[:400], _usage(usage)
     if status in (401, 402) or code in _OUT_OF_MONEY:
-        return ProviderRefused(reason, status=status, fatal=True)
+        return ProviderRefused(reason, status=status, fatal=True, counted=counted)
     if status in _RETRYABLE or status >= 500:
-        waits = retry_after(headers)
         return ProviderUnavailable(
-            reason, retry_after=waits, maybe_paid=status in _GAVE_UP, quotas=read_quotas(headers)
+            reason,
+            retry_after=retry_after(headers),
+            maybe_paid=maybe_paid or status in _GAVE_UP,
+            quotas=read_quotas(headers),
+            status=status,
+            counted=counted,
         )
-    return ProviderRefused(reason, status=status)
+    return ProviderRefused(reason, status=status, maybe_paid=maybe_paid, counted=counted)
 
 
 def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
@@ -546,8 +604,14 @@ def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
         words = error if isinstance(error, dict) else {"message": str(error)}
         code = words.get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 500
-        message = _scrubbed(connection, _complaint(words))
-        raise _failure(status=status, code=str(code or ""), message=message, headers=response.headers)
+        raise _failure(
+            status=status,
+            code=str(code or ""),
+            message=_scrubbed(connection, _complaint(words)),
+            headers=response.headers,
+            maybe_paid=True,
+            usage=reply.get("usage"),
+        )
     return reply if len(response.content) <= _KEPT else _shortened(reply, len(response.content))
 
 
@@ -562,8 +626,16 @@ def line_answer(line: Mapping[str, Any], *, body: Mapping[str, Any], dropped: tu
     stated_status = status if isinstance(status, int) else 0
     if what := refused_part(status=stated_status, stated=words, message=_complaint(words), body=body):
         raise Unsupported(what)
-    code, status = str(words.get("code") or words.get("type") or ""), status if isinstance(status, int) else 500
-    raise _failure(status=status, code=code, message=_masked(_complaint(words)), headers={})
+    code, sent = str(words.get("code") or words.get("type") or ""), status if isinstance(status, int) else 500
+    was_paid = status == 200
+    raise _failure(
+        status=500 if was_paid else sent,
+        code=code,
+        message=_masked(_complaint(words)),
+        headers={},
+        maybe_paid=was_paid,
+        usage=reply.get("usage"),
+    )
 
 
 def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
@@ -598,14 +670,14 @@ def _answer(
     """Read leniently: whatever a server leaves out or mistypes is missing, not an error."""
     choices = reply.get("choices")
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
-    message, usage = _object(choice.get("message")), _object(reply.get("usage"))
+    message, (into, out) = _object(choice.get("message")), _usage(reply.get("usage"))
     return ProviderAnswer(
         text=answer_text(message),
         finish_reason=plain_text(choice.get("finish_reason")) or None,
         refusal=plain_text(message.get("refusal")) or None,
         reasoning=plain_text(message.get("reasoning_content") or message.get("reasoning")),
-        tokens_in=_count(usage.get("prompt_tokens")),
-        tokens_out=_count(usage.get("completion_tokens")),
+        tokens_in=into,
+        tokens_out=out,
         served_model=plain_text(reply.get("model")),
         latency=latency,
         raw=reply,
@@ -618,7 +690,22 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _usage(usage: Any) -> tuple[int | None, int | None]:
+    """The tokens in and out that a provider counts. Some leave reasoning out of the reply's, and count it in total."""
+    counts = _object(usage)
+    into, out = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
+    total = _count(counts.get("total_tokens"))
+    if into is not None and out is not None and total is not None:
+        out = max(out, total - into)
+    return into, out
+
+
 def _count(value: Any) -> int | None:
+    """A count of tokens, also as 12.0 or "12"; None of anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 18:
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 

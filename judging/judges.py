@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -27,7 +28,7 @@ from annotation.models import Criterion, RubricVersion
 from annotation.readers import RubricDocument, parse_rubric
 from judging import providers, spending
 from judging.client import Endpoint
-from judging.models import Judge, ModelCapability
+from judging.models import Call, Judge, JudgeRun, ModelCapability
 from judging.prompts import (
     INSTRUCTION_LANGUAGES,
     CriterionBrief,
@@ -112,7 +113,8 @@ def declare(
     """The judge with this provider, model, parameters and prompt variant; the same again is the same judge.
 
     ``timeout`` (seconds for a reply), ``tries`` and ``concurrency`` (calls in flight) change no verdict: on a judge
-    that there is, those that are given are set anew. ``parent``: the judge that a new one is a version of.
+    that there is, those that are given are set anew, unless a run of it is under way. ``parent``: the judge that a new
+    one is a version of.
     """
     factors, name = dict(variant or {}), name.strip()
     if factors.get("examples"):
@@ -410,6 +412,12 @@ def _within(name: str, number: int) -> int:
 def _paced_anew(judge: Judge, paced: Mapping[str, int], actor: User | None) -> Judge:
     changed = {name: number for name, number in paced.items() if getattr(judge, name) != number}
     if changed:
+        open_calls = Call.objects.filter(run=OuterRef("pk"), state__in=[Call.State.WAITING, Call.State.LEASED])
+        running = JudgeRun.objects.filter(Exists(open_calls), judge=judge, state=JudgeRun.State.RUNNING)
+        if (run := running.order_by("pk").first()) is not None:
+            sentence = _("Run %(run)d of this judge is running, and this would change it: %(names)s. Pause it first.")
+            sentence %= {"run": run.pk, "names": ", ".join(sorted(changed))}
+            raise Refused(sentence, code="pace", fields=dict.fromkeys(sorted(changed), sentence))
         with transaction.atomic():
             Judge.objects.filter(pk=judge.pk).update(**changed)
             audit.record(actor=actor, project=judge.project, verb="pace judge", subject=judge, fields=sorted(changed))

@@ -382,7 +382,8 @@ class JudgeRun(models.Model):
     beforehand, for the forecast, and enters no figure. A run of an `alignment` asks a version of its judge about the
     tuning items or, for a look, about the locked ones: only the alignment's own figures rest on it. A run `by_batch`
     hands its calls to the provider's batch API, for replies within a day at the price of batches. `prices` are those of
-    its provider when it was started: it keeps them, whatever is declared later (judging/providers.py).
+    its provider when it was started: it keeps them, whatever is declared later (judging/providers.py). The bills since
+    `bills_from`, when it was resumed last, decide how many of its calls may be in flight (judging/calls.py).
 
     A run with a `perturbation` (its `changes`, `per_language`, `seed` and `rule`) is an audit of the judge: it asks
     about some items as they are and changed (judging/perturbed_runs.py). Its verdicts enter no figure but those of
@@ -413,6 +414,7 @@ class JudgeRun(models.Model):
     perturbation = models.JSONField(null=True)
     key = models.CharField(max_length=100, null=True)
     width = models.PositiveSmallIntegerField(null=True)
+    bills_from = models.DateTimeField(null=True, editable=False)
     file_import = models.ForeignKey(Import, null=True, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -436,8 +438,10 @@ class Call(models.Model):
 
     Rows are made when the run starts. A worker leases a call by compare-and-set, and only the holder of the lease may
     settle it; the reply that settled it is an attempt. A lease that ran out is taken up again by the sweeper. A call
-    that `repairs` an attempt waits to ask once more, for that reply could not be read. In an audit, `change` is the key
-    of what is changed about the item or the request (judging/perturbation.py): the item itself stays as it is.
+    that `repairs` an attempt waits to ask once more, for that reply could not be read. `tries` counts what the provider
+    did not answer, `losses` the requests that were lost with their worker: each has a bound of its own. In an audit,
+    `change` is the key of what is changed about the item or the request (judging/perturbation.py): the item itself
+    stays as it is.
     """
 
     class State(models.TextChoices):
@@ -456,6 +460,7 @@ class Call(models.Model):
     leased_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField(null=True)
     tries = models.PositiveSmallIntegerField(default=0)
+    losses = models.PositiveSmallIntegerField(default=0, db_default=0)
     repairs = models.ForeignKey("Attempt", null=True, on_delete=models.PROTECT, related_name="+")
 
     class Meta:
@@ -517,7 +522,19 @@ class Attempt(models.Model):
 
     `reply_key` is the same for requests that get the same reply: everything that was sent, and the repeat. An attempt
     that was `reused_from` another was not sent: it has that one's reply, and cost nothing.
+
+    `doubt` says why the provider's count was not believed (judging/bills.py). A request that `failed` with an error of
+    the server is booked at nothing, and counted at its worst case against the caps until the run is resumed.
     """
+
+    class Doubt(models.TextChoices):
+        NONE = "", _("Believed")
+        UNCOUNTED = "uncounted", _("The provider did not count the tokens")
+        TOO_FEW = "too_few", _("The provider counted fewer tokens than there are")
+        TOO_MANY = "too_many", _("The provider counted more tokens than there can be")
+        OTHER_MODEL = "other_model", _("Another model answered, without a declared price")
+        DEARER_MODEL = "dearer_model", _("Another model answered, which costs more")
+        FAILED = "failed", _("The provider failed, and may bill it")
 
     class Outcome(models.TextChoices):
         PENDING = "pending", _("Not sent yet")
@@ -540,6 +557,7 @@ class Attempt(models.Model):
     reserved = models.DecimalField(max_digits=12, decimal_places=8, null=True)
     cost = models.DecimalField(max_digits=12, decimal_places=8, null=True)
     estimated = models.BooleanField(default=False, db_default=False)
+    doubt = models.CharField(max_length=12, choices=Doubt, blank=True, default="", db_default="")
     latency = models.FloatField(null=True)
     reply_key = models.CharField(max_length=64, blank=True, default="", db_default="")
     reused_from = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")

@@ -209,6 +209,8 @@ class CallRequest:
     worst_case: Decimal | None
     attempt: Attempt = field(compare=False)
     criterion_keys: Mapping[str, int]
+    prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
+    """Of every model of the provider: a reply may name another one than was asked for."""
     by_batch: bool = False
     is_swapped: bool = False
     """Whether the candidates were exchanged: scores of the reply are turned back."""
@@ -293,6 +295,10 @@ class CallRequestWriter:
         return self._same_for_every_item[key]
 
     @cached_property
+    def _prices(self) -> dict[str, tuple[Decimal, Decimal]]:
+        return spending.price_list(self.run.judge, by_batch=self.run.by_batch, run=self.run)
+
+    @cached_property
     def _examples(self) -> ShownExamples:
         return ShownExamples(self.variant, self.run.project_id)
 
@@ -317,7 +323,7 @@ class CallRequestWriter:
         key = judges.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
         attempt = Attempt(call=call, reserved=worst, reply_key=key)
         kept: dict[str, Any] = {"worst_case": worst, "attempt": attempt, "by_batch": self.run.by_batch}
-        kept |= {"is_swapped": is_swapped, "criterion_keys": self._criterion_keys}
+        kept |= {"is_swapped": is_swapped, "criterion_keys": self._criterion_keys, "prices": self._prices}
         return CallRequest(call=call, criteria=criteria, **kept, **sent)
 
     def _text(self, call: Call, variant: PromptVariant, criteria: Sequence[CriterionBrief]) -> ItemText:

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sum, TextChoices
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
@@ -23,7 +24,7 @@ from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
-from judging import judges, providers, spending
+from judging import bills, judges, providers, spending
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
@@ -345,6 +346,18 @@ def pause_run(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> 
     return _change_state(run, (JudgeRun.State.RUNNING,), JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
 
 
+def stop_asking(run_pk: int, reason: str) -> None:
+    """Pause a run, and the others of its project that ask the same model: what is wrong with its bills is so for all.
+
+    Runs in the transaction that stores the bill, so that no request goes out after it.
+    """
+    run = JudgeRun.objects.select_related("judge").get(pk=run_pk)
+    alike = JudgeRun.objects.filter(project=run.project_id, state=JudgeRun.State.RUNNING)
+    alike = alike.filter(judge__provider=run.judge.provider, judge__model=run.judge.model)
+    for judge_run in alike.select_related("project").order_by("pk"):
+        pause_run(run=judge_run, reason=reason)
+
+
 def pause_all(project: Project) -> None:
     """Pause all running runs of a project, because it is archived."""
     for run in JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING):
@@ -415,9 +428,11 @@ def rerun_failed(*, run: JudgeRun, statuses: Sequence[str] = RERUN[:1], actor: U
     with transaction.atomic():
         open_run = JudgeRun.objects.select_for_update(no_key=True).filter(pk=run.pk, state__in=LIVE).exists()
         again = Call.objects.filter(wanted, run=run)
-        count = again.update(state=Call.State.WAITING, tries=0, not_before=None, repairs=None) if open_run else 0
+        fresh = {"state": Call.State.WAITING, "tries": 0, "losses": 0, "not_before": None, "repairs": None}
+        count = again.update(**fresh) if open_run else 0
         if not count:
             raise Refused(_("No call of this run can be repeated."), code="nothing_failed")
+        JudgeRun.objects.filter(pk=run.pk).update(bills_from=timezone.now())
         audit.record(actor=actor, project=run.project, verb="rerun calls", subject=run, fields=sorted(statuses))
     return count
 
@@ -432,7 +447,10 @@ def calls_to_repeat(run: JudgeRun) -> dict[str, int]:
 
 def _change_state(run: JudgeRun, before: Sequence[str], after: str, actor: User | None, reason: str) -> bool:
     with transaction.atomic():
-        done = JudgeRun.objects.filter(pk=run.pk, state__in=before).update(state=after, reason=reason[:400])
+        changes: dict[str, Any] = {"state": after, "reason": reason[:400]}
+        if after == JudgeRun.State.RUNNING:
+            changes["bills_from"] = timezone.now()  # what was billed before says nothing of what is billed now
+        done = JudgeRun.objects.filter(pk=run.pk, state__in=before).update(**changes)
         if done:
             audit.record(actor=actor, project=run.project, verb=f"judge run {after}", subject=run, fields=["state"])
     run.refresh_from_db(fields=["state", "reason"])
@@ -465,6 +483,7 @@ class RunProgress:
     cost: Decimal | None = None
     estimated: Decimal | None = None
     reserved: Decimal | None = None
+    doubted: int = 0
     lost: int = 0
     reused: int = 0
     latency: float | None = None
@@ -507,6 +526,7 @@ def progress_of(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> RunProgr
         estimated=Sum("cost", filter=Q(estimated=True)),
         cost=Sum("cost"),
         reserved=Sum("reserved", filter=Q(outcome__in=Attempt.OPEN)),
+        doubted=Count("pk", filter=Q(outcome=Attempt.Outcome.REPLIED) & ~Q(doubt="")),
         lost=Count("pk", filter=Q(outcome=Attempt.Outcome.LOST)),
         latency=Avg("latency"),
     )
@@ -525,6 +545,7 @@ def progress_of(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> RunProgr
         cost=sums["cost"],
         estimated=sums["estimated"],
         reserved=sums["reserved"],
+        doubted=sums["doubted"],
         lost=sums["lost"],
         reused=sums["reused"],
         latency=sums["latency"],
@@ -539,6 +560,26 @@ def _by_status(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> tuple[dic
         if reason:
             by_reason[reason] += count
     return dict(by_status), dict(by_reason.most_common())
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model that replies of a run name, how many, and whether it is another one than was asked for."""
+
+    model: str
+    replies: int
+    is_other: bool
+
+
+def served_models(judge_runs: Iterable[JudgeRun]) -> list[ServedModel]:
+    """The models that the replies of these runs name, those with the most replies first."""
+    asked = {run.judge.model for run in judge_runs}
+    attempts = Attempt.objects.filter(call__run__in=judge_runs).exclude(served_model="").order_by()
+    counts = sorted(attempts.values_list("served_model").annotate(Count("pk")), key=lambda row: (-row[1], row[0]))
+    return [
+        ServedModel(served, count, not any(bills.is_same_model(model, served) for model in asked))
+        for served, count in counts
+    ]
 
 
 def announce_finish(run_pk: int) -> None:
@@ -576,6 +617,29 @@ def phase(run: JudgeRun, *, finished: bool) -> Phase:
     if finished and run.state != JudgeRun.State.CANCELLED:
         return Phase.FINISHED
     return Phase(run.state)
+
+
+def with_open_calls(judge_runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
+    """The runs, each with whether it `has_open_calls`; an imported one has none."""
+    still_open = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=DONE)
+    return judge_runs.annotate(has_open_calls=Exists(still_open))
+
+
+def has_open_calls(run: JudgeRun) -> bool:
+    """Whether anything is left to ask, or under way."""
+    return run.calls.exclude(state__in=DONE).exists()
+
+
+def in_phase(judge_runs: QuerySet[JudgeRun], wanted: Phase) -> QuerySet[JudgeRun]:
+    """Those of the runs that are in this phase."""
+    if wanted == Phase.IMPORTED:
+        return judge_runs.exclude(file_import=None)
+    ours = with_open_calls(judge_runs.filter(file_import=None))
+    if wanted == Phase.CANCELLED:
+        return ours.filter(state=JudgeRun.State.CANCELLED)
+    if wanted == Phase.FINISHED:
+        return ours.filter(state__in=LIVE, has_open_calls=False)
+    return ours.filter(state=wanted.value, has_open_calls=True)
 
 
 def run_revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:

@@ -5,6 +5,10 @@ request's worst case is reserved, in the transaction that leases its call, befor
 replaces the reservation by what was paid. Money is read from the attempts in one query under a lock on the caps, so two
 workers never spend the same dollar. A day is a day of UTC.
 
+A provider can bill more than it declared, and the first such bill is known only when others are in flight. So a cap has
+so many requests in flight that they keep it though each costs `DEAREST` times its worst case; two may always be. What
+failed with an error of the server costs nothing, and may be billed all the same: the cap is kept to that, too.
+
 The replies of a design's pilot say what its other calls may cost.
 """
 
@@ -20,10 +24,11 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts import audit
 from accounts.models import Project, User
@@ -31,6 +36,7 @@ from accounts.refusals import Refused
 from judging import providers
 from judging.models import Alignment, AlignmentProposal, Attempt, Call, Judge, JudgeDesign, JudgeRun, ProviderAllowance
 from judging.prompts import Message
+from judging.provider_declarations import price_table
 from judging.refused_parts import TOKEN_LIMITS
 
 FEWEST_PILOT_CALLS = 5
@@ -38,6 +44,12 @@ FEWEST_PILOT_CALLS = 5
 LARGEST_CAP = Decimal(100_000)
 MOST_COST = Decimal(9_999)  # what the column holds
 SMALLEST = Decimal("0.00000001")
+DEAREST = 32
+"""Times its worst case that a request may cost, and the requests in flight still keep a cap."""
+MOST_IN_FLIGHT = 10_000
+"""More than any run has in flight."""
+UNPROVEN = 2
+"""Requests that may be in flight under a cap, or of a run, before any bill of it is known."""
 PER_MESSAGE = 16  # tokens of the frame that a provider puts around a message
 
 
@@ -48,6 +60,19 @@ def price(judge: Judge, *, by_batch: bool = False, run: JudgeRun | None = None) 
         return kept
     provider = providers.find_provider(judge.provider)
     return provider.price(judge.model, by_batch=by_batch) if provider else None
+
+
+def price_list(
+    judge: Judge, *, by_batch: bool = False, run: JudgeRun | None = None
+) -> dict[str, tuple[Decimal, Decimal]]:
+    """The prices of every model of the judge's provider: those that the ``run`` keeps before those of now."""
+    provider = providers.find_provider(judge.provider)
+    tables: list[Mapping[str, Any]] = []
+    for name in ("prices", "batch_prices") if by_batch else ("prices",):
+        tables.append(price_table(getattr(provider, name)) if provider else {})
+        tables.append(run.prices.get(name, {}) if run else {})
+    # Those of batches come last, and those that were kept after those of now.
+    return {model: (Decimal(into), Decimal(out)) for table in tables for model, (into, out) in table.items()}
 
 
 def token_limit(parameters: Mapping[str, Any]) -> int | None:
@@ -62,8 +87,11 @@ def cost(
 ) -> Decimal | None:
     """What so many tokens cost, in USD; None without a price."""
     paid = price(judge, by_batch=by_batch, run=run)
-    if paid is None:
-        return None
+    return None if paid is None else cost_at(paid, tokens_in, tokens_out)
+
+
+def cost_at(paid: tuple[Decimal, Decimal], tokens_in: int, tokens_out: int) -> Decimal:
+    """What so many tokens cost at a price, at most what the column holds."""
     exact = (paid[0] * tokens_in + paid[1] * tokens_out) / 1_000_000
     return min(MOST_COST, exact).quantize(SMALLEST, rounding=ROUND_UP)
 
@@ -84,8 +112,18 @@ def worst_case(
     paid, limit = price(judge, by_batch=by_batch, run=run), token_limit(parameters)
     if paid is None or (limit is None and paid[1]):
         return None
+    return cost(judge, most_tokens(messages, schema), limit or 0, by_batch=by_batch, run=run)
+
+
+def most_tokens(messages: Sequence[Message], schema: Mapping[str, Any]) -> int:
+    """No request of these messages has more tokens: one a byte, and the frame around each message."""
     texts = sum(len(message["content"].encode("utf-8", "replace")) + PER_MESSAGE for message in messages)
-    return cost(judge, texts + len(orjson.dumps(schema)) + PER_MESSAGE, limit or 0, by_batch=by_batch, run=run)
+    return texts + len(orjson.dumps(schema)) + PER_MESSAGE
+
+
+def costs(run: JudgeRun) -> bool:
+    """Whether a reply to the run is known to cost something."""
+    return any(price(run.judge, by_batch=run.by_batch, run=run) or ())
 
 
 # --- allowances ---------------------------------------------------------------------------------------------------
@@ -200,9 +238,10 @@ def refuse_cap(judge: Judge, *, budget: Decimal | None, run: JudgeRun | None = N
     if budget is not None and not 0 <= budget <= LARGEST_CAP:
         sentence = _("A budget must be from 0 to %s USD.") % LARGEST_CAP
         raise Refused(sentence, code="budget", fields={"budget": sentence})
+    if budget is not None and (sentence := _unkept(judge, run)):
+        sentence = f"{sentence} {_('Or leave the budget empty.')}"
+        raise Refused(sentence, code="budget", fields={"budget": sentence})
     if sentence := _unkept(judge, run):
-        if budget is not None:
-            raise Refused(sentence, code="budget", fields={"budget": sentence})
         allowed = allowance(judge.project, judge.provider)
         if allowed and (allowed.cap_total is not None or allowed.cap_per_day is not None):
             project_cap = _("The operator has limited what this project can spend at %(provider)s.")
@@ -219,27 +258,29 @@ def _unkept(judge: Judge, run: JudgeRun | None) -> str:
     """Why no cap can be kept with this judge; empty when it can."""
     paid = price(judge, run=run)
     if paid is None:
-        return _(
-            "No price is declared for %(model)s at %(provider)s, so a budget can't be guaranteed. Leave the "
-            "budget empty."
-        ) % {
-            "model": judge.model,
-            "provider": judge.provider,
-        }
+        named = {"model": judge.model, "provider": judge.provider}
+        sentence = _("No price is declared for %(model)s at %(provider)s, so a limit can't be guaranteed.") % named
+        return f"{sentence} {_('Ask the operator to declare its price.')}"
     if paid[1] and token_limit(judge.parameters) is None:
         return _(
-            "This judge sets no limit on the tokens of a reply, so a budget can't be guaranteed. Set “max_tokens” "
-            "or “max_completion_tokens” in its parameters, for example to 400, or leave the budget empty."
+            "This judge sets no limit on the tokens of a reply, so a limit in USD can't be guaranteed. Set "
+            "“max_tokens” or “max_completion_tokens” in its parameters, for example to 400."
         )
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """USD paid, and USD reserved for requests whose end is not known yet."""
+    """USD paid, and USD reserved for the requests whose end is not known yet, so many `in_flight`.
+
+    `failed`: USD that so many `failures` of the provider, booked at nothing, can be billed at most.
+    """
 
     paid: Decimal
     reserved: Decimal
+    in_flight: int = 0
+    failed: Decimal = Decimal(0)
+    failures: int = 0
 
     @property
     def all(self) -> Decimal:
@@ -247,7 +288,13 @@ class Committed:
         return self.paid + self.reserved
 
     def __add__(self, other: Committed) -> Committed:
-        return Committed(self.paid + other.paid, self.reserved + other.reserved)
+        return Committed(
+            self.paid + other.paid,
+            self.reserved + other.reserved,
+            self.in_flight + other.in_flight,
+            self.failed + other.failed,
+            self.failures + other.failures,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,12 +307,33 @@ class Cap:
 
     @property
     def left(self) -> Decimal:
-        """USD that no request has reserved or spent."""
-        return self.amount - self.committed.all
+        """USD that no request has reserved or spent, nor may have been billed though it failed."""
+        return self.amount - self.committed.all - self.committed.failed
 
-    def is_spent(self, worst: Decimal) -> bool:
-        """Whether a request of this worst case could not be sent even if all in flight cost nothing."""
-        return self.amount - self.committed.paid < worst
+    def allows(self, worst: Decimal, *, more: int = 0, reserved: Decimal = Decimal(0)) -> bool:
+        """Whether a request of this worst case may be sent after so many ``more``, for which so much is ``reserved``.
+
+        All in flight keep the cap though they cost `DEAREST` times as much; two may be, if they keep it as they are.
+        """
+        if self.left < reserved + worst:
+            return False
+        unbilled = self.amount - self.committed.paid - self.committed.failed
+        is_unproven = self.committed.in_flight + more < UNPROVEN
+        return is_unproven or DEAREST * (self.committed.reserved + reserved + worst) <= unbilled
+
+    def is_spent(self, worst: Decimal) -> str:
+        """Why a request of this worst case could not be sent even if all in flight cost nothing; empty if it could."""
+        if self.amount - self.committed.paid < worst:
+            return self.sentence
+        if self.amount - self.committed.paid - self.committed.failed >= worst:
+            return ""
+        sentence = ngettext(
+            "The provider failed %(count)d request. If it bills that, the next call could exceed a limit.",
+            "The provider failed %(count)d requests. If it bills these, the next call could exceed a limit.",
+            self.committed.failures,
+        )
+        remedy = _("Look at its bill, then resume.")
+        return f"{sentence % {'count': self.committed.failures}} {remedy}"
 
 
 def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
@@ -392,14 +460,33 @@ def _midnight(now: datetime | None = None) -> datetime:
 
 
 def committed(attempts: QuerySet[Attempt]) -> Committed:
-    """What some attempts cost, and what those that are open may cost, in one query."""
+    """What some attempts cost, and what those that are open or have failed may cost, in one query."""
     zero = Decimal(0)
     still_open = Q(outcome__in=Attempt.OPEN)
+    since_resumed = Q(call__run__bills_from=None) | Q(at__gte=F("call__run__bills_from"))
+    failed = Q(doubt=Attempt.Doubt.FAILED) & since_resumed
     sums = attempts.aggregate(
         paid=Coalesce(Sum("cost", filter=~still_open), zero),
-        reserved=Coalesce(Sum("reserved", filter=still_open), zero),
+        open_cost=Coalesce(Sum("reserved", filter=still_open), zero),
+        in_flight=Count("pk", filter=still_open),
+        failed=Coalesce(Sum("reserved", filter=failed), zero),
+        failures=Count("pk", filter=failed),
     )
-    return Committed(sums["paid"], sums["reserved"])
+    return Committed(reserved=sums.pop("open_cost"), **sums)
+
+
+def most_in_flight(run: JudgeRun) -> int:
+    """How many calls of a run may be in flight by the bills since it was started or resumed: two, and one more for each
+    that agreed with its reservation, so that their number doubles as bills come in.
+
+    A batch takes a day: two calls first, and as many as the caps allow once their bills agree.
+    """
+    agreed = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED, estimated=False, doubt="")
+    if run.bills_from is not None:
+        agreed = agreed.filter(at__gte=run.bills_from)
+    if run.by_batch:
+        return MOST_IN_FLIGHT if agreed.exists() else UNPROVEN
+    return UNPROVEN + agreed.order_by()[:MOST_IN_FLIGHT].count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -374,6 +374,8 @@ async def _put(
             session.unsent.append(call_request)
         else:
             session.arrived.append(outcome)
+            if outcome.stops:
+                session.stop()  # storing the bill pauses the run
 
 
 async def _outcome_of(

@@ -149,6 +149,11 @@ class JudgeSerializer(serializers.Serializer[dict[str, Any]]):
     judge = serializers.IntegerField()
     run = serializers.IntegerField()
     simulated = serializers.BooleanField()
+    served = serializers.ListField(
+        child=serializers.CharField(),
+        default=list,
+        help_text="Other models than the one that was asked for, as the replies name them.",
+    )
 
 
 class SettingsSerializer(serializers.Serializer[dict[str, Any]]):

@@ -248,7 +248,8 @@ def alignment_page(request: HttpRequest, project: str, alignment_pk: int) -> Htt
 
 
 def _forecast(current: Alignment) -> runs.Forecast | None:
-    """What asking one version about the tuning items takes, by the judge as it was."""
+    """What asking one version about the tuning items takes, by the judge as it was: a new version is paid in full, and
+    so `cost_again`; that the judge itself was asked already makes no version cheaper."""
     about = {"dataset": current.campaign.dataset, "rubric_version": current.campaign.rubric_version}
     try:
         return runs.forecast(judge=current.base, selection=current.tuning, **about)

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -83,9 +83,16 @@ class RunSerializer(ChosenRunSerializer):
         allow_null=True,
         help_text="Of an audit: what it changes, of how many items, drawn by which seed.",
     )
-    state = serializers.ChoiceField(choices=JudgeRun.State.choices, read_only=True)
+    state = serializers.SerializerMethodField(
+        help_text="`finished` once every call of a run that is not cancelled has an answer or has failed."
+    )
     reason = serializers.CharField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
+
+    @extend_schema_field(serializers.ChoiceField(choices=runs.Phase.choices))
+    def get_state(self, run: JudgeRun) -> str:
+        is_open = run.has_open_calls if hasattr(run, "has_open_calls") else runs.has_open_calls(run)
+        return runs.phase(run, finished=not is_open).value
 
 
 class ProgressSerializer(serializers.Serializer[runs.RunProgress]):
@@ -113,6 +120,9 @@ class ProgressSerializer(serializers.Serializer[runs.RunProgress]):
     reserved = serializers.DecimalField(
         max_digits=20, decimal_places=8, allow_null=True, help_text="The most that requests in progress can cost."
     )
+    doubted = serializers.IntegerField(
+        help_text="Replies for which the provider's own count of tokens was not believed, or another model answered."
+    )
     lost = serializers.IntegerField(help_text="Requests that were sent but received no reply.")
     reused = serializers.IntegerField(help_text="Calls settled by a reply of an earlier run; they cost nothing.")
     latency = serializers.FloatField(allow_null=True)
@@ -126,13 +136,24 @@ class CallBatchSerializer(serializers.ModelSerializer[CallBatch]):
         fields = ("id", "provider_batch", "status", "calls", "answered", "reason", "sent_at", "ended_at")
 
 
+class ServedModelSerializer(serializers.Serializer[runs.ServedModel]):
+    model = serializers.CharField()
+    replies = serializers.IntegerField()
+    is_other = serializers.BooleanField(help_text="Whether it is another model than was asked for.")
+
+
 class RunDetailSerializer(RunSerializer):
     progress = serializers.SerializerMethodField()
+    served_models = serializers.SerializerMethodField(help_text="The models that the replies name.")
     batches = CallBatchSerializer(many=True, read_only=True)
 
     @extend_schema(responses=ProgressSerializer)
     def get_progress(self, run: JudgeRun) -> Any:
         return ProgressSerializer(runs.run_progress(run)).data
+
+    @extend_schema_field(ServedModelSerializer(many=True))
+    def get_served_models(self, run: JudgeRun) -> Any:
+        return ServedModelSerializer(runs.served_models([run]), many=True).data
 
 
 class UnusedRepliesSerializer(serializers.Serializer[UnusedReplies]):
@@ -179,7 +200,7 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
         model = Attempt
         fields = (
             *("number", "outcome", "request", "reply", "reason", "served_model"),
-            *("tokens_in", "tokens_out", "reserved", "cost", "estimated", "latency", "at"),
+            *("tokens_in", "tokens_out", "reserved", "cost", "estimated", "doubt", "latency", "at"),
         )
 
 
@@ -222,7 +243,10 @@ class CallDetailSerializer(CallSerializer):
 class RunFilters(filters.FilterSet):
     judge = filters.NumberFilter(min_value=1, max_value=LARGEST_ID)
     dataset = filters.NumberFilter(min_value=1, max_value=LARGEST_ID)
-    state = filters.ChoiceFilter(choices=JudgeRun.State.choices)
+    state = filters.ChoiceFilter(choices=runs.Phase.choices, method="in_state")
+
+    def in_state(self, listed: QuerySet[JudgeRun], _name: str, state: str) -> QuerySet[JudgeRun]:
+        return runs.in_phase(listed, runs.Phase(state))
 
 
 class CallFilters(filters.FilterSet):
@@ -292,7 +316,7 @@ class Runs(generics.ListAPIView[JudgeRun]):
     queryset = JudgeRun.objects.none()
 
     def get_queryset(self) -> QuerySet[JudgeRun]:
-        return run_in_project(self.request.user, self.kwargs["project"])[1]
+        return runs.with_open_calls(run_in_project(self.request.user, self.kwargs["project"])[1])
 
     @extend_schema(request=RunSerializer, responses={201: RunDetailSerializer})
     def post(self, request: Request, project: str) -> Response:

@@ -33,7 +33,7 @@ from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation.models import Item, Rating
 from annotation.selections import new_seed, selected_items
-from judging import client, judges, requests, runs, spending
+from judging import bills, client, judges, requests, runs, spending
 from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, AlignmentSearch, Judge, JudgeRun
 from judging.prompts import ItemText, Message, Turn, fence, neutralise
 from judging.replies import CUT_OFF
@@ -278,15 +278,18 @@ def _answer(proposal: AlignmentProposal) -> client.ProviderAnswer:
     known = {proposal.model: judges.refused_by_model(asker)}
     try:
         answer = asyncio.run(_asked(judges.endpoint(asker), proposal, known, judges.pace(asker).timeout))
-    except client.ProviderUnavailable as unavailable:
-        _book(proposal, worst if unavailable.maybe_paid else Decimal(0), {"body": unavailable.body})
-        raise Refused(unavailable.reason, code="unavailable") from None
-    except client.ProviderRefused as refused:
-        _book(proposal, Decimal(0), {})
-        raise Refused(refused.reason, code="provider_refused") from None
-    counted = answer.tokens_in is not None and answer.tokens_out is not None
-    paid = spending.cost(asker, answer.tokens_in or 0, answer.tokens_out or 0) if counted else worst
-    _book(proposal, paid, answer.raw)
+    except (client.ProviderUnavailable, client.ProviderRefused) as failure:
+        failed: dict[str, Any] = {"counted": failure.counted, "status": failure.status, "worst_case": worst}
+        failed["prices"] = spending.price_list(asker)
+        bill = bills.bill_failure(asker, maybe_paid=failure.maybe_paid, **failed)
+        is_refusal = isinstance(failure, client.ProviderRefused)
+        _book(proposal, bill.cost, {"body": failure.body} if isinstance(failure, client.ProviderUnavailable) else {})
+        raise Refused(failure.reason, code="provider_refused" if is_refusal else "unavailable") from None
+    about: dict[str, Any] = {"messages": messages, "schema": SCHEMA, "parameters": proposal.parameters}
+    bill = bills.bill_reply(asker, answer, worst_case=worst, prices=spending.price_list(asker), **about)
+    _book(proposal, bill.cost, answer.raw)
+    if bill.stops:
+        raise Refused(bill.stops, code="bill")
     return answer
 
 

@@ -168,6 +168,7 @@ def _standing(run: JudgeRun) -> dict[str, Any]:
         "simulated": run.judge.simulated,
         "progress": progress,
         "batches": run.batches.all() if run.by_batch else (),
+        "served_models": runs.served_models([run]),
         "phase": phase,
         "moving": phase == runs.Phase.RUNNING or progress.in_flight > 0,
         "statuses": [(status, count) for status, count in statuses if count],

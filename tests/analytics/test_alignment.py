@@ -219,6 +219,22 @@ def test_a_flawed_judge_is_mended_on_tuning_and_the_locked_test_shows_its_true_g
     assert judge.name in words_of(client, f"/p/kassa/judges/{mended.pk}/")
 
 
+def test_the_forecast_of_a_version_is_what_a_version_costs(cast: Cast, charged: RunningProvider) -> None:
+    """That the judge as it was has been asked makes no version cheaper: the page said $0.00 then."""
+    campaign, _brief = study(cast, scenarios=20)
+    current = aligned(cast, campaign)
+    client, page = cast.client("boris"), f"{ROOT}{current.pk}/"
+
+    def forecast() -> Decimal:
+        return Decimal(re.findall(r"A version takes \d+ calls, about \$(\d+\.\d+)", words_of(client, page))[0])
+
+    before = forecast()
+    scored(current.candidates.get(judge=current.base))
+    assert forecast() == before > 0
+    spent = runs.run_progress(scored(version_of(current, "Mended", MENDING))).cost
+    assert spent and spent / 3 < before < spent * 3
+
+
 # --- looks ------------------------------------------------------------------------------------------------------------
 def test_looks_are_counted_and_after_the_last_one_new_labels_are_needed(cast: Cast, priced: RunningProvider) -> None:
     campaign, _brief = study(cast, scenarios=20)

@@ -113,7 +113,8 @@ def test_a_run_by_batch_gives_the_scores_of_a_plain_run_at_half_the_price(cast: 
     assert asked_once(offered)
     assert not Attempt.objects.exclude(latency=None).exists()
     text = client.get(f"/p/kassa/runs/{run.pk}/").content.decode()
-    assert f"{ITEMS} of {ITEMS} calls answered" in text
+    assert "2 of 2 calls answered" in text, "a batch of two, until its bills are known"
+    assert sum(run.batches.values_list("answered", flat=True)) == ITEMS
     assert "completed" in text
 
     other = runs.start_judge_run(judge=plain, dataset=dataset, rubric_version=version)

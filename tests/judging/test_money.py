@@ -137,11 +137,14 @@ class TestCaps:
         [first] = calls.take_calls(run=run, limit=1).call_requests
         worst = max(call_request.worst_case for call_request in calls.take_calls(run=run, limit=8).call_requests)
         calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
-        runs.rebudget(run=run, budget=worst * 3)
-        taken = [calls.take_calls(run=run, limit=2), calls.take_calls(run=run, limit=2)]
-        assert [len(each.call_requests) for each in taken] == [2, 1]
-        assert taken[1].held_up
-        assert not taken[1].spent, "requests in flight may turn out cheaper: not spent yet"
+        for budget, expected in ((worst * 3, [2, 0]), (worst * Decimal("1.5"), [1, 0])):
+            runs.rebudget(run=run, budget=budget)
+            taken = [calls.take_calls(run=run, limit=2), calls.take_calls(run=run, limit=2)]
+            assert [len(each.call_requests) for each in taken] == expected, "two at most before a bill is known"
+            assert taken[1].held_up
+            assert not taken[1].spent, "requests in flight may turn out cheaper: not spent yet"
+            for each in taken:
+                calls.release_calls(lease=each.lease)
         assert first.worst_case
 
     def test_a_token_limit_is_never_dropped(self, cast: Cast, priced: RunningProvider) -> None:

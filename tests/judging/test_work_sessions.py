@@ -97,7 +97,8 @@ class TestReplies:
             outcomes=[CallOutcome(call_request=asked, lease=mine, attempt=attempt, retry_at=timezone.now())]
         )
         asked.call.refresh_from_db()
-        assert (asked.call.state, asked.call.tries) == ("leased", 1), "the lost request was a try"
+        counts = (asked.call.state, asked.call.tries, asked.call.losses)
+        assert counts == ("leased", 0, 1), "a lost request is no try of the provider's"
 
     def test_settling_again_after_a_lost_commit_stores_nothing_twice(
         self, cast: Cast, provider: RunningProvider

@@ -19,7 +19,9 @@ from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.request import Request, urlopen
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import numpy as np
 from numpy.typing import NDArray
@@ -291,10 +293,18 @@ class EmbeddingEndpoint:
         body = json.dumps({"model": self.model, "input": list(texts)}).encode()
         request = Request(f"{self.url.rstrip('/')}/embeddings", data=body, headers=headers)  # noqa: S310 - checked above
         try:
-            with urlopen(request, timeout=self.timeout) as reply:  # noqa: S310
+            with build_opener(_NoRedirect).open(request, timeout=self.timeout) as reply:
                 return _vectors(reply.read(), len(texts))
         except (OSError, HTTPException) as error:
             raise ValueError(f"{request.full_url} gave no embeddings: {str(error).strip('<>')}") from error
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows no redirect: it would send the texts, and the key, to a host that nobody named."""
+
+    def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
+        host = urlsplit(newurl).netloc.rpartition("@")[2]
+        raise URLError(f"{code}, a redirect to {host}, which is not followed")
 
 
 def _vectors(reply: bytes, n: int) -> Floats:

@@ -63,6 +63,30 @@ def test_each_text_is_asked_for_once_per_model(provider: tuple[str, Any], tmp_pa
     assert len(asked) == 3
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed_and_the_key_goes_nowhere_else(
+    provider: tuple[str, Any], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere, asked = provider
+    monkeypatch.setenv("SOME_KEY", "secret")
+
+    class Redirecting(_Provider):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Location", f"{elsewhere}/embeddings")
+            self.end_headers()
+
+    server = HTTPServer(("127.0.0.1", 0), Redirecting)
+    Thread(target=server.serve_forever, daemon=True).start()
+    host = elsewhere.removeprefix("http://").removesuffix("/v1")
+    with pytest.raises(ValueError, match=f"{status}, a redirect to {host}, which is not followed"):
+        EmbeddingEndpoint(f"http://127.0.0.1:{server.server_port}/v1", "e5", "SOME_KEY")(["a"])
+    assert asked == []
+    server.shutdown()
+    server.server_close()
+
+
 def test_only_http_addresses_are_asked() -> None:
     with pytest.raises(ValueError, match="http"):
         EmbeddingEndpoint("file:///etc", "e5")(["a"])
