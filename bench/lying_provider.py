@@ -1,6 +1,6 @@
 """A provider that lies about money, in more than 40 ways, and what runs of ours booked beside its own count.
 
-``python -m bench.lying_provider`` starts it in a process of its own (loopback, stops with this one), asks it in 80
+``python -m bench.lying_provider`` starts it in a process of its own (loopback, stops with this one), asks it in 72
 calls under a cap of $2, 64 in flight, by two work sessions at once, and writes a table. Each lie is a base address
 (``/LIE/v1``) with a count of its own: what it says it is due, whatever its replies say. ``--serve`` is the provider
 alone; ``--database sqlite`` asks on the embedded database; ``--only LIE`` prints one row.
@@ -29,7 +29,8 @@ MODEL, CHEAPER, DEARER, UNDECLARED = "judge-1", "judge-1-mini", "judge-1-large",
 PRICES = {MODEL: (2, 60), CHEAPER: (0.2, 6), DEARER: (200, 6000)}
 LIMIT = 400  # tokens of a reply
 CAP = Decimal(2)
-CALLS = 80
+CALLS = 72
+SLOW = ("drip", "silent")  # a second each, two at a time: fewer calls
 HONEST_FIRST = 40
 CENT = Decimal("0.01")
 
@@ -59,7 +60,7 @@ class Account:
 
 
 @dataclass
-class Asked:
+class LyingRequest:
     """One request as the provider reads it, with what an honest reply would say and cost."""
 
     account: Account
@@ -110,13 +111,13 @@ def _fitting(schema: dict[str, Any]) -> Any:
 
 Reply = bytes | tuple[int, Any] | tuple[int, Any, dict[str, str]]
 """Raw bytes of a whole response (an empty one closes the connection), or status, body and headers."""
-Lie = Callable[[Asked], Reply]
+Lie = Callable[[LyingRequest], Reply]
 
 
 def _over(times: int, *, of_prompt: bool = False, first: int = 0, every: int = 1) -> Lie:
     """Bills so many times the limit of a reply, or so many times the prompt."""
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: LyingRequest) -> Reply:
         account, into, out = asked.account, asked.into, asked.out
         if account.asked > first and account.asked % every == 0:
             into, out = (times * into * 4, out) if of_prompt else (into, times * LIMIT)
@@ -127,25 +128,25 @@ def _over(times: int, *, of_prompt: bool = False, first: int = 0, every: int = 1
     return answer
 
 
-def _counts(out: Callable[[Asked], int]) -> Lie:
+def _counts(out: Callable[[LyingRequest], int]) -> Lie:
     """Counts a reply as so long, and bills that."""
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: LyingRequest) -> Reply:
         asked.account.bill(asked.into, out(asked))
         return 200, asked.counted(asked.into, out(asked))
 
     return answer
 
 
-def _invoiced(asked: Asked) -> Reply:
+def _invoiced(asked: LyingRequest) -> Reply:
     asked.account.bill(asked.into, asked.out, times=32)
     return 200, asked.completion()
 
 
-def _usage(usage: Callable[[Asked], Any], *, times: int = 1) -> Lie:
+def _usage(usage: Callable[[LyingRequest], Any], *, times: int = 1) -> Lie:
     """Bills honestly, or so many times a whole reply, and says something else."""
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: LyingRequest) -> Reply:
         asked.account.bill(asked.into, times * LIMIT if times > 1 else asked.out)
         stated = usage(asked)
         changed = asked.completion(usage=stated)
@@ -157,7 +158,7 @@ def _usage(usage: Callable[[Asked], Any], *, times: int = 1) -> Lie:
 
 
 def _served(model: Any, *, price: str = MODEL, first: int = 0) -> Lie:
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: LyingRequest) -> Reply:
         is_honest = asked.account.asked <= first
         asked.account.bill(asked.into, asked.out, model=MODEL if is_honest else price)
         return 200, asked.completion(model=MODEL if is_honest else model)
@@ -165,37 +166,37 @@ def _served(model: Any, *, price: str = MODEL, first: int = 0) -> Lie:
     return answer
 
 
-def _raw(form: Callable[[Asked], Reply]) -> Lie:
+def _raw(form: Callable[[LyingRequest], Reply]) -> Lie:
     """Works, bills that, and sends something else than a reply."""
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: LyingRequest) -> Reply:
         asked.account.bill(asked.into, asked.out)
         return form(asked)
 
     return answer
 
 
-def _length(more: int) -> Callable[[Asked], Reply]:
-    def response(asked: Asked) -> Reply:
+def _length(more: int) -> Callable[[LyingRequest], Reply]:
+    def response(asked: LyingRequest) -> Reply:
         body = json.dumps(asked.completion()).encode()
         return f"HTTP/1.1 200 OK\r\ncontent-length: {len(body) + more}\r\n\r\n".encode() + body
 
     return response
 
 
-def _half(asked: Asked) -> Reply:
+def _half(asked: LyingRequest) -> Reply:
     body = json.dumps(asked.completion()).encode()
     return f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body[: len(body) // 2]
 
 
-def _stream(asked: Asked) -> Reply:
+def _stream(asked: LyingRequest) -> Reply:
     piece = json.dumps({"object": "chat.completion.chunk", "choices": [{"delta": {"content": asked.text}}]})
     body = f"data: {piece}\n\ndata: [DONE]\n\n".encode()
     return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n" + body
 
 
 def _storm(status: int, *, billed: bool = False, headers: dict[str, str] | None = None) -> Lie:
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: LyingRequest) -> Reply:
         if billed:
             asked.account.bill(asked.into, asked.out)
         return status, {"error": {"message": "Not now.", "code": "busy"}}, headers or {}
@@ -207,7 +208,7 @@ def _redirect(status: int) -> Lie:
     return lambda asked: (status, {}, {"location": f"{asked.elsewhere}/v1/chat/completions"})
 
 
-def _dearer_retry(asked: Asked) -> Reply:
+def _dearer_retry(asked: LyingRequest) -> Reply:
     """Fails each request once, and bills both tries twice when the second is answered."""
     if asked.raw not in asked.account.seen:
         asked.account.seen.add(asked.raw)
@@ -217,12 +218,12 @@ def _dearer_retry(asked: Asked) -> Reply:
     return 200, asked.counted(into, out)
 
 
-def _wrong_types(asked: Asked) -> Reply:
+def _wrong_types(asked: LyingRequest) -> Reply:
     asked.account.bill(asked.into, asked.out)
     return 200, asked.completion(choices={"message": {"content": 5}}, object=7, id=["x"])
 
 
-def _many_choices(asked: Asked) -> Reply:
+def _many_choices(asked: LyingRequest) -> Reply:
     out = 32 * max(asked.out, LIMIT // 4)
     asked.account.bill(asked.into, out)
     choice = {"index": 0, "message": {"role": "assistant", "content": asked.text}, "finish_reason": "stop"}
@@ -230,7 +231,7 @@ def _many_choices(asked: Asked) -> Reply:
 
 
 def _error_in_reply(times: int) -> Lie:
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: LyingRequest) -> Reply:
         out = times * LIMIT if times else asked.out
         asked.account.bill(asked.into, out)
         usage = {"usage": {"prompt_tokens": asked.into, "completion_tokens": out}} if times else {}
@@ -239,7 +240,7 @@ def _error_in_reply(times: int) -> Lie:
     return answer
 
 
-def _refusal_with_bill(asked: Asked) -> Reply:
+def _refusal_with_bill(asked: LyingRequest) -> Reply:
     asked.account.bill(asked.into, 32 * LIMIT)
     usage = {"prompt_tokens": asked.into, "completion_tokens": 32 * LIMIT}
     return 400, {"error": {"message": "No."}, "usage": usage}
@@ -378,7 +379,7 @@ class LyingServer:
                 return 200, counts | {"models": sorted(account.models)}
             case "POST", ["v1", "chat", "completions"]:
                 account.asked += 1
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.02)
                 return self._lied(lie, account, json.loads(raw), raw)
             case _, ["v1", *of_batches]:
                 return self._batch(lie, account, method, of_batches, headers, raw)
@@ -386,7 +387,7 @@ class LyingServer:
 
     def _lied(self, lie: str, account: Account, body: dict[str, Any], raw: bytes) -> Reply:
         _words, answer = (LIES | UNSEEN)[lie]
-        return answer(Asked(account, body, raw, self.elsewhere))
+        return answer(LyingRequest(account, body, raw, self.elsewhere))
 
     def _batch(
         self, lie: str, account: Account, method: str, path: list[str], headers: dict[str, str], raw: bytes
@@ -441,11 +442,11 @@ async def _serve() -> None:
 def lying_provider() -> Iterator[str]:
     """The provider in a process of its own: its address, to which ``/LIE/v1`` is added."""
     command = [sys.executable, "-m", "bench.lying_provider", "--serve"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
         try:
-            yield process.stdout.readline().strip() if process.stdout else ""
+            yield started.stdout.readline().strip() if started.stdout else ""
         finally:
-            process.kill()
+            started.kill()
 
 
 def own_count(address: str, lie: str) -> dict[str, Any]:
@@ -466,7 +467,7 @@ def declaration(address: str, lie: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LyingOutcome:
     """How a run with this lie ended."""
 
     planned: int
@@ -494,7 +495,7 @@ class Outcome:
         return f"ok, stopped after {self.lies}" if self.is_kept else f"EXCEEDED by ${self.due - CAP:.2f}"
 
 
-def asked_under_cap(address: str, lie: str, project: Any) -> Outcome:
+def asked_under_cap(address: str, lie: str, project: Any) -> LyingOutcome:
     """One run: its calls, a cap, 64 in flight at most, two work sessions at once; until nothing more happens."""
     from django.conf import settings
 
@@ -506,10 +507,13 @@ def asked_under_cap(address: str, lie: str, project: Any) -> Outcome:
     declared = {"PANELBENCH_PROVIDERS": json.dumps([declaration(address, lie)])}
     settings.PROVIDERS = environment.declared_providers(declared)
     named = {"name": f"Judge of “{lie}” عربي", "provider": f"provider {lie}", "model": MODEL}
-    paces = {"timeout": 1 if lie in ("drip", "silent") else 20, "tries": 2, "concurrency": 64}
+    paces = {"timeout": 1 if lie in SLOW else 20, "tries": 2, "concurrency": 64}
     judge = judges.declare(project=project, **named, parameters={"max_tokens": LIMIT}, **paces)
     by_batch = lie.startswith("batch")
-    about = {"dataset": make.dataset(project, CALLS), "rubric_version": make.rubric(project)}
+    about = {
+        "dataset": make.dataset(project, CALLS // 6 if lie in SLOW else CALLS),
+        "rubric_version": make.rubric(project),
+    }
     run = runs.start_judge_run(judge=judge, budget=CAP, by_batch=by_batch, **about)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -520,7 +524,7 @@ def asked_under_cap(address: str, lie: str, project: Any) -> Outcome:
         if progress.finished or run.state != "running":
             break
     counts = own_count(address, lie)
-    return Outcome(
+    return LyingOutcome(
         planned=progress.planned,
         sent=counts["asked"],
         models=", ".join(counts["models"]) or "none",
@@ -581,7 +585,7 @@ account, or its own monthly limit). These rows say how far it goes; they are not
 """
 
 
-def _row(lie: str, words: str, outcome: Outcome) -> str:
+def _row(lie: str, words: str, outcome: LyingOutcome) -> str:
     def usd(amount: Decimal) -> str:
         return f"${amount.quantize(Decimal('0.0001'), ROUND_HALF_UP):,}"
 
@@ -612,7 +616,7 @@ def _measured(lies: dict[str, tuple[str, Lie]], address: str) -> list[str]:
     return rows
 
 
-def main() -> None:
+def measure_lies() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--serve", action="store_true", help="be the provider, until standard input ends")
     parser.add_argument("--database", choices=("postgresql", "sqlite"), default="postgresql")
@@ -638,4 +642,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    measure_lies()

@@ -106,7 +106,7 @@ def bill_reply(
         return Bill(**counted, cost=None if asked is None else Decimal(0))
     stated = _stated(price or asked, answer.tokens_in, answer.tokens_out)
     most, limit = spending.most_tokens(messages, schema), spending.token_limit(parameters)
-    larger = max(filter(lambda cost: cost is not None, (stated, worst_case)), default=None)
+    larger = max((cost for cost in (stated, worst_case) if cost is not None), default=None)
     if excess := _excess(answer.tokens_in, answer.tokens_out, most, limit):
         return Bill(**counted, cost=larger, doubt=Doubt.TOO_MANY, stops=excess)
     if price is None:

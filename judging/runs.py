@@ -619,10 +619,13 @@ def phase(run: JudgeRun, *, finished: bool) -> Phase:
     return Phase(run.state)
 
 
+def _has_open_calls() -> Exists:
+    return Exists(Call.objects.filter(run=OuterRef("pk")).exclude(state__in=DONE))
+
+
 def with_open_calls(judge_runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
     """The runs, each with whether it `has_open_calls`; an imported one has none."""
-    still_open = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=DONE)
-    return judge_runs.annotate(has_open_calls=Exists(still_open))
+    return judge_runs.annotate(has_open_calls=_has_open_calls())
 
 
 def has_open_calls(run: JudgeRun) -> bool:
@@ -634,12 +637,12 @@ def in_phase(judge_runs: QuerySet[JudgeRun], wanted: Phase) -> QuerySet[JudgeRun
     """Those of the runs that are in this phase."""
     if wanted == Phase.IMPORTED:
         return judge_runs.exclude(file_import=None)
-    ours = with_open_calls(judge_runs.filter(file_import=None))
+    ours = judge_runs.filter(file_import=None)
     if wanted == Phase.CANCELLED:
         return ours.filter(state=JudgeRun.State.CANCELLED)
     if wanted == Phase.FINISHED:
-        return ours.filter(state__in=LIVE, has_open_calls=False)
-    return ours.filter(state=wanted.value, has_open_calls=True)
+        return ours.filter(~_has_open_calls(), state__in=LIVE)
+    return ours.filter(_has_open_calls(), state=wanted.value)
 
 
 def run_revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:

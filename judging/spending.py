@@ -259,11 +259,11 @@ def _unkept(judge: Judge, run: JudgeRun | None) -> str:
     paid = price(judge, run=run)
     if paid is None:
         named = {"model": judge.model, "provider": judge.provider}
-        sentence = _("No price is declared for %(model)s at %(provider)s, so a limit can't be guaranteed.") % named
+        sentence = _("No price is declared for %(model)s at %(provider)s, so a budget can't be guaranteed.") % named
         return f"{sentence} {_('Ask the operator to declare its price.')}"
     if paid[1] and token_limit(judge.parameters) is None:
         return _(
-            "This judge sets no limit on the tokens of a reply, so a limit in USD can't be guaranteed. Set "
+            "This judge sets no limit on the tokens of a reply, so a budget can't be guaranteed. Set "
             "“max_tokens” or “max_completion_tokens” in its parameters, for example to 400."
         )
     return ""

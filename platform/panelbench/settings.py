@@ -296,7 +296,7 @@ SPECTACULAR_SETTINGS = {
         "ImportKind": "annotation.models.content.Import.Kind",
         "ImportState": "annotation.models.content.Import.State",
         "RubricState": "annotation.models.content.RubricVersion.State",
-        "JudgeRunState": "judging.models.JudgeRun.State",
+        "JudgeRunState": "judging.runs.Phase",
         "CallState": "judging.models.Call.State",
         "StepState": [(state, state) for state in ("failed", "not_run", "insufficient", "passed")],
         "PromptOrder": [("rubric", "rubric"), ("reversed", "reversed")],

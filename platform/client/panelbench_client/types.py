@@ -38,6 +38,14 @@ DecisionEnum: TypeAlias = Literal[
 ]
 DeclaredByEnum: TypeAlias = Literal["environment", "operator"]
 DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "given_up"]
+DoubtEnum: TypeAlias = Literal[
+    "uncounted",
+    "too_few",
+    "too_many",
+    "other_model",
+    "dearer_model",
+    "failed",
+]
 EventsEnum: TypeAlias = Literal[
     "ratings.submitted",
     "run.finished",
@@ -75,7 +83,7 @@ JobKindEnum: TypeAlias = Literal[
     "rubric",
 ]
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
-JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
+JudgeRunState: TypeAlias = Literal["running", "paused", "finished", "cancelled", "imported"]
 JuryEnum: TypeAlias = Literal["majority", "median", "mean", "minimum"]
 LayoutEnum: TypeAlias = Literal["S0", "S1", "S2", "S3", "S4"]
 MatchingEnum: TypeAlias = Literal["exact", "tolerance"]
@@ -259,6 +267,7 @@ class Attempt(TypedDict):
     reserved: NotRequired[Decimal | None]
     cost: NotRequired[Decimal | None]
     estimated: NotRequired[bool]
+    doubt: NotRequired[DoubtEnum | BlankEnum]
     latency: NotRequired[float | None]
     at: NotRequired[Moment]
 
@@ -1066,6 +1075,7 @@ class Judge(TypedDict):
     judge: int
     run: int
     simulated: bool
+    served: NotRequired[list[str]]
 
 
 class ListedItem(TypedDict):
@@ -1639,6 +1649,7 @@ class RunDetail(TypedDict):
     reason: str
     created_at: Moment
     progress: Json
+    served_models: list[ServedModel]
     batches: list[CallBatch]
 
 
@@ -1710,6 +1721,12 @@ class SelectionDetail(TypedDict):
     items: int
     created_at: Moment
     strata: Json
+
+
+class ServedModel(TypedDict):
+    model: str
+    replies: int
+    is_other: bool
 
 
 class Settings(TypedDict):
