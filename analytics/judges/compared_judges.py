@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,6 +20,7 @@ from django.utils import timezone
 from analytics import ratings
 from analytics.figures import MINUS, Figure
 from analytics.models import Snapshot
+from annotation import pay
 from annotation.models import Campaign, Criterion, Item
 from annotation.writers.tables import Column, Table
 from judging import designs, known_replies
@@ -122,6 +124,38 @@ class ComparedJudge:
         if self.per_thousand is None or self.lower_is_better or value is None or value <= 0:
             return None
         return self.per_thousand / (100 * value)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCosts:
+    """What one item of a campaign costs in USD: rated once by an annotator, and by the judge in the middle by cost."""
+
+    campaign: Campaign
+    people: float | None
+    judge: float | None
+    n_items: int
+    n_judges: int
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times a judge is cheaper."""
+        return self.people / self.judge if self.people is not None and self.judge else None
+
+
+def item_costs(campaign: Campaign) -> ItemCosts:
+    """From the pay rates of duties and what the replies of runs cost when they were sent; None where not known."""
+    paid = [(work.earned, work.items) for work in pay.work_in(campaign) if work.earned is not None]
+    items = sum(count for _earned, count in paid)
+    earned = sum((float(amount) for amount, _count in paid if amount is not None), 0.0)
+    known = [cost.per_item for cost in judge_costs(campaign, ratings.newest_runs(campaign))]
+    judges = sorted(each for each in known if each is not None)
+    return ItemCosts(
+        campaign=campaign,
+        people=earned / items if items else None,
+        judge=statistics.median(judges) if judges else None,
+        n_items=items,
+        n_judges=len(judges),
+    )
 
 
 def is_firm_agreement(figure: Figure | None) -> bool:

@@ -21,6 +21,7 @@ from accounts.refusals import Refused
 from analytics import page_cache, tasks
 from analytics.computation import computing
 from analytics.judges import decisions, thresholds
+from analytics.judges.compared_judges import item_costs
 from analytics.judges.decisions import CampaignDecisions, DecisionChange
 from analytics.judges.reasons import CellDecision, Condition, Remedy
 from analytics.models import GateThresholds
@@ -29,6 +30,8 @@ from analytics.views.items import criterion_name, shown_campaign
 from annotation.models import Campaign
 from judging.models import Judge
 
+MOST_COSTS = 5
+"""Newest campaigns whose costs stand beside the presets."""
 MOST_HISTORY = 12
 """Changes of one criterion that the page shows; the API has all."""
 
@@ -251,15 +254,21 @@ def thresholds_page(request: HttpRequest, project: str) -> HttpResponse:
         messages.success(request, sentence % declared)
         return redirect("thresholds", current_project.slug)
     versions = GateThresholds.objects.filter(project=current_project).select_related("declared_by")
+    campaigns = Campaign.objects.visible_to(request.user).filter(project=current_project)
     context = {
         "title": _("Thresholds"),
         "project": current_project,
+        "costs": [
+            costs
+            for each in campaigns.order_by("-pk")[:MOST_COSTS]
+            if (costs := item_costs(each)).n_items or costs.n_judges
+        ],
         "form": form,
         "versions": versions,
         "newest": newest,
         "presets": [(preset.label, thresholds.preset_values(preset.value)) for preset in GateThresholds.Preset],
         "figures_since": thresholds.figures_since(current_project),
-        "campaigns": Campaign.objects.visible_to(request.user).filter(project=current_project),
+        "campaigns": campaigns,
     }
     return render(request, "analytics/thresholds.html", context, status=422 if form.errors else 200)
 

@@ -7,6 +7,7 @@ import json
 import random
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from io import StringIO
 from typing import Any
 
@@ -18,15 +19,18 @@ from accounts.models import AuditEntry, Delivery, Event
 from accounts.refusals import Refused
 from analytics import snapshots, tasks
 from analytics.judges import decisions, thresholds
+from analytics.judges.compared_judges import ItemCosts
 from analytics.judges.reasons import CellDecision
 from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
 from analytics.stats.planning.gate import Decision
+from annotation import pay
 from annotation.imports import storage
 from annotation.models import Campaign, Import
 from annotation.readers.ratings import RatingRow
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from tests import make
 from tests.analytics import scene
+from tests.annotation import scene as desk_scene
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
@@ -406,6 +410,27 @@ class TestThresholds:
             thresholds.declare_thresholds(project=cast.kassa, preset="crowd", changes=changes, actor=cast.aino)
         assert list(refused.value.fields) == [field]
         assert not GateThresholds.objects.exists()
+
+    def test_the_page_shows_costs_beside_epsilon(self, cast: Cast) -> None:
+        def page() -> str:
+            return " ".join(text(cast.client("aino").get("/p/kassa/settings/thresholds/").content).split())
+
+        assert "an item costs" not in page() and "judges cost" not in page()
+        run = judged(rated_campaign(cast), "Exact", exact(), repeats=1)
+        call = Call.objects.create(run=run, item=run.dataset.items.first(), state=Call.State.SETTLED)
+        Attempt.objects.create(call=call, number=1, outcome="replied", cost=Decimal("0.12"))
+        assert "no pay rate is set; rated by a judge, 0.12000 USD (1 judge)." in page()
+
+    def test_the_page_shows_what_annotators_are_paid_beside_epsilon(self, cast: Cast) -> None:
+        duty = desk_scene.duty(cast, overlap=1)
+        pay.set_pay_rate(duty=duty, unit="item", amount=Decimal("0.50"), actor=cast.aino)
+        maarika = cast.client("maarika")
+        assert maarika.post(desk_scene.next_page(maarika, duty), desk_scene.FULL).status_code == 302
+        shown = page()
+        assert (
+            "rated once by an annotator, an item costs 0.500 USD (1 item paid); what judges cost is not known." in shown
+        )
+        assert ItemCosts(campaign=duty.campaign, people=0.5, judge=0.001, n_items=1, n_judges=1).ratio == 500
 
     def test_a_lead_declares_them_on_the_page_and_by_the_api(self, cast: Cast) -> None:
         lead, researcher = cast.client("aino"), cast.client("boris")
