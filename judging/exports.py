@@ -34,7 +34,7 @@ OWN = (
     Column("seed", "number"),
     Column("fractional", "switch"),
     Column("coerced"),
-    Column("reason"),
+    Column("reason_code"),
     Column("read_as"),
     Column("why_no_score"),
     Column("call", "integer"),

@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 
 from judging import runs
+from judging.exports import exported_verdicts
 from judging.prompts import CriterionBrief
 from judging.reading_reasons import LABELS, READ_AS, SENTENCES, reason_sentence
 from judging.replies import Reading, parse
@@ -414,6 +415,12 @@ class TestShown:
         assert all(row["reason"]["sentence"] and row["reason"]["rung"] for row in rows)
         detail = boris.get(f"/api/v1/projects/kassa/runs/{run.pk}/").json()
         assert detail["progress"]["reasons"] == progress.reasons
+        table = exported_verdicts([run], names={run.pk: "Anna"})
+        names = [column.name for column in table.columns]
+        exported = [dict(zip(names, row, strict=True)) for row in table.rows]
+        assert "reason" not in names, "an importer would take it for a rationale"
+        assert {row["reason_code"] for row in exported} == {*progress.reasons}
+        assert all(row["why_no_score"] and row["read_as"] for row in exported)
 
     def test_a_plain_refusal_is_refused_and_not_asked_again(self, cast: Cast, provider: RunningProvider) -> None:
         provider.control(next=["plain_refusal"])
