@@ -147,7 +147,7 @@ def item_costs(campaign: Campaign) -> ItemCosts:
     paid = [(work.earned, work.items) for work in pay.work_in(campaign) if work.earned is not None]
     items = sum(count for _earned, count in paid)
     earned = sum((float(amount) for amount, _count in paid if amount is not None), 0.0)
-    known = [cost.per_item for cost in judge_costs(campaign, ratings.newest_runs(campaign))]
+    known = [cost.per_item for cost in judge_costs(campaign, list(ratings.newest_runs(campaign)))]
     judges = sorted(each for each in known if each is not None)
     return ItemCosts(
         campaign=campaign,
