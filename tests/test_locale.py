@@ -33,7 +33,17 @@ SAME_AS_IN_ENGLISH = {
     "cs": {"Text", "text"},
     "de": {"Agent", "Name", "Panel", "Passage A", "Passage B", "System", "Text", "Text 1", "Text 2"},
     "es": {
-        *("%(into)s + %(out)s tokens", "%(tokens)s tokens", "%d panel", "Error", "General", "N/A", "Prompt", "Tokens"),
+        *(
+            "%(into)s + %(out)s tokens",
+            "%(tokens)s tokens",
+            "%d panel",
+            "Error",
+            "General",
+            "N/A",
+            "Prompt",
+            "Tokens",
+            "tokens",
+        ),
         *("Total", "Webhook", "Webhooks", "bootstrap", "bootstrap BCa", "byte %(number)s", "bytes", "error"),
         *("infit %s", "jackknife", "normal", "ordinal", "panel", "webhook"),
     },
@@ -81,8 +91,8 @@ IN_LATIN_LETTERS = set(
         Panelbench panelbench up API IP JavaScript LLM QR USD UTC Ctrl Enter Esc S Shift A B a z es et BR Hant MX pt
         zh AC AI AMOUNT BCa Benjamini Bernstein Bonferroni Bradley Brennan Brown C CELL CELLS COLUMN COLUMNS CR CRLF
         CSV Cohen Conger DD Dawid EM EMAIL Ens Excel F FFFD Face Fisher Fleiss Gladen Gwet HC HTML Hajek Henderson
-        Holm Hub Hugging ICC IMPORT Inspect JSON JSONL Kendall Krippendorff LF LIMIT LOG LONGEST LaTeX Label Lang
-        Lines MAE MATTR MB MM MOST Markdown McNemar Min N NA NAME NFC NUL OLS OpenAI PANELBENCH PDF PPI PROVIDER
+        Holm Hub Hugging ICC IMPORT Inspect JSON JSONL KEY Kendall Krippendorff LF LIMIT LOG LONGEST LaTeX Label Lang
+        Lines MAE MATTR MB MM MOST Markdown McNemar Min N NA NAME NEAR NFC NUL OLS OpenAI PANELBENCH PDF PPI PROVIDER
         PROVIDERS Pango Parquet Pearson Prediger Python RMSE Rasch Reiczigel Rogan SD SHA SQLite SVG Skene Spearman
         Standard Student Studio TOST TSV Terry Top U UNPACKED UPLOAD URL UTF Unicode VALUE Webhooks Welch Wilson XLSX
         XML YAML YYYY Yekutieli Yes ZIP aligned allow alpha anchor ar assistant attributes b base batches better blind
@@ -90,7 +100,7 @@ IN_LATIN_LETTERS = set(
         disagreement docs dump e end erase error eval exam exp f fi field files fluency format found g gap generator
         goal greedy group gz gzip header higher https id ignore imports inclusion inspect install is items json jsonl
         judge judges k kappa label language languages le line log lower macro max md mean meant median min minimum
-        mode model n na name never null off on only own p parquet pdf per pip pivot points positional prob provider
+        mode model n na name never null off on only own p parquet pdf per pip pivot points positional prob provider providers
         pyarrow quoting r random records requirements role rubric s score seed service shared sheet single speaker
         start study t tab tar task tau temperature text texts tokens training true turn txt type user utf v value
         values verdict windows x xls xlsx xz zip zstd
