@@ -133,8 +133,8 @@ def publish(*, version: RubricVersion, actor: User | None = None) -> RubricVersi
         raise Refused(_("This draft can't be published: %s") % "; ".join(parsed.problems.sentences()))
     if without_direction := stops_nothing(parsed.document):
         sentence = _(
-            "This draft can't be published: these critical criteria have no direction: %s. Set it: “higher is better” if "
-            "0 ends the rating of an item, “lower is better” if 1 does."
+            "This draft can't be published: these critical criteria have no direction: %s. Set it: “higher is better” "
+            "if 0 ends the rating of an item, “lower is better” if 1 does."
         )
         raise Refused(sentence % ", ".join(without_direction), code="critical_direction")
     with transaction.atomic():
