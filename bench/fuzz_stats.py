@@ -38,7 +38,9 @@ JUDGE = "gpt"
 LETTERS = ("poor", "fair", "good", "fine")
 WITHIN: dict[str, tuple[float, float]] = {
     **dict.fromkeys(among_raters.STATISTICS[:4], (0, 1)),
-    **dict.fromkeys(("applicability_agreement", "accuracy", "accuracy_adjacent", "f1_weighted", "f1_macro", "f1"), (0, 1)),
+    **dict.fromkeys(
+        ("applicability_agreement", "accuracy", "accuracy_adjacent", "f1_weighted", "f1_macro", "f1"), (0, 1)
+    ),
     **dict.fromkeys(("precision", "recall", "alt_test_omega", "alt_test_rho", "alt_test_power"), (0, 1)),
     **dict.fromkeys(("panel_reliability", "rogan_gladen", "confusion", "class_share", "score_share"), (0, 1)),
     **dict.fromkeys(("pearson", "spearman", "kendall_tau_b", "cohen_kappa", "verdict_confidence"), (-1, 1)),

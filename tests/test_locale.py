@@ -101,7 +101,8 @@ IN_LATIN_LETTERS = set(
         goal greedy group gz gzip header higher https id ignore imports inclusion inspect install is items json jsonl
         judge judges k kappa label language languages le line log lower macro max md mean meant median min minimum
         mode model n na name never null off on only own p parquet pdf per pip pivot points positional prob provider
-        providers pyarrow quoting r random records requirements role rubric s score seed service shared sheet single speaker
+        providers pyarrow quoting r random records requirements role rubric s score seed service shared sheet single
+        speaker
         start study t tab tar task tau temperature text texts tokens training true turn txt type user utf v value
         values verdict windows x xls xlsx xz zip zstd
         """,
