@@ -53,14 +53,14 @@ PAGES = {
             "feedback",
         ),
     ),
-    ".": ("403", "404", "429", "500", "507"),
+    ".": ("403", "404", "429", "500", "503", "507"),
 }
 MODULES = {
     "annotation": (
         *("desk/*", "duty_settings", "evidence", "models/qualification", "questionnaires"),
         *("qualification/exams", "qualification/gate", "qualification/standings"),
     ),
-    "platform/accounts": ("access", "audit", "forms", "invitations", "models", "passwords", "views"),
+    "platform/accounts": ("access", "audit", "forms", "invitations", "models", "outages", "passwords", "views"),
     "platform/panelbench": ("pages",),
 }
 # Where the part of a module begins that only leads and operators see, and where it ends.
