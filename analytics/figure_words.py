@@ -10,6 +10,10 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from accounts.sentences import Sentences
 
 METHODS = (
+    gettext_noop("t of the difference"),
+    gettext_noop("jackknife t, weighted by 1 / probability"),
+    gettext_noop("jackknife t, weighted to the judge's scores of all items"),
+    gettext_noop("tests in both directions: beaten, and not ahead (Benjamini-Yekutieli)"),
     gettext_noop("%(method)s (approximate: %(why)s)"),
     gettext_noop("%(method)s (approximate)"),
     gettext_noop("%(method)s, approximate: %(why)s"),
@@ -75,6 +79,8 @@ METHODS = (
 )
 """How intervals are computed."""
 DOUBTS = (
+    gettext_noop("right where being rated depends on the judge's score alone"),
+    gettext_noop("%(items)s items of one label"),
     gettext_noop("%(items)s items of %(clusters)s clusters off the commonest point"),
     gettext_noop("%(items)s items off the commonest point"),
     gettext_noop("%(items)s items do not show whether tails are heavy"),
@@ -102,6 +108,8 @@ DOUBTS = (
 )
 """Why intervals are approximate."""
 NO_VALUE = (
+    gettext_noop("people rated all items that the judge scored"),
+    gettext_noop("fewer than 5 items are rated, or not rated"),
     gettext_noop("labels drawn with unequal probabilities: see ppi_plus_mean (active)"),
     gettext_noop("a cluster has several items of one generator and language: which belong together?"),
     gettext_noop("a judge's or the jury's kappa is undefined"),
@@ -332,6 +340,9 @@ NO_INTERVAL = (
 )
 """Why a figure has no interval."""
 NOTES = (
+    gettext_noop("weighted by 1 / probability"),
+    gettext_noop("weighted to the judge's scores of all items"),
+    gettext_noop("%(number)s rated and %(others)s not rated"),
     gettext_noop("%(number)s of %(all)s items are labelled"),
     gettext_noop("pairs of more than %(number)s raters are left out: pairs=all lists them"),
     gettext_noop("%(clusters)s clusters, %(discordant)s of them discordant"),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import NO_WIDTH, Estimate, t_interval
+from analytics.stats.core.estimates import NO_WIDTH, Estimate, approximate, t_interval
 from analytics.stats.core.resampling import effective_number, number_of
 from analytics.stats.judge.panel import Meeting
 
@@ -23,6 +23,8 @@ FEWEST = 5
 """Items that there have to be of either kind, and rated ones of each point of the judge."""
 MOST_GENERATORS = 12
 ALL_RATED = "people rated all items that the judge scored"
+TO_ALL_SCORES = "weighted to the judge's scores of all items"
+ASSUMED = "right where being rated depends on the judge's score alone"
 TOO_FEW = f"fewer than {FEWEST} items are rated, or not rated"
 
 
@@ -98,7 +100,8 @@ def weighted_bias(meeting: Meeting, panel: Floats) -> Estimate:
 
     Where probabilities of the draw are known, each rated item stands for 1 / pi items (Hajek). Else rated items are
     weighted within each point of the judge's scores (neighbouring points together until FEWEST are rated), so that
-    their scores are distributed as those of all items: right where being rated depends on the judge's score alone.
+    their scores are distributed as those of all items: approximate, for it is right where being rated depends on the
+    judge's score alone. Where it depends on what the text is worth, the plain bias is right and this one is not.
     Interval: t, clusters left out one by one and all weights made again. Level: ordinal or interval.
     Source: poststratification, Holt & Smith 1979 (doi 10.2307/2344652); Hajek 1971.
     """
@@ -127,7 +130,7 @@ def weighted_bias(meeting: Meeting, panel: Floats) -> Estimate:
         of_cluster = np.zeros((3, int(index.max()) + 1, int(stratum.max()) + 1))  # items, rated items, sums of gaps
         for place, part in enumerate((np.ones(len(f)), rated.astype(np.float64), gap)):
             np.add.at(of_cluster[place], (index, stratum), part)
-        how, value, without = "weighted to the judge's scores of all items", *_poststratified(of_cluster)
+        how, value, without = TO_ALL_SCORES, *_poststratified(of_cluster)
     n = len(without)
     estimate = base.with_(value=float(value), reason=None, note=how)
     if n < 2 or np.isnan(without).any():
@@ -135,7 +138,10 @@ def weighted_bias(meeting: Meeting, panel: Floats) -> Estimate:
     se = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     df = max(effective_number(np.unique(cluster[rated], return_counts=True)[1]) - 1, 1.0)
     unit = float(np.abs(f).max())
-    return estimate.with_(**t_interval(float(value), se, df, method=f"jackknife t, {how}", unit=unit).as_changes())
+    method = f"jackknife t, {how}"
+    if how == TO_ALL_SCORES:
+        method = approximate(method, ASSUMED)
+    return estimate.with_(**t_interval(float(value), se, df, method=method, unit=unit).as_changes())
 
 
 def _strata(f: Floats, rated: NDArray[np.bool_]) -> Codes:

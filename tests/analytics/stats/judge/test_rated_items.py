@@ -60,6 +60,7 @@ def test_the_weighted_bias_by_hand() -> None:
     found = audited(judge, panel)["bias_weighted", None]
     assert found.value == pytest.approx(1.625)
     assert "weighted to the judge's scores of all items" in (found.note or "")
+    assert "approximate: right where being rated depends on the judge's score alone" in (found.method or "")
 
 
 def test_probabilities_of_the_draw_are_used_where_they_are_known() -> None:
@@ -69,6 +70,7 @@ def test_probabilities_of_the_draw_are_used_where_they_are_known() -> None:
     probability = np.where(np.arange(40) < 10, 0.2, 0.8)
     found = audited(judge, panel, probability=probability)["bias_weighted", None]
     assert found.value == pytest.approx((10 * 5 * 1) / (10 * 5 + 10 * 1.25))
+    assert "approximate" not in (found.method or "")
 
 
 @pytest.mark.parametrize(("n_rated", "why"), [(40, "people rated all"), (3, "fewer than 5"), (37, "fewer than 5")])
