@@ -29,7 +29,7 @@ PROCESSES: dict[str, tuple[Chance, int]] = {
 }
 
 
-def rated_by(chance: Chance, per_cluster: int, rng: np.random.Generator) -> pd.DataFrame:
+def partly_rated(chance: Chance, per_cluster: int, rng: np.random.Generator) -> pd.DataFrame:
     """The rows of one judge and one annotator; dialogues share half of the variance of what items are worth."""
     cluster = np.arange(ITEMS) // per_cluster
     shared = rng.normal(0, 1, cluster[-1] + 1)[cluster]
@@ -45,7 +45,7 @@ def covered(chance: Chance, per_cluster: int, samples: int) -> dict[str, float]:
     """Shares of samples: intervals of either bias that contain 0, and differences that are said."""
     counts = dict.fromkeys(("bias", "bias_weighted", "said"), 0)
     for seed in range(samples):
-        rows = rated_by(chance, per_cluster, np.random.default_rng([seed, per_cluster]))
+        rows = partly_rated(chance, per_cluster, np.random.default_rng([seed, per_cluster]))
         table = ratings_table(rows, scales={"c": range_scale(-20, 30, None, "interval")})
         (plain,) = calibration.calibration_report(
             table, judge="j", by=("criterion",), statistics=["bias"], reference="mean", bootstrap=200
