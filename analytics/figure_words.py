@@ -267,6 +267,7 @@ VARIANTS = (
 )
 """Which of several ways to compute a figure it is."""
 NO_INTERVAL = (
+    gettext_noop("every annotator is beaten or ahead"),
     gettext_noop("leaving one cluster out leaves a point of the judge without rated items"),
     gettext_noop("values beyond the ends of the scale have no bounded interval"),
     gettext_noop("every item is labelled: the mean of these items is known"),

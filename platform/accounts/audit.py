@@ -101,6 +101,7 @@ ACTIONS = {
     "reinstate annotator": gettext_lazy("let a paused annotator work again"),
     "publish guidelines": gettext_lazy("published guidelines"),
     "set qualification rule": gettext_lazy("changed what a campaign asks of its annotators"),
+    "export ratings": gettext_lazy("exported the ratings of a campaign"),
     "export questionnaire": gettext_lazy("exported the answers to a closing questionnaire"),
     "export pay-sheet": gettext_lazy("exported a pay sheet"),
     "accept invitation": gettext_lazy("joined by an invitation"),

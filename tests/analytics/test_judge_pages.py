@@ -261,7 +261,9 @@ def test_results_say_places_and_what_they_rest_on(cast: Cast, judged: Campaign) 
         for row in rows
         if (row["asked"], row["language"], row["variant"]) == ("leaderboard.corrected_difference", "et", "birch-2")
     )
-    assert pair["low"] == pytest.approx(test.low) and pair["generator"] == "atlas-1"
+    assert pair["value"] == pytest.approx(means["atlas-1"] - means["birch-2"]) and pair["generator"] == "atlas-1"
+    assert (pair["low"], pair["high"]) == (pytest.approx(test.low), pytest.approx(test.high))
+    assert "approximate: few labels differ" in pair["method"]  # two of ten differences are not 1.67
     text = text_of(opened(client, judged, "results", "languages", "judge=Bert"))
     # birch-2 and cedar-3 differ by the same on every scenario: nothing tells how far that may be off.
     assert "place 1 of 3" in text and "place 2 to 3 of 3" in text and "panel alone, not corrected" in text

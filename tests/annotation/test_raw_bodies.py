@@ -64,11 +64,11 @@ def test_what_is_neither_a_file_nor_json_is_refused(cast: Cast) -> None:
     assert boris.post(ADDRESS, {"uploads": []}, content_type="application/json").status_code == 400
 
 
-def test_a_scenario_is_kept_exactly(cast: Cast) -> None:
+def test_a_scenario_is_kept_without_outer_spaces(cast: Cast) -> None:
     boris = cast.client("boris")
     answer = boris.post(f"{ADDRESS}?kind=dataset", CSV.encode(), content_type="text/csv")
     assert boris.post(f"{ADDRESS}{answer.json()['id']}/store/").status_code == 200
-    assert Item.objects.get().scenario == " pakk "
+    assert Item.objects.get().scenario == "pakk"
 
 
 def test_of_raters_only_email_addresses_are_pointed_out(cast: Cast) -> None:

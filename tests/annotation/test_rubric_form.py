@@ -37,7 +37,7 @@ criteria:
     panel: natives
     translations: {ar: reviewed, ja: stale}
   - {key: stop, name: Stop, scale: {level: nominal, points: [{value: 0, label: No}, {value: 1, label: Yes}]},
-     group: critical, direction: none}
+     group: critical, direction: lower_is_better}
   - {key: slider, name: Slider, scale: {level: interval, min: 0, max: 100}, anchors: {0: None, 50.5: Half, 100: All},
      direction: lower_is_better, rationale: never}
 """

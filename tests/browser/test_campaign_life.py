@@ -264,9 +264,8 @@ def press(page: Page, button: str) -> None:
 
 def score_by_keys(page: Page, keys: Sequence[str]) -> None:
     before = page.url
-    page.keyboard.press(keys[0])
-    page.keyboard.press("j")
-    page.keyboard.press(keys[1])
+    for key in keys:  # a score leads to the next criterion
+        page.keyboard.press(key)
     page.keyboard.press("Control+Enter")
     page.wait_for_url(lambda address: address != before)
     settled(page)
@@ -275,9 +274,11 @@ def score_by_keys(page: Page, keys: Sequence[str]) -> None:
 def score_by_touch(page: Page, keys: Sequence[str]) -> None:
     before = page.url
     page.locator(".desk-switch [data-shows=rubric]").tap()
-    for key, criterion in zip(keys, CRITERIA, strict=True):
+    for place, (key, criterion) in enumerate(zip(keys, CRITERIA, strict=True)):
         body = page.locator(f"#criterion-{criterion}")
-        if body.get_attribute("open") is None:
+        if place:  # a score leads to the next criterion
+            expect(body).to_have_attribute("open", "")
+        elif body.get_attribute("open") is None:
             body.locator("summary").first.tap()
         body.locator(f"label.point:has(input[value='{key}'])").tap()
     page.locator("[data-submit]").tap()

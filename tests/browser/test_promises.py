@@ -51,8 +51,13 @@ def test_every_line_of_the_key_sheet_is_so(visit_as: VisitAs, cast: Cast) -> Non
 
     page.keyboard.press("2")
     expect(page.locator("#criterion-fluency [data-given]")).to_have_text("2")
+    assert page.evaluate(is_open) == 1
+    page.keyboard.press("ArrowUp")
     page.keyboard.press("n")
     expect(page.locator("#criterion-fluency [data-given]")).to_have_text("N/A")
+    assert page.evaluate(is_open) == 1
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(is_open) == 0
     page.keyboard.press("ArrowDown")
     assert page.evaluate(is_open) == 1
     page.keyboard.press("ArrowUp")

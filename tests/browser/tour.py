@@ -54,10 +54,8 @@ def score_three(page: Page, email: str) -> None:
     for number, scores in enumerate(SCORES):
         page.wait_for_url(re.compile("/desk/at/"))
         before = page.url
-        for place, score in enumerate(scores):
+        for score in scores:  # a score leads to the next criterion
             page.keyboard.press(score)
-            if place < len(scores) - 1:
-                page.keyboard.press("j")
         if scores[-1] != "3":
             page.keyboard.press("r")
             page.keyboard.type(REASON[email])

@@ -36,6 +36,7 @@ PASS_AT = 0.5
 ALPHA = 0.05
 BOTH_DIRECTIONS = "tests in both directions: beaten, and not ahead (Benjamini-Yekutieli)"
 """What the bounds of omega are: the annotators that are beaten, and those that are not ahead of the judge."""
+ALL_DECIDED = "every annotator is beaten or ahead"
 FEW_ITEMS = 30
 """Below this many items Wilcoxon's signed ranks replace the t-test."""
 
@@ -334,7 +335,10 @@ def _estimates(
     }
     omega = Estimate(statistic="alt_test_omega", value=result.omega, note=_verdict(result, variant), **base)
     if result.omega is not None:
-        omega = omega.with_(low=result.omega, high=result.omega_high, confidence=1 - ALPHA, method=BOTH_DIRECTIONS)
+        if result.omega_high is not None and result.omega_high > result.omega:
+            omega = omega.with_(low=result.omega, high=result.omega_high, confidence=1 - ALPHA, method=BOTH_DIRECTIONS)
+        else:
+            omega = omega.with_(interval_reason=ALL_DECIDED)
     rho = Estimate(statistic="alt_test_rho", value=result.rho, note=variant, **base).with_(**interval.as_changes())
     rows: list[tuple[Estimate, str | None]] = [(omega, None), (rho, None)]
     return rows + [(_of_annotator(c, meeting.scale.level), c.annotator) for c in result.comparisons]

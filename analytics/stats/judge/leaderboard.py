@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.bounded import BOUNDED, FEW_DIFFER, added, is_bounded
+from analytics.stats.core.bounded import BOUNDED, FEW_DIFFER, added, is_bounded, needs_bounds
 from analytics.stats.core.estimates import FEW_UNITS, CellEstimate, Estimate, Interval, approximate, t_interval
 from analytics.stats.core.resampling import effective_number, error_of_mean, number_of
 from analytics.stats.core.scales import Scale
@@ -288,7 +288,9 @@ def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -
     """``corrected_difference``: the mean of the first less that of the second.
 
     By shared scenarios: D_i = y_1i - y_2i with the judge's f_1i - f_2i, cross-fitted from FEWEST_LABELS pairs on and
-    with pairs left to label, else the mean of D_i. Without a shared scenario the two means are independent: Welch's t.
+    with pairs left to label, else the mean of D_i; t intervals, approximate where few D_i differ from the others: a
+    bounded one takes any unseen pair for as far apart as the scale is wide, and would rank nobody (decision 0044).
+    Without a shared scenario the two means are independent: Welch's t.
     """
     base = Estimate(statistic="corrected_difference", value=None, reason=_NO_PAIRS)
     one, other = first.items, second.items
@@ -301,21 +303,20 @@ def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -
     a, b = (np.array([own[key] for key in shared], dtype=np.intp) for own in places)
     pairs = ScoredItems.of_scores(one.y[a] - other.y[b], one.f[a] - other.f[b], one.cluster[a])
     labelled, both, sample = pairs.is_labelled, pairs.has_both, pairs.sample
-    ends = None if one.ends is None else (one.ends[0] - one.ends[1], one.ends[1] - one.ends[0])
     if labelled.sum() < 2:
         return base.with_(n_items=int(labelled.sum()))
     if one.is_weighted or other.is_weighted:
         return _weighted_difference(first, second, base, (a, b), confidence, seed)
     if len(sample.y) >= FEWEST_LABELS and len(sample.f_rest) >= 2:
         rng = np.random.default_rng(seed)
-        found = crossfit_mean(sample, rng=rng, confidence=confidence, ends=ends).estimate
+        found = crossfit_mean(sample, rng=rng, confidence=confidence).estimate
         if found.is_defined:
             counts = _counts(first.rated[a][both], second.rated[b][both]) | {"n_missing": pairs.n_unjudged}
             found = found.with_(seed=seed, **counts)
-            return found.with_(statistic="corrected_difference", method=_with_pairs(found.method))
-    found = classical_mean(pairs.y[labelled], pairs.cluster[labelled], confidence=confidence, ends=ends)
+            return found.with_(statistic="corrected_difference", method=_with_pairs(found.method, pairs))
+    found = classical_mean(pairs.y[labelled], pairs.cluster[labelled], confidence=confidence)
     counts = _counts(first.rated[a][labelled], second.rated[b][labelled])
-    return found.with_(statistic="corrected_difference", method=_with_pairs(found.method), **counts)
+    return found.with_(statistic="corrected_difference", method=_with_pairs(found.method, pairs), **counts)
 
 
 def _weighted_difference(
@@ -350,8 +351,14 @@ def _weighted_difference(
     return base.with_(value=float(z.mean()), reason=None, **counts, **interval.as_changes())
 
 
-def _with_pairs(method: str | None) -> str | None:
-    return f"{method}, paired by scenario" if method else None
+def _with_pairs(method: str | None, pairs: ScoredItems) -> str | None:
+    """The method of a paired difference, approximate where few of the differences that people gave differ."""
+    if not method:
+        return None
+    y, index = pairs.y[pairs.is_labelled], np.unique(pairs.cluster[pairs.is_labelled], return_inverse=True)[1]
+    sizes = np.bincount(index).astype(np.float64)
+    paired = f"{method}, paired by scenario"
+    return approximate(paired, FEW_DIFFER) if needs_bounds(np.bincount(index, weights=y) / sizes, sizes) else paired
 
 
 def _independent(first: _Board, second: _Board, base: Estimate, confidence: float, seed: int) -> Estimate:

@@ -31,8 +31,9 @@ TOO_FEW = f"fewer than {FEWEST} items are rated, or not rated"
 def rated_differences(meeting: Meeting, length: Floats | None) -> Iterator[Estimate]:
     """``rated_difference``: rated items (two raters or one) less those that only the judge scored.
 
-    Variants: ``judge score`` in points, ``length`` in doublings, and for each generator its share. Interval and p: t of
-    the difference of two means, clusters left out one by one, which both kinds of items may share. Level: interval.
+    Variants: ``judge score`` in points, ``length`` (N,) in doublings, and for each generator its share. Interval and p:
+    t of the difference of two means, clusters left out one by one, which both kinds of items may share. Level:
+    interval. Source: METHODS 0.
     """
     judged = ~np.isnan(meeting.judge)
     rated = meeting.n_human[judged] > 0
