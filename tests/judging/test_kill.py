@@ -99,7 +99,13 @@ def test_two_variants_with_equal_requests_pay_once_also_when_a_worker_is_killed(
         wait_for_workers(lambda: Heartbeat.objects.filter(kind="worker").count() == 2)
         tasks.enqueue_runs(started)
         in_flight = Attempt.objects.filter(outcome="sent")
-        wait_for_workers(lambda: replied.count() == BEFORE and provider.control()["in_flight"] == in_flight.count() > 0)
+        wait_for_workers(
+            lambda: (
+                replied.count() == BEFORE
+                and provider.control()["in_flight"] == in_flight.count() > 0
+                and sum(calls.holders(run) for run in started) >= 2
+            )
+        )
         kill(doomed)
         wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() / 2)
         provider.control(slowness=0)
