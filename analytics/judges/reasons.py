@@ -209,8 +209,8 @@ class CellDecision:
         for name in GRANTS.get(self.use, ()):
             yield self._finding(name)
         if self.use is Use.JUDGE_ALONE:
+            yield from (f for f in self.row["findings"] if f["name"] in EFFECTS and not f.get("certain", True))
             yield self._finding("flip_rate")
-            yield from (found for found in self.row["findings"] if not found.get("certain", True))
         yield from sorted(self._failed(), key=lambda finding: (not finding["measured"], -finding["gap"]))
 
     def _failed(self) -> Iterator[dict[str, Any]]:

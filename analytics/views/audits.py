@@ -6,7 +6,7 @@ The page is a reading of one question's answer (`QUESTION`), which Explore, the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -145,7 +145,11 @@ class AuditSection:
         if self.flaws:
             sentences = [row.sentence for row in self.flaws[:MOST_SENTENCES]]
             more = len(self.flaws) - len(sentences)
-            last = ngettext("%d more flaw is in the table.", "%d more flaws are in the table.", more) % more
+            if self.key == "rated_items":
+                last = ngettext("%d more difference is in the table.", "%d more differences are in the table.", more)
+            else:
+                last = ngettext("%d more flaw is in the table.", "%d more flaws are in the table.", more)
+            last %= more
             return [*sentences, last] if more else sentences
         count = len(self.known)
         open_ones = sum(row.is_flaw is None for row in self.known)
@@ -254,19 +258,31 @@ class AuditsPage:
             yield self._row(figure, str(_PARTS[part]), _apart(figure, panel), sentence, panel)
 
     def _rated_items(self) -> Iterator[AuditRow]:
-        """A difference is a flaw where it is certain after correction; the weighted bias stands beside the score."""
+        """A difference is a flaw where it is certain after correction; the weighted bias stands beside the score.
+
+        Length and generators are those of the items, whatever the criterion: they are said once a language.
+        """
+        seen: set[tuple[str, str, str]] = set()
         weighted = {(f.criterion, f.language): f for name, f in self.figures if name == "audit.bias_weighted"}
         for name, figure in self.figures:
             if name == "audit.rated_difference":
                 flaw = figure.is_clear if figure.has_interval else None
                 kind, _is, generator = (figure.variant or "").partition(" = ")
                 what = f"{_RATED.get(kind, kind)} {generator}".strip()
+                is_of_items = kind != "judge score"
+                if is_of_items and (figure.language or "", what, figure.number) in seen:
+                    continue
+                seen.add((figure.language or "", what, figure.number))
                 sentence = _(
                     "%(where)s: the rated items differ in %(what)s by %(figure)s. "
                     "A figure of them does not speak for all."
                 )
                 beside = weighted.get((figure.criterion, figure.language)) if kind == "judge score" else None
-                yield self._row(figure, what, flaw, sentence, beside)
+                row = self._row(figure, what, flaw, sentence, beside)
+                if is_of_items:
+                    whole = language_name(figure.language or "")
+                    row = replace(row, criterion="–", sentence=row.sentence.replace(f"{row.criterion}, {whole}", whole))
+                yield row
 
     def _repeats(self) -> Iterator[AuditRow]:
         allowed = self.thresholds.flip_rate if self.thresholds else 0.08
