@@ -342,6 +342,7 @@ NO_INTERVAL = (
 """Why a figure has no interval."""
 NOTES = (
     gettext_noop("weighted by 1 / probability"),
+    gettext_noop("no figure of %(statistic)s has the variant %(variant)s"),
     gettext_noop("weighted to the judge's scores of all items"),
     gettext_noop("%(number)s rated and %(others)s not rated"),
     gettext_noop("%(number)s of %(all)s items are labelled"),

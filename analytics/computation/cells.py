@@ -92,6 +92,9 @@ def measured_cells(
             rows[json.dumps(row)] = row
     progress(len(reports), len(reports))
     notes = [*_notes(cut.rows(_OFF_POINTS, dict)), *measure_notes(table.values("language"), question.measures)]
+    if question.variants and not rows:  # an empty answer says why
+        names = ", ".join(question.variants)
+        notes += [f"no figure of {each} has the variant {names}" for each in question.statistics]
     return {"estimates": list(rows.values()), "notes": notes}
 
 

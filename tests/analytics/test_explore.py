@@ -367,3 +367,4 @@ def test_a_long_answer_comes_in_parts(cast: Cast, campaign: Campaign, monkeypatc
 def test_a_question_without_figures_says_so(cast: Cast, campaign: Campaign) -> None:
     page = read(cast.client("boris"), campaign, "variant=none")
     assert "There is no figure for this question" in page and "Choose other statistics, variants" in page
+    assert "has the variant none" in page
