@@ -8,7 +8,6 @@ web process can stream them. They are the rows of the exports of ratings and of 
 
 from __future__ import annotations
 
-import csv
 import heapq
 import operator
 import re
@@ -28,7 +27,8 @@ from accounts.refusals import Refused
 from analytics.computation.columns import CodedScores
 from annotation import exports as rated
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Item, Rating
-from annotation.writers.tables import CodedColumn, CodedRows, Column, Table, nested, number
+from annotation.writers.coded_rows import CodedColumn, CodedRows
+from annotation.writers.tables import Column, Table, nested, number
 from judging import exports as judged
 from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.runs import whole_run
@@ -558,35 +558,3 @@ def ratings_condition(raters: Collection[str], *, blind_only: bool = False) -> Q
     """The condition on ratings of these annotators, or of all; `blind_only` as in `table`."""
     chosen = Q(annotation__annotator__pseudonym__in=raters) if raters else Q()
     return chosen & (Q(annotation__blind=True) | Q(annotation__blind=None)) if blind_only else chosen
-
-
-# --- tables as CSV text that a spreadsheet opens without running it (DESIGN 8.11) ------------------------------------
-# What spreadsheets take for the start of a formula, in both widths.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
-
-class _Line:
-    """A file for csv.writer that hands each line back."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """The header and each row as one line of CSV, made when it is asked for."""
-    writer = csv.writer(_Line(), lineterminator="\n")
-    yield writer.writerow(header)
-    for row in rows:
-        yield writer.writerow([csv_cell(value) for value in row])
-
-
-def csv_cell(value: object) -> str:
-    """One value as text: nothing for None, whole numbers without .0, text that looks like a formula behind a quote."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
-    text = str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text

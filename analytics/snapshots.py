@@ -28,7 +28,7 @@ from analytics.questions import CALIBRATION as CALIBRATION_STATISTICS
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
 from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, Rating, RubricVersion
-from annotation.writers import tables
+from annotation.writers import formats
 from annotation.writers.tables import Table
 from judging import runs
 from judging.models import Call, JudgeRun, Verdict
@@ -315,7 +315,7 @@ def _decision_fields(
     content |= {"counts": ratings.counted_table(table), "judges": _judges(campaign, chosen)}
     fields = {
         "content": content | ratings.marked_counts(campaign),
-        "inputs_digest": _digest(tables.pieces(table, "csv")),
+        "inputs_digest": _digest(formats.pieces(table, "csv")),
         "seed": settings.seed,
         "seconds": perf_counter() - started,
     }
@@ -357,7 +357,7 @@ def _digest_in_thread(table: Table) -> Iterator[Callable[[], str]]:
     """The SHA-256 of a table's CSV, computed by a second thread while the first computes figures from the table:
     hashing, charts and the database release Python's lock."""
     with ThreadPoolExecutor(max_workers=1) as pool:
-        yield pool.submit(_digest, tables.pieces(table, "csv")).result
+        yield pool.submit(_digest, formats.pieces(table, "csv")).result
 
 
 def _digest(pieces: Iterable[bytes]) -> str:

@@ -221,7 +221,8 @@ def _hanna() -> Iterator[str]:
     from analytics import snapshots
     from analytics.questions import Settings
     from analytics.stats.core.scales import scale_of
-    from annotation.writers.tables import CodedColumn, CodedRows, Column, Table
+    from annotation.writers.coded_rows import CodedColumn, CodedRows
+    from annotation.writers.tables import Column, Table
     from bench.long_form import hanna_stories
 
     frame = hanna_stories(Path(shared) / "data/hanna/hanna_metric_scores_llm.csv")

@@ -37,7 +37,7 @@ from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters
 from annotation.api.campaigns import LARGEST_ID
 from annotation.exports import consistent
 from annotation.models import Campaign, Duty
-from annotation.writers import tables
+from annotation.writers import formats
 
 RATERS = OpenApiParameter(
     "raters",
@@ -313,8 +313,8 @@ class RatingsTableDownload(APIView):
         name = slugify(current.name) or f"campaign-{current.pk}"
         with consistent():
             table = cells.question_table(current, question)
-            kind = tables.FORMATS["csv"].media_type
-            return download(tables.pieces(table, "csv"), name=f"{name}-ratings.csv", media_type=kind)
+            kind = formats.FORMATS["csv"].media_type
+            return download(formats.pieces(table, "csv"), name=f"{name}-ratings.csv", media_type=kind)
 
 
 class SoftLabelsDownload(APIView):
@@ -339,7 +339,7 @@ class SoftLabelsDownload(APIView):
             table = agreement.soft_labels(current, question)
             if kind == "json":
                 return download(agreement.soft_labels_json(table), name=name, media_type="application/json")
-            return download(tables.pieces(table, "csv"), name=name, media_type=tables.FORMATS["csv"].media_type)
+            return download(formats.pieces(table, "csv"), name=name, media_type=formats.FORMATS["csv"].media_type)
 
 
 # --- judges side by side ---------------------------------------------------------------------------------------------

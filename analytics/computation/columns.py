@@ -16,7 +16,7 @@ from django.db.models.functions import Length
 
 from annotation.exports import SelectionsByDuty, dataset_versions, on_scales, pseudonyms
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating, RubricVersion, SelectedItem
-from annotation.writers.tables import CodedColumn, combined_codes
+from annotation.writers.coded_rows import CodedColumn, combined_codes
 from judging.models import JudgeRun, Verdict
 
 if TYPE_CHECKING:

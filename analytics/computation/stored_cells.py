@@ -20,7 +20,8 @@ from django.db import OperationalError, transaction
 from analytics import ratings
 from analytics.models import StoredCell
 from annotation.models import Campaign
-from annotation.writers.tables import CodedColumn, CodedRows, Table, combined_codes
+from annotation.writers.coded_rows import CodedColumn, CodedRows, combined_codes
+from annotation.writers.tables import Table
 
 if TYPE_CHECKING:
     import numpy as np

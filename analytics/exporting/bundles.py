@@ -6,7 +6,6 @@ unless all of it is.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import zlib
 from collections.abc import Callable, Generator, Iterator
@@ -32,7 +31,8 @@ from annotation.bundle_members import require_own_items
 from annotation.exports import consistent, other_names
 from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
 from annotation.readers import FormatError, Problem, UnpackBounds, UnpackedBytes
-from annotation.writers.tables import PIECE, dateless, spooled, with_progress
+from annotation.writers.archives import dateless, member_content, spooled, write_member
+from annotation.writers.tables import with_progress
 from judging.exports import BUNDLE_MEMBERS as OF_JUDGING
 from judging.models import Judge
 
@@ -70,13 +70,8 @@ def _pseudonyms(project: Project, renumbered: int | None) -> dict[str, str]:
 
 def _written(archive: ZipFile, member: Member, outgoing: Outgoing) -> dict[str, Any]:
     """Write a member; returns what the manifest says of it."""
-    digest, size = hashlib.sha256(), 0
-    with archive.open(dateless(member.file), "w", force_zip64=True) as file:
-        for lines in bundle.written(member, outgoing):
-            file.write(lines)
-            digest.update(lines)
-            size += len(lines)
-    return {"rows": len(outgoing.keys[member.name]), "bytes": size, "sha256": digest.hexdigest()}
+    content = write_member(archive, dateless(member.file), bundle.written(member, outgoing))
+    return {"rows": len(outgoing.keys[member.name]), **content.as_dict()}
 
 
 # --- in -------------------------------------------------------------------------------------------------------------
@@ -235,11 +230,7 @@ def _read_manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
 
 def _verify(name: str, archive: ZipFile, member: Member, facts: dict[str, Any]) -> None:
     """Nothing of a bundle is believed before all of it is what was written."""
-    digest = hashlib.sha256()
-    with archive.open(member.file) as file:
-        for piece in iter(lambda: file.read(PIECE), b""):
-            digest.update(piece)
-    if digest.hexdigest() != facts.get("sha256"):
+    if member_content(archive, member.file).sha256 != facts.get("sha256"):
         text = "content that was changed since it was written"
         raise FormatError(Problem(f"{name}/{member.file}", None, None, text, "the digest in the manifest", "digest"))
 

@@ -28,7 +28,7 @@ from annotation import exports as rated
 from annotation.exports import consistent
 from annotation.models import Campaign, Dataset, Item, Rating, RubricVersion
 from annotation.readers import FormatError, parquet_is_installed, rubric_from_dict
-from annotation.writers import label_studio, tables
+from annotation.writers import archives, formats, label_studio
 from annotation.writers.label_studio import Interface, LabelStudioAnswer
 from annotation.writers.tables import Table, with_progress
 from judging import exports as judged
@@ -81,7 +81,7 @@ class _ByItem:
 
 
 # --- one export ------------------------------------------------------------------------------------------------------
-TABLES = tuple(tables.FORMATS)
+TABLES = tuple(formats.FORMATS)
 FORMATS: dict[str, tuple[str, ...]] = {
     "items": TABLES,
     "ratings": TABLES,
@@ -128,7 +128,7 @@ _DOCUMENTS = {
 MEDIA_TYPES = tuple(
     media_type.partition(";")[0]
     for media_type in (
-        *(each.media_type for each in tables.FORMATS.values()),
+        *(each.media_type for each in formats.FORMATS.values()),
         *(media_type for _ending, media_type in _DOCUMENTS.values()),
     )
 )
@@ -136,7 +136,7 @@ MEDIA_TYPES = tuple(
 
 def ending_of(kind: str) -> str:
     """The ending of the name of a file in a format."""
-    return tables.FORMATS[kind].ending if kind in tables.FORMATS else _DOCUMENTS[kind][0]
+    return formats.FORMATS[kind].ending if kind in formats.FORMATS else _DOCUMENTS[kind][0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,12 +181,12 @@ class Export:
     @property
     def is_table(self) -> bool:
         """Whether it has rows and columns."""
-        return self.kind in tables.FORMATS
+        return self.kind in formats.FORMATS
 
     @property
     def is_whole(self) -> bool:
         """Whether the file must be there before the first of it can be sent."""
-        return self.kind == "zip" or (self.is_table and tables.FORMATS[self.kind].whole is not None)
+        return self.kind == "zip" or (self.is_table and formats.FORMATS[self.kind].whole is not None)
 
     @property
     def ending(self) -> str:
@@ -194,7 +194,7 @@ class Export:
 
     @property
     def media_type(self) -> str:
-        return tables.FORMATS[self.kind].media_type if self.is_table else _DOCUMENTS[self.kind][1]
+        return formats.FORMATS[self.kind].media_type if self.is_table else _DOCUMENTS[self.kind][1]
 
     @property
     def file_name(self) -> str:
@@ -294,7 +294,7 @@ def export_pieces(export: Export, tell: Callable[[int], None] | None = None) -> 
             if export.is_table:
                 wanted = export_table(export)
                 rows = with_progress(wanted.rows, tell) if tell else wanted.rows
-                yield from tables.pieces(Table(wanted.name, wanted.columns, rows), export.kind)
+                yield from formats.pieces(Table(wanted.name, wanted.columns, rows), export.kind)
             else:
                 yield from _DOCUMENT_MAKERS[export.what](export)
     except FormatError as error:
@@ -438,7 +438,7 @@ def _hugging_face(export: Export) -> Iterator[bytes]:
         "verdicts": lambda: _verdicts(export),
     }
     study = hugging_face.Study(export.subject, by_name, runs(export))
-    return tables.spooled(lambda out: hugging_face.write_hugging_face(study, out))
+    return archives.spooled(lambda out: hugging_face.write_hugging_face(study, out))
 
 
 def _bundle(export: Export) -> Iterator[bytes]:
@@ -525,7 +525,7 @@ def export_extent(export: Export) -> Extent:
     with consistent():
         table = export_table(export)
         first = list(islice(table.rows, SAMPLE))
-    written = sum(map(len, tables.pieces(Table(table.name, table.columns, first), export.kind)))
+    written = sum(map(len, formats.pieces(Table(table.name, table.columns, first), export.kind)))
     return Extent(count, written * count // len(first) if first else written)
 
 

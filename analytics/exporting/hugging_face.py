@@ -40,8 +40,9 @@ from annotation.readers import (
     rubric_from_dict,
 )
 from annotation.rubrics import translation_counts
-from annotation.writers import tables
-from annotation.writers.tables import Column, Table, dateless, nested
+from annotation.writers import formats
+from annotation.writers.archives import dateless
+from annotation.writers.tables import Column, Table, nested
 from judging import exports as judged
 from judging.models import JudgeRun
 
@@ -77,14 +78,14 @@ def write_hugging_face(study: Study, out: BinaryIO) -> None:
 def _kept(archive: ZipFile, name: str, table: Table) -> File:
     """Write a table, if it has rows; returns what the card says of it."""
     kind = "parquet" if parquet_is_installed() else "jsonl"
-    path = f"data/{name}.{tables.FORMATS[kind].ending}"
+    path = f"data/{name}.{formats.FORMATS[kind].ending}"
     rows = iter(table.rows)
     first = next(rows, None)
     if first is None:
         return File(name, path, ABOUT[name], 0)
     counted = _Counted(first, rows)
     with archive.open(dateless(path), "w", force_zip64=True) as member:
-        tables.write(_flat(Table(table.name, table.columns, counted)), kind, member)
+        formats.write(_flat(Table(table.name, table.columns, counted)), kind, member)
     return File(name, path, ABOUT[name], counted.count)
 
 

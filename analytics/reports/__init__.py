@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from analytics.exporting.exports import Export
-from annotation.writers import tables
+from annotation.writers import archives
 
 
 def report_pieces(export: Export, tell: Callable[[int, int], None]) -> Iterator[bytes]:
@@ -25,4 +25,4 @@ def recomputation_pieces(export: Export, tell: Callable[[int, int], None]) -> It
     from analytics.reports import content, recomputation
 
     layout = content.asked_layout(export)
-    yield from tables.spooled(lambda out: recomputation.write_recomputation(export.subject, layout, out, tell))
+    yield from archives.spooled(lambda out: recomputation.write_recomputation(export.subject, layout, out, tell))

@@ -21,8 +21,8 @@ from accounts.refusals import Refused
 from analytics import charts, figures
 from analytics.answer_pages import Matrix, ShownCell
 from analytics.reports.content import CampaignReport, figures_of
-from annotation.writers import tables
-from annotation.writers.tables import dateless
+from annotation.writers import archives
+from annotation.writers.archives import dateless
 
 STYLE = Path(__file__).with_name("report.css")
 FEWEST_DRAWN, MOST_DRAWN = 2, 36
@@ -67,7 +67,7 @@ def written_report(report: CampaignReport, kind: str) -> Iterator[bytes]:
     with translation.override("en"):
         numbered = numbered_tables(report)
         if kind == "zip":
-            yield from tables.spooled(lambda out: _write_archive(report, numbered, out))
+            yield from archives.spooled(lambda out: _write_archive(report, numbered, out))
             return
         page = report_page(report, numbered, is_print=kind == "pdf")
         yield as_pdf(page) if kind == "pdf" else page.encode()

@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from django.conf import settings
 
-from annotation.writers.tables import dateless
+from annotation.writers.archives import dateless
 
 PACKAGES = ("panelbench", "accounts", "annotation", "judging", "analytics")
 RESOURCES = ("templates", "static", "locale")  # which a wheel has inside the package `panelbench`

@@ -32,8 +32,9 @@ from analytics.snapshots import code_version
 from annotation import exports as rated
 from annotation.models import Campaign
 from annotation.readers import parquet_is_installed, rubric_from_dict
-from annotation.writers import tables
-from annotation.writers.tables import Column, Table, dateless
+from annotation.writers import formats
+from annotation.writers.archives import dateless
+from annotation.writers.tables import Column, Table
 
 if TYPE_CHECKING:
     from analytics.stats.core.scales import Scale
@@ -93,7 +94,7 @@ def _files(
         with rated.consistent():
             snapshot = answer_pages.answer_now(campaign, part.question)
             found = cells.question_table(campaign, part.question).settled()
-        content = b"".join(tables.pieces(_plain_scale(found), _kind()))
+        content = b"".join(formats.pieces(_plain_scale(found), _kind()))
         name = f"tables/{_sha256(content)[:16]}.{_kind()}"
         if name not in written:
             written.add(name)

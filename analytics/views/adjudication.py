@@ -26,7 +26,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts import languages
 from accounts.models import User
 from accounts.refusals import Refused
-from analytics import disagreements, ratings
+from analytics import disagreements
 from analytics.disagreements import QueueChoice, QueuedItem, QueueOptions
 from analytics.views.exports import download
 from analytics.views.items import criterion_name, number_text, point_label, point_text, shown_campaign, verdict_text
@@ -34,6 +34,7 @@ from annotation import adjudication
 from annotation.adjudication import CriterionDecision, SeenRating
 from annotation.desk import presentation
 from annotation.models import Adjudication, Campaign, Criterion, Item, MeetingDecision
+from annotation.writers.csv import csv_lines
 from judging.models import JudgeRun, Verdict
 from judging.runs import whole_run
 
@@ -445,6 +446,6 @@ def decisions_file(request: HttpRequest, project: str, campaign: int) -> HttpRes
     """The decisions of a campaign's meetings as CSV."""
     current = shown_campaign(request.user, project, campaign)
     rows = adjudication.decision_rows(current)
-    lines = (line.encode() for line in ratings.csv_lines(adjudication.DECISION_COLUMNS, rows))
+    lines = (line.encode() for line in csv_lines(adjudication.DECISION_COLUMNS, rows))
     name = f"{slugify(current.name) or f'campaign-{current.pk}'}-meeting-decisions.csv"
     return download(lines, name=name, media_type="text/csv; charset=utf-8")

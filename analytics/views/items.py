@@ -31,6 +31,7 @@ from annotation.desk.answers import worst
 from annotation.desk.presentation import SpanShown, show_span
 from annotation.exports import consistent
 from annotation.models import Campaign, Criterion, Duty, Item, PanelSeat, Rating
+from annotation.writers.csv import csv_lines
 from judging.models import Verdict
 
 PAGE = 50
@@ -320,7 +321,7 @@ def items_file(request: HttpRequest, project: str, campaign: int) -> HttpRespons
     name = slugify(current.name) or f"campaign-{current.pk}"
     with consistent():
         rows = items.csv_rows(items.listed_items(current, choice), choice)
-        lines = (line.encode() for line in ratings.csv_lines(items.COLUMNS, rows))
+        lines = (line.encode() for line in csv_lines(items.COLUMNS, rows))
         name = f"{name}-{choice.criterion.key}-items.csv"
         return download(lines, name=name, media_type="text/csv; charset=utf-8")
 

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import access, audit, refusals
 from accounts.models import Role, User
-from analytics import agreement, answer_pages, page_cache, ratings, tasks, workload
+from analytics import agreement, answer_pages, page_cache, tasks, workload
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import AnswerPage
 from analytics.exclusions import available_exclusions
@@ -35,6 +35,7 @@ from analytics.views.parts import PartsPage
 from analytics.workload import position_preferences
 from annotation import pay
 from annotation.models import Campaign, Duty, PayRate
+from annotation.writers.csv import csv_lines
 
 SEVERITY = urlencode([("rows", "annotator"), ("columns", "criterion"), ("statistic", "annotators.severity")])
 FEWEST_SHARED = 20
@@ -147,7 +148,7 @@ def pay_sheet(request: HttpRequest, project: str, campaign: int) -> HttpResponse
     audit.record(
         actor=request.user, project=current.project, verb="export pay-sheet", subject=current, fields=["format=csv"]
     )
-    lines = (line.encode() for line in ratings.csv_lines(pay.SHEET, pay.pay_rows(current)))
+    lines = (line.encode() for line in csv_lines(pay.SHEET, pay.pay_rows(current)))
     name = f"{slugify(current.name) or f'campaign-{current.pk}'}-pay-sheet.csv"
     return download(lines, name=name, media_type="text/csv; charset=utf-8")
 

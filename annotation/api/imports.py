@@ -35,7 +35,7 @@ from annotation.imports.previews import Preview, preview_report
 from annotation.imports.storage import FileRefused
 from annotation.models import Import, ImportFile, SavedMapping
 from annotation.readers import File, FormatError, Mapping
-from annotation.writers.tables import FORMATS
+from annotation.writers.formats import FORMATS
 
 RAW_TYPES = {
     "application/octet-stream": "file",

@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from annotation.readers.reading import (
         ABSENT,
         ADDED,
-        FORMULA_STARTS,
         MARKS_COLUMN,
         first_lines,
         peek,
@@ -116,7 +115,6 @@ __all__ = [
     "ABSENT",
     "ADDED",
     "ENCODINGS",
-    "FORMULA_STARTS",
     "MARKS_COLUMN",
     "MOST_LISTED",
     "MOST_SPANS",
@@ -292,7 +290,6 @@ _MODULES = {
     "reading": (
         "ABSENT",
         "ADDED",
-        "FORMULA_STARTS",
         "MARKS_COLUMN",
         "first_lines",
         "peek",

@@ -111,7 +111,6 @@ class FileProgress:
 
 MARKS_COLUMN = "panelbench_marks"
 NOT_APPLICABLE = "not_applicable"
-FORMULA_STARTS = frozenset("=+-@\t\r\n＝＋－＠")
 ADDED, ABSENT = "'", "-"
 _JSON = {"attributes": ("{", dict), "passages": ("[", list)}
 _SPEAKING = {MARKS_COLUMN, NOT_APPLICABLE, *_JSON}

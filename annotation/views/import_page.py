@@ -6,7 +6,6 @@ for datasets, rubrics and ratings, judging for verdicts.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +23,6 @@ from annotation.imports.previews import Preview, PreviewReport, preview_report
 from annotation.models import Campaign, Dataset, Import, Item, RubricVersion, SavedMapping
 from annotation.readers import (
     ENCODINGS,
-    FORMULA_STARTS,
     NAMED_FIELDS,
     FormatError,
     Mapping,
@@ -38,6 +36,7 @@ from annotation.readers import TURNS_COLUMN as TURNS
 from annotation.readers import Mapping as ColumnMapping
 from annotation.readers import known_studies as studies
 from annotation.views.import_words import IGNORE, field_label, problem_on_page, report_on_page
+from annotation.writers.csv import csv_lines
 
 # --- mappings --------------------------------------------------------------------------------------------------------
 SAVED, EARLIER, READY = "saved", "import", "ready"
@@ -502,17 +501,8 @@ def problems_csv(file_import: Import, seen: PreviewReport | None) -> HttpRespons
         "more_problems": file_import.report.get("more", 0),
     }
     headers = {"Content-Disposition": f'attachment; filename="problems-{file_import.pk}.csv"'}
-    answer = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
-    writer = csv.writer(answer)
-    writer.writerow(PROBLEM)
-    for problem in faults["problems"]:
-        writer.writerow([_harmless(problem[name]) for name in PROBLEM])
+    rows = [[problem[name] for name in PROBLEM] for problem in faults["problems"]]
     if faults["more_problems"]:
-        writer.writerow(["", "", "", f"{faults['more_problems']} more problems", "", "more"])
-    return answer
-
-
-def _harmless(value: Any) -> str:
-    """The text of a cell, with a quote before it if a spreadsheet would run it as a formula."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text[:1] in FORMULA_STARTS else text
+        rows.append(["", "", "", f"{faults['more_problems']} more problems", "", "more"])
+    lines = csv_lines(PROBLEM, rows, ending="\r\n")
+    return HttpResponse(lines, content_type="text/csv; charset=utf-8", headers=headers)

@@ -6,7 +6,6 @@ priority, quota, pause, more annotators, and items in progress.
 
 from __future__ import annotations
 
-import csv
 from typing import Any
 
 from django import forms
@@ -30,6 +29,7 @@ from annotation.duty_settings import DutySettings
 from annotation.models import Annotator, Campaign, Duty, DutyReminder, Panel, PanelSeat
 from annotation.views import import_page
 from annotation.views.campaigns import show_refusal
+from annotation.writers.csv import csv_lines
 
 MOST_QUESTIONS = 300
 LEAD = (Role.LEAD,)
@@ -367,9 +367,6 @@ def questionnaire_csv(request: HttpRequest, project: str, campaign: int) -> Http
     current = _led(request, project, campaign)
     audit.record(actor=request.user, project=current.project, verb="export questionnaire", subject=current)
     name = f"{slugify(current.name) or f'campaign-{current.pk}'}-questionnaire.csv"
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    writer = csv.writer(response, lineterminator="\n")
-    writer.writerow(questionnaires.SHEET)
-    writer.writerows(questionnaires.closing_rows(questionnaires.closing_results(current)))
-    return response
+    lines = csv_lines(questionnaires.SHEET, questionnaires.closing_rows(questionnaires.closing_results(current)))
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(lines, content_type="text/csv; charset=utf-8", headers=headers)

@@ -36,11 +36,11 @@ from django.db.migrations.recorder import MigrationRecorder
 from accounts.models import Heartbeat
 from annotation import bulk
 from annotation.exports import consistent
+from annotation.writers.archives import PIECE, member_content, write_member
 
 FORMAT, VERSION = "panelbench-backup", 1
 MANIFEST, KEY = "manifest.json", "secret_key"
 LARGEST_MANIFEST = 64 * 2**20
-PIECE = 2**20  # bytes
 TOGETHER = 2_000  # rows
 MADE_BY_MIGRATING = frozenset({"django_content_type", "auth_permission", "accounts_heartbeat"})
 PROCESSES = 2  # that write heartbeats: worker and beat
@@ -186,18 +186,19 @@ def _written_table(archive: ZipFile, model: Model, named: list[str]) -> dict[str
     fields = model._meta.concrete_fields
     kept = [place for place, column in enumerate(fields) if isinstance(column, models.FileField)]
     encoders = [_encoder(column) for column in fields]
-    digest, size, rows = hashlib.sha256(), 0, 0
     stored_rows = model._base_manager.order_by("pk").values_list(*(column.attname for column in fields))
-    with archive.open(_member(f"tables/{model._meta.db_table}.jsonl"), "w", force_zip64=True) as file:
+    rows = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal rows
         for row in stored_rows.iterator(TOGETHER):
-            named += [row[place] for place in kept if row[place]]
-            line = json.dumps([encode(value) for encode, value in zip(encoders, row, strict=True)]).encode() + b"\n"
-            file.write(line)
-            digest.update(line)
-            size, rows = size + len(line), rows + 1
+            named.extend(row[place] for place in kept if row[place])
+            rows += 1
+            yield json.dumps([encode(value) for encode, value in zip(encoders, row, strict=True)]).encode() + b"\n"
+
+    content = write_member(archive, _member(f"tables/{model._meta.db_table}.jsonl"), lines())
     columns = {column.column: column.get_internal_type() for column in fields}
-    entry = {"rows": rows, "bytes": size, "sha256": digest.hexdigest(), "columns": columns}
-    return entry | {"last_key": _last_key(model)}
+    return {"rows": rows, **content.as_dict(), "columns": columns, "last_key": _last_key(model)}
 
 
 def _encoder(column: models.Field[Any, Any]) -> Callable[[Any], Any]:
@@ -250,16 +251,11 @@ def _quoted(model: Model) -> str:
 
 def _written_file(archive: ZipFile, name: str, path: Path) -> dict[str, Any] | None:
     """Write a file unchanged; None if it does not exist."""
-    digest, size = hashlib.sha256(), 0
     try:
-        with path.open("rb") as source, archive.open(_member(name, ZIP_STORED), "w", force_zip64=True) as file:
-            while piece := source.read(PIECE):
-                file.write(piece)
-                digest.update(piece)
-                size += len(piece)
+        with path.open("rb") as source:
+            return write_member(archive, _member(name, ZIP_STORED), iter(lambda: source.read(PIECE), b"")).as_dict()
     except FileNotFoundError:
         return None
-    return {"bytes": size, "sha256": digest.hexdigest()}
 
 
 def _member(name: str, compression: int = ZIP_DEFLATED) -> ZipInfo:
@@ -338,12 +334,8 @@ def _verify(archive: ZipFile, manifest: dict[str, Any]) -> None:
     for name, entry in entries.items():
         if name not in names:
             raise CannotRestore(f"this backup is damaged: {name} is missing.")
-        digest, size = hashlib.sha256(), 0
-        with archive.open(name) as file:
-            while piece := file.read(PIECE):
-                digest.update(piece)
-                size += len(piece)
-        if (size, digest.hexdigest()) != (entry["bytes"], entry["sha256"]):
+        content = member_content(archive, name)
+        if (content.bytes, content.sha256) != (entry["bytes"], entry["sha256"]):
             raise CannotRestore(f"this backup is damaged: {name} is not what was written.")
     for name in manifest["files"]:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:

@@ -15,7 +15,7 @@ from analytics.figures import Figure, Figures
 from analytics.models import Snapshot, StoredCell
 from analytics.questions import NumbersQuestion, Settings
 from annotation.models import Annotation, Campaign
-from annotation.writers import tables
+from annotation.writers import formats
 from judging.models import JudgeRun, Verdict
 from tests import make
 from tests.analytics import scene
@@ -107,7 +107,7 @@ class TestContent:
 
     def test_provenance(self, campaign: Campaign) -> None:
         found = snapshots.snapshot(campaign=campaign)
-        csv = b"".join(tables.pieces(ratings.table(campaign=campaign), "csv"))
+        csv = b"".join(formats.pieces(ratings.table(campaign=campaign), "csv"))
         assert found.inputs_digest == hashlib.sha256(csv).hexdigest()
         assert (found.seed, found.code_version) == (Settings().seed, snapshots.code_version())
         assert [(judge["name"], judge["simulated"]) for judge in found.content["judges"]] == [("Kohtunik", True)]

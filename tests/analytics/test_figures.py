@@ -10,8 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from django.utils import translation
 
-from analytics import charts, figures, ratings, score_views
+from analytics import charts, figures, score_views
 from analytics.figures import Figure, Figures, HeatCell, Heatmap, Labelled, heatmap, spread
+from annotation.writers.csv import csv_lines
 
 NAMES = {"a": "Grammar", "b": "Fluency", "et": "Estonian", "ar": "Arabic", "ja": "Japanese"}
 
@@ -276,7 +277,7 @@ class TestForest:
 class TestDelimited:
     def test_what_looks_like_a_formula_is_quoted_and_numbers_are_not(self) -> None:
         row = ["=1+1", "@x", "-a", "\tb", "＝c", "plain", -1.0, 2.0, 0.1, True, None, 3]
-        header, line = ratings.csv_lines(["x"] * 12, [row])
+        header, line = csv_lines(["x"] * 12, [row])
         assert header == ",".join(["x"] * 12) + "\n"
         assert next(csv.reader([line])) == [
             "'=1+1", "'@x", "'-a", "'\tb", "'＝c", "plain", "-1", "2", "0.1", "true", "", "3",
@@ -287,7 +288,7 @@ class TestDelimited:
             yield ["first"]
             raise AssertionError("asked for the second row")
 
-        made = ratings.csv_lines(["x"], rows())
+        made = csv_lines(["x"], rows())
         assert [next(made), next(made)] == ["x\n", "first\n"]
 
 

@@ -16,7 +16,10 @@ from annotation import selections
 from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Item, Rating, Selection
-from annotation.writers.tables import CodedColumn, CodedRows, Column, Table, joined_lines, pieces
+from annotation.writers.coded_rows import CodedColumn, CodedRows
+from annotation.writers.csv import joined_lines
+from annotation.writers.formats import pieces
+from annotation.writers.tables import Column, Table
 from judging import exports as judged
 from judging.models import Call, JudgeRun, Verdict
 from tests import make

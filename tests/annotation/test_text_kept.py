@@ -12,7 +12,7 @@ from annotation.models import Dataset, Item
 from annotation.readers.guessing import propose_mapping
 from annotation.readers.items import parse_items
 from annotation.readers.mapping import Mapping
-from annotation.writers.tables import FORMATS, pieces
+from annotation.writers.formats import FORMATS, pieces
 from tests.annotation.readers.test_text import KINDS, TEXTS
 from tests.cast import Cast
 

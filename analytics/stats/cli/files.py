@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from analytics.stats.core.estimates import COLUMNS, CellEstimate
 from analytics.stats.core.identifiers import normal_identifier
+from analytics.stats.core.spreadsheets import harmless
 from analytics.stats.core.tables import TableError, TableProblem
 
 if TYPE_CHECKING:
@@ -316,9 +317,7 @@ def _field(value: Any) -> Any:
     """A CSV field: lists joined by commas; text that a spreadsheet would run as a formula gets a quote before it."""
     if isinstance(value, list):
         value = ",".join(map(str, value))
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"):
-        return "'" + value
-    return value
+    return harmless(value) if isinstance(value, str) else value
 
 
 HEADINGS = ("cell", "statistic", "value", "se", "interval", "p", "items x raters", "missing", "method", "remarks")

@@ -15,7 +15,8 @@ from annotation.readers.guessing import guess_kind, propose_mapping
 from annotation.readers.items import NAMED_FIELDS, ItemRow, content_digest, parse_items
 from annotation.readers.mapping import Mapping
 from annotation.readers.ratings import parse_ratings
-from annotation.writers.tables import FORMATS, Table, pieces
+from annotation.writers.formats import FORMATS, pieces
+from annotation.writers.tables import Table
 
 pytest.importorskip("pyarrow")
 MARKED = st.sampled_from(

@@ -15,11 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl.utils.escape import unescape
 
+from analytics.stats.core.spreadsheets import FORMULA_STARTS
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, Problems
-from annotation.readers.reading import FORMULA_STARTS, MARKS_COLUMN, read_rows, restored_fields
-from annotation.writers import tables
-from annotation.writers.tables import FORMATS, Column, Table, number, pieces
+from annotation.readers.reading import MARKS_COLUMN, read_rows, restored_fields
+from annotation.writers import xlsx
+from annotation.writers.formats import FORMATS, pieces
+from annotation.writers.tables import Column, Table, number
 
 parquet = pytest.importorskip("pyarrow.parquet")
 STARTS = st.sampled_from(
@@ -120,7 +122,7 @@ def test_a_text_that_no_cell_has_room_for_is_refused_by_place() -> None:
 
 
 def test_rows_beyond_the_last_of_a_sheet_go_on_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MOST_SHEET_ROWS", 4)
+    monkeypatch.setattr(xlsx, "MOST_SHEET_ROWS", 4)
     book = openpyxl.load_workbook(BytesIO(written("xlsx", [Column("n", "integer")], [(n,) for n in range(7)])))
     assert [[row[0] for row in sheet.iter_rows(values_only=True)] for sheet in book] == [
         ["n", 0, 1, 2],
