@@ -32,6 +32,7 @@ KEYWORDS = {
     **DEFAULT_KEYWORDS,
     **{f"{name}_lazy": DEFAULT_KEYWORDS[name] for name in ("gettext", "ngettext", "pgettext")},
     "gettext_noop": DEFAULT_KEYWORDS["gettext"],
+    "translatable": DEFAULT_KEYWORDS["gettext"],
 }
 _CALL = re.compile(rf"\b(?:{'|'.join(KEYWORDS)})\s*\(".encode())
 

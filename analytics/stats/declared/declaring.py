@@ -1,0 +1,126 @@
+"""What is declared of a statistic, and of the report that computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from importlib import import_module
+from typing import Any, Literal
+
+Option = Literal[
+    "by",
+    "pool",
+    "statistics",
+    "keeps",
+    "bootstrap",
+    "resamples",
+    "confidence",
+    "seed",
+    "pairs",
+    "goals",
+    "against",
+]
+"""What a report may take beside its table: its statistics without prefix, a filter of variants, `resamples` where it
+calls `bootstrap` so, `all` pairs of a large panel, the goals of a plan, the judge that others are compared with."""
+Once = Literal[
+    "judge",
+    "panel and judges",
+    "first judge",
+    "pair of judges",
+    "judges",
+    "rule",
+    "rules",
+    "pair of panels",
+    "measure",
+    "measure and other",
+]
+"""What a report is computed once for, which it gets by keyword.
+
+`judge`: each in turn, as `judge`; `panel and judges`: the same, after None for the panel; `first judge`: the first one,
+or None; `pair of judges`: as `pair`; `judges`: all of them in one call. `rule`: each rule of reference, as `criteria`,
+`rule` and `ties`; `rules`: all in one call. `pair of panels`: as `first` and `second`. `measure`: each measure of the
+items; `measure and other`: `measure`, `other` and `is_measure`, for it and each later one, the panel and each judge.
+"""
+Verdicts = Literal["none", "one", "all"]
+Written = Literal["coefficient", "share", "signed"]
+Need = Literal["judge", "two judges", "measure"]
+Better = Literal["", "higher", "lower", "zero"]
+
+
+def translatable(text: str) -> str:
+    """The text as it is; `manage.py catalogues` puts it into the catalogues of translations."""
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsReport:
+    """A function that computes statistics from a ratings table, all of them in one pass, as `CellEstimate`s.
+
+    `compute`: its module and name, as `analytics.stats.judge.consistency:consistency_report`. `prefix`: what stands
+    before the names of its statistics where they are asked for. `takes`: the options that it is called with;
+    `once_per`: it is called once for each combination of these. `reads`: columns that it reads beside those that every
+    report reads. `verdicts`: of which judges it reads verdicts in one call.
+
+    `across`: columns that it compares, so that they do not cut its table; `also_by`: columns that always do, unless
+    criteria are pooled. `is_whole`: its cells are computed together, because one may depend on another.
+    `in_file_order`: the order of the rows counts. `needs_means`: it is for criteria whose mean says something alone.
+    `fixed`: further arguments.
+
+    Of its statistics: `group`, one of `register.GROUPS`; what all of them need; where docs/ explains them, file and
+    heading.
+    """
+
+    name: str
+    compute: str
+    _: KW_ONLY
+    group: str
+    doc: str
+    needs: tuple[Need, ...] = ()
+    prefix: str = ""
+    takes: tuple[Option, ...] = ("by", "pool")
+    once_per: tuple[Once, ...] = ()
+    reads: tuple[str, ...] = ()
+    verdicts: Verdicts = "none"
+    across: tuple[str, ...] = ()
+    also_by: tuple[str, ...] = ()
+    is_whole: bool = False
+    in_file_order: bool = False
+    needs_means: bool = False
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def function(self) -> Callable[..., Any]:
+        """The function that computes it; only now pandas and scipy are loaded."""
+        module, _, name = self.compute.partition(":")
+        function: Callable[..., Any] = getattr(import_module(module), name)
+        return function
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One statistic, as it is asked for by `name`: `mae`, or `audit.flip_rate` of a report with a prefix.
+
+    `title`: what pages and reports call it, in English, to translate; `short_title`: in narrow tables, if it is
+    another; `symbol`: in a chart. `written`: as 0.71, 71% or +0.12. `usual`: the variant that is shown unless others
+    are asked for, by level of measurement. `better`: which figures are good news. `part`: the column that tells
+    several figures of one cell apart. `is_chance_corrected`: 0 is agreement by chance. `reads`: columns that it alone
+    reads. `doc`: where docs/ explains it, if not where its report says.
+    """
+
+    name: str
+    report: StatisticsReport
+    title: str
+    _: KW_ONLY
+    short_title: str = ""
+    symbol: str = ""
+    written: Written = "coefficient"
+    usual: Mapping[str, str] = field(default_factory=dict)
+    better: Better = ""
+    part: str = ""
+    is_chance_corrected: bool = False
+    reads: tuple[str, ...] = ()
+    doc: str = ""
+
+    @property
+    def plain(self) -> str:
+        """Its name without the prefix: `Estimate.statistic` of its figures."""
+        return self.name.removeprefix(self.report.prefix)

@@ -1,0 +1,39 @@
+"""What the campaign so far says of the labels still needed."""
+
+from __future__ import annotations
+
+from analytics.stats.declared.declaring import Statistic, StatisticsReport, translatable
+
+_PLAN = StatisticsReport(
+    "plan",
+    "analytics.judges.judge_reports:plan",
+    group="planning",
+    doc="methods/planning.md",
+    prefix="plan.",
+    takes=("by", "pool", "statistics", "goals", "bootstrap", "seed"),
+    is_whole=True,
+    in_file_order=True,
+    verdicts="all",
+    once_per=("first judge",),
+    reads=("rated_place",),
+)
+REPORTS = (_PLAN,)
+STATISTICS = (
+    Statistic("plan.labels_needed", _PLAN, translatable("Labels for a mean of that width")),
+    Statistic("plan.items_needed", _PLAN, translatable("Items for an α of that width")),
+    Statistic("plan.raters_needed", _PLAN, translatable("Raters per item for that reliability")),
+    Statistic(
+        "plan.alt_test_power",
+        _PLAN,
+        translatable("Power of the alternative annotator test, with that ε"),
+        better="higher",
+    ),
+    Statistic("plan.labels_affordable", _PLAN, translatable("Labels that the budget pays for")),
+    Statistic(
+        "plan.sequence_mean",
+        _PLAN,
+        translatable("Mean with an interval that stays valid at every look"),
+        doc="methods/planning.md#may-labelling-stop",
+        reads=("rated_place",),
+    ),
+)
