@@ -71,7 +71,7 @@ CHANGING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class AskedCampaign:
     """A campaign to ask: the address of its project, and its number."""
 
     project: str
@@ -106,9 +106,9 @@ class TextAndLinks(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self._unseen -= tag in self.UNSEEN
 
-    def handle_data(self, data: str) -> None:
-        if not self._unseen and data.strip():
-            self.lines.append(" ".join(data.split()))
+    def handle_data(self, text: str) -> None:
+        if not self._unseen and text.strip():
+            self.lines.append(" ".join(text.split()))
 
 
 def steady(text: str) -> str:
@@ -119,7 +119,7 @@ def steady(text: str) -> str:
 
 
 # --- three made campaigns ---------------------------------------------------------------------------------------------
-def made_studies(folder: Path) -> list[Study]:
+def made_studies(folder: Path) -> list[AskedCampaign]:
     """Mixed scales in three languages with gaps, N/A and repeats; pairs of candidates; thirty raters."""
     from django.core.management import call_command
 
@@ -148,7 +148,7 @@ def made_studies(folder: Path) -> list[Study]:
     found = []
     for slug in studies:
         listed = client.get(f"/api/v1/projects/{slug}/campaigns/").json()["results"]
-        found.append(Study(slug, listed[0]["id"]))
+        found.append(AskedCampaign(slug, listed[0]["id"]))
     return found
 
 
@@ -278,7 +278,7 @@ def _client() -> Any:
     return client
 
 
-class Answers:
+class AnswerFolder:
     """The answers by name, written into a folder, one file each."""
 
     def __init__(self, folder: Path) -> None:
@@ -322,7 +322,7 @@ class Answers:
         return []
 
 
-def ask_everything(answers: Answers, study: Study, most_pages: int) -> None:
+def ask_everything(answers: AnswerFolder, study: AskedCampaign, most_pages: int) -> None:
     home = f"/p/{study.project}/numbers/{study.campaign}/"
     waiting = [home, f"/p/{study.project}/numbers/", f"/p/{study.project}/"]
     waiting += [f"{home}{part}/" for part in ("explore", "comparison", "judges", "workflow", "audits", "items", "work")]
@@ -408,7 +408,7 @@ def differing(ours: Path, other: Path) -> list[str]:
     return sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
 
 
-def main() -> int:
+def golden_answers() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--against", type=Path, help="a folder that an earlier run wrote")
@@ -417,8 +417,8 @@ def main() -> int:
     given = parser.parse_args()
     with instance() as folder:
         demo = _client().get("/api/v1/projects/demo/campaigns/").json()["results"][0]["id"]
-        studies = [Study("demo", demo), *made_studies(folder)]
-        answers = Answers(given.folder)
+        studies = [AskedCampaign("demo", demo), *made_studies(folder)]
+        answers = AnswerFolder(given.folder)
         for study in studies:
             if not given.only or study.project in given.only:
                 ask_everything(answers, study, given.pages)
@@ -435,4 +435,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(golden_answers())
