@@ -121,7 +121,7 @@ def _loop(judge: Any, dataset: Any, version: Any) -> Callable[[], Took]:
 
 
 async def _ask_all(endpoint: Any, model: str, prompts: list[Any]) -> None:
-    from judging import client
+    from judging.asking import client
 
     places = asyncio.Semaphore(IN_FLIGHT)
     async with client.connect(endpoint) as line, asyncio.TaskGroup() as group:

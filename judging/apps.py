@@ -11,12 +11,15 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import jobs, people, removal
+        from judging.asking import budgets
 
         jobs.kinds_of_apps.append(_job_kinds)
         removal.redactions.insert(0, _redact_proposals)  # before the reasons are emptied
         people.stops.append(_pause_all)
         jobs.cleanings.append(_clear_failed)
         removal.contents.append(_contents)
+        budgets.register("calls", _spent_on_calls)
+        budgets.register("proposals", _spent_on_proposals)
 
 
 def _job_kinds() -> dict[str, Any]:
@@ -53,3 +56,15 @@ def _contents(project: Any) -> Any:
     from judging import runs
 
     return runs.judging_contents(project)
+
+
+def _spent_on_calls(project: int, provider: str, since: Any) -> Any:
+    from judging import spending
+
+    return spending.spent_on_calls(project, provider, since)
+
+
+def _spent_on_proposals(project: int, provider: str, since: Any) -> Any:
+    from judging import spending
+
+    return spending.spent_on_proposals(project, provider, since)

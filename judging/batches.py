@@ -30,9 +30,10 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job
 from accounts.refusals import Refused
-from judging import calls, client, judges, runs, spending, work_sessions
+from judging import calls, judges, runs, work_sessions
+from judging.asking import client, prices
+from judging.asking.client import Connection, ProviderRefused, ProviderUnavailable
 from judging.calls import CallOutcome
-from judging.client import Connection, ProviderRefused, ProviderUnavailable
 from judging.models import Attempt, Call, CallBatch, Judge, JudgeRun
 from judging.requests import CallRequest, CallRequestWriter
 
@@ -210,7 +211,7 @@ def _most_calls(judge: Judge) -> int:
     parameters = judge.parameters
     listed = parameters.get("top_logprobs")
     listed = 1 + (listed if isinstance(listed, int) else 0) if parameters.get("logprobs") else 0
-    tokens = spending.token_limit(parameters) or UNLIMITED_TOKENS
+    tokens = prices.token_limit(parameters) or UNLIMITED_TOKENS
     of_reply = BYTES_PER_REPLY + tokens * (BYTES_PER_TOKEN + listed * BYTES_PER_PROBABILITY)
     return max(1, min(MOST_CALLS, client.LARGEST_FILE // of_reply))
 

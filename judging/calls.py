@@ -9,9 +9,9 @@ marked as sent before it is sent, and settled by its outcome. The first reply se
 a reply that arrived was paid for. One that comes to a settled call is stored and changes nothing else.
 
 The cost is booked by the provider's own count of tokens, at the price of the model that the reply names
-(judging/bills.py). Where a request may have cost something and nobody knows how much (a reply without a count, or with
-one that can't be true, a body that can't be read, a reply that did not come in time), it is booked at its worst case
-and marked as estimated. An error status costs nothing. A run begins with two calls in flight, and again when it is
+(judging/asking/bills.py). Where a request may have cost something and nobody knows how much (a reply without a count,
+or with one that can't be true, a body that can't be read, a reply that did not come in time), it is booked at its worst
+case and marked as estimated. An error status costs nothing. A run begins with two calls in flight, and again when it is
 resumed; the first bill that is larger than was declared stops it, and the other runs of the project that ask the model.
 
 A request that is lost with its worker is no try of the provider's: calls have a bound of their own for that.
@@ -36,9 +36,10 @@ from django.utils import timezone
 
 from accounts.refusals import Refused
 from annotation import bulk
-from judging import bills, client, judges, known_replies, runs, spending
-from judging import holders as holders_here
-from judging.bills import Bill
+from judging import judges, known_replies, runs, spending
+from judging.asking import bills, client
+from judging.asking import holders as holders_here
+from judging.asking.bills import Bill
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant

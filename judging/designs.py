@@ -25,10 +25,11 @@ from accounts import access, audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import judges, providers, runs, spending
+from judging import judges, runs, spending
+from judging.asking import budgets, endpoints, prices
+from judging.forecasts import PilotForecast, Range, ratio_forecast
 from judging.known_replies import AskedTogether
 from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun, Verdict
-from judging.spending import PilotForecast, Range, ratio_forecast
 from judging.versions import examples
 
 MOST_CELLS = 60
@@ -252,7 +253,7 @@ def _pilot_forecast(design: JudgeDesign, rough: DesignForecast) -> PilotForecast
         if source.tokens_in is not None and source.tokens_out is not None:
             tokens.append((float(source.tokens_in + source.tokens_out), float(into + out)))
             unanswered.pop(bases[judge.pk], None)
-        if source.cost is not None and (cost := spending.cost(judge, into, out)):
+        if source.cost is not None and (cost := prices.cost(judge, into, out)):
             costs.append((float(source.cost), float(cost)))
     if not tokens:
         return None
@@ -323,7 +324,7 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
         selection=design.selection,
         design=design,
         is_pilot=True,
-        prices=providers.prices_now(cell.judge.provider),
+        prices=endpoints.prices_now(cell.judge.provider),
         created_by=actor,
     )
     criteria: list[int | None] = [None]
@@ -464,7 +465,7 @@ def progress_of_design(design: JudgeDesign) -> runs.RunProgress:
     return runs.progress_of(own.filter(is_pilot=False) if design.started_at else own)
 
 
-def spent_on(design: JudgeDesign) -> spending.Committed:
+def spent_on(design: JudgeDesign) -> budgets.Committed:
     """What all runs of a design have cost, the pilot's included, and what is reserved for requests in flight."""
     return spending.committed(Attempt.objects.filter(call__run__design=design))
 

@@ -16,12 +16,13 @@ from accounts import languages
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import judges, providers
+from judging import judges
+from judging.asking import endpoints
+from judging.asking.allowances import LARGEST_CAP
 from judging.models import Attempt, Call, Judge, JudgeDesign, Verdict
 from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
 from judging.provider_declarations import MOST, DeclaredProvider
 from judging.runs import MAX_REPEATS
-from judging.spending import LARGEST_CAP
 from judging.versions.examples import MOST_PER_CLASS
 
 GROUPINGS = [("compound", _("All criteria in one call")), ("single", _("One criterion per call"))]
@@ -189,7 +190,7 @@ class JudgeForm(forms.Form):
         drawn = ItemSelection.objects.filter(campaign__project=project)
         self.fields["examples_from"].queryset = drawn  # type: ignore[attr-defined]
         names = [
-            (provider.name, f"{provider.name} · {provider.base_url}") for provider in providers.all_providers().values()
+            (provider.name, f"{provider.name} · {provider.base_url}") for provider in endpoints.all_providers().values()
         ]
         self.fields["provider"].choices = names  # type: ignore[attr-defined]
 

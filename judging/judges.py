@@ -26,8 +26,9 @@ from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.models import Criterion, RubricVersion
 from annotation.readers import RubricDocument, parse_rubric
-from judging import providers, spending
-from judging.client import Endpoint
+from judging.asking import allowances, endpoints
+from judging.asking.client import Endpoint
+from judging.asking.refused_parts import RESERVED
 from judging.models import Call, Judge, JudgeRun, ModelCapability
 from judging.prompts import (
     INSTRUCTION_LANGUAGES,
@@ -42,7 +43,6 @@ from judging.prompts import (
     repair_turn,
     response_schema,
 )
-from judging.refused_parts import RESERVED
 from judging.study_presets import OWN, STUDY_PRESETS, TASKS, StudyPreset
 from judging.versions import examples
 
@@ -122,10 +122,10 @@ def declare(
     prompt, sent = variant_of(factors), _checked(parameters or {})
     paces = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
     paced = {name: _within(name, number) for name, number in paces.items() if number is not None}
-    declared = providers.find_provider(provider)
+    declared = endpoints.find_provider(provider)
     if declared is None:
         raise Refused(_undeclared(provider), code="unknown_provider", fields={"provider": _undeclared(provider)})
-    spending.allowance(project, provider)
+    allowances.allowance(project, provider)
     digest, as_given = (
         judge_digest(endpoint=provider, model=model, variant=prompt, parameters=numbers)
         for numbers in (sent, parameters or {})
@@ -355,10 +355,10 @@ def refuse_unsendable(parameter: str, levels: Sequence[Any]) -> None:
 
 def endpoint(judge: Judge) -> Endpoint:
     """Where this judge is asked, as the operator declares it now."""
-    provider = providers.find_provider(judge.provider)
+    provider = endpoints.find_provider(judge.provider)
     if provider is None:
         raise Refused(_undeclared(judge.provider), code="unknown_provider")
-    return providers.endpoint_of(provider)
+    return endpoints.endpoint_of(provider)
 
 
 LEARNT_FOR = timedelta(days=30)  # then what a model refused is tried again
@@ -394,7 +394,7 @@ class Pace:
 
 def pace(judge: Judge) -> Pace:
     """The judge's own pace, else that of its provider, else the default."""
-    provider = providers.find_provider(judge.provider)
+    provider = endpoints.find_provider(judge.provider)
     chosen = {}
     for name, (default, _least, _most) in PACES.items():
         chosen[name] = getattr(judge, name) or getattr(provider, name, None) or default
@@ -428,7 +428,7 @@ def _paced_anew(judge: Judge, paced: Mapping[str, int], actor: User | None) -> J
 def _undeclared(provider: str) -> str:
     if not provider:
         return _("This judge was imported with its verdicts, so it can't be run.")
-    declared = ", ".join(providers.all_providers()) or _("none")
+    declared = ", ".join(endpoints.all_providers()) or _("none")
     return _(
         "The provider “%(name)s” is not declared (declared: %(declared)s). The operator declares providers "
         "on the page /providers/, or in PANELBENCH_PROVIDERS."

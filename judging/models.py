@@ -523,8 +523,8 @@ class Attempt(models.Model):
     `reply_key` is the same for requests that get the same reply: everything that was sent, and the repeat. An attempt
     that was `reused_from` another was not sent: it has that one's reply, and cost nothing.
 
-    `doubt` says why the provider's count was not believed (judging/bills.py). A request that `failed` with an error of
-    the server is booked at nothing, and counted at its worst case against the caps until the run is resumed.
+    `doubt` says why the provider's count was not believed (judging/asking/bills.py). A request that `failed` with an
+    error of the server is booked at nothing, and counted at its worst case against the caps until the run is resumed.
     """
 
     class Doubt(models.TextChoices):

@@ -21,7 +21,8 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.models import Dataset, Item, RubricVersion
-from judging import judges, providers, runs, spending
+from judging import judges, runs
+from judging.asking import endpoints, prices
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import RULE, USUAL, change_of, changes_request
 from judging.requests import criterion_brief, perturbed_text, prompts_about
@@ -87,7 +88,7 @@ def start_perturbed_run(
                 **about,
                 budget=budget,
                 perturbation={**chosen, "rule": RULE},
-                prices=providers.prices_now(judge.provider),
+                prices=endpoints.prices_now(judge.provider),
                 key=key or None,
                 created_by=actor,
             )
@@ -234,10 +235,10 @@ def forecast_audit(
         verdicts=texts * len(criteria),
         tokens_in=new_in,
         tokens_out=new_out,
-        cost=spending.cost(judge, new_in, new_out),
+        cost=prices.cost(judge, new_in, new_out),
         tokens_in_again=into,
         tokens_out_again=out,
-        cost_again=spending.cost(judge, into, out),
+        cost_again=prices.cost(judge, into, out),
         items=len(plan.items),
         continues=None,
         perturbed={change: len(items) for change, items in plan.perturbed.items()},

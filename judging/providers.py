@@ -1,10 +1,9 @@
-"""The providers of this instance: those that the environment declares, and those that an operator stored here.
+"""Providers that an operator stores here, and tests; `judging/asking/endpoints.py` reads them.
 
 A stored provider has an address, models with prices, limits, and the name of the environment variable with its key. The
 key itself is read by the worker that makes a call, and stored nowhere. A provider of the environment can't be changed
 here, and a stored one can't take its name.
 
-A judge run keeps the prices that it was started with (`prices_now`): a changed price counts for runs started after it.
 The address of a provider that judges use is never changed, because the judges would silently become others.
 
 A test makes one call, which a worker sends once, and keeps what came of it.
@@ -27,7 +26,7 @@ from accounts import addresses, audit
 from accounts.inputs import is_storable
 from accounts.models import User
 from accounts.refusals import Refused
-from judging import client
+from judging.asking import client, endpoints
 from judging.models import Call, Judge, JudgeRun, ProviderTest, StoredProvider
 from judging.prompts import CriterionBrief, ItemText, PointBrief, PromptVariant, Turn, render, response_schema
 from judging.provider_declarations import MOST, DeclaredProvider, price_rows, price_table
@@ -47,75 +46,6 @@ _CRITERION = CriterionBrief(
     points=(PointBrief(1, "unclear"), PointBrief(2, "partly clear"), PointBrief(3, "clear")),
 )
 _ITEM = ItemText(turns=(Turn("user", "When do you open?"), Turn("agent", "We open at nine.")), language="en")
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
-def find_provider(name: str) -> DeclaredProvider | None:
-    """The declared provider of this name: of the environment, else a stored one."""
-    if name in settings.PROVIDERS:
-        declared: DeclaredProvider = settings.PROVIDERS[name]
-        return declared
-    row = StoredProvider.objects.filter(name=name, removed_at=None).first() if name else None
-    return declaration_of(row) if row else None
-
-
-def all_providers() -> dict[str, DeclaredProvider]:
-    """Every declared provider by name, those of the environment first; one query."""
-    stored = {row.name: declaration_of(row) for row in StoredProvider.objects.filter(removed_at=None)}
-    return {**settings.PROVIDERS, **{name: row for name, row in stored.items() if name not in settings.PROVIDERS}}
-
-
-def is_of_environment(name: str) -> bool:
-    """Whether the environment declares a provider of this name: it can't be changed here."""
-    return name in settings.PROVIDERS
-
-
-def declaration_of(row: StoredProvider) -> DeclaredProvider:
-    """A stored provider as every other one."""
-    return DeclaredProvider(
-        name=row.name,
-        base_url=row.base_url,
-        key_variable=row.key_variable,
-        models=tuple(row.models),
-        prices=price_rows(row.prices),
-        batch_prices=price_rows(row.batch_prices),
-        batches=row.batches,
-        **{limit: getattr(row, limit) for limit in MOST},
-    )
-
-
-def endpoint_of(provider: DeclaredProvider) -> client.Endpoint:
-    """Where the calls of a provider go."""
-    return client.Endpoint(
-        name=provider.name,
-        base_url=provider.base_url,
-        api_key_variable=provider.key_variable,
-        requests_per_minute=provider.requests_per_minute,
-        tokens_per_minute=provider.tokens_per_minute,
-        simulated=provider.simulated,
-    )
-
-
-# --- prices of a run --------------------------------------------------------------------------------------------------
-
-
-def prices_now(name: str) -> dict[str, dict[str, list[str]]]:
-    """All prices of a provider, for a run to keep."""
-    provider = find_provider(name)
-    if provider is None or not (provider.prices or provider.batch_prices):
-        return {}
-    return {"prices": price_table(provider.prices), "batch_prices": price_table(provider.batch_prices)}
-
-
-def kept_price(
-    kept: Mapping[str, Mapping[str, list[str]]], model: str, *, by_batch: bool = False
-) -> tuple[Decimal, Decimal] | None:
-    """The price of a model among those that a run kept; None where there was none when it was started."""
-    tables = ("batch_prices", "prices") if by_batch else ("prices",)
-    found = next((kept[table][model] for table in tables if model in kept.get(table, {})), None)
-    return (Decimal(found[0]), Decimal(found[1])) if found else None
 
 
 # --- changing ---------------------------------------------------------------------------------------------------------
@@ -245,7 +175,7 @@ def _refuse(field: str, sentence: str, *, code: str = "invalid") -> NoReturn:
 
 def begin_test(*, name: str, model: str = "", actor: User | None = None) -> ProviderTest:
     """Plan one call to a provider; the caller enqueues `tasks.test_provider`. The first of its models, without one."""
-    provider = find_provider(name)
+    provider = endpoints.find_provider(name)
     if provider is None:
         raise Refused(_("There is no provider “%s”.") % name, code="unknown_provider")
     model = model.strip() or next(iter(provider.models), "")
@@ -268,7 +198,7 @@ def carry_out_test(test_pk: int) -> None:
 
 def _result(test: ProviderTest) -> dict[str, Any]:
     """What a test showed, or why it shows nothing."""
-    provider = find_provider(test.provider)
+    provider = endpoints.find_provider(test.provider)
     if provider is None:
         return {"reason": _("There is no provider “%s”.") % test.provider}
     variant = PromptVariant()
@@ -280,9 +210,9 @@ def _result(test: ProviderTest) -> dict[str, Any]:
         "timeout": TEST_SECONDS,
     }
     try:
-        if not is_of_environment(provider.name):
+        if not endpoints.is_of_environment(provider.name):
             check_provider_address(provider.base_url)
-        answer, refused = asyncio.run(_asked(endpoint_of(provider), asked))
+        answer, refused = asyncio.run(_asked(endpoints.endpoint_of(provider), asked))
     except Refused as refusal:
         return {"reason": refusal.sentence}
     except client.ProviderUnavailable as unavailable:

@@ -21,7 +21,8 @@ from accounts.refusals import Refused
 from annotation.blinding import CANDIDATES, lay_out
 from annotation.desk import pairs
 from annotation.models import Criterion, Dataset, Item, RubricVersion
-from judging import judges, spending
+from judging import judges
+from judging.asking import prices
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import RULE, changed_criteria, changed_text, changed_variant, changes_request
 from judging.prompts import (
@@ -296,7 +297,7 @@ class CallRequestWriter:
 
     @cached_property
     def _prices(self) -> dict[str, tuple[Decimal, Decimal]]:
-        return spending.price_list(self.run.judge, by_batch=self.run.by_batch, run=self.run)
+        return prices.price_list(self.run.judge, by_batch=self.run.by_batch, run=self.run)
 
     @cached_property
     def _examples(self) -> ShownExamples:
@@ -319,7 +320,7 @@ class CallRequestWriter:
             "messages": messages,
         }
         judge = self.run.judge
-        worst = spending.worst_case(judge, by_batch=self.run.by_batch, run=self.run, **sent)
+        worst = prices.worst_case(judge, by_batch=self.run.by_batch, run=self.run, **sent)
         key = judges.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
         attempt = Attempt(call=call, reserved=worst, reply_key=key)
         kept: dict[str, Any] = {"worst_case": worst, "attempt": attempt, "by_batch": self.run.by_batch}

@@ -24,7 +24,8 @@ from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
-from judging import bills, judges, providers, spending
+from judging import judges, spending
+from judging.asking import allowances, bills, endpoints, prices
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
@@ -80,7 +81,7 @@ def start_judge_run(
                 continues=_run_to_continue(**plan),
                 pays_again=again,
                 by_batch=by_batch,
-                prices=providers.prices_now(judge.provider),
+                prices=endpoints.prices_now(judge.provider),
                 key=key or None,
                 design=design,
                 alignment=alignment,
@@ -153,7 +154,7 @@ def refuse_unready(
 ) -> None:
     """Refuse a judge that can't be asked here at all, whichever items are meant. No ``repeats``: it asks once."""
     judges.endpoint(judge)
-    spending.allowance(judge.project, judge.provider)
+    allowances.allowance(judge.project, judge.provider)
     if dataset.state != Dataset.State.READY or rubric_version.state != RubricVersion.State.PUBLISHED:
         raise Refused(_("A run needs a ready dataset and a published rubric version."), code="not_ready")
     if {dataset.project_id, rubric_version.rubric.project_id} != {judge.project_id}:
@@ -328,10 +329,10 @@ def forecast(
         verdicts=verdicts,
         tokens_in=new_in,
         tokens_out=new_out,
-        cost=spending.cost(judge, new_in, new_out, by_batch=by_batch),
+        cost=prices.cost(judge, new_in, new_out, by_batch=by_batch),
         tokens_in_again=into,
         tokens_out_again=out,
-        cost_again=spending.cost(judge, into, out, by_batch=by_batch),
+        cost_again=prices.cost(judge, into, out, by_batch=by_batch),
         items=len(pks),
         continues=after,
         unused=unused,
@@ -377,7 +378,7 @@ def judging_contents(project: Project) -> list[Content]:
 def resume_run(*, run: JudgeRun, actor: User | None = None) -> bool:
     """Resume a paused run; the caller enqueues `tasks.work`. Refused if nothing may be spent or no budget can hold."""
     if run.state == JudgeRun.State.PAUSED:
-        spending.allowance(run.project, run.judge.provider)
+        allowances.allowance(run.project, run.judge.provider)
         spending.refuse_cap(run.judge, budget=spending.budget_of(run), run=run)
     return _change_state(run, (JudgeRun.State.PAUSED,), JudgeRun.State.RUNNING, actor, "")
 

@@ -30,9 +30,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from judging import calls, client, judges, limits, runs
+from judging import calls, judges, runs
+from judging.asking import client, limits
+from judging.asking.client import Endpoint
 from judging.calls import CallOutcome
-from judging.client import Endpoint
 from judging.models import JudgeRun
 from judging.prompts import Message
 from judging.requests import CallRequest, CallRequestWriter

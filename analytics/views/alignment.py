@@ -25,6 +25,7 @@ from analytics.judges import alignments
 from annotation.models import Campaign
 from annotation.views.campaigns import show_refusal
 from judging import judges, requests, runs, spending, tasks
+from judging.asking import allowances
 from judging.forms import BudgetForm
 from judging.models import Alignment, AlignmentCandidate, AlignmentSearch, Judge
 from judging.prompts import CriterionBrief
@@ -160,7 +161,7 @@ class ProposalForm(forms.Form):
 
     def __init__(self, *args: Any, project: Project, **options: Any) -> None:
         super().__init__(*args, **options)
-        names = [allowed.provider for allowed in spending.allowed_providers(project)]
+        names = [allowed.provider for allowed in allowances.allowed_providers(project)]
         self.fields["provider"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
 
 

@@ -22,8 +22,8 @@ from judging import designs, runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
 from judging.api.runs import BudgetSerializer, ProgressSerializer
+from judging.forecasts import PilotForecast, Range
 from judging.models import JudgeDesign, JudgeRun
-from judging.spending import PilotForecast, Range
 
 MONEY = {"max_digits": 20, "decimal_places": 8}
 

@@ -15,6 +15,7 @@ from accounts import access
 from accounts.models import User
 from judging import providers, tasks
 from judging.api.judges import StrictSerializer
+from judging.asking import endpoints
 from judging.models import ProviderTest
 from judging.provider_declarations import MOST, DeclaredProvider, price_table
 
@@ -83,14 +84,14 @@ def _whole(provider: DeclaredProvider) -> dict[str, Any]:
     plain = ("name", "base_url", "key_variable", "models", "batches", "simulated", *MOST)
     fields = {name: getattr(provider, name) for name in plain}
     tables = {name: price_table(getattr(provider, name)) for name in ("prices", "batch_prices")}
-    declared_by = "environment" if providers.is_of_environment(provider.name) else "operator"
+    declared_by = "environment" if endpoints.is_of_environment(provider.name) else "operator"
     shown = {**fields, **tables, "declared_by": declared_by}
     return dict(ProviderSerializer(shown).data)
 
 
 def _found(user: User, name: str) -> DeclaredProvider:
     """For superusers; to all others there is none."""
-    provider = providers.find_provider(name) if user.is_superuser else None
+    provider = endpoints.find_provider(name) if user.is_superuser else None
     if provider is None:
         raise NotFound
     return provider
@@ -101,7 +102,7 @@ class Providers(APIView):
     def get(self, request: Request) -> Response:
         """The names and models of every provider; for leads and researchers of any project."""
         access.require_sighted_somewhere(request.user)
-        return Response(ListedProviderSerializer(providers.all_providers().values(), many=True).data)
+        return Response(ListedProviderSerializer(endpoints.all_providers().values(), many=True).data)
 
     @extend_schema(request=ProviderSerializer, responses={201: ProviderSerializer})
     def post(self, request: Request) -> Response:
@@ -110,7 +111,7 @@ class Providers(APIView):
         serializer = ProviderSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         row = providers.add_provider(actor=request.user, **serializer.validated_data)
-        return Response(_whole(providers.declaration_of(row)), status=201)
+        return Response(_whole(endpoints.declaration_of(row)), status=201)
 
 
 class ProviderDetail(APIView):
@@ -126,7 +127,7 @@ class ProviderDetail(APIView):
         serializer = ChangedProviderSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         row = providers.change_provider(name=provider, actor=request.user, **serializer.validated_data)
-        return Response(_whole(providers.declaration_of(row)))
+        return Response(_whole(endpoints.declaration_of(row)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, provider: str) -> Response:

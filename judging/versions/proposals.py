@@ -33,7 +33,8 @@ from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation.models import Item, Rating
 from annotation.selections import new_seed, selected_items
-from judging import bills, client, judges, requests, runs, spending
+from judging import judges, requests, runs, spending
+from judging.asking import allowances, bills, client, prices
 from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, AlignmentSearch, Judge, JudgeRun
 from judging.prompts import ItemText, Message, Turn, fence, neutralise
 from judging.replies import CUT_OFF
@@ -179,7 +180,7 @@ def begin_proposal(
         created_by=actor,
     )
     judges.endpoint(_asker(proposal))
-    spending.allowance(current.project, provider)
+    allowances.allowance(current.project, provider)
     spending.refuse_cap(_asker(proposal), budget=current.budget)
     with transaction.atomic():
         proposal.save()
@@ -273,20 +274,20 @@ def _answer(proposal: AlignmentProposal) -> client.ProviderAnswer:
     if not proposal.request:
         raise Refused(erased_words(), code="erased")
     asker, messages = _asker(proposal), proposal.request["messages"]
-    worst = spending.worst_case(asker, messages=messages, schema=SCHEMA, parameters=proposal.parameters)
+    worst = prices.worst_case(asker, messages=messages, schema=SCHEMA, parameters=proposal.parameters)
     spending.reserve_proposal(proposal, worst)
     known = {proposal.model: judges.refused_by_model(asker)}
     try:
         answer = asyncio.run(_asked(judges.endpoint(asker), proposal, known, judges.pace(asker).timeout))
     except (client.ProviderUnavailable, client.ProviderRefused) as failure:
         failed: dict[str, Any] = {"counted": failure.counted, "status": failure.status, "worst_case": worst}
-        failed["prices"] = spending.price_list(asker)
+        failed["prices"] = prices.price_list(asker)
         bill = bills.bill_failure(asker, maybe_paid=failure.maybe_paid, **failed)
         is_refusal = isinstance(failure, client.ProviderRefused)
         _book(proposal, bill.cost, {"body": failure.body} if isinstance(failure, client.ProviderUnavailable) else {})
         raise Refused(failure.reason, code="provider_refused" if is_refusal else "unavailable") from None
     about: dict[str, Any] = {"messages": messages, "schema": SCHEMA, "parameters": proposal.parameters}
-    bill = bills.bill_reply(asker, answer, worst_case=worst, prices=spending.price_list(asker), **about)
+    bill = bills.bill_reply(asker, answer, worst_case=worst, prices=prices.price_list(asker), **about)
     _book(proposal, bill.cost, answer.raw)
     if bill.stops:
         raise Refused(bill.stops, code="bill")
@@ -404,7 +405,7 @@ def begin_search(
     if current.base.variant.get("grouping") != "single":
         sentence = _("Examples need a judge that asks about one criterion per call: the grouping “single”.")
         raise Refused(sentence, code="grouping")
-    price = spending.price(current.base)
+    price = prices.price(current.base)
     if current.budget is None and (price is None or any(price)):
         raise Refused(_("A search needs a cap: set the budget of the alignment first."), code="budget")
     if not alignment.is_answered(alignment.run_of(current, current.base, current.tuning)):

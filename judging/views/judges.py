@@ -24,8 +24,9 @@ from annotation.models import Campaign, Criterion, Dataset, Item, RubricVersion
 from annotation.rubrics import unsaved_criteria
 from annotation.views.campaigns import show_refusal
 from annotation.views.rubric_form import posted_fields
-from judging import judges, providers, requests, runs, spending
-from judging.client import reply_form
+from judging import judges, requests, runs
+from judging.asking import allowances, endpoints
+from judging.asking.client import reply_form
 from judging.forms import JudgeForm, PreviewForm, audit_query, run_query
 from judging.models import Attempt, Judge, JudgeRun
 from judging.perturbation import change_of
@@ -108,8 +109,8 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
         "judges": (judges_of_project if with_designs else own).annotate(runs_count=Count("runs"), spent=spent),
         "with_designs": with_designs,
         "hidden_judges": 0 if with_designs else of_designs.count(),
-        "providers": providers.all_providers(),
-        "allowed": spending.allowed_providers(current_project),
+        "providers": endpoints.all_providers(),
+        "allowed": allowances.allowed_providers(current_project),
     }
     return render(request, "judging/judges.html", context)
 
@@ -128,7 +129,7 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
             if "preview" in request.POST:
                 prompts = _prompts_of_form(current_project, form, study if preset else "", preset)
                 context |= {"title": _("Declare a judge"), "project": current_project, "form": form, **prompts}
-                return render(request, "judging/judge_new.html", {**context, "providers": providers.all_providers()})
+                return render(request, "judging/judge_new.html", {**context, "providers": endpoints.all_providers()})
             judge = judges.declare(project=current_project, actor=request.user, **_declared(form, preset))
             if judge.name != form.cleaned_data["name"]:
                 messages.info(request, _("This judge is already declared, as “%s”.") % judge.name)
@@ -143,7 +144,7 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
         "title": _("Declare a judge"),
         "project": current_project,
         "form": form,
-        "providers": providers.all_providers(),
+        "providers": endpoints.all_providers(),
     }
     return render(request, "judging/judge_new.html", context)
 

@@ -18,6 +18,7 @@ from accounts.models import AuditEntry
 from accounts.refusals import Refused, refusals_as_messages
 from annotation.views.campaigns import show_refusal
 from judging import providers, tasks
+from judging.asking import endpoints
 from judging.forms import ProviderForm, models_as_text
 from judging.models import ProviderTest, StoredProvider
 from judging.provider_declarations import MOST, DeclaredProvider
@@ -31,7 +32,7 @@ def _require_superuser(request: HttpRequest) -> None:
 
 def _provider(request: HttpRequest, name: str) -> DeclaredProvider:
     _require_superuser(request)
-    provider = providers.find_provider(name)
+    provider = endpoints.find_provider(name)
     if provider is None:
         raise Http404
     return provider
@@ -53,7 +54,7 @@ def providers_page(request: HttpRequest) -> HttpResponse:
             show_refusal(form, refused)
     labels = [audit.label(StoredProvider), audit.label(ProviderTest)]
     trail = audit.trail_page(AuditEntry.objects.filter(project=None, subject__in=labels).order_by("-pk"))
-    shown = [(provider, providers.is_of_environment(name)) for name, provider in providers.all_providers().items()]
+    shown = [(provider, endpoints.is_of_environment(name)) for name, provider in endpoints.all_providers().items()]
     context = {"title": _("Providers"), "providers": shown, "form": form, "trail": trail.lines[:50]}
     return render(request, "judging/providers.html", context, status=422 if form.errors else 200)
 
@@ -64,7 +65,7 @@ def providers_page(request: HttpRequest) -> HttpResponse:
 def provider_page(request: HttpRequest, provider: str) -> HttpResponse:
     """One provider: its settings, to be changed unless the environment declares it, and its tests."""
     declared = _provider(request, provider)
-    is_of_environment = providers.is_of_environment(provider)
+    is_of_environment = endpoints.is_of_environment(provider)
     form = ProviderForm(request.POST if request.method == "POST" else None, initial=_initial(declared), named=provider)
     if form.is_valid():
         try:

@@ -23,6 +23,7 @@ from accounts.refusals import Refused
 from annotation.models import Campaign, Dataset
 from annotation.views.campaigns import show_refusal
 from judging import designs, perturbed_runs, runs, spending, tasks
+from judging.asking import prices
 from judging.forms import CHANGES, AuditForm, BudgetForm, DesignForm, LogForm, RunForm
 from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.views.judges import begun_form
@@ -80,7 +81,7 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
         about = {name: form.cleaned_data[name] for name in ("dataset", "rubric_version", "selection")}
         context |= {"open_run_warning": runs.open_run_warning(judge=chosen_judge, **about), "key": uuid4().hex}
         context["asks_again"] = form.cleaned_data["again"]
-    context |= {"price": spending.price(chosen_judge), "simulated": chosen_judge.simulated}
+    context |= {"price": prices.price(chosen_judge), "simulated": chosen_judge.simulated}
     return render(request, "judging/run_start.html", context)
 
 
@@ -123,7 +124,7 @@ def start_audit(request: HttpRequest, project: str, judge: int) -> HttpResponse:
             context["key"] = uuid4().hex
         except Refused as refused:
             show_refusal(form, refused)
-    context |= {"price": spending.price(audited), "simulated": audited.simulated}
+    context |= {"price": prices.price(audited), "simulated": audited.simulated}
     return render(request, "judging/audit_start.html", context)
 
 

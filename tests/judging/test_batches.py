@@ -19,7 +19,8 @@ from django.utils import timezone
 from accounts import jobs, people
 from accounts.models import Job
 from accounts.refusals import Refused
-from judging import batches, judges, runs, spending
+from judging import batches, judges, runs
+from judging.asking import allowances
 from judging.models import Attempt, Call, CallBatch, Judge, JudgeRun, ModelCapability
 from panelbench import environment
 from tests import make
@@ -311,13 +312,13 @@ def test_a_batch_waits_while_another_run_fills_the_limit_of_the_project(
 ) -> None:
     entry = {"name": "simulated", "batches": True, "base_url": offered.base_url, **PRICES}
     settings.PROVIDERS = environment.declared_providers({"PANELBENCH_PROVIDERS": json.dumps([entry])})
-    spending.allow(project=cast.kassa, provider="simulated")
+    allowances.allow(project=cast.kassa, provider="simulated")
     offered.control(batch_seconds=3600)
     first = begun(cast)
     step(first)
     reserved = runs.run_progress(first).reserved
     assert reserved
-    spending.allow(project=cast.kassa, provider="simulated", cap_total=reserved)
+    allowances.allow(project=cast.kassa, provider="simulated", cap_total=reserved)
     about: dict[str, Any] = {"dataset": first.dataset, "rubric_version": first.rubric_version, "by_batch": True}
     second = runs.start_judge_run(judge=declared(cast, parameters={"max_tokens": 299}), **about)
     for _time in range(3):
@@ -346,6 +347,7 @@ HERE = """
 import os, django
 django.setup()
 from judging import batches
+from judging.asking import allowances
 from judging.models import CallBatch
 batch = batches.begin_batch(run_pk={run})
 batches.carry_out_batch(batch_pk=batch.pk)

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from judging.client import (
+from judging.asking.client import (
     Connection,
     Endpoint,
     ProviderAnswer,
@@ -298,7 +298,8 @@ def test_the_key_is_sent_and_shows_nowhere(
 
 
 def test_openai_is_imported_only_when_something_is_asked() -> None:
-    code = "import sys, judging.client, judging.limits; sys.exit('openai' in sys.modules or 'redis' in sys.modules)"
+    code = "import sys, judging.asking.client, judging.asking.limits; "
+    code += "sys.exit('openai' in sys.modules or 'redis' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

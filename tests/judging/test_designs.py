@@ -19,7 +19,8 @@ from scipy import stats
 from accounts.models import AuditEntry, Project
 from accounts.refusals import Refused
 from annotation.models import RubricVersion
-from judging import calls, client, designs, judges, runs, spending, work_sessions
+from judging import calls, designs, forecasts, judges, runs, work_sessions
+from judging.asking import client
 from judging.designs import DesignPhase
 from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from tests import make
@@ -187,7 +188,7 @@ class TestForecast:
         rng = np.random.default_rng(4)
         expected = rng.uniform(50, 150, 20)
         actual = 1.7 * expected + rng.normal(0, 10, 20)
-        found = spending.ratio_forecast(list(zip(actual, expected, strict=True)), expected=30_000, calls=300)
+        found = forecasts.ratio_forecast(list(zip(actual, expected, strict=True)), expected=30_000, calls=300)
         ratio = actual.sum() / expected.sum()
         residuals = actual - ratio * expected
         error = math.sqrt((30_000 / expected.sum()) ** 2 * 20 * residuals.var(ddof=1) + 300 * residuals.var(ddof=1))
@@ -196,10 +197,10 @@ class TestForecast:
         assert float(found.high - found.low) / 2 == pytest.approx(half, rel=1e-3)
 
     def test_students_t_is_that_of_scipy(self) -> None:
-        assert tuple(pytest.approx(stats.t.ppf(0.975, df), abs=6e-4) for df in range(1, 21)) == spending.STUDENT
+        assert tuple(pytest.approx(stats.t.ppf(0.975, df), abs=6e-4) for df in range(1, 21)) == forecasts.STUDENT
 
     def test_too_few_replies_give_no_interval(self) -> None:
-        found = spending.ratio_forecast([(2.0, 1.0)] * 4, expected=10, calls=10)
+        found = forecasts.ratio_forecast([(2.0, 1.0)] * 4, expected=10, calls=10)
         assert (found.value, found.low, found.high) == (20, None, None)
 
 

@@ -14,10 +14,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from judging import holders
-from judging.client import Endpoint, ProviderRefused, ProviderUnavailable
-from judging.limit_headers import Quota
-from judging.limits import BURST, ConcurrencyLimiter, budget
+from judging.asking import holders
+from judging.asking.client import Endpoint, ProviderRefused, ProviderUnavailable
+from judging.asking.limit_headers import Quota
+from judging.asking.limits import BURST, ConcurrencyLimiter, budget
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_the_death_of_a_work_session_is_known_at_once(tmp_path: Path) -> None:
     dead: list[UUID] = []
     code = f"""
 import pathlib, time, uuid
-from judging import holders
+from judging.asking import holders
 with holders.holding(pathlib.Path({str(tmp_path)!r}), uuid.UUID({str(lease)!r})):
     print("held", flush=True)
     time.sleep(600)

@@ -19,7 +19,8 @@ from django.urls import reverse
 
 from bench import lying_provider
 from bench.lying_provider import CAP, DEARER, LIES, LIMIT, MODEL, UNDECLARED, asked_under_cap, own_count
-from judging import bills, calls, judges, runs, spending, work_sessions
+from judging import calls, judges, runs, work_sessions
+from judging.asking import allowances, bills
 from judging.models import Attempt, Call, JudgeRun
 from panelbench import environment
 from tests import make
@@ -259,6 +260,7 @@ import sys, django
 django.setup()
 from django.conf import settings
 from judging import work_sessions
+from judging.asking import allowances
 work_sessions.work_on_run(int(sys.argv[1]))
 """
 
@@ -289,7 +291,7 @@ class TestWords:
         self, cast: Cast, address: str, settings: Any
     ) -> None:
         provider = declared(address, settings, "honest", simulated=False)
-        spending.allow(project=cast.kassa, provider=provider, cap_total=Decimal(5))
+        allowances.allow(project=cast.kassa, provider=provider, cap_total=Decimal(5))
         judge = judges.declare(project=cast.kassa, name="Õiglane", provider=provider, model=MODEL)
         about = {"judge": judge.pk, "dataset": make.dataset(cast.kassa, 1).pk}
         about["rubric_version"] = make.rubric(cast.kassa).pk

@@ -16,7 +16,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import AuditEntry, User
-from judging import judges, providers, runs, spending
+from judging import judges, providers, runs
+from judging.asking import allowances
 from judging.models import Attempt, Judge, ProviderTest, StoredProvider
 from tests.cast import Cast
 from tests.judging.test_runs import started, worked
@@ -48,7 +49,7 @@ def stored(operator: Client, provider: RunningProvider, settings: Any) -> Runnin
 
 
 def near_judge(cast: Cast) -> Judge:
-    spending.allow(project=cast.kassa, provider="near", cap_total=Decimal(5))
+    allowances.allow(project=cast.kassa, provider="near", cap_total=Decimal(5))
     about = {"provider": "near", "model": "sim-steady", "parameters": {"max_tokens": 400}}
     return judges.declare(project=cast.kassa, name="Nähe “1”", actor=cast.boris, **about)
 

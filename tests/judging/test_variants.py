@@ -20,8 +20,9 @@ from analytics.workload import FEWEST_ITEMS, judge_positions
 from annotation import selections
 from annotation.models import Campaign, Item, ItemSelection, Rating
 from annotation.readers import parse_rubric
-from judging import calls, judges, perturbed_runs, requests, runs, spending
-from judging.client import ProviderAnswer
+from judging import calls, judges, perturbed_runs, requests, runs
+from judging.asking import allowances
+from judging.asking.client import ProviderAnswer
 from judging.judges import judge_digest
 from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.prompts import (
@@ -482,7 +483,7 @@ def test_audits_and_alignments_ask_once_and_take_no_judge_that_swaps_by_repeat(c
     both = judge_in(campaign, candidate_order="both")
     both.provider = "simulated"
     both.save()
-    spending.allow(project=cast.kassa, provider="simulated")
+    allowances.allow(project=cast.kassa, provider="simulated")
     about = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
     with pytest.raises(Refused, match="Audits and alignments ask about each item once") as refused:
         perturbed_runs.refuse_unfit_audit(judge=both, changes=["whitespace"], **about)

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from judging import spending
+from judging.asking import allowances
 from judging.management.commands.run_judge import money
 
 
@@ -38,17 +38,17 @@ class Command(BaseCommand):
 
 def _set(project: Project, provider: str, options: dict[str, Any]) -> str:
     if options["revoke"]:
-        if not spending.revoke(project=project, provider=provider):
+        if not allowances.revoke(project=project, provider=provider):
             raise Refused(f"{project.slug} was not allowed {provider}.")
         return f"{project.slug} may not use {provider} any more."
     caps = {"cap_total": options["cap"], "cap_per_day": options["cap_per_day"]}
-    spending.allow(project=project, provider=provider, **caps)
+    allowances.allow(project=project, provider=provider, **caps)
     return next(line for line in _listed([project]) if line.startswith(f"{project.slug}: {provider},"))
 
 
 def _listed(projects: Any) -> Iterator[str]:
     for project in projects:
-        for allowance in spending.allowed_providers(project):
+        for allowance in allowances.allowed_providers(project):
             if allowance.simulated:
                 continue
             in_all = _of(allowance.spent, allowance.cap_total)

@@ -11,7 +11,7 @@ from django.db import transaction
 from accounts.management.commands import create_project
 from accounts.models import Project
 from accounts.refusals import Refused
-from judging import spending
+from judging.asking import allowances
 from judging.management.commands.run_judge import money
 
 
@@ -33,6 +33,6 @@ class Command(create_project.Command):
             project = Project.objects.exclude(pk__in=before).order_by("-pk")[0]
             try:
                 for name in names:
-                    spending.allow(project=project, provider=name, cap_total=caps[0], cap_per_day=caps[1])
+                    allowances.allow(project=project, provider=name, cap_total=caps[0], cap_per_day=caps[1])
             except Refused as refused:
                 raise CommandError(f"{refused.sentence} No project was created.") from None

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.refusals import Refused
 from judging import providers
+from judging.asking import endpoints
 from judging.forms import models_in_text
 from judging.models import ProviderTest
 from judging.provider_declarations import MOST, DeclaredProvider
@@ -45,7 +46,7 @@ class Command(BaseCommand):
 
     def _carry_out(self, action: str, name: str, base_url: str | None, options: dict[str, Any]) -> None:
         if action == "list":
-            listed = [_about(provider) for provider in providers.all_providers().values()]
+            listed = [_about(provider) for provider in endpoints.all_providers().values()]
             text = json.dumps(listed, indent=2) if options["as_json"] else "\n".join(map(_row, listed))
             self.stdout.write(text or "No provider is declared.")
         elif action == "add":
@@ -75,7 +76,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _about(provider: DeclaredProvider) -> dict[str, Any]:
-    declared_by = "environment" if providers.is_of_environment(provider.name) else "operator"
+    declared_by = "environment" if endpoints.is_of_environment(provider.name) else "operator"
     prices = {model: [str(into), str(out)] for model, into, out in provider.prices}
     about = {"name": provider.name, "base_url": provider.base_url, "key_variable": provider.key_variable}
     return {**about, "declared_by": declared_by, "models": list(provider.models), "prices": prices}

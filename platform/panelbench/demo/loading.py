@@ -41,7 +41,8 @@ from annotation.models import (
     Skip,
 )
 from annotation.readers import ItemRow, VerdictRow, guess_mapping, parse_items, parse_rubric, peek
-from judging import judges, runs, spending, tasks
+from judging import judges, runs, tasks
+from judging.asking import allowances, prices
 from judging.imports import verdicts
 from judging.models import Attempt, Judge, JudgeRun, ProviderAllowance
 
@@ -255,7 +256,7 @@ def _judge(project: Project) -> None:
         about: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": campaign.rubric_version}
         if judge.simulated:
             tasks.enqueue_run(runs.start_judge_run(**about).pk)
-        elif spending.price(judge):
+        elif prices.price(judge):
             tasks.enqueue_run(runs.start_judge_run(**about, budget=REAL_BUDGET).pk)
         else:
             logger.warning(
@@ -294,8 +295,8 @@ def _spot_check(campaign: Campaign) -> Dataset:
 def _allow(project: Project, provider: str) -> None:
     """Allow the demo to use a provider, with a small cap if it costs money. An existing permission does not change."""
     allowed = ProviderAllowance.objects.filter(project=project, provider=provider)
-    if spending.needs_allowance(provider) and not allowed.exists():
-        spending.allow(project=project, provider=provider, cap_total=2 * REAL_BUDGET)
+    if allowances.needs_allowance(provider) and not allowed.exists():
+        allowances.allow(project=project, provider=provider, cap_total=2 * REAL_BUDGET)
 
 
 def _judges() -> list[dict[str, Any]]:

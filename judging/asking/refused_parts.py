@@ -13,7 +13,7 @@ from typing import Any, Final
 RESERVED: Final = frozenset(
     {"model", "messages", "stream", "stream_options", "n", "response_format", "tools", "tool_choice"}
 )
-"""Parameters that are set by `judging.client`, and none of a judge."""
+"""Parameters that are set by `judging.asking.client`, and none of a judge."""
 TOKEN_LIMITS: Final = ("max_tokens", "max_completion_tokens")
 """The two names of the limit on a reply's tokens. It is renamed where a model wants the other, and never dropped."""
 FORMATS: Final = ("json_schema", "json_object", "tool_call", "none")

@@ -25,8 +25,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from judging.client import Endpoint, ProviderUnavailable
-from judging.limit_headers import Quota
+from judging.asking.client import Endpoint, ProviderUnavailable
+from judging.asking.limit_headers import Quota
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

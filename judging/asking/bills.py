@@ -16,8 +16,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from judging import spending
-from judging.client import ProviderAnswer
+from judging.asking.client import ProviderAnswer
+from judging.asking.prices import cost_at, most_tokens, token_limit
 from judging.models import Attempt, Judge
 from judging.prompts import Message
 
@@ -105,7 +105,7 @@ def bill_reply(
     if asked is None or not any((*asked, *(price or ()))):
         return Bill(**counted, cost=None if asked is None else Decimal(0))
     stated = _stated(price or asked, answer.tokens_in, answer.tokens_out)
-    most, limit = spending.most_tokens(messages, schema), spending.token_limit(parameters)
+    most, limit = most_tokens(messages, schema), token_limit(parameters)
     larger = max((cost for cost in (stated, worst_case) if cost is not None), default=None)
     if excess := _excess(answer.tokens_in, answer.tokens_out, most, limit):
         return Bill(**counted, cost=larger, doubt=Doubt.TOO_MANY, stops=excess)
@@ -153,7 +153,7 @@ def bill_failure(
 
 def _stated(price: tuple[Decimal, Decimal], into: int | None, out: int | None) -> Decimal | None:
     """What the provider's own count comes to; None without a count."""
-    return None if into is None or out is None else spending.cost_at(price, into, out)
+    return None if into is None or out is None else cost_at(price, into, out)
 
 
 def _excess(into: int | None, out: int | None, most: int, limit: int | None) -> str:

@@ -24,9 +24,8 @@ from urllib.parse import urljoin, urlsplit
 import orjson
 
 from accounts.inputs import storable, storable_value
-from judging.limit_headers import Quota, read_quotas, retry_after
-from judging.prompts import Message
-from judging.refused_parts import (
+from judging.asking.limit_headers import Quota, read_quotas, retry_after
+from judging.asking.refused_parts import (
     FORMATS,
     RESERVED,
     SYSTEM_ROLE,
@@ -35,6 +34,7 @@ from judging.refused_parts import (
     next_guess,
     refused_part,
 )
+from judging.prompts import Message
 from judging.replies import CUT_OFF, VERDICTS_TOOL, answer_text, plain_text
 
 if TYPE_CHECKING:

@@ -1,0 +1,109 @@
+"""Caps on what may be spent, and how many requests may be in flight under one.
+
+A request's worst case is reserved before it is sent; whatever comes of it replaces the reservation by what was paid.
+Money is read from the rows of the requests in one query under a lock on the caps, so two workers never spend the same
+dollar.
+
+A provider can bill more than it declared, and the first such bill is known only when others are in flight. So a cap has
+so many requests in flight that they keep it though each costs `DEAREST` times its worst case; two may always be. What
+failed with an error of the server costs nothing, and may be billed all the same: the cap is kept to that, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+DEAREST = 32
+"""Times its worst case that a request may cost, and the requests in flight still keep a cap."""
+MOST_IN_FLIGHT = 10_000
+"""More than any run has in flight."""
+UNPROVEN = 2
+"""Requests that may be in flight under a cap, or of a run, before any bill of it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """USD paid, and USD reserved for the requests whose end is not known yet, so many `in_flight`.
+
+    `failed`: USD that so many `failures` of the provider, booked at nothing, can be billed at most.
+    """
+
+    paid: Decimal
+    reserved: Decimal
+    in_flight: int = 0
+    failed: Decimal = Decimal(0)
+    failures: int = 0
+
+    @property
+    def all(self) -> Decimal:
+        """Paid and reserved together."""
+        return self.paid + self.reserved
+
+    def __add__(self, other: Committed) -> Committed:
+        return Committed(
+            self.paid + other.paid,
+            self.reserved + other.reserved,
+            self.in_flight + other.in_flight,
+            self.failed + other.failed,
+            self.failures + other.failures,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """A cap that holds for a run, what is committed of it, and what to say when it is reached."""
+
+    amount: Decimal
+    committed: Committed
+    sentence: str
+
+    @property
+    def left(self) -> Decimal:
+        """USD that no request has reserved or spent, nor may have been billed though it failed."""
+        return self.amount - self.committed.all - self.committed.failed
+
+    def allows(self, worst: Decimal, *, more: int = 0, reserved: Decimal = Decimal(0)) -> bool:
+        """Whether a request of this worst case may be sent after so many ``more``, for which so much is ``reserved``.
+
+        All in flight keep the cap though they cost `DEAREST` times as much; two may be, if they keep it as they are.
+        """
+        if self.left < reserved + worst:
+            return False
+        unbilled = self.amount - self.committed.paid - self.committed.failed
+        is_unproven = self.committed.in_flight + more < UNPROVEN
+        return is_unproven or DEAREST * (self.committed.reserved + reserved + worst) <= unbilled
+
+    def is_spent(self, worst: Decimal) -> str:
+        """Why a request of this worst case could not be sent even if all in flight cost nothing; empty if it could."""
+        if self.amount - self.committed.paid < worst:
+            return self.sentence
+        if self.amount - self.committed.paid - self.committed.failed >= worst:
+            return ""
+        sentence = ngettext(
+            "The provider failed %(count)d request. If it bills that, the next call could exceed a limit.",
+            "The provider failed %(count)d requests. If it bills these, the next call could exceed a limit.",
+            self.committed.failures,
+        )
+        remedy = _("Look at its bill, then resume.")
+        return f"{sentence % {'count': self.committed.failures}} {remedy}"
+
+
+Spent = Callable[[int, str, datetime | None], Committed]
+"""What a project (its key) has spent at a provider since a time, or in all, on one kind of paid requests."""
+_kinds: dict[str, Spent] = {}
+
+
+def register(kind: str, spent: Spent) -> None:
+    """Count a kind of paid requests against the caps of projects. Called from `ready` of the app's configuration."""
+    _kinds[kind] = spent
+
+
+def spent_at(project: int, provider: str, since: datetime | None = None) -> Committed:
+    """What a project has spent at a provider on requests of every kind; each kind makes one query."""
+    return sum((spent(project, provider, since) for spent in _kinds.values()), Committed(Decimal(0), Decimal(0)))

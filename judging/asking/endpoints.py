@@ -1,0 +1,78 @@
+"""The providers of this instance as they are declared now: of the environment first, then those stored by an operator.
+
+A judge run keeps the prices that it was started with (`prices_now`): a changed price counts for runs started after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from django.conf import settings
+
+from judging.asking import client
+from judging.models import StoredProvider
+from judging.provider_declarations import MOST, DeclaredProvider, price_rows, price_table
+
+
+def find_provider(name: str) -> DeclaredProvider | None:
+    """The declared provider of this name: of the environment, else a stored one."""
+    if name in settings.PROVIDERS:
+        declared: DeclaredProvider = settings.PROVIDERS[name]
+        return declared
+    row = StoredProvider.objects.filter(name=name, removed_at=None).first() if name else None
+    return declaration_of(row) if row else None
+
+
+def all_providers() -> dict[str, DeclaredProvider]:
+    """Every declared provider by name, those of the environment first; one query."""
+    stored = {row.name: declaration_of(row) for row in StoredProvider.objects.filter(removed_at=None)}
+    return {**settings.PROVIDERS, **{name: row for name, row in stored.items() if name not in settings.PROVIDERS}}
+
+
+def is_of_environment(name: str) -> bool:
+    """Whether the environment declares a provider of this name: it can't be changed here."""
+    return name in settings.PROVIDERS
+
+
+def declaration_of(row: StoredProvider) -> DeclaredProvider:
+    """A stored provider as every other one."""
+    return DeclaredProvider(
+        name=row.name,
+        base_url=row.base_url,
+        key_variable=row.key_variable,
+        models=tuple(row.models),
+        prices=price_rows(row.prices),
+        batch_prices=price_rows(row.batch_prices),
+        batches=row.batches,
+        **{limit: getattr(row, limit) for limit in MOST},
+    )
+
+
+def endpoint_of(provider: DeclaredProvider) -> client.Endpoint:
+    """Where the calls of a provider go."""
+    return client.Endpoint(
+        name=provider.name,
+        base_url=provider.base_url,
+        api_key_variable=provider.key_variable,
+        requests_per_minute=provider.requests_per_minute,
+        tokens_per_minute=provider.tokens_per_minute,
+        simulated=provider.simulated,
+    )
+
+
+def prices_now(name: str) -> dict[str, dict[str, list[str]]]:
+    """All prices of a provider, for a run to keep."""
+    provider = find_provider(name)
+    if provider is None or not (provider.prices or provider.batch_prices):
+        return {}
+    return {"prices": price_table(provider.prices), "batch_prices": price_table(provider.batch_prices)}
+
+
+def kept_price(
+    kept: Mapping[str, Mapping[str, list[str]]], model: str, *, by_batch: bool = False
+) -> tuple[Decimal, Decimal] | None:
+    """The price of a model among those that a run kept; None where there was none when it was started."""
+    tables = ("batch_prices", "prices") if by_batch else ("prices",)
+    found = next((kept[table][model] for table in tables if model in kept.get(table, {})), None)
+    return (Decimal(found[0]), Decimal(found[1])) if found else None
