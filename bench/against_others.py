@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analytics.stats.agreement import among_raters, reliability
+from analytics.stats.agreement import rater_agreement, reliability
 from analytics.stats.core.scales import LEVELS, Scale
 from analytics.stats.core.validation import ratings_table
 from bench.other_packages import PACKAGES, figure_key
@@ -138,7 +138,7 @@ def our_figures(table: ScoreTable) -> dict[str, Ours]:
         if not first and (table.name == "large" or np.nanmin(table.scores) < 0):
             continue
         read = ratings_table(frame, scales=scales, level=None if table.points else level, allow_values=True)
-        for row in among_raters.agreement_report(read, by=("criterion",), statistics=wanted, bootstrap=0):
+        for row in rater_agreement.agreement_report(read, by=("criterion",), statistics=wanted, bootstrap=0):
             e = row.estimate
             if e.statistic == "cohen_kappa" and row.raters is None:
                 continue

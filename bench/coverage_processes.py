@@ -24,8 +24,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import among_raters, from_counts, pairwise, reliability
-from analytics.stats.agreement.from_counts import Resampling, patterns_of
+from analytics.stats.agreement import coefficient_estimates, pairwise, rater_agreement, reliability
+from analytics.stats.agreement.coefficient_estimates import Resampling, patterns_of
 from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable, coded_from_matrix
@@ -191,8 +191,8 @@ CORRECTED = ("classical_mean", "ppi_mean", "ppi_plus_mean", "rogan_gladen")
 def agreed(drawn: PopulationSample, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
     """Agreement of the three raters: counts, one pair's and the mean kappa, ICC."""
     cell, how = coded_from_matrix(drawn.humans, scale=scale, clusters=drawn.cluster), Resampling(RESAMPLES)
-    chosen = [f for f in from_counts.figures_for(cell) if (f.statistic, f.variant) in COUNTED]
-    yield from ((_name(e), e) for e in from_counts.estimates_from_counts(cell, chosen, rng=rng, how=how))
+    chosen = [f for f in coefficient_estimates.figures_for(cell) if (f.statistic, f.variant) in COUNTED]
+    yield from ((_name(e), e) for e in coefficient_estimates.estimates_from_counts(cell, chosen, rng=rng, how=how))
     for e, raters in pairwise.cohen_rows(cell, rng=rng, how=how, positional=False):
         if e.variant != "linear" and raters in (None, ("1", "2")):
             yield f"kappa {'of a pair' if raters else 'of pairs, mean'} {e.variant}", e
@@ -206,7 +206,7 @@ def icc_forms(drawn: PopulationSample, scale: Scale, rng: Rng) -> Iterator[tuple
         yield f"icc {form}", reliability.icc(drawn.humans, form, cluster=drawn.cluster)
     if not scale.declared:
         scale = scale_of(np.unique(drawn.humans), "interval", declared=False)
-        alpha = among_raters.measure(
+        alpha = rater_agreement.measure(
             drawn.humans, "krippendorff_alpha", scale=scale, clusters=drawn.cluster, bootstrap=RESAMPLES, rng=rng
         )
         yield "krippendorff_alpha", alpha
@@ -275,7 +275,7 @@ def fresh(drawn: PopulationSample, scale: Scale, rng: Rng) -> Named:
 
 def _of_panel(drawn: PopulationSample, scale: Scale, rng: Rng, raters_as: Any, resamples: int) -> Named:
     table, by = _table(drawn.humans, drawn.judge, drawn.cluster, scale), ["criterion"]
-    made = among_raters.agreement_report(
+    made = rater_agreement.agreement_report(
         table,
         by=by,
         statistics=FRESH_AGREEMENT,
@@ -395,7 +395,7 @@ def truth(cell: CoverageCell) -> dict[str, float]:
     if agreed in cell.asked:
         coded = coded_from_matrix(alone.humans, scale=cell.scale)
         patterns = patterns_of(coded)
-        for f in from_counts.figures_for(coded):
+        for f in coefficient_estimates.figures_for(coded):
             found[" ".join(filter(None, (f.statistic, f.variant)))] = float(
                 f.kernel(patterns.counts, patterns.weights)[0]
             )

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analytics.stats.agreement import among_raters
+from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable, TableError
@@ -37,7 +37,7 @@ from analytics.stats.ranking import stability
 JUDGE = "gpt"
 LETTERS = ("poor", "fair", "good", "fine")
 WITHIN: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(among_raters.STATISTICS[:4], (0, 1)),
+    **dict.fromkeys(rater_agreement.STATISTICS[:4], (0, 1)),
     **dict.fromkeys(
         ("applicability_agreement", "accuracy", "accuracy_adjacent", "f1_weighted", "f1_macro", "f1"), (0, 1)
     ),
@@ -205,12 +205,14 @@ def _by(table: RatingsTable) -> tuple[str, ...]:
 
 
 def _agreement(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return among_raters.agreement_report(table, by=("criterion",), bootstrap=b, leave_one_out=bool(b))
+    return rater_agreement.agreement_report(table, by=("criterion",), bootstrap=b, leave_one_out=bool(b))
 
 
 def _components(table: RatingsTable, b: int) -> list[CellEstimate]:
     wanted = ("variance_component", "panel_reliability", "icc", "cohen_kappa", "conger_kappa")
-    return among_raters.agreement_report(table, by=("criterion",), statistics=wanted, bootstrap=0, leave_one_out=True)
+    return rater_agreement.agreement_report(
+        table, by=("criterion",), statistics=wanted, bootstrap=0, leave_one_out=True
+    )
 
 
 def _calibration(table: RatingsTable, b: int) -> list[CellEstimate]:

@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import among_raters
+from analytics.stats.agreement import rater_agreement
+from analytics.stats.agreement.coefficient_estimates import patterns_of_codes
 from analytics.stats.agreement.coefficients import krippendorff_alpha_kernel
-from analytics.stats.agreement.from_counts import patterns_of_codes
 from analytics.stats.core import resampling
 from analytics.stats.core.scales import scale_of
 from analytics.stats.core.tables import coded_from_matrix
@@ -160,7 +160,7 @@ def campaign_row() -> str:
     start = time.perf_counter()
     table = ratings_table(frame)
     checked = time.perf_counter() - start
-    found = among_raters.agreement_report(table, by=("criterion",), statistics=wanted, bootstrap=2000)
+    found = rater_agreement.agreement_report(table, by=("criterion",), statistics=wanted, bootstrap=2000)
     seconds = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return (

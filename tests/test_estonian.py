@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from analytics import ratings
-from analytics.stats.agreement import among_raters
+from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.validation import ratings_table
 from annotation.models import Campaign, Dataset, Rating
 from tests.cast import Cast
@@ -47,7 +47,7 @@ def alpha(campaign: Campaign, raters: tuple[str, ...], **level: Any) -> dict[str
     """Krippendorff's alpha by criterion, at the rubric's level or another one, to three decimals."""
     scales = {key: replace(scale, **level) for key, scale in ratings.scales(campaign).items()}
     table = ratings_table(ratings.load(campaign=campaign), scales=scales)
-    found = among_raters.agreement_report(table, raters=raters, statistics=["krippendorff_alpha"], bootstrap=0)
+    found = rater_agreement.agreement_report(table, raters=raters, statistics=["krippendorff_alpha"], bootstrap=0)
     return {each.cell["criterion"]: round(each.estimate.value, 3) for each in found}  # type: ignore[misc, arg-type]
 
 

@@ -188,12 +188,12 @@ def _listing(settings: Settings) -> dict[str, str]:
 
 def agreement_cells(settings: Settings, by: tuple[str, ...], statistics: Sequence[str]) -> CellReport:
     """Agreement among the annotators of every cell."""
-    from analytics.stats.agreement import among_raters
+    from analytics.stats.agreement import rater_agreement
 
     is_asked = isinstance(settings, NumbersQuestion)
     variants, pool = (settings.variants, settings.pool) if is_asked else ((), False)  # type: ignore[attr-defined]
     how = options_of(settings, statistics=tuple(statistics), pool=pool, **_listing(settings))
-    compute = partial(among_raters.agreement_report, by=by, keeps=None if variants else is_usual, **how)
+    compute = partial(rater_agreement.agreement_report, by=by, keeps=None if variants else is_usual, **how)
     return CellReport(
         name="agreement", compute=compute, options={**how, "variants": variants}, by=by, pool=pool,
         in_file_order=bool(variants),

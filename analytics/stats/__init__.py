@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analytics.stats.agreement.among_raters import agreement_report, measure
+    from analytics.stats.agreement.rater_agreement import agreement_report, measure
     from analytics.stats.agreement.reliability import icc, reliability_curve, variance_components
     from analytics.stats.arrays import (
         alt_test,
@@ -80,7 +80,7 @@ _PLACES = {
     "RatingsTable": "core.tables",
     "Scale": "core.scales",
     "TableError": "core.tables",
-    "agreement_report": "agreement.among_raters",
+    "agreement_report": "agreement.rater_agreement",
     "alt_test": _ARRAYS,
     "alt_test_report": "judge.alt_test",
     "benjamini_yekutieli": "core.estimates",
@@ -98,7 +98,7 @@ _PLACES = {
     "krippendorff_alpha": _ARRAYS,
     "labels_for_mean": "planning.pilot",
     "labels_with_judge": "planning.pilot",
-    "measure": "agreement.among_raters",
+    "measure": "agreement.rater_agreement",
     "percent_agreement": _ARRAYS,
     "ranking_stability": _ARRAYS,
     "ratings_table": "core.validation",

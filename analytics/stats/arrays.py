@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.stats.agreement.among_raters import measure
+from analytics.stats.agreement.rater_agreement import measure
 from analytics.stats.core.scales import Level, Scale, Weighting, inferred_scale, scale_of
 from analytics.stats.core.tables import codes_on
 from analytics.stats.core.validation import ratings_table

@@ -13,7 +13,7 @@ from django.test import Client
 
 from analytics import ratings, snapshots
 from analytics.questions import Settings
-from analytics.stats.agreement import among_raters
+from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import calibration, corrected_means, panel
@@ -55,7 +55,7 @@ def figures_again(text: str, campaign: Campaign, settings: dict[str, Any]) -> di
     how = {name: settings[name] for name in ("bootstrap", "confidence", "seed")}
     found: list[CellEstimate] = []
     for by in (("language", "criterion"), ("criterion",)):
-        found += among_raters.agreement_report(again, by=by, **how)
+        found += rater_agreement.agreement_report(again, by=by, **how)
         found += calibration.calibration_report(again, judge="Kohtunik", by=by, **how)
         found += [*panel.score_share_report(again, by=by), *panel.agreement_class_report(again.annotators(), by=by)]
         inside = [row for row in panel.agreement_class_report(again, by=by) if row.estimate.statistic == "score_share"]

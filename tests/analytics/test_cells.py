@@ -188,7 +188,7 @@ def test_half_of_the_cells_or_cells_of_older_code_change_nothing(
 
 
 def test_cells_one_by_one_are_the_cells_of_a_report_on_the_whole_table(campaign: Campaign) -> None:
-    from analytics.stats.agreement import among_raters
+    from analytics.stats.agreement import rater_agreement
     from analytics.stats.core.validation import ratings_table
     from analytics.stats.judge import calibration
 
@@ -204,7 +204,7 @@ def test_cells_one_by_one_are_the_cells_of_a_report_on_the_whole_table(campaign:
         return [row.as_row() for row in kept]
 
     names = ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")
-    whole = usual(among_raters.agreement_report(table, statistics=names, **how))
+    whole = usual(rater_agreement.agreement_report(table, statistics=names, **how))
     assert cut.rows(cells.agreement_cells(settings, by, names), lambda row: row.as_row()) == whole
     statistics = ("mae", "cohen_kappa", "spearman", "out_of_range")
     for judge in ("Kohtunik", "Teine"):

@@ -89,11 +89,11 @@ class TestQuestion:
 
     def test_every_statistic_that_is_offered_is_one(self) -> None:
         from analytics import question_names
-        from analytics.stats.agreement import among_raters
+        from analytics.stats.agreement import rater_agreement
         from analytics.stats.judge import calibration, consistency
         from analytics.stats.ranking import stability
 
-        assert set(questions.AGREEMENT) <= {*among_raters.STATISTICS, *among_raters.APPLICABILITY.values()}
+        assert set(questions.AGREEMENT) <= {*rater_agreement.STATISTICS, *rater_agreement.APPLICABILITY.values()}
         assert set(questions.CALIBRATION) <= {*calibration.STATISTICS}
         known = {"stability": stability.STATISTICS, "consistency": consistency.STATISTICS}
         assert set(families.FAMILIES).isdisjoint(known)

@@ -48,7 +48,7 @@ MOST_CATEGORIES = 1001
 
 
 def is_wide(scale: Scale, n_items: int) -> bool:
-    """Whether ``many_points`` computes a cell: too many points and items for a table of items by points.
+    """Whether ``continuous_scales`` computes a cell: too many points and items for a table of items by points.
 
     True for more than ``MOST_CATEGORIES`` labels or ranks, or a table of more than ``MOST_COUNTS`` entries.
     """

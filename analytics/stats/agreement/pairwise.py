@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import coefficients, many_points
+from analytics.stats.agreement import coefficients, continuous_scales
 from analytics.stats.agreement import coefficients as kernels
+from analytics.stats.agreement.coefficient_estimates import Resampling, doubt_of, patterns_of
 from analytics.stats.agreement.coefficients import OrderedPatterns, ordered_patterns_of
-from analytics.stats.agreement.from_counts import Resampling, doubt_of, patterns_of
 from analytics.stats.core.estimates import (
     CARRIED,
     Doubt,
@@ -378,12 +378,12 @@ def _conger_resampled(
 
 def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resampling) -> Iterator[Row]:
     """``_cohen_rows`` of a cell of many points and items: linearised, and without a table of points by points."""
-    distance, listed = many_points.Distance.of(cell.scale, weighting), _listed_pairs(cell)
+    distance, listed = continuous_scales.Distance.of(cell.scale, weighting), _listed_pairs(cell)
     codes = cell.matrix().astype(np.intp)
     values, slopes = [], []
     for pair in listed:
         a, b = codes[:, pair[0]], codes[:, pair[1]]
-        value = many_points.cohen_kappa_of_many_points(a, b, distance)
+        value = continuous_scales.cohen_kappa_of_many_points(a, b, distance)
         n = int(((a >= 0) & (b >= 0)).sum())
         estimate = _undefined(cell, "cohen_kappa", variant, _reason_for_pair(n, a, b))
         estimate = estimate.with_(n_items=n, n_raters=2, n_ratings=2 * n)
@@ -401,8 +401,8 @@ def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resam
 
 
 def _wide_conger_estimate(cell: Coded, weighting: Weighting, how: Resampling) -> Estimate:
-    value = many_points.conger_kappa_of_many_points(
-        many_points.LongScores(cell), many_points.Distance.of(cell.scale, weighting)
+    value = continuous_scales.conger_kappa_of_many_points(
+        continuous_scales.LongScores(cell), continuous_scales.Distance.of(cell.scale, weighting)
     )
     if np.isnan(value[0]):
         paired = np.bincount(cell.item).max() >= 2
@@ -411,6 +411,8 @@ def _wide_conger_estimate(cell: Coded, weighting: Weighting, how: Resampling) ->
     return _linearised(cell, _undefined(cell, "conger_kappa", weighting, "undefined"), value, how, -np.inf)
 
 
-def _linearised(cell: Coded, base: Estimate, value: many_points.Value, how: Resampling, lowest: float) -> Estimate:
-    interval = many_points.interval(value, cell.cluster, "coefficient", confidence=how.confidence)
+def _linearised(
+    cell: Coded, base: Estimate, value: continuous_scales.Value, how: Resampling, lowest: float
+) -> Estimate:
+    interval = continuous_scales.interval(value, cell.cluster, "coefficient", confidence=how.confidence)
     return base.with_(value=value[0], reason=None, **interval.within(lowest, 1).as_changes())

@@ -1,6 +1,6 @@
 """Who and what makes a panel agree: annotators left out, pairs, the commonest score, rationales, the items that divide.
 
-Definitions: METHODS 1. All reports take a ratings table and give rows of cells, as ``among_raters`` does.
+Definitions: METHODS 1. All reports take a ratings table and give rows of cells, as ``rater_agreement`` does.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import coefficients, from_counts, pairwise
-from analytics.stats.agreement.from_counts import CountFigure, Resampling
+from analytics.stats.agreement import coefficient_estimates, coefficients, pairwise
+from analytics.stats.agreement.coefficient_estimates import CountFigure, Resampling
 from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, wilson_interval
 from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, left_out_interval, number_of
 from analytics.stats.core.scales import agreement_weights
@@ -64,7 +64,7 @@ def left_out_report(
 
 def _without_annotators(cell: Cell, names: Collection[str], confidence: float) -> Iterator[CellEstimate]:
     scores = coded(cell)
-    figures = [figure for figure in from_counts.figures_for(scores, names) if _is_usual(figure, scores)]
+    figures = [figure for figure in coefficient_estimates.figures_for(scores, names) if _is_usual(figure, scores)]
     why = pairwise.ANONYMOUS if not cell.has_persons else _too_few(scores)
     for figure in figures:
         with_all = _value(scores, figure)
@@ -94,11 +94,11 @@ def _value(scores: Coded, figure: CountFigure) -> Estimate:
     """The figure without an interval."""
     chosen = [
         each
-        for each in from_counts.figures_for(scores, [figure.statistic])
+        for each in coefficient_estimates.figures_for(scores, [figure.statistic])
         if (each.statistic, each.variant) == (figure.statistic, figure.variant)
     ]
     quiet, rng = Resampling(0), np.random.default_rng(0)
-    estimate = from_counts.estimates_from_counts(scores, chosen, rng=rng, how=quiet)[0]
+    estimate = coefficient_estimates.estimates_from_counts(scores, chosen, rng=rng, how=quiet)[0]
     none = dict.fromkeys(("se", "low", "high", "confidence", "method"))
     why = "the change has one" if estimate.is_defined else None
     return estimate.with_(**none, interval_reason=why, n_clusters=_clusters(scores))

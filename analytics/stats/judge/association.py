@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import many_points
-from analytics.stats.agreement.many_points import Value
+from analytics.stats.agreement import continuous_scales
+from analytics.stats.agreement.continuous_scales import Value
 from analytics.stats.core.estimates import Shape
 from analytics.stats.core.scales import Scale, Weighting, disagreement, snapped
 
@@ -455,8 +455,8 @@ def value_of(figure: PairFigure, x: Floats, y: Floats, scale: Scale) -> Value:
     if figure.statistic == "accuracy_adjacent":
         return _mean(abs(reference - judge) <= 1)
     if figure.statistic == "cohen_kappa":
-        return many_points.cohen_kappa_of_many_points(
-            reference, judge, many_points.Distance.of(scale, KAPPAS[figure.variant])
+        return continuous_scales.cohen_kappa_of_many_points(
+            reference, judge, continuous_scales.Distance.of(scale, KAPPAS[figure.variant])
         )
     if figure.statistic == "f1_weighted":
         return _weighted_f1(reference, judge, scale.q)
@@ -464,7 +464,7 @@ def value_of(figure: PairFigure, x: Floats, y: Floats, scale: Scale) -> Value:
 
 
 def _mean(of_pairs: NDArray[np.generic]) -> Value:
-    return many_points.ratio(np.asarray(of_pairs, dtype=np.float64), np.ones(len(of_pairs)))
+    return continuous_scales.ratio(np.asarray(of_pairs, dtype=np.float64), np.ones(len(of_pairs)))
 
 
 def _rmse(x: Floats, y: Floats) -> Value:

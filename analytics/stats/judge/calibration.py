@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import many_points
+from analytics.stats.agreement import continuous_scales
 from analytics.stats.core import resampling
 from analytics.stats.core.estimates import (
     CARRIED,
@@ -398,7 +398,7 @@ def _of_gradient(
     doubts: Doubts,
 ) -> Interval:
     """By the shape of the figure, as when units are left out; a share rests on ``base`` answers."""
-    (se, df, tail_df), units = many_points.gradient_standard_error(gradient, cluster), int(cluster.max()) + 1
+    (se, df, tail_df), units = continuous_scales.gradient_standard_error(gradient, cluster), int(cluster.max()) + 1
     answers, doubt = float(units), doubts(figure)
     if figure.base is not None and base > 0:
         answers = max(1.0, base * units / len(cluster))

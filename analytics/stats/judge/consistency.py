@@ -1,7 +1,7 @@
 """Is a judge the same judge in every language? Parallel items as items, languages as raters (METHODS 4; S1).
 
 Fleiss's kappa over all languages and Cohen's kappa of each language against a pivot come from
-``among_raters.agreement_report`` on a table in which the language stands as the rater.
+``rater_agreement.agreement_report`` on a table in which the language stands as the rater.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import among_raters
+from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, grouped
@@ -33,7 +33,7 @@ AGREEMENT = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_a
 """What is shown unless something else is asked for; any agreement statistic may be."""
 LEVELS = ("mean", "language_shift")
 AGAINST_LEVEL = "kappa_against_level"
-STATISTICS = (*among_raters.STATISTICS, *LEVELS, AGAINST_LEVEL)
+STATISTICS = (*rater_agreement.STATISTICS, *LEVELS, AGAINST_LEVEL)
 NOT_PARALLEL = "every scenario has several items of one language: which of them are parallel is not known"
 TWINS_LEFT_OUT = "scenarios with several items of one language are left out: %d"
 
@@ -63,7 +63,7 @@ def consistency_report(
     for name in [judge] if judge is not None else judges_of(table):
         across, own = as_raters(table, name), _judged(table, name)
         twins = own[_has_twins(own)].groupby(["criterion", "unit"]).ngroups
-        rows = among_raters.agreement_report(
+        rows = rater_agreement.agreement_report(
             across, by=cut, pool=pool, statistics=agreement_names, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
         rows = [_renamed(row) for row in rows if row.raters is None or pivot in row.raters]
@@ -292,7 +292,7 @@ def with_jury(table: RatingsTable, judges: Sequence[str], rule: str) -> RatingsT
 
 
 def _fleiss(across: RatingsTable, criterion: str) -> Estimate:
-    rows = among_raters.agreement_report(
+    rows = rater_agreement.agreement_report(
         across.only(criterion=[criterion]), by=["criterion"], statistics=["fleiss_kappa"], bootstrap=0
     )
     for row in rows:

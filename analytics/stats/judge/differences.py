@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import among_raters
+from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import (
     FEW_UNITS,
     CellEstimate,
@@ -181,8 +181,8 @@ Side = Callable[[RatingsTable], list[CellEstimate]]
 MOST_GROUPS = 60
 """More clusters are left out in so many groups: the statistic is computed twice for each."""
 OF_JUDGES = (*association.STATISTICS, *corrected_means.STATISTICS)
-OF_PANELS = tuple(name for name in among_raters.STATISTICS if name not in OF_JUDGES)
-STATISTICS = tuple(dict.fromkeys((*among_raters.STATISTICS, *OF_JUDGES)))
+OF_PANELS = tuple(name for name in rater_agreement.STATISTICS if name not in OF_JUDGES)
+STATISTICS = tuple(dict.fromkeys((*rater_agreement.STATISTICS, *OF_JUDGES)))
 SHARES = (
     *("accuracy", "accuracy_adjacent", "f1", "f1_weighted", "f1_macro", "precision", "recall", "rogan_gladen"),
     *("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact", "percent_agreement_adjacent"),
@@ -286,11 +286,11 @@ def _values(side: RatingsTable, q: DifferenceQuestion, value: str) -> dict[Key, 
     shared = {"by": by, "raters": q.raters, "pool": q.pool, "bootstrap": 0}
     rows: list[CellEstimate] = []
     of_panels = [
-        name for name in q.statistics if name in OF_PANELS or (judge is None and name in among_raters.STATISTICS)
+        name for name in q.statistics if name in OF_PANELS or (judge is None and name in rater_agreement.STATISTICS)
     ]
     of_judges = [name for name in q.statistics if name not in of_panels]
     if of_panels:
-        rows += among_raters.agreement_report(side, statistics=of_panels, **shared)  # type: ignore[arg-type]
+        rows += rater_agreement.agreement_report(side, statistics=of_panels, **shared)  # type: ignore[arg-type]
     if judge is not None and (chosen := [n for n in of_judges if n in association.STATISTICS]):
         rows += calibration.calibration_report(side, judge=judge, statistics=chosen, reference=q.reference, **shared)  # type: ignore[arg-type]
     if judge is not None and (chosen := [n for n in of_judges if n in corrected_means.STATISTICS]):

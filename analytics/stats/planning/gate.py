@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import among_raters
+from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import (
     NO_RESAMPLE_DIFFERS,
     NO_UNIT_DIFFERS,
@@ -595,7 +595,7 @@ def _cell_estimates(
     drawn = {**shared, "bootstrap": bootstrap}
     among = {"by": shared["by"], "seed": shared["seed"], "bootstrap": bootstrap}
     return [
-        *among_raters.agreement_report(table, statistics=("krippendorff_alpha", "gwet_ac"), **among),
+        *rater_agreement.agreement_report(table, statistics=("krippendorff_alpha", "gwet_ac"), **among),
         *alt_test.alt_test_report(table, epsilon=thresholds.epsilon, bootstrap=0, **shared),
         *calibration.calibration_report(table, **BIAS, **drawn),
         *corrected_means.correction_report(table, statistics=("ppi_gain",), **shared),

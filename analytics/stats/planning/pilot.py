@@ -15,7 +15,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import among_raters
+from analytics.stats.agreement import rater_agreement
 from analytics.stats.agreement.reliability import variance_components
 from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.resampling import number_of
@@ -274,7 +274,7 @@ def running_mean(meeting: Meeting, goals: Goals, *, confidence: float = 0.95) ->
 def _items(cell: Cell, goals: Goals, raters: Sequence[str] | None, bootstrap: int, seed: int) -> Estimate:
     """Items for an alpha known to the half width, by scaling the pilot's interval."""
     alone = RatingsTable(cell.frame, {str(name): cell.scale for name in cell.frame["criterion"].unique()})
-    rows = among_raters.agreement_report(
+    rows = rater_agreement.agreement_report(
         alone, by=(), pool=True, raters=raters, statistics=["krippendorff_alpha"], bootstrap=bootstrap, seed=seed
     )
     alpha = next((row.estimate for row in rows if row.estimate.statistic == "krippendorff_alpha"), None)

@@ -30,14 +30,14 @@ def _configure_agreement(parser: argparse.ArgumentParser) -> None:
 
 def _statistics_agreement() -> tuple[str, ...]:
     """What ``--statistic`` may ask for."""
-    from analytics.stats.agreement.among_raters import APPLICABILITY, STATISTICS
+    from analytics.stats.agreement.rater_agreement import APPLICABILITY, STATISTICS
 
     return (*STATISTICS, *APPLICABILITY.values())
 
 
 def _run_agreement(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Every agreement statistic of every cell."""
-    from analytics.stats.agreement.among_raters import agreement_report
+    from analytics.stats.agreement.rater_agreement import agreement_report
     from analytics.stats.core.tables import TableError, TableProblem
 
     if arguments.positional and arguments.leave_one_out:
@@ -280,7 +280,7 @@ def _run_compare(arguments: argparse.Namespace, table: RatingsTable) -> list[Cel
 
 
 def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
-    from analytics.stats.agreement import among_raters
+    from analytics.stats.agreement import rater_agreement
     from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge import differences
 
@@ -298,7 +298,7 @@ def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[Cel
         raise TableError([TableProblem(None, f"--between: no {column} is called {absent[0]!r}")])
     if column != "judge" and len(judges) > 1:
         raise TableError([TableProblem(None, "one --judge stands on both sides; two judges are --between judge=A,B")])
-    needs_judge = [name for name in statistics if name not in among_raters.STATISTICS]
+    needs_judge = [name for name in statistics if name not in rater_agreement.STATISTICS]
     if needs_judge and column != "judge" and not judges:
         raise TableError([TableProblem(None, f"{needs_judge[0]} is about a judge: add --judge")])
     question = differences.DifferenceQuestion(

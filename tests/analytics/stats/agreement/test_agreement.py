@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.stats.agreement.among_raters import agreement_report, measure
+from analytics.stats.agreement.rater_agreement import agreement_report, measure
 from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable

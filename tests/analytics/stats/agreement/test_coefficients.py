@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from statsmodels.stats import inter_rater
 
 from analytics.stats.agreement import coefficients as kernels
-from analytics.stats.agreement.among_raters import measure
-from analytics.stats.agreement.from_counts import patterns_of_codes, patterns_of_counts
+from analytics.stats.agreement.coefficient_estimates import patterns_of_codes, patterns_of_counts
+from analytics.stats.agreement.rater_agreement import measure
 from analytics.stats.core.scales import LEVELS, Level, agreement_weights, scale_of
 from tests.analytics.stats.published import FLEISS, KRIPPENDORFF, TEXTBOOK
 

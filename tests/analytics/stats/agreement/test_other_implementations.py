@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from analytics.stats.agreement import reliability
-from analytics.stats.agreement.among_raters import measure
+from analytics.stats.agreement.rater_agreement import measure
 from analytics.stats.core.scales import scale_of
 
 GAPS = "33033 1.344 1.310 01114 1030. 2.222 43444 43.24 03000 34403 3.21. .3123 32333"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater
 
-from analytics.stats.agreement.among_raters import measure
 from analytics.stats.agreement.coefficients import cohen_kappa_kernel, cohen_kappa_se, conger_kappa_kernel
+from analytics.stats.agreement.rater_agreement import measure
 from analytics.stats.core.scales import Weighting, disagreement, scale_of
 from tests.analytics.stats.published import COHEN, KRIPPENDORFF
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.stats.agreement import coefficients, from_counts, many_points
-from analytics.stats.agreement.from_counts import patterns_of
+from analytics.stats.agreement import coefficient_estimates, coefficients, continuous_scales
+from analytics.stats.agreement.coefficient_estimates import patterns_of
 from analytics.stats.core.scales import Level, Scale, disagreement
 from analytics.stats.core.tables import Coded, coded_from_matrix
 
@@ -37,27 +37,27 @@ def panels(draw: st.DrawFn) -> Coded:
 @given(panels())
 @settings(max_examples=150, deadline=None)
 def test_every_count_based_figure_equals_its_kernel(cell: Coded) -> None:
-    patterns, scores = patterns_of(cell), many_points.LongScores(cell)
-    for figure in from_counts.figures_for(cell):
-        expected = from_counts.reason_undefined(cell, patterns, figure)
-        assert from_counts._reason(cell, figure, scores.n, scores.points_used) == expected
+    patterns, scores = patterns_of(cell), continuous_scales.LongScores(cell)
+    for figure in coefficient_estimates.figures_for(cell):
+        expected = coefficient_estimates.reason_undefined(cell, patterns, figure)
+        assert coefficient_estimates._reason(cell, figure, scores.n, scores.points_used) == expected
         if expected is None:
             kept = patterns.where(patterns.n == figure.complete) if figure.complete else patterns
             direct = figure.kernel(kept.counts, kept.weights)[0]
-            value, _ = many_points.coefficient(scores, figure.statistic, figure.variant)
+            value, _ = continuous_scales.coefficient(scores, figure.statistic, figure.variant)
             assert value == pytest.approx(direct, abs=1e-9, nan_ok=True), (figure.statistic, figure.variant)
 
 
 @given(panels())
 @settings(max_examples=60, deadline=None)
 def test_the_gradient_is_the_change_when_an_item_weighs_a_little_more(cell: Coded) -> None:
-    patterns, scores = patterns_of(cell), many_points.LongScores(cell)
+    patterns, scores = patterns_of(cell), continuous_scales.LongScores(cell)
     counts = cell.counts().astype(np.float64)
-    for figure in from_counts.figures_for(cell):
-        if from_counts.reason_undefined(cell, patterns, figure) is not None:
+    for figure in coefficient_estimates.figures_for(cell):
+        if coefficient_estimates.reason_undefined(cell, patterns, figure) is not None:
             continue
         kept = (counts.sum(axis=1) == figure.complete) if figure.complete else np.ones(len(counts), dtype=bool)
-        value, gradient = many_points.coefficient(scores, figure.statistic, figure.variant)
+        value, gradient = continuous_scales.coefficient(scores, figure.statistic, figure.variant)
         if np.isnan(value):
             continue
         step = 1e-6
@@ -71,18 +71,18 @@ def test_the_gradient_is_the_change_when_an_item_weighs_a_little_more(cell: Code
 @given(panels())
 @settings(max_examples=100, deadline=None)
 def test_kappas_of_named_raters_equal_their_kernels(cell: Coded) -> None:
-    codes, scores = cell.matrix().astype(np.intp), many_points.LongScores(cell)
+    codes, scores = cell.matrix().astype(np.intp), continuous_scales.LongScores(cell)
     ones = np.ones((1, len(codes)))
     for weighting in ("identity", "linear", "quadratic", "ordinal"):
-        w, distance = disagreement(cell.scale, weighting), many_points.Distance.of(cell.scale, weighting)
+        w, distance = disagreement(cell.scale, weighting), continuous_scales.Distance.of(cell.scale, weighting)
         for a, b in combinations(range(len(cell.raters)), 2):
-            value, gradient = many_points.cohen_kappa_of_many_points(codes[:, a], codes[:, b], distance)
+            value, gradient = continuous_scales.cohen_kappa_of_many_points(codes[:, a], codes[:, b], distance)
             direct = coefficients.cohen_kappa_kernel(codes[:, a], codes[:, b], ones, w)[0]
             assert value == pytest.approx(direct, abs=1e-9, nan_ok=True)
             if not np.isnan(value) and ((codes[:, a] >= 0) & (codes[:, b] >= 0)).sum() > 1:
                 se = coefficients.cohen_kappa_se(codes[:, a], codes[:, b], ones[0], w)
                 assert (gradient**2).sum() == pytest.approx(se**2, rel=1e-6, abs=1e-7)
-        value, gradient = many_points.conger_kappa_of_many_points(scores, distance)
+        value, gradient = continuous_scales.conger_kappa_of_many_points(scores, distance)
         direct = coefficients.conger_kappa_kernel(codes, ones, w)[0]
         assert value == pytest.approx(direct, abs=1e-9, nan_ok=True)
         if not np.isnan(value):

@@ -455,7 +455,7 @@ NOTEBOOKS = {
     "judge.panel.agreement_class_report": "classes of a whole table; calibration computes them for one judge",
     "judge.panel.substituted": "the expectation of single items; calibration shows its mean",
     "judge.calibrators.pooled": "a calibrator for many languages at once, to apply to scores",
-    "agreement.from_counts.patterns_of_codes": "the fastest way to alpha from an array; the bench measures it",
+    "agreement.coefficient_estimates.patterns_of_codes": "alpha from an array at its fastest; the bench measures it",
 }
 """What is called from a notebook only, and why."""
 

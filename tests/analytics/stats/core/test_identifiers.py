@@ -10,7 +10,7 @@ from unicodedata import normalize
 import pandas as pd
 import pytest
 
-from analytics.stats.agreement.among_raters import agreement_report
+from analytics.stats.agreement.rater_agreement import agreement_report
 from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.identifiers import near_identifiers, normal_identifier, spellings_of
 from analytics.stats.core.validation import ratings_table

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy.special import stdtrit
 
-from analytics.stats.agreement.among_raters import measure
+from analytics.stats.agreement.rater_agreement import measure
 from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.resampling import LIKE_THESE, THESE, TOO_FEW, for_raters_like_these

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.agreement import coefficients, many_points
-from analytics.stats.agreement.among_raters import measure
+from analytics.stats.agreement import coefficients, continuous_scales
 from analytics.stats.agreement.coefficients import krippendorff_alpha_kernel
+from analytics.stats.agreement.rater_agreement import measure
 from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.scales import disagreement, scale_of
 from analytics.stats.core.tables import coded_from_matrix
@@ -90,8 +90,8 @@ def test_one_point_only_stays_undefined(points: list[float]) -> None:
             matrix[0, one, one] = 5
             assert np.isnan(association.cohen_kappa_of_confusion(matrix, d)[0])
             assert np.isnan(
-                many_points.cohen_kappa_of_many_points(
-                    codes[:, 0], codes[:, 1], many_points.Distance.of(scale, weighting)
+                continuous_scales.cohen_kappa_of_many_points(
+                    codes[:, 0], codes[:, 1], continuous_scales.Distance.of(scale, weighting)
                 )[0]
             )
         for level in ("nominal", "ordinal", "interval", "ratio"):
@@ -104,16 +104,18 @@ def test_one_point_only_stays_undefined(points: list[float]) -> None:
 def test_the_long_form_keeps_its_digits_beside_a_far_point(weighting: str) -> None:
     near, far = scale_of([1, 2, 3], "interval"), scale_of([1, 2, 3, FAR], "interval")
     codes = SCORES.astype(np.intp) - 1
-    expected = many_points.cohen_kappa_of_many_points(
-        codes[:, 0], codes[:, 1], many_points.Distance.of(near, weighting)
+    expected = continuous_scales.cohen_kappa_of_many_points(
+        codes[:, 0], codes[:, 1], continuous_scales.Distance.of(near, weighting)
     )  # type: ignore[arg-type]
-    found = many_points.cohen_kappa_of_many_points(codes[:, 0], codes[:, 1], many_points.Distance.of(far, weighting))  # type: ignore[arg-type]
+    found = continuous_scales.cohen_kappa_of_many_points(
+        codes[:, 0], codes[:, 1], continuous_scales.Distance.of(far, weighting)
+    )  # type: ignore[arg-type]
     assert found[0] == pytest.approx(expected[0], abs=1e-7)
     assert found[1] == pytest.approx(expected[1], abs=1e-7)
-    long = [many_points.LongScores(coded_from_matrix(SCORES, scale=scale)) for scale in (near, far)]
+    long = [continuous_scales.LongScores(coded_from_matrix(SCORES, scale=scale)) for scale in (near, far)]
     for kernel in (
-        lambda s: many_points.conger_kappa_of_many_points(s, many_points.Distance.of(s.scale, weighting)),
-        many_points.alpha,
+        lambda s: continuous_scales.conger_kappa_of_many_points(s, continuous_scales.Distance.of(s.scale, weighting)),
+        continuous_scales.alpha,
     ):  # type: ignore[arg-type]
         (plain, slope), (value, gradient) = (kernel(one) for one in long)
         assert value == pytest.approx(plain, abs=1e-7)

@@ -208,7 +208,7 @@ def corrected(observed: Value, expected: Value) -> Value:
 
 
 def coefficient(scores: LongScores, statistic: str, variant: str | None) -> Value:
-    """A count-based coefficient by its name (``among_raters.STATISTICS``): the value of its kernel in ``coefficients``.
+    """A count-based coefficient by its name (``rater_agreement.STATISTICS``): that of its kernel in ``coefficients``.
 
     Any level, as in the kernel named alike. Source: METHODS 1.
     """

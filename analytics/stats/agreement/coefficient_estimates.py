@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import coefficients, many_points
+from analytics.stats.agreement import coefficients, continuous_scales
 from analytics.stats.agreement import coefficients as kernels
 from analytics.stats.core.estimates import (
     CARRIED,
@@ -542,11 +542,11 @@ def _closed(patterns: Patterns, figure: CountFigure, estimate: Estimate, how: Re
 
 def _wide(cell: Coded, figures: Sequence[CountFigure], how: Resampling) -> list[Estimate]:
     """Many points and many items: exact values from the long list of scores, with linearised intervals."""
-    scores, estimates = many_points.LongScores(cell), []
+    scores, estimates = continuous_scales.LongScores(cell), []
     for figure in figures:
         base = _described(cell, figure)
         reason = _reason(cell, figure, scores.n, scores.points_used)
-        value = many_points.coefficient(scores, figure.statistic, figure.variant) if reason is None else None
+        value = continuous_scales.coefficient(scores, figure.statistic, figure.variant) if reason is None else None
         if value is None or np.isnan(value[0]):
             estimates.append(base.with_(reason=reason or "chance alone would agree always"))
             continue
@@ -555,11 +555,11 @@ def _wide(cell: Coded, figures: Sequence[CountFigure], how: Resampling) -> list[
 
 
 def _linearised(
-    cell: Coded, base: Estimate, value: many_points.Value, figure: CountFigure, how: Resampling
+    cell: Coded, base: Estimate, value: continuous_scales.Value, figure: CountFigure, how: Resampling
 ) -> Estimate:
     if np.isnan(value[0]):
         return base.with_(reason=NOTHING_DIFFERS)
-    interval = many_points.interval(value, cell.cluster, figure.shape, confidence=how.confidence)
+    interval = continuous_scales.interval(value, cell.cluster, figure.shape, confidence=how.confidence)
     lowest, highest = -np.inf if figure.is_corrected else 0.0, np.inf if figure.paper else 1.0
     return _banded(base.with_(value=value[0], reason=None, **interval.within(lowest, highest).as_changes()))
 
@@ -570,7 +570,7 @@ def _continuous(cell: Coded, figure: CountFigure, rng: np.random.Generator, how:
     if figure.statistic != "krippendorff_alpha" or cell.scale.level != "interval":
         return base.with_(reason=cell.scale.why_continuous)
     if len(np.unique(cell.cluster)) > MANY_UNITS:
-        return _linearised(cell, base, many_points.alpha(many_points.LongScores(cell)), figure, how)
+        return _linearised(cell, base, continuous_scales.alpha(continuous_scales.LongScores(cell)), figure, how)
     if not cell.code.size:
         return base.with_(reason=NOTHING_DIFFERS)
     x = cell.scale.values[cell.code]

@@ -8,8 +8,8 @@ from zlib import crc32
 
 import numpy as np
 
-from analytics.stats.agreement import from_counts, pairwise, reliability
-from analytics.stats.agreement.from_counts import Resampling
+from analytics.stats.agreement import coefficient_estimates, pairwise, reliability
+from analytics.stats.agreement.coefficient_estimates import Resampling
 from analytics.stats.core import resampling
 from analytics.stats.core.estimates import CellEstimate, Estimate, Keeps, Shape
 from analytics.stats.core.resampling import RatersAs, number_of
@@ -92,11 +92,12 @@ def agreement_report(
     out). ``positional`` says that raters are anonymous slots (a ``rater_identified`` column says it too): statistics
     that need to know who is who are then undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife
     intervals only. ``interval`` is ``percentile``, ``bca``, or ``default``: percentile, and BCa for the statistics of
-    ``from_counts.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every figure of
-    the panel with each annotator left out (``annotator`` names the one left out). ``raters_as`` "sample" makes
-    intervals for raters like these (``resampling``); those of one pair and of ICC(3,.) stay with these raters. Each
-    cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on
-    which other cells are asked for. ``keeps``: variants of figures of counts that it refuses are not computed.
+    ``coefficient_estimates.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every
+    figure of the panel with each annotator left out (``annotator`` names the one left out). ``raters_as`` "sample"
+    makes intervals for raters like these (``resampling``); those of one pair and of ICC(3,.) stay with these raters.
+    Each cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't
+    depend on which other cells are asked for. ``keeps``: variants of figures of counts that it refuses are not
+    computed.
     ``pairs`` "few": Cohen's kappas of more than ``pairwise.MOST_PAIRED_RATERS`` raters come as their mean alone.
     """
     how = Resampling(bootstrap, interval, confidence)
@@ -179,12 +180,12 @@ def _clusters(scores: Coded) -> Callable[[Estimate, tuple[str, ...] | None], int
 
 
 def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generator]) -> Iterator[pairwise.Row]:
-    counted = from_counts.figures_for(cell, request.statistics)
+    counted = coefficient_estimates.figures_for(cell, request.statistics)
     if request.keeps:
         level = cell.scale.level
         counted = [figure for figure in counted if request.keeps(figure.statistic, figure.variant, level)]
     for estimate in (
-        from_counts.estimates_from_counts(cell, counted, rng=streams[0], how=request.how) if counted else ()
+        coefficient_estimates.estimates_from_counts(cell, counted, rng=streams[0], how=request.how) if counted else ()
     ):
         yield estimate, None
     if request.wants("cohen_kappa"):
@@ -292,9 +293,9 @@ def _applicability(cell: Cell, request: _Request) -> Iterator[Estimate]:
     decided = cell.frame[~cell.frame["missing"]]
     codes = np.where(decided["applicable"], 0, 1).astype(np.int32)
     scores = coded(Cell(cell.key, decided.assign(code=codes), APPLICABLE))
-    figures = from_counts.figures_for(scores, names)
+    figures = coefficient_estimates.figures_for(scores, names)
     computed, counted = (
-        from_counts.estimates_from_counts(scores, figures, rng=request.rng(cell.key, 3), how=request.how),
+        coefficient_estimates.estimates_from_counts(scores, figures, rng=request.rng(cell.key, 3), how=request.how),
         _clusters(scores),
     )
     for estimate, _ in _for_whom(scores, [(estimate, None) for estimate in computed], request):
