@@ -8,7 +8,7 @@ from analytics.stats.declared.variants import QUADRATIC, UNEQUAL, WEIGHTED_AC
 _ABOUT_PERCENT = "methods/agreement.md#percent-agreement"
 _AGREEMENT = StatisticsReport(
     "agreement",
-    "analytics.stats.agreement.among_raters:agreement_report",
+    "analytics.stats.agreement.rater_agreement:agreement_report",
     group="agreement",
     doc="methods/agreement.md#gwets-ac1-and-ac2-brennan-prediger-conger",
     takes=("by", "pool", "statistics", "keeps", "bootstrap", "confidence", "seed", "pairs"),
