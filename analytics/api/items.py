@@ -32,6 +32,7 @@ from annotation.adjudication import Adjudicated, CriterionDecision, SeenRating
 from annotation.api.content import DatasetItemSerializer
 from annotation.desk.api import SpanSerializer
 from annotation.models import Adjudication, Campaign, Item, MeetingDecision, Rating
+from judging.versions.seen_labels import record_seen_labels
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 CHOICES = [
@@ -284,6 +285,7 @@ class CampaignItems(generics.GenericAPIView[Any]):
         current = shown_campaign(request.user, project, campaign)
         _options, choice = _chosen(request, current)
         page: Sequence[ItemScores] = self.paginate_queryset(items.listed_items(current, choice)) or []
+        record_seen_labels(campaign=current, items=[scores.item for scores in page], actor=request.user)
         rows = [ListedItem(item, scores, choice) for item, scores in items.with_items(page)]
         return self.get_paginated_response(ListedItemSerializer(rows, many=True).data)
 
@@ -295,6 +297,7 @@ class CampaignItem(APIView):
         current = shown_campaign(request.user, project, campaign)
         stored = get_object_or_404(Item.objects.visible_to(request.user).of(current.dataset), pk=item)
         options, choice = _chosen(request, current)
+        record_seen_labels(campaign=current, items=[stored.pk], actor=request.user)
         given: list[CriterionScores] = items.scores_of_item(current, stored, options, choice)
         return Response(ItemDetailSerializer({"item": stored, "criteria": given}).data)
 
@@ -382,7 +385,8 @@ class AdjudicationQueue(generics.GenericAPIView[Any]):
         """The items on which raters differ, those that differ most first; without those that you have rated."""
         current = shown_campaign(request.user, project, campaign)
         choice = disagreements.chosen_queue(disagreements.queue_options(current), request.query_params)
-        page = self.paginate_queryset(disagreements.queue(current, choice, request.user).items)
+        page = self.paginate_queryset(disagreements.queue(current, choice, request.user).items) or []
+        record_seen_labels(campaign=current, items=[one.pk for one in page], actor=request.user)
         return self.get_paginated_response(QueuedItemSerializer(page, many=True).data)
 
 
@@ -391,7 +395,9 @@ class ItemAdjudications(APIView):
     def get(self, request: Request, project: str, campaign: int, item: int) -> Response:
         """The rated criteria of an item with their ratings, names hidden, and what was decided; no verdicts."""
         current = shown_campaign(request.user, project, campaign)
-        return Response(_criteria(current, _item(request, current, item)))
+        stored = _item(request, current, item)
+        record_seen_labels(campaign=current, items=[stored.pk], actor=request.user)
+        return Response(_criteria(current, stored))
 
     @extend_schema(request=ItemDecisionsSerializer, responses={201: DisputedCriterionSerializer(many=True)})
     def post(self, request: Request, project: str, campaign: int, item: int) -> Response:
@@ -412,6 +418,7 @@ class ItemAdjudications(APIView):
             key=asked.validated_data.get("key") or uuid4(),
             actor=request.user,
         )
+        record_seen_labels(campaign=current, items=[stored.pk], actor=request.user)
         return Response(_criteria(current, stored), status=status.HTTP_201_CREATED)
 
 

@@ -37,6 +37,7 @@ from annotation.models import Adjudication, Campaign, Criterion, Item, MeetingDe
 from annotation.writers.csv import csv_lines
 from judging.models import JudgeRun, Verdict
 from judging.runs import whole_run
+from judging.versions.seen_labels import record_seen_labels
 
 PAGE = 50
 MEETING_ITEMS = 20
@@ -238,6 +239,7 @@ def adjudication_page(request: HttpRequest, project: str, campaign: int) -> Http
     choice, refusal = _choice(options, request.GET)
     found = disagreements.queue(current, choice, request.user)
     page = Paginator(found.items, PAGE).get_page(request.GET.get("page"))
+    record_seen_labels(campaign=current, items=[one.pk for one in page.object_list], actor=request.user)
     context = {
         "title": _("Adjudication"),
         "queue": found,
@@ -301,6 +303,7 @@ def adjudicate_item(request: HttpRequest, project: str, campaign: int, item: int
                 request, f"{_('The decision is stored. The ratings are unchanged.')} {_left_text(current, stored)}"
             )
             return redirect(here)
+    record_seen_labels(campaign=current, items=[stored.pk], actor=request.user)
     posted = request.POST if refused else {}
     problems = refused.fields if refused else {}
     context = {
@@ -379,6 +382,7 @@ def meeting_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
             messages.success(request, _("The decision is on the list."))
             return redirect(f"{reverse('meeting', args=[project, campaign])}?{choice.query}#decisions")
     listed = disagreements.queue(current, replace(choice, state="all")).items[:MEETING_ITEMS]
+    record_seen_labels(campaign=current, items=[one.pk for one in listed], actor=request.user)
     context = {
         "title": _("Calibration meeting"),
         "rows": discussed_items(current, listed, choice),

@@ -31,6 +31,7 @@ from judging.models import Alignment, AlignmentCandidate, AlignmentSearch, Judge
 from judging.prompts import CriterionBrief
 from judging.replies import reply_text
 from judging.versions import alignment, proposals
+from judging.versions.seen_labels import seen_labels
 
 CONFUSIONS_SHOWN = 10  # on a page
 
@@ -236,7 +237,7 @@ def alignment_page(request: HttpRequest, project: str, alignment_pk: int) -> Htt
         "search_form": SearchForm(),
         "left": left,
         "uncounted": alignment.uncounted_runs(current).values(),
-        "given_out": [(entry, audit.action_in_words(entry.verb)) for entry in alignment.given_out(current)],
+        "seen_labels": [(entry, audit.action_in_words(entry.verb)) for entry in seen_labels(current)],
         "tested": {row.look.candidate_id for row in looks},
         "spent_sentence": "" if left else alignment.no_looks_left(current),
         "is_lead": access.holds(user=request.user, project=current_project, roles=(Role.LEAD,)),

@@ -33,6 +33,7 @@ from annotation.exports import consistent
 from annotation.models import Campaign, Criterion, Duty, Item, PanelSeat, Rating
 from annotation.writers.csv import csv_lines
 from judging.models import Verdict
+from judging.versions.seen_labels import DOWNLOADED_SCORES, record_seen_labels
 
 PAGE = 50
 MOST_BARS = 12
@@ -297,6 +298,8 @@ def items_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
     choice, refusal = _choice(current, options, request.GET)
     scored = [] if refusal else items.listed_items(current, choice)
     page = Paginator(scored, PAGE).get_page(request.GET.get("page"))
+    shown = [scores.item for scores in page.object_list]
+    record_seen_labels(campaign=current, items=shown, actor=request.user)
     rows = [(item, ScoresShown(scores, choice)) for item, scores in items.with_items(page.object_list)]
     context = {
         "title": _("Items"),
@@ -319,6 +322,8 @@ def items_file(request: HttpRequest, project: str, campaign: int) -> HttpRespons
     if refusal:
         return redirect(f"{reverse('numbers_items', args=[project, campaign])}?{request.GET.urlencode()}")
     name = slugify(current.name) or f"campaign-{current.pk}"
+    listed = [scores.item for scores in items.listed_items(current, choice)]
+    record_seen_labels(campaign=current, items=listed, actor=request.user, verb=DOWNLOADED_SCORES)
     with consistent():
         rows = items.csv_rows(items.listed_items(current, choice), choice)
         lines = (line.encode() for line in csv_lines(items.COLUMNS, rows))
@@ -335,6 +340,7 @@ def item_scores_page(request: HttpRequest, project: str, campaign: int, item: in
     stored = get_object_or_404(Item.objects.visible_to(request.user).of(current.dataset), pk=item)
     options = item_choices.item_options(current)
     choice, refusal = _choice(current, options, request.GET)
+    record_seen_labels(campaign=current, items=[stored.pk], actor=request.user)
     scored = items.scores_of_item(current, stored, options, choice)
     context = {
         "title": stored.title or stored.external_id,

@@ -23,7 +23,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access
+from accounts import access, audit
 from accounts.api_requests import ShallowJSONParser
 from accounts.inputs import whole_number, without_nul
 from accounts.models import User
@@ -200,6 +200,13 @@ def preview_response(file_import: Import, preview: Callable[[], Preview]) -> Res
         return looked_at(file_import)
     return Response(
         preview_report(preview(), targets.resolve(project=file_import.project, target_fields=file_import.target))
+    )
+
+
+def _record_reading(file_import: Import, request: Request) -> None:
+    """Record that somebody reads what was imported: there may be ratings in it."""
+    audit.record_once_a_day(
+        actor=request.user, project=file_import.project, verb=audit.READ_IMPORT, subject=file_import
     )
 
 
@@ -386,6 +393,8 @@ class ImportPreview(APIView):
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing would do; 202 while a worker is still reading a large file."""
         current_import = _require_stored_here(get_import(request.user, project, file_import))
+        if current_import.state == Import.State.STORED:
+            _record_reading(current_import, request)
         return preview_response(current_import, lambda: previews.preview_import(current_import))
 
 
@@ -450,7 +459,9 @@ class ImportFileContent(APIView):
         """One of the files, unchanged."""
         current_project = access.require(user=request.user, slug=project)
         mine = Import.objects.visible_to(request.user).filter(project=current_project)
-        kept = get_object_or_404(ImportFile.objects.filter(file_import__in=mine, file_import=file_import), pk=file)
+        files = ImportFile.objects.filter(file_import__in=mine, file_import=file_import).select_related("file_import")
+        kept = get_object_or_404(files, pk=file)
+        _record_reading(kept.file_import, request)
         return FileResponse(kept.content.open("rb"), as_attachment=True, filename=kept.name, content_type=AS_IT_CAME)
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, refusals
+from accounts import access, audit, refusals
 from accounts.inputs import whole_number
 from accounts.models import Project
 from accounts.refusals import Refused
@@ -315,8 +315,9 @@ def import_mapping(request: HttpRequest, project: str, file_import: int) -> Http
 @login_required
 def import_file(request: HttpRequest, project: str, file_import: int, file: int) -> FileResponse:
     """One of the files, unchanged."""
-    _project, current_import = find_import(request, project, file_import)
+    current_project, current_import = find_import(request, project, file_import)
     kept = get_object_or_404(ImportFile.objects.filter(file_import=current_import), pk=file)
+    audit.record_once_a_day(actor=request.user, project=current_project, verb=audit.READ_IMPORT, subject=current_import)
     return FileResponse(
         kept.content.open("rb"), as_attachment=True, filename=kept.name, content_type="application/octet-stream"
     )

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import access, audit, jobs
-from accounts.models import AuditEntry, Job, Project, User
+from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation import selections
 from annotation.models import Campaign, Criterion, Item, ItemSelection, Rating, SelectedItem
@@ -446,24 +446,6 @@ def uncounted_runs(alignment: Alignment) -> dict[int, JudgeRun]:
         by_family.setdefault(examples.family_key(run.judge), run)
     keys = {version.pk: examples.family_key(version.judge) for version in open_versions}
     return {pk: by_family[key] for pk, key in keys.items() if key in by_family and key != as_it_was}
-
-
-GIVEN_OUT = tuple(
-    f"export {what}"
-    for what in (
-        *("ratings", "scores", "adjudications", "training-set", "label-studio", "hugging-face"),
-        *("recomputation", "bundle", "campaign"),
-    )
-)
-"""Entries of the audit trail about files with labels."""
-MOST_GIVEN_OUT = 50
-
-
-def given_out(alignment: Alignment) -> list[AuditEntry]:
-    """Who took files with the labels of the locked items, and when; the newest first."""
-    entries = AuditEntry.objects.filter(project=alignment.project_id, verb__in=GIVEN_OUT).select_related("actor")
-    of_others = Q(subject=audit.label(Campaign)) & ~Q(subject_pk=alignment.campaign_id)
-    return list(entries.exclude(of_others).order_by("-pk")[:MOST_GIVEN_OUT])
 
 
 def no_looks_left(alignment: Alignment) -> str:

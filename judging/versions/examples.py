@@ -202,10 +202,11 @@ def linked_units(chosen: QuerySet[SelectedItem], project: int) -> frozenset[str]
 
 def without_locked(items: QuerySet[Item], alignments: QuerySet[Alignment]) -> QuerySet[Item]:
     """The items without those that the alignments have locked, without copies of these, and without their scenarios."""
-    return items.exclude(_is_locked(alignments))
+    return items.exclude(is_locked(alignments))
 
 
-def _is_locked(alignments: QuerySet[Alignment]) -> Q:
+def is_locked(alignments: QuerySet[Alignment]) -> Q:
+    """Of items: the alignments have locked it, a copy of it, or an item of its scenario."""
     locked = locked_items(alignments)
     scenarios = locked.exclude(item__scenario="").values("item__scenario")
     return Q(digest__in=locked.values("item__digest")) | Q(scenario__in=scenarios)
@@ -286,7 +287,7 @@ def refuse_locked(judge: Judge, asked: QuerySet[Item], *, within: Alignment | No
     a design made from a version counts as that version.
     """
     still_open = open_tests(judge).exclude(pk__in=[within.pk] if within else [])
-    if still_open and asked.filter(_is_locked(still_open)).exists():
+    if still_open and asked.filter(is_locked(still_open)).exists():
         sentence = _(
             "“%(judge)s” is a version in the alignment “%(alignment)s”, made from one, or asks the same model with the "
             "same prompt. It may not be asked about its locked items except in a look there. Run it over a selection "

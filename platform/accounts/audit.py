@@ -8,8 +8,9 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -33,6 +34,27 @@ def record(
         subject_pk=subject.pk,
         fields=sorted(fields),
     )
+
+
+def record_once_a_day(
+    *, actor: User | None, project: Project, verb: str, subject: models.Model, fields: Iterable[str] = ()
+) -> None:
+    """Append an entry about something that people do again and again, unless the day has this one already."""
+    about = {
+        "actor": actor,
+        "project": project,
+        "verb": verb,
+        "subject": label(type(subject)),
+        "subject_pk": subject.pk,
+    }
+    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = AuditEntry.objects.filter(**about, at__gte=midnight)
+    if today.exists():
+        return
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # of two at the same moment one is recorded
+        if not today.exists():
+            record(actor=actor, project=project, verb=verb, subject=subject, fields=fields)
 
 
 # --- what happened to one account, for its owner ---------------------------------------------------------------------
@@ -90,6 +112,8 @@ def recent_activity(*, user: User) -> list[Activity]:
 NOBODY = "-"  # the value in addresses for entries without a person
 PAGE = 200
 
+READ_IMPORT = "read import"
+
 # By verb, the words on the page; the name of the subject follows them.
 ACTIONS = {
     "accept mismatch": gettext_lazy("accepted a score that differs from its reference"),
@@ -102,6 +126,7 @@ ACTIONS = {
     "publish guidelines": gettext_lazy("published guidelines"),
     "set qualification rule": gettext_lazy("changed what a campaign asks of its annotators"),
     "export ratings": gettext_lazy("exported the ratings of a campaign"),
+    "download item scores": gettext_lazy("downloaded the scores of locked items of an alignment"),
     "export questionnaire": gettext_lazy("exported the answers to a closing questionnaire"),
     "export pay-sheet": gettext_lazy("exported a pay sheet"),
     "accept invitation": gettext_lazy("joined by an invitation"),
@@ -166,6 +191,8 @@ ACTIONS = {
     "open campaign": gettext_lazy("opened a campaign"),
     "pace judge": gettext_lazy("changed the limits of a judge"),
     "publish rubric": gettext_lazy("published a rubric"),
+    READ_IMPORT: gettext_lazy("read a file of an import"),
+    "read locked labels": gettext_lazy("saw labels of locked items of an alignment"),
     "record decision": gettext_lazy("recorded a decision of a calibration meeting"),
     "remove member": gettext_lazy("removed a member"),
     "remove person": gettext_lazy("removed the data of a person who asked for it"),

@@ -42,6 +42,7 @@ from judging.models import (
 from judging.prompts import ItemText, PromptVariant, Turn, render
 from judging.requests import criterion_brief
 from judging.versions import alignment, examples, proposals
+from judging.versions.seen_labels import seen_labels
 from panelbench import environment
 from panelbench.provider.answers import compose_reply, read_score_request
 from tests import make
@@ -341,7 +342,7 @@ def test_the_page_lists_who_took_files_with_labels(cast: Cast, priced: RunningPr
     table = boris.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/ratings.csv")
     assert table.status_code == 200
     assert b"".join(table.streaming_content) if table.streaming else table.content
-    entries = alignment.given_out(current)
+    entries = seen_labels(current)
     assert [entry.actor for entry in entries] == [cast.boris, cast.boris]
     assert words_of(aino, f"{ROOT}{current.pk}/").count("Boris · exported") == 2
 
