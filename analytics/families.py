@@ -191,7 +191,7 @@ def _chosen(how: Mapping[str, Any], *names: str) -> Options:
 def _of_panel(
     question: NumbersQuestion, rules: Sequence[tuple[Sequence[str], str | None, str]], how: Mapping[str, Any]
 ) -> Iterator[Call]:
-    from analytics.stats.judge import annotators, corrected_means, panel
+    from analytics.stats.judge import agreement_classes, annotators, corrected_means
 
     by = how["by"]
     if names := wanted_of(question, "annotators"):
@@ -201,7 +201,7 @@ def _of_panel(
         models = _chosen(how, "by", "pool", "confidence") | {"statistics": names}
         yield "raters.", rater_model_rows, models
     if wanted_of(question, "distribution"):
-        yield "distribution.", panel.score_share_report, {"by": by}
+        yield "distribution.", agreement_classes.score_share_report, {"by": by}
     if names := wanted_of(question, "reference"):
         for criteria, rule, ties in rules:
             report = partial(_of_reference, criteria=criteria, rule=rule, ties=ties)

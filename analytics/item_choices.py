@@ -69,9 +69,9 @@ class ItemChoice:
     """Which items on which criterion, whose ratings count, and the order. `run` is the judge's; None without a judge.
 
     `where`: pairs of a column of `CUT` and a value. `min_seconds`: ratings of items that took less time do not count.
-    `agreement`: only items of this class (`stats.judge.panel.agreement_class`); `scores`: only with so many scores or
-    more; `compared`: only with a reference and a score of the judge; `by`: only those that all these people scored.
-    `without`: people whose ratings do not count.
+    `agreement`: only items of this class (`stats.judge.agreement_classes.agreement_class`); `scores`: only with so many
+    scores or more; `compared`: only with a reference and a score of the judge; `by`: only those that all these people
+    scored. `without`: people whose ratings do not count.
     `scored`, `settled`, `judged`: only items that a rater gave this score, with this reference, or this score of the
     judge (the point nearest to it, halves upwards). `left_out`: what the figure that led here leaves out beside; the
     list has it all the same, and says so. `reference` is the rule that settles the panel's score: by default the mode,

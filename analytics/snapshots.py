@@ -477,7 +477,7 @@ def _groupings(languages: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 def _reports(table: CodedTable, settings: Settings, by: tuple[str, ...]) -> Iterator[CellReport]:
     """What is computed for every cell: agreement, each judge against the panel, shares of scores, and repeats."""
-    from analytics.stats.judge import calibration, panel, soundness
+    from analytics.stats.judge import agreement_classes, calibration, soundness
 
     judges = table.judges
     yield cells.agreement_cells(settings, by, AGREEMENT)
@@ -488,7 +488,7 @@ def _reports(table: CodedTable, settings: Settings, by: tuple[str, ...]) -> Iter
             rule = RULES["mode" if statistics is LABELS and settings.reference in NEEDS_ORDER else settings.reference]
             names = (*statistics, *calibration.COUNTS)
             yield replace(cells.calibration_cells(settings, by, judge, names, rule), criteria=criteria)
-    shares = partial(panel.score_share_report, by=by)
+    shares = partial(agreement_classes.score_share_report, by=by)
     yield CellReport(name="score_share", compute=shares, options={}, by=by, judge=ALL_JUDGES)
     is_large = "language" in by and len(table.criteria) * len(table.values("language")) > MOST_CELLS
     classes = partial(_class_shares, by=by, with_scores=not is_large)
@@ -502,20 +502,24 @@ def _reports(table: CodedTable, settings: Settings, by: tuple[str, ...]) -> Iter
 
 def _class_shares(table: RatingsTable, by: Sequence[str], *, with_scores: bool) -> Iterator[CellEstimate]:
     """Shares of the classes of agreement, and in each class the shares of the points, as `class_score_share`."""
-    from analytics.stats.judge import panel
+    from analytics.stats.judge import agreement_classes
 
-    for row in panel.agreement_class_report(table, by=by):
+    for row in agreement_classes.agreement_class_report(table, by=by):
         if row.estimate.statistic == "class_share" and row.estimate.is_defined:
             yield row
-        elif with_scores and row.estimate.is_defined and table.scales[str(row.cell["criterion"])].q <= panel.MOST_SHOWN:
+        elif (
+            with_scores
+            and row.estimate.is_defined
+            and table.scales[str(row.cell["criterion"])].q <= agreement_classes.MOST_SHOWN
+        ):
             yield replace(row, estimate=row.estimate.with_(statistic="class_score_share"))
 
 
 def _prevalence(table: RatingsTable) -> Iterator[CellEstimate]:
     """For flags: the share of the higher label in the scores of the panel and of each judge, by generator."""
-    from analytics.stats.judge import panel
+    from analytics.stats.judge import agreement_classes
 
-    for row in panel.score_share_report(table, by=EACH_GENERATOR):
+    for row in agreement_classes.score_share_report(table, by=EACH_GENERATOR):
         if row.estimate.variant == table.scales[str(row.cell["criterion"])].label(1):
             yield replace(row, estimate=row.estimate.with_(statistic="prevalence"))
 

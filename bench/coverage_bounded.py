@@ -23,7 +23,7 @@ from analytics.stats.judge import ppi
 from analytics.stats.judge.corrected_means import ScoredItems, correct
 from analytics.stats.judge.leaderboard import weighted_mean
 from bench.coverage_processes import IntervalTally
-from bench.populations import met
+from bench.populations import against_panel
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -92,9 +92,9 @@ def corrected_figures(
 ) -> Iterator[tuple[str, Estimate]]:
     """What ``panelbench stats correct`` says of one sample."""
     has_label = labelled_clusters(cluster, n, rng)
-    meeting = met(np.where(has_label, y, np.nan)[:, None], f, scale, cluster)
+    compared = against_panel(np.where(has_label, y, np.nan)[:, None], f, scale, cluster)
     wanted = ("classical_mean", "ppi_mean", "ppi_plus_mean", "mean_of_these_items")
-    for e in correct(meeting, statistics=wanted, seed=int(rng.integers(2**31))):
+    for e in correct(compared, statistics=wanted, seed=int(rng.integers(2**31))):
         yield " ".join(filter(None, (e.statistic, e.variant))), e
     # Items that the judge marks down are drawn four times as often.
     chance = np.where(f < f.max() if scale.q > 2 else f > 0, 4.0, 1.0)

@@ -19,12 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import Estimate, percentile
-from analytics.stats.judge import alt_test, audits, calibrators, differences, ppi
-from analytics.stats.judge import panel as judge_panel
+from analytics.stats.judge import (
+    alt_test,
+    audits,
+    calibration_curve,
+    calibrators,
+    differences,
+    human_ceiling,
+    ppi,
+    substitution,
+)
 from analytics.stats.judge.ppi import Flags, LabelledSample, rogan_gladen
 from analytics.stats.ranking import concordance
 from bench.coverage_rankings import POPULATIONS
-from bench.populations import GRADES, graded, met, panel, two_criteria
+from bench.populations import GRADES, against_panel, graded, panel, two_criteria
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -129,17 +137,17 @@ def _seed(rng: Rng) -> int:
 
 
 def _ceiling(n: int, rng: Rng, resamples: int) -> Named:
-    meeting = met(*graded(n, rng), GRADES)
-    return [(_name(e), e) for e in judge_panel.ceiling_estimates(meeting, bootstrap=resamples, seed=_seed(rng))]
+    compared = against_panel(*graded(n, rng), GRADES)
+    return [(_name(e), e) for e in human_ceiling.ceiling_estimates(compared, bootstrap=resamples, seed=_seed(rng))]
 
 
 def _substitution(n: int, rng: Rng, _: int) -> Named:
-    found = judge_panel.substitution_estimates(met(*graded(n, rng), GRADES), seed=_seed(rng))
+    found = substitution.substitution_estimates(against_panel(*graded(n, rng), GRADES), seed=_seed(rng))
     return [(_name(e), e) for e in found if e.variant != "paper_compat"]
 
 
 def _curve(n: int, rng: Rng, _: int) -> Named:
-    return [(_name(e), e) for e in judge_panel.reliability_table(met(*graded(n, rng), GRADES))]
+    return [(_name(e), e) for e in calibration_curve.reliability_table(against_panel(*graded(n, rng), GRADES))]
 
 
 def _alt_test(n: int, rng: Rng, resamples: int) -> Named:

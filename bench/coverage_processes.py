@@ -31,7 +31,7 @@ from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable, coded_from_matrix
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import alt_test, calibration, corrected_means, mcnemar
-from analytics.stats.judge.panel import Meeting
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 from bench import populations
 from bench.populations import PopulationSample
 
@@ -214,10 +214,10 @@ def icc_forms(drawn: PopulationSample, scale: Scale, rng: Rng) -> Iterator[tuple
 
 def calibrated(drawn: PopulationSample, scale: Scale, rng: Rng) -> Named:
     """The judge against the panel."""
-    meeting = _meeting(drawn.humans, drawn, scale)
+    compared = _against_panel(drawn.humans, drawn, scale)
     rule = calibration.default_reference(scale)
     found = calibration.calibrate(
-        meeting, rule=rule, statistics=CALIBRATED, bootstrap=RESAMPLES, seed=int(rng.integers(2**31))
+        compared, rule=rule, statistics=CALIBRATED, bootstrap=RESAMPLES, seed=int(rng.integers(2**31))
     )
     return [(f"judge {_name(e)}", e) for e in found if e.reason is None or e.statistic == "f1"]
 
@@ -227,7 +227,9 @@ def corrections(drawn: PopulationSample, scale: Scale, rng: Rng) -> Named:
     names = np.unique(drawn.cluster)
     labelled = drawn.cluster < len(names) // 10
     humans = np.where(labelled[:, None], drawn.humans, np.nan)
-    found = corrected_means.correct(_meeting(humans, drawn, scale), statistics=CORRECTED, seed=int(rng.integers(2**31)))
+    found = corrected_means.correct(
+        _against_panel(humans, drawn, scale), statistics=CORRECTED, seed=int(rng.integers(2**31))
+    )
     return [(_name(e), e) for e in found]
 
 
@@ -247,8 +249,10 @@ def tests(drawn: PopulationSample, scale: Scale, rng: Rng) -> Named:
     yield "size of the alternative annotator test", next(r.estimate for r in rows if r.annotator == "a")
 
 
-def _meeting(humans: Floats, drawn: PopulationSample, scale: Scale) -> Meeting:
-    return Meeting(drawn.judge, humans, drawn.cluster, ("a", "b", "c")[: humans.shape[1]], scale, pd.DataFrame())
+def _against_panel(humans: Floats, drawn: PopulationSample, scale: Scale) -> JudgeAgainstPanel:
+    return JudgeAgainstPanel(
+        drawn.judge, humans, drawn.cluster, ("a", "b", "c")[: humans.shape[1]], scale, pd.DataFrame()
+    )
 
 
 def _table(humans: Floats, judge: Floats, cluster: NDArray[np.intp], scale: Scale) -> RatingsTable:
@@ -404,8 +408,11 @@ def truth(cell: CoverageCell) -> dict[str, float]:
         if cell.scale.has_order:
             found |= {f"icc {form}": reliability.icc(alone.humans, form).value or 0.0 for form in FORMS}
     if calibrated in cell.asked:
-        rule, meeting = calibration.default_reference(cell.scale), _meeting(alone.humans, alone, cell.scale)
-        made = calibration.calibrate(meeting, rule=rule, statistics=CALIBRATED, bootstrap=0)
+        rule, compared = (
+            calibration.default_reference(cell.scale),
+            _against_panel(alone.humans, alone, cell.scale),
+        )
+        made = calibration.calibrate(compared, rule=rule, statistics=CALIBRATED, bootstrap=0)
         found |= {f"judge {_name(e)}": e.value for e in made if e.value is not None}
     mean, share = float(alone.humans.mean()), float((alone.humans.sum(axis=1) >= 2).mean())
     means = ("classical_mean", "ppi_mean plain", "ppi_plus_mean plain", "ppi_plus_mean crossfit")

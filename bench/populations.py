@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable
 from analytics.stats.core.validation import ratings_table
-from analytics.stats.judge.panel import Meeting
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -45,10 +45,10 @@ def two_criteria(n: int, rng: Rng) -> RatingsTable:
     return ratings_table(frame, scales={"*": GRADES})
 
 
-def met(humans: Floats, judge: Floats, scale: Scale, cluster: Codes | None = None) -> Meeting:
+def against_panel(humans: Floats, judge: Floats, scale: Scale, cluster: Codes | None = None) -> JudgeAgainstPanel:
     """Panel and judge side by side, items alone unless clusters are given."""
     where = np.arange(len(judge)) if cluster is None else cluster
-    return Meeting(judge, humans, where, tuple("abcde"[: humans.shape[1]]), scale, pd.DataFrame())
+    return JudgeAgainstPanel(judge, humans, where, tuple("abcde"[: humans.shape[1]]), scale, pd.DataFrame())
 
 
 def panel(humans: Floats, judge: Floats) -> RatingsTable:

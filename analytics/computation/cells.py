@@ -205,7 +205,7 @@ def _within_panel(
 ) -> Iterator[tuple[str, CellReport]]:
     """The family's prefix and a report, on who and what makes a panel agree."""
     from analytics.stats.agreement import within_panel
-    from analytics.stats.judge.panel import agreement_class_report
+    from analytics.stats.judge.agreement_classes import agreement_class_report
 
     asked, pool = set(question.wanted(WITHIN_PANEL)), {"pool": question.pool}
     confidence = {"confidence": question.confidence}

@@ -176,12 +176,14 @@ def _ranking(table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool, 
     """The ranking of generators by a judge beside that by the panel, on the same items."""
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import cells
-    from analytics.stats.judge.panel import cell_key, meet
+    from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
     from analytics.stats.ranking.stability import ranking_agreement
 
     across = [name for name in by if name != "generator"]
     return [
-        CellEstimate(estimate=ranking_agreement(meet(cell, judge), **how), cell=cell_key(cell), judge=judge)
+        CellEstimate(
+            estimate=ranking_agreement(JudgeAgainstPanel.of(cell, judge), **how), cell=cell_key(cell), judge=judge
+        )
         for cell in cells(_beside_panel(table, judge), by=across, pool=pool)
     ]
 

@@ -22,7 +22,7 @@ from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import alt_test as alternative_annotators
 from analytics.stats.judge import ppi
 from analytics.stats.judge.calibration import calibrate, default_reference
-from analytics.stats.judge.panel import Meeting
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 from analytics.stats.ranking import stability
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def calibration(
     scale = scale_of(points, level) if points is not None else _scale_of_both(scored, panel, level)
     codes_on(panel, scale)
     is_beyond = (scored < scale.values[0]) | (scored > scale.values[-1]) if scale.q else np.zeros(len(scored), bool)
-    meeting = Meeting(
+    compared = JudgeAgainstPanel(
         judge=np.where(is_beyond, np.nan, scored),
         humans=panel,
         cluster=_clusters(clusters, len(scored)),
@@ -146,7 +146,7 @@ def calibration(
         n_out_of_range=int(is_beyond.sum()),
     )
     estimates = calibrate(
-        meeting, rule=rule or default_reference(scale), statistics=statistics, bootstrap=bootstrap, seed=seed
+        compared, rule=rule or default_reference(scale), statistics=statistics, bootstrap=bootstrap, seed=seed
     )
     return {f"{e.statistic}/{e.variant}" if e.variant else e.statistic: e for e in estimates}
 

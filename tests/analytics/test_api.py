@@ -16,7 +16,7 @@ from analytics.questions import Settings
 from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.validation import ratings_table
-from analytics.stats.judge import calibration, corrected_means, panel
+from analytics.stats.judge import agreement_classes, calibration, corrected_means
 from annotation.models import Annotator, Campaign
 from tests.analytics import scene
 from tests.cast import Cast
@@ -57,8 +57,15 @@ def figures_again(text: str, campaign: Campaign, settings: dict[str, Any]) -> di
     for by in (("language", "criterion"), ("criterion",)):
         found += rater_agreement.agreement_report(again, by=by, **how)
         found += calibration.calibration_report(again, judge="Kohtunik", by=by, **how)
-        found += [*panel.score_share_report(again, by=by), *panel.agreement_class_report(again.annotators(), by=by)]
-        inside = [row for row in panel.agreement_class_report(again, by=by) if row.estimate.statistic == "score_share"]
+        found += [
+            *agreement_classes.score_share_report(again, by=by),
+            *agreement_classes.agreement_class_report(again.annotators(), by=by),
+        ]
+        inside = [
+            row
+            for row in agreement_classes.agreement_class_report(again, by=by)
+            if row.estimate.statistic == "score_share"
+        ]
         found += [replace(row, estimate=row.estimate.with_(statistic="class_score_share")) for row in inside]
     found += corrected_means.means_report(again, confidence=how["confidence"])
     return {_about(each.as_row()): each for each in found}

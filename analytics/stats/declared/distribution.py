@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _DISTRIBUTION = StatisticsReport(
     "distribution",
-    "analytics.stats.judge.panel:score_share_report",
+    "analytics.stats.judge.agreement_classes:score_share_report",
     group="scores",
     doc="methods/agreement.md#what-the-numbers-page-shows-without-a-coefficient",
     prefix="distribution.",

@@ -8,7 +8,7 @@ from analytics.stats.declared.variants import UNEQUAL, WEIGHTED_AC, WEIGHTED_KAP
 _ABOUT_CLASSES = "methods/agreement.md#classes-of-agreement-criteria-panels-rationales"
 _AGREEMENT_CLASSES = StatisticsReport(
     "agreement classes",
-    "analytics.stats.judge.panel:agreement_class_report",
+    "analytics.stats.judge.agreement_classes:agreement_class_report",
     group="panel",
     doc=_ABOUT_CLASSES,
     takes=("by",),

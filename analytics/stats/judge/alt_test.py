@@ -24,7 +24,7 @@ from analytics.stats.core.estimates import (
 from analytics.stats.core.resampling import RatersAs, Units, error_of_mean, left_out_error, number_of, of_report
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import RatingsTable, cells
-from analytics.stats.judge.panel import Meeting, cell_key, meet
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
 
 Floats = NDArray[np.float64]
 Score = Literal["accuracy", "rmse"]
@@ -263,54 +263,54 @@ def alt_test_report(
         )
     report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
-        meeting = meet(cell, judge, raters=raters)
-        measure, scores = measured(meeting, score)
-        names = list(meeting.annotators)
+        compared = JudgeAgainstPanel.of(cell, judge, raters=raters)
+        measure, scores = measured(compared, score)
+        names = list(compared.annotators)
         if cell.has_persons:
             result = run_alt_test(
-                scores, meeting.humans, names, epsilon=epsilon, score=measure, min_items=min_items,
-                cluster=meeting.cluster,
+                scores, compared.humans, names, epsilon=epsilon, score=measure, min_items=min_items,
+                cluster=compared.cluster,
             )  # fmt: skip
         else:
             result = AltTest(None, None, (), 0, ANONYMOUS)
-        interval = _interval_of_rho(result, meeting, scores, measure, bootstrap, confidence)
-        rows = _estimates(result, meeting, interval, f"{measure}, epsilon {epsilon:g}")
+        interval = _interval_of_rho(result, compared, scores, measure, bootstrap, confidence)
+        rows = _estimates(result, compared, interval, f"{measure}, epsilon {epsilon:g}")
         report += [
             CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge, annotator=name) for estimate, name in rows
         ]
     return report
 
 
-def measured(meeting: Meeting, score: Score | None = None) -> tuple[Score, Floats]:
-    """How the test scores raters of a meeting, and the judge's (N,) values it compares: the power is that of this test.
+def measured(compared: JudgeAgainstPanel, score: Score | None = None) -> tuple[Score, Floats]:
+    """How the test scores raters, and the judge's (N,) values it compares: the power is that of this test.
 
     Accuracy on nominal scales, the judge's fractions rounded half up to the scale; -RMSE on others, unless given.
     """
-    measure: Score = score or ("accuracy" if meeting.scale.level == "nominal" else "rmse")
-    return measure, _on_labels(meeting) if measure == "accuracy" else meeting.judge
+    measure: Score = score or ("accuracy" if compared.scale.level == "nominal" else "rmse")
+    return measure, _on_labels(compared) if measure == "accuracy" else compared.judge
 
 
-def _on_labels(meeting: Meeting) -> Floats:
-    judged = ~np.isnan(meeting.judge)
-    labels = meeting.judge.copy()
-    labels[judged] = meeting.scale.values[snapped(meeting.judge[judged], meeting.scale)]
+def _on_labels(compared: JudgeAgainstPanel) -> Floats:
+    judged = ~np.isnan(compared.judge)
+    labels = compared.judge.copy()
+    labels[judged] = compared.scale.values[snapped(compared.judge[judged], compared.scale)]
     return labels
 
 
 def _interval_of_rho(
-    result: AltTest, meeting: Meeting, scores: Floats, measure: Score, resamples: int, confidence: float
+    result: AltTest, compared: JudgeAgainstPanel, scores: Floats, measure: Score, resamples: int, confidence: float
 ) -> Interval:
     """Interval of the mean over tested annotators of their mean W_f, from clusters left out one by one."""
     tested = [j for j, c in enumerate(result.comparisons) if c.p is not None]
-    wins = advantage(scores, meeting.humans, measure)[0][:, tested]
-    n = int(meeting.cluster.max()) + 1 if len(meeting.cluster) else 0
+    wins = advantage(scores, compared.humans, measure)[0][:, tested]
+    n = int(compared.cluster.max()) + 1 if len(compared.cluster) else 0
     if not (resamples and tested and n > 1):
         reason = "an interval needs two clusters" if resamples else "no resampling was asked for"
         return Interval(interval_reason=reason if tested else None)
     known = ~np.isnan(wins)
     sums, counts = np.zeros((2, n, len(tested)))
-    np.add.at(sums, meeting.cluster, np.where(known, wins, 0))
-    np.add.at(counts, meeting.cluster, known)
+    np.add.at(sums, compared.cluster, np.where(known, wins, 0))
+    np.add.at(counts, compared.cluster, known)
     totals = sums.sum(axis=0), counts.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         value = float((totals[0] / totals[1]).mean())
@@ -322,15 +322,15 @@ def _interval_of_rho(
 
 
 def _estimates(
-    result: AltTest, meeting: Meeting, interval: Interval, variant: str
+    result: AltTest, compared: JudgeAgainstPanel, interval: Interval, variant: str
 ) -> list[tuple[Estimate, str | None]]:
     tested = [c for c in result.comparisons if c.p is not None]
     base: dict[str, Any] = {
-        "level": meeting.scale.level,
+        "level": compared.scale.level,
         "n_items": result.n_items,
         "n_clusters": result.n_clusters,
         "n_raters": len(tested),
-        "n_ratings": int(meeting.n_human.sum()),
+        "n_ratings": int(compared.n_human.sum()),
         "reason": result.reason,
     }
     omega = Estimate(statistic="alt_test_omega", value=result.omega, note=_verdict(result, variant), **base)
@@ -341,7 +341,7 @@ def _estimates(
             omega = omega.with_(interval_reason=ALL_DECIDED)
     rho = Estimate(statistic="alt_test_rho", value=result.rho, note=variant, **base).with_(**interval.as_changes())
     rows: list[tuple[Estimate, str | None]] = [(omega, None), (rho, None)]
-    return rows + [(_of_annotator(c, meeting.scale.level), c.annotator) for c in result.comparisons]
+    return rows + [(_of_annotator(c, compared.scale.level), c.annotator) for c in result.comparisons]
 
 
 def _verdict(result: AltTest, variant: str) -> str:

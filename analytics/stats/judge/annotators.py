@@ -12,7 +12,7 @@ from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.audits import share
 from analytics.stats.judge.calibration import calibration_report
-from analytics.stats.judge.panel import cell_key
+from analytics.stats.judge.judge_against_panel import cell_key
 
 STATISTICS = ("severity", "cohen_kappa", "accuracy", "same_score", "same_score_of_others")
 

@@ -44,7 +44,7 @@ from analytics.stats.core.resampling import THIS_JUDGE, effective_number, error_
 from analytics.stats.core.scales import rounding
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.calibrators import fit_ordinal
-from analytics.stats.judge.panel import cell_key
+from analytics.stats.judge.judge_against_panel import cell_key
 from analytics.stats.judge.ppi import classical_mean
 
 Floats = NDArray[np.float64]

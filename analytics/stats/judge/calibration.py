@@ -39,7 +39,7 @@ from analytics.stats.core.estimates import (
 from analytics.stats.core.resampling import MOST_LEFT_OUT, RatersAs, Units, left_out_error, number_of
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, cells
-from analytics.stats.judge import association, panel
+from analytics.stats.judge import agreement_classes, association, calibration_curve, human_ceiling, substitution
 from analytics.stats.judge.association import (
     CORRELATIONS,
     MOST_LABELS,
@@ -49,7 +49,8 @@ from analytics.stats.judge.association import (
     row_shares,
     values,
 )
-from analytics.stats.judge.panel import Meeting, cell_key, meet, modes
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
+from analytics.stats.judge.modes import modes
 from analytics.stats.judge.reference import Rule, Ties, labels_of
 
 Floats = NDArray[np.float64]
@@ -60,8 +61,8 @@ REFERENCES = ("mode", "median", "mean", "minimum", "each", "dawid_skene", "adjud
 SETTLED = ("dawid_skene", "adjudicated", "adjudicated_first")
 """Rules that look beyond an item's own scores."""
 COUNTS = ("out_of_range", "without_reference")
-BESIDE = (*panel.CEILING_STATISTICS, "panel_given_judge", "verdict_confidence")
-ON_REQUEST = ("confusion", *panel.CLASS_STATISTICS)
+BESIDE = (*human_ceiling.CEILING_STATISTICS, "panel_given_judge", "verdict_confidence")
+ON_REQUEST = ("confusion", *agreement_classes.CLASS_STATISTICS)
 """Long lists, shown when they are asked for by name."""
 STATISTICS = (*association.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
 SHARE_WITHOUT_MODE = 0.1
@@ -115,22 +116,22 @@ def calibration_report(
     rows = []
     for cell in cells(table, by=by, pool=pool):
         rule = reference or default_reference(cell.scale)
-        meeting = meet(cell, judge, raters=raters)
+        compared = JudgeAgainstPanel.of(cell, judge, raters=raters)
         if rule in SETTLED or (rule == "mode" and ties != "exclude"):
-            settle = partial(labels_of, cell, meeting.rows, rule=cast("Rule", rule), ties=ties)
-            meeting = replace(meeting, labels=settle(raters=raters))
+            settle = partial(labels_of, cell, compared.rows, rule=cast("Rule", rule), ties=ties)
+            compared = replace(compared, labels=settle(raters=raters))
         else:
             settle = None
         shown = rule if ties == "exclude" or rule not in ("mode", "adjudicated_first") else f"{rule}, ties: {ties}"
         estimates = calibrate(
-            meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed,
+            compared, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed,
             keeps=keeps,
         )  # fmt: skip
         if raters_as == "these":
             estimates = [e if e.statistic in COUNTS else resampling.for_these(e) for e in estimates]
         else:
-            left = [_without_annotator(meeting, i, settle) for i in range(len(meeting.annotators))]
-            estimates = calibration_for_raters_like_these(estimates, meeting, left, rule)
+            left = [_without_annotator(compared, i, settle) for i in range(len(compared.annotators))]
+            estimates = calibration_for_raters_like_these(estimates, compared, left, rule)
         if pool and cell.frame["criterion"].nunique() > 1:
             estimates = [e.with_(note=_POOLED) if e.statistic in CORRELATIONS else e for e in estimates]
         rows += [CellEstimate(estimate=e, cell=cell_key(cell), judge=judge, reference=shown) for e in estimates]
@@ -157,18 +158,18 @@ def beside_humans(
     """
     report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
-        meeting = meet(cell, judge, raters=raters)
+        compared = JudgeAgainstPanel.of(cell, judge, raters=raters)
         rows = []
-        if statistics is None or set(statistics) & set(panel.CEILING_STATISTICS):
-            rows += panel.ceiling_estimates(meeting, bootstrap=bootstrap, confidence=confidence, seed=seed)
+        if statistics is None or set(statistics) & set(human_ceiling.CEILING_STATISTICS):
+            rows += human_ceiling.ceiling_estimates(compared, bootstrap=bootstrap, confidence=confidence, seed=seed)
         if statistics is None or "panel_given_judge" in statistics:
-            rows += panel.reliability_table(meeting, confidence=confidence)
+            rows += calibration_curve.reliability_table(compared, confidence=confidence)
         if statistics is None or "verdict_confidence" in statistics:
-            rows += panel.substitution_estimates(meeting, confidence=confidence, seed=seed)
+            rows += substitution.substitution_estimates(compared, confidence=confidence, seed=seed)
         kept = [row for row in rows if statistics is None or row.statistic in statistics]
         report += [CellEstimate(estimate=row, cell=cell_key(cell), judge=judge) for row in kept]
-        if set(statistics or ()) & set(panel.CLASS_STATISTICS):
-            report += panel.of_cell(cell, judges=[judge], raters=raters)
+        if set(statistics or ()) & set(agreement_classes.CLASS_STATISTICS):
+            report += agreement_classes.of_cell(cell, judges=[judge], raters=raters)
     return report
 
 
@@ -178,7 +179,7 @@ def default_reference(scale: Scale) -> str:
 
 
 def calibrate(
-    meeting: Meeting,
+    compared: JudgeAgainstPanel,
     *,
     rule: str,
     statistics: Sequence[str] | None = None,
@@ -187,35 +188,35 @@ def calibrate(
     seed: int = 0,
     keeps: Keeps | None = None,
 ) -> list[Estimate]:
-    """The figures of one meeting of judge and panel."""
-    chosen = association.figures(meeting.scale, statistics)
+    """The figures of one judge against one panel."""
+    chosen = association.figures(compared.scale, statistics)
     if keeps:
-        chosen = [figure for figure in chosen if keeps(figure.statistic, figure.variant, meeting.scale.level)]
-    faced = face(meeting, rule)
+        chosen = [figure for figure in chosen if keeps(figure.statistic, figure.variant, compared.scale.level)]
+    faced = face(compared, rule)
     if association.is_many(faced.part, faced.judge, faced.reference):
-        doubts = _doubts(faced, meeting.scale)
-        estimates = [_linearised(figure, meeting, faced, confidence, doubts) for figure in chosen]
+        doubts = _doubts(faced, compared.scale)
+        estimates = [_linearised(figure, compared, faced, confidence, doubts) for figure in chosen]
     else:
         units = faced.units()
-        point = faced.kernel(chosen, meeting.scale)(units.pattern_totals[None, :])[:, 0]
-        intervals = _intervals(faced, chosen, meeting.scale, units, bootstrap, confidence, seed)
+        point = faced.kernel(chosen, compared.scale)(units.pattern_totals[None, :])[:, 0]
+        intervals = _intervals(faced, chosen, compared.scale, units, bootstrap, confidence, seed)
         estimates = [
-            _estimate(figure, value, interval, meeting, faced).with_(seed=seed if bootstrap else None)
+            _estimate(figure, value, interval, compared, faced).with_(seed=seed if bootstrap else None)
             for figure, value, interval in zip(chosen, point.tolist(), intervals, strict=True)
         ]
     names = COUNTS if statistics is None else statistics
     if "confusion" in names:
-        estimates += _confusion(meeting, rule)
-    return estimates + [count for count in _counts(meeting, faced) if count.statistic in names]
+        estimates += _confusion(compared, rule)
+    return estimates + [count for count in _counts(compared, faced) if count.statistic in names]
 
 
 def calibration_for_raters_like_these(
-    estimates: Sequence[Estimate], meeting: Meeting, left: Sequence[Meeting], rule: str
+    estimates: Sequence[Estimate], compared: JudgeAgainstPanel, left: Sequence[JudgeAgainstPanel], rule: str
 ) -> list[Estimate]:
-    """Intervals that take the annotators for a sample; ``left`` are the meetings without each of them."""
-    shapes = {figure.statistic: figure.shape for figure in association.figures(meeting.scale)}
+    """Intervals that take the annotators for a sample; ``left`` are judge and panel without each of them."""
+    shapes = {figure.statistic: figure.shape for figure in association.figures(compared.scale)}
     names = [e.statistic for e in estimates if e.statistic in shapes]
-    sizes = (~np.isnan(meeting.humans)).sum(axis=0)
+    sizes = (~np.isnan(compared.humans)).sum(axis=0)
     values: list[dict[tuple[str, str | None], float | None]] = [
         {(e.statistic, e.variant): e.value for e in calibrate(one, rule=rule, statistics=names, bootstrap=0)}
         for one, size in zip(left, sizes, strict=True) if size
@@ -225,7 +226,7 @@ def calibration_for_raters_like_these(
             resampling.for_raters_like_these(
                 e, [one.get((e.statistic, e.variant)) for one in values], sizes, shapes[e.statistic]
             ),
-            meeting.scale,
+            compared.scale,
         )
         if e.statistic in shapes
         else e
@@ -233,11 +234,13 @@ def calibration_for_raters_like_these(
     ]
 
 
-def _without_annotator(meeting: Meeting, index: int, settle: Callable[..., Floats] | None) -> Meeting:
-    """The meeting without one annotator, its labels settled anew."""
-    kept = tuple(name for i, name in enumerate(meeting.annotators) if i != index)
-    humans = np.delete(meeting.humans, index, axis=1)
-    return replace(meeting, humans=humans, annotators=kept, labels=settle(raters=kept) if settle else None)
+def _without_annotator(
+    compared: JudgeAgainstPanel, index: int, settle: Callable[..., Floats] | None
+) -> JudgeAgainstPanel:
+    """Judge and panel without one annotator, the labels settled anew."""
+    kept = tuple(name for i, name in enumerate(compared.annotators) if i != index)
+    humans = np.delete(compared.humans, index, axis=1)
+    return replace(compared, humans=humans, annotators=kept, labels=settle(raters=kept) if settle else None)
 
 
 @dataclass(frozen=True)
@@ -302,57 +305,57 @@ class Faced:
         return np.column_stack(columns).astype(np.float64), number
 
 
-def face(meeting: Meeting, rule: str) -> Faced:
+def face(compared: JudgeAgainstPanel, rule: str) -> Faced:
     """The judge's scores beside the reference labels that a rule makes of the panel's."""
-    judged = ~np.isnan(meeting.judge)
+    judged = ~np.isnan(compared.judge)
     if rule == "each":
-        item, part = np.nonzero(~np.isnan(meeting.humans) & judged[:, None])
-        label = meeting.humans[item, part]
+        item, part = np.nonzero(~np.isnan(compared.humans) & judged[:, None])
+        label = compared.humans[item, part]
     else:
-        labels = panel_labels(meeting, rule)
+        labels = panel_labels(compared, rule)
         item = np.flatnonzero(judged & ~np.isnan(labels))
         part, label = np.zeros(len(item), dtype=np.intp), labels[item]
     used = np.unique(item)
-    rated = meeting.n_human > 0
-    if meeting.labels is not None:
-        rated |= ~np.isnan(meeting.labels)
+    rated = compared.n_human > 0
+    if compared.labels is not None:
+        rated |= ~np.isnan(compared.labels)
     tied = int((rated & judged).sum()) - len(used)
     return Faced(
-        meeting.judge[item], label, part, meeting.cluster[item], len(used), int(meeting.n_human[used].sum()), tied,
+        compared.judge[item], label, part, compared.cluster[item], len(used), int(compared.n_human[used].sum()), tied,
         int((rated | judged).sum()) - len(used),
     )  # fmt: skip
 
 
-def panel_labels(meeting: Meeting, rule: str) -> Floats:
+def panel_labels(compared: JudgeAgainstPanel, rule: str) -> Floats:
     """(N,) reference label of each item, NaN where the panel gave no score or its mode is tied."""
-    if meeting.labels is not None:
-        return meeting.labels
-    rated = meeting.n_human > 0
+    if compared.labels is not None:
+        return compared.labels
+    rated = compared.n_human > 0
     labels: Floats = np.full(len(rated), np.nan)
     if rule == "mode":
-        labels = modes(meeting.humans)[0]
+        labels = modes(compared.humans)[0]
     else:
         summaries: dict[str, Callable[..., Floats]] = {"median": np.nanmedian, "minimum": np.nanmin}
         if rated.any():
-            labels[rated] = summaries.get(rule, np.nanmean)(meeting.humans[rated], axis=1)
+            labels[rated] = summaries.get(rule, np.nanmean)(compared.humans[rated], axis=1)
     return labels
 
 
-def confusion_matrix(meeting: Meeting, *, rule: str) -> NDArray[np.int64]:
+def confusion_matrix(compared: JudgeAgainstPanel, *, rule: str) -> NDArray[np.int64]:
     """(q, q) counts of reference label (rows) against judge label (columns), both rounded half up to the scale."""
-    faced = face(meeting, rule)
-    reference, judge = (snapped(x, meeting.scale) for x in (faced.reference, faced.judge))
-    counts: Floats = confusion(reference, judge, np.ones((1, len(judge))), meeting.scale.q)[0]
+    faced = face(compared, rule)
+    reference, judge = (snapped(x, compared.scale) for x in (faced.reference, faced.judge))
+    counts: Floats = confusion(reference, judge, np.ones((1, len(judge))), compared.scale.q)[0]
     return counts.astype(np.int64)
 
 
-def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
+def _confusion(compared: JudgeAgainstPanel, rule: str) -> list[Estimate]:
     """Row shares of the confusion matrix, the counts behind them in ``n_items``."""
-    scale = meeting.scale
+    scale = compared.scale
     if scale.q > MOST_LABELS:
         reason = f"a matrix of {scale.q} labels: declare a shorter scale"
         return [Estimate(statistic="confusion", value=None, level=scale.level, reason=reason)]
-    counts, faced = confusion_matrix(meeting, rule=rule), face(meeting, rule)
+    counts, faced = confusion_matrix(compared, rule=rule), face(compared, rule)
     places = [snapped(x, scale) for x in (faced.reference, faced.judge)]
     shares = row_shares(counts[None].astype(np.float64))[0]
     estimates = []
@@ -360,16 +363,18 @@ def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
         base = Estimate(
             statistic="confusion", variant=f"{scale.label(k)} ~ {scale.label(j)}", level=scale.level, value=None,
             reason="the reference never gives this label", n_items=int(counts[k, j]),
-            interval_reason="a share of what was seen; no interval", n_raters=len(meeting.annotators),
+            interval_reason="a share of what was seen; no interval", n_raters=len(compared.annotators),
             n_clusters=number_of(faced.cluster[(places[0] == k) & (places[1] == j)]),
         )  # fmt: skip
         estimates.append(base if np.isnan(share) else base.with_(value=float(share), reason=None))
     return estimates
 
 
-def _linearised(figure: PairFigure, meeting: Meeting, faced: Faced, confidence: float, doubts: Doubts) -> Estimate:
+def _linearised(
+    figure: PairFigure, compared: JudgeAgainstPanel, faced: Faced, confidence: float, doubts: Doubts
+) -> Estimate:
     """One figure of many different pairs, averaged over parts, with a linearised interval."""
-    values, gradient, base, scale = [], np.zeros(len(faced.judge)), 0.0, meeting.scale
+    values, gradient, base, scale = [], np.zeros(len(faced.judge)), 0.0, compared.scale
     for here in () if inapplicable(figure, scale) else faced.parts:
         x, y = faced.judge[here], faced.reference[here]
         value, slope = association.value_of(figure, x, y, scale)
@@ -384,7 +389,7 @@ def _linearised(figure: PairFigure, meeting: Meeting, faced: Faced, confidence: 
     interval = (
         _of_gradient(figure, value, gradient, base, faced.clusters, confidence, unit, doubts) if values else Interval()
     )
-    return _estimate(figure, value, interval, meeting, faced)
+    return _estimate(figure, value, interval, compared, faced)
 
 
 def _of_gradient(
@@ -576,17 +581,19 @@ def _of_share(value: float, row: Floats, base: float, faced: Faced, confidence: 
     return replace(interval, undefined_share=float(np.isnan(row).mean()))
 
 
-def _estimate(figure: PairFigure, value: float, interval: Interval, meeting: Meeting, faced: Faced) -> Estimate:
+def _estimate(
+    figure: PairFigure, value: float, interval: Interval, compared: JudgeAgainstPanel, faced: Faced
+) -> Estimate:
     counts: dict[str, Any] = {
-        "level": meeting.scale.level,
+        "level": compared.scale.level,
         "n_items": faced.n_items,
         "n_clusters": faced.n_clusters,
-        "n_raters": len(meeting.annotators),
+        "n_raters": len(compared.annotators),
         "n_ratings": faced.n_ratings,
         "n_missing": faced.n_left_out,
     }
     if np.isnan(value):
-        reason = inapplicable(figure, meeting.scale) or (figure.undefined if faced.n_items else _nothing(meeting))
+        reason = inapplicable(figure, compared.scale) or (figure.undefined if faced.n_items else _nothing(compared))
         return Estimate(statistic=figure.statistic, variant=figure.variant, value=None, reason=reason, **counts)
     left_out = faced.n_without_reference
     # Only a mode leaves out what people scored.
@@ -594,30 +601,30 @@ def _estimate(figure: PairFigure, value: float, interval: Interval, meeting: Mee
         f"{left_out / (left_out + faced.n_items):.1%} of the items have no mode and are left out" if left_out else None
     )
     estimate = Estimate(statistic=figure.statistic, variant=figure.variant, value=value, note=note, **counts)
-    return _cut(estimate.with_(**interval.as_changes()), meeting.scale)
+    return _cut(estimate.with_(**interval.as_changes()), compared.scale)
 
 
 def _cut(estimate: Estimate, scale: Scale) -> Estimate:
     """An interval in points reaches no further than two points of a declared scale can lie apart."""
     if estimate.statistic not in association.IN_SCORES:
         return estimate
-    return panel.cut_distance(estimate, scale, signed=estimate.statistic == "bias")
+    return human_ceiling.cut_distance(estimate, scale, signed=estimate.statistic == "bias")
 
 
-def _nothing(meeting: Meeting) -> str:
-    if np.isnan(meeting.judge).all():
+def _nothing(compared: JudgeAgainstPanel) -> str:
+    if np.isnan(compared.judge).all():
         return "the judge scored no item here"
     return "no item has both a judge score and a reference label"
 
 
-def _counts(meeting: Meeting, faced: Faced) -> list[Estimate]:
-    counted = (meeting.n_out_of_range, faced.n_without_reference)
+def _counts(compared: JudgeAgainstPanel, faced: Faced) -> list[Estimate]:
+    counted = (compared.n_out_of_range, faced.n_without_reference)
     return [
         Estimate(
             statistic=name,
             value=float(n),
             n_items=faced.n_items,
-            n_raters=len(meeting.annotators),
+            n_raters=len(compared.annotators),
             n_clusters=faced.n_clusters,
         )
         for name, n in zip(COUNTS, counted, strict=True)

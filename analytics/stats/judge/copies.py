@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.judge.panel import Meeting
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class CopiedAnnotator:
     p: float
 
 
-def copied_annotator(meeting: Meeting) -> CopiedAnnotator | None:
+def copied_annotator(compared: JudgeAgainstPanel) -> CopiedAnnotator | None:
     """The annotator of whom the judge has nearly all scores, far more than any two annotators share; else None.
 
     On the items of the judge and j: the share of equal scores is NEARLY_ALL or more, and McNemar's exact test says that
@@ -43,7 +43,7 @@ def copied_annotator(meeting: Meeting) -> CopiedAnnotator | None:
     """
     from scipy.stats import binom
 
-    names, humans, judge = meeting.annotators, meeting.humans, meeting.judge
+    names, humans, judge = compared.annotators, compared.humans, compared.judge
     found: list[CopiedAnnotator] = []
     for j, name in enumerate(names):
         shared = ~np.isnan(judge) & ~np.isnan(humans[:, j])

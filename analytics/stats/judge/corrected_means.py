@@ -17,7 +17,7 @@ from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import ppi
 from analytics.stats.judge.calibration import panel_labels
 from analytics.stats.judge.calibrators import CALIBRATORS, MOST_OUTSIDE, cross_validate, share_outside
-from analytics.stats.judge.panel import Meeting, cell_key, meet
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
 from analytics.stats.judge.ppi import FEWEST_LABELS, Flags, LabelledSample, rogan_gladen
 
 Floats = NDArray[np.float64]
@@ -79,37 +79,37 @@ def correction_report(
         return cut_means(rows, table, by=by, pool=pool)
     report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
-        meeting = meet(cell, judge, raters=raters)
-        more = [*_stratified(meeting, stratum, confidence), *_paired(meeting, generators, confidence)]
-        estimates = correct(meeting, statistics=statistics, confidence=confidence, seed=seed, more=more)
+        compared = JudgeAgainstPanel.of(cell, judge, raters=raters)
+        more = [*_stratified(compared, stratum, confidence), *_paired(compared, generators, confidence)]
+        estimates = correct(compared, statistics=statistics, confidence=confidence, seed=seed, more=more)
         report += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in estimates]
     return report
 
 
 def correct(
-    meeting: Meeting,
+    compared: JudgeAgainstPanel,
     *,
     statistics: Sequence[str] | None = None,
     confidence: float = 0.95,
     seed: int = 0,
     more: Sequence[Estimate] = (),
 ) -> list[Estimate]:
-    """The corrected means of one meeting of judge and panel; ``more`` rows of it stand behind the means."""
-    split = ScoredItems.of(meeting)
+    """The corrected means of one judge and panel; ``more`` rows of it stand behind the means."""
+    split = ScoredItems.of(compared)
     estimates = [
         *_means(split, confidence, seed),
         *more,
-        *_prevalence(meeting, confidence),
+        *_prevalence(compared, confidence),
         *(_calibrations(split, seed) if statistics is None or "calibration_gain" in statistics else ()),
     ]
     counts = {
-        "level": meeting.scale.level,
-        "n_raters": len(meeting.annotators),
-        "n_ratings": int(meeting.n_human.sum()),
-        "n_missing": meeting.n_out_of_range + split.n_unjudged,
+        "level": compared.scale.level,
+        "n_raters": len(compared.annotators),
+        "n_ratings": int(compared.n_human.sum()),
+        "n_missing": compared.n_out_of_range + split.n_unjudged,
     }
     chosen = [e.with_(**counts) for e in estimates if statistics is None or e.statistic in statistics]
-    return [cut_mean(estimate, meeting.scale) for estimate in chosen]
+    return [cut_mean(estimate, compared.scale) for estimate in chosen]
 
 
 def cut_means(
@@ -143,10 +143,10 @@ def means_report(
         if not cell.scale.has_order:
             continue
         for place, judge in enumerate(judges or [""]):
-            meeting = meet(cell, judge)
-            of_panel, of_judge = own_means(ScoredItems.of(meeting), confidence)
-            ratings = int(meeting.n_human.sum())
-            counted = of_panel.with_(level=cell.scale.level, n_raters=len(meeting.annotators), n_ratings=ratings)
+            compared = JudgeAgainstPanel.of(cell, judge)
+            of_panel, of_judge = own_means(ScoredItems.of(compared), confidence)
+            ratings = int(compared.n_human.sum())
+            counted = of_panel.with_(level=cell.scale.level, n_raters=len(compared.annotators), n_ratings=ratings)
             if of_panel.is_defined and place == 0:
                 report.append(CellEstimate(estimate=cut_mean(counted, cell.scale), cell=cell_key(cell)))
             counted = of_judge.with_(level=cell.scale.level, n_raters=1, n_ratings=of_judge.n_items)
@@ -178,13 +178,13 @@ class ScoredItems:
     ends: Ends | None = None
 
     @classmethod
-    def of(cls, meeting: Meeting) -> ScoredItems:
+    def of(cls, compared: JudgeAgainstPanel) -> ScoredItems:
         """The panel's mean of each item is its label."""
-        rated = meeting.n_human > 0
-        y = np.full(len(meeting.judge), np.nan)
-        y[rated] = np.nanmean(meeting.humans[rated], axis=1)
-        scale = meeting.scale
-        found = cls.of_scores(y, meeting.judge, meeting.cluster, meeting.probability, scale.has_order)
+        rated = compared.n_human > 0
+        y = np.full(len(compared.judge), np.nan)
+        y[rated] = np.nanmean(compared.humans[rated], axis=1)
+        scale = compared.scale
+        found = cls.of_scores(y, compared.judge, compared.cluster, compared.probability, scale.has_order)
         return replace(found, ends=scale_ends(scale))
 
     @classmethod
@@ -277,15 +277,15 @@ def own_means(s: ScoredItems, confidence: float) -> tuple[Estimate, Estimate]:
     )
 
 
-def _stratified(meeting: Meeting, column: str | None, confidence: float) -> Iterator[Estimate]:
+def _stratified(compared: JudgeAgainstPanel, column: str | None, confidence: float) -> Iterator[Estimate]:
     """PPI++ within the values of a column, where one is named."""
     if column is None:
         return
-    s, rated = ScoredItems.of(meeting), meeting.n_human > 0
+    s, rated = ScoredItems.of(compared), compared.n_human > 0
     if not s.has_distances:
         yield Estimate(statistic="ppi_plus_mean", variant="stratified", value=None, reason=NOMINAL)
         return
-    names = meeting.rows[column].fillna("").astype(str).to_numpy()
+    names = compared.rows[column].fillna("").astype(str).to_numpy()
     judged = ~np.isnan(s.f)
     strata = []
     for name in np.unique(names[judged]):
@@ -296,11 +296,11 @@ def _stratified(meeting: Meeting, column: str | None, confidence: float) -> Iter
     yield estimate.with_(note=note, n_clusters=number_of(s.cluster[judged & rated]))
 
 
-def _paired(meeting: Meeting, generators: Sequence[str] | None, confidence: float) -> Iterator[Estimate]:
+def _paired(compared: JudgeAgainstPanel, generators: Sequence[str] | None, confidence: float) -> Iterator[Estimate]:
     """PPI++ of the difference of two generators on the items that share cluster, language and criterion."""
     if generators is None:
         return
-    s, rows = ScoredItems.of(meeting), meeting.rows
+    s, rows = ScoredItems.of(compared), compared.rows
     base = Estimate(statistic="ppi_plus_difference", variant=" - ".join(generators), value=None, reason=NOMINAL)
     if not s.has_distances:
         yield base
@@ -367,20 +367,20 @@ def _calibrations(s: ScoredItems, seed: int) -> Iterator[Estimate]:
         yield gain.with_(**_gained(checked.gain_low, checked.gain_high, _how_gained(n, name), checked.gain_reason))
 
 
-def _prevalence(meeting: Meeting, confidence: float) -> Iterator[Estimate]:
+def _prevalence(compared: JudgeAgainstPanel, confidence: float) -> Iterator[Estimate]:
     """Rogan-Gladen on two-point scales; the higher point is the flag, the panel's mode its truth."""
-    if meeting.scale.q != 2:
+    if compared.scale.q != 2:
         return
-    judged = ~np.isnan(meeting.judge)
+    judged = ~np.isnan(compared.judge)
     flag = np.zeros(len(judged), dtype=bool)
-    flag[judged] = snapped(meeting.judge[judged], meeting.scale) == 1
-    label = panel_labels(meeting, "mode")
-    is_true, is_false = label == meeting.scale.values[1], label == meeting.scale.values[0]
-    rest = judged & (meeting.n_human == 0)
+    flag[judged] = snapped(compared.judge[judged], compared.scale) == 1
+    label = panel_labels(compared, "mode")
+    is_true, is_false = label == compared.scale.values[1], label == compared.scale.values[0]
+    rest = judged & (compared.n_human == 0)
     marks = np.stack([flag & rest, rest, flag & is_true & judged, is_true & judged, ~flag & is_false & judged,
                       is_false & judged])  # fmt: skip
     used = marks.any(axis=0)
-    names, index = np.unique(meeting.cluster[used], return_inverse=True)
+    names, index = np.unique(compared.cluster[used], return_inverse=True)
     counts = [np.bincount(index, weights=row, minlength=len(names)) for row in marks[:, used]]
     by_cluster: Floats = np.stack(counts, axis=1).astype(np.float64)
     flags = Flags(**dict(zip(_COUNTED, marks.sum(axis=1).tolist(), strict=True)))

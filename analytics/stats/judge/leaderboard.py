@@ -20,7 +20,7 @@ from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge.calibrators import folds_by_cluster
 from analytics.stats.judge.corrected_means import NOMINAL, ScoredItems, cut_mean, own_means
-from analytics.stats.judge.panel import Meeting, cell_key, meet
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
 from analytics.stats.judge.ppi import (
     FEWEST_LABELS,
     TYPE_WITHOUT_LABEL,
@@ -75,12 +75,12 @@ def leaderboard_report(
     """
     report: list[CellEstimate] = []
     found = [
-        (cell_key(cell), meet(cell, judge))
+        (cell_key(cell), JudgeAgainstPanel.of(cell, judge))
         for cell in cells(table, by=[column for column in by if column != "generator"], pool=pool)
     ]
-    for key, meeting in found:
+    for key, compared in found:
         elsewhere = [each for other, each in found if _is_other_language(key, other)]
-        for name, estimate in leaderboard(meeting, elsewhere, confidence=confidence, seed=seed):
+        for name, estimate in leaderboard(compared, elsewhere, confidence=confidence, seed=seed):
             report.append(CellEstimate(estimate=estimate, cell={**key, "generator": name}, judge=judge))
     return report
 
@@ -93,13 +93,11 @@ def _is_other_language(key: Mapping[str, str | None], other: Mapping[str, str | 
 
 
 def leaderboard(
-    meeting: Meeting, elsewhere: Sequence[Meeting] = (), *, confidence: float = 0.95, seed: int = 0
+    compared: JudgeAgainstPanel, elsewhere: Sequence[JudgeAgainstPanel] = (), *, confidence: float = 0.95, seed: int = 0
 ) -> Iterator[tuple[str, Estimate]]:
-    """The estimates of one meeting of judge and panel, each with the generator it is about; ``elsewhere``: the meetings
-    of other languages.
-    """
-    boards = {name: _Board.of(meeting, name) for name in _generators(meeting)}
-    if not meeting.scale.has_order:
+    """Estimates of one judge and panel, each with the generator it is about; ``elsewhere``: of other languages."""
+    boards = {name: _Board.of(compared, name) for name in _generators(compared)}
+    if not compared.scale.has_order:
         for name in boards:
             yield name, Estimate(statistic="corrected_mean", value=None, reason=NOMINAL)
         return
@@ -109,17 +107,17 @@ def leaderboard(
         others = [_Board.of(other, name) for other in elsewhere]
         pooled = board.pooled([other for other in others if other.items.has_both.any()], confidence=each, seed=seed)
         for estimate in (*board.estimates(confidence=each, seed=seed), *pooled, *board.macro(each, seed)):
-            yield name, _placed(estimate, meeting.scale, together)
+            yield name, _placed(estimate, compared.scale, together)
     pairs = list(combinations(boards, 2))
     each = 1 - (1 - confidence) / max(len(pairs), 1)
     together = f"simultaneous for {len(pairs)} differences, Bonferroni" if len(pairs) > 1 else ""
     for first, second in pairs:
         estimate = difference(boards[first], boards[second], confidence=each, seed=seed).with_(variant=second)
-        yield first, _placed(estimate, meeting.scale, together)
+        yield first, _placed(estimate, compared.scale, together)
 
 
-def _generators(meeting: Meeting) -> list[str]:
-    return sorted({name for name in meeting.rows["generator"].fillna("").astype(str) if name})
+def _generators(compared: JudgeAgainstPanel) -> list[str]:
+    return sorted({name for name in compared.rows["generator"].fillna("").astype(str) if name})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +132,17 @@ class _Board:
     task: NDArray[np.str_] | None = None
 
     @classmethod
-    def of(cls, meeting: Meeting, generator: str) -> _Board:
-        own = (meeting.rows["generator"].fillna("").astype(str) == generator).to_numpy()
+    def of(cls, compared: JudgeAgainstPanel, generator: str) -> _Board:
+        own = (compared.rows["generator"].fillna("").astype(str) == generator).to_numpy()
         part = replace(
-            meeting,
-            judge=meeting.judge[own],
-            humans=meeting.humans[own],
-            cluster=meeting.cluster[own],
-            probability=None if meeting.probability is None else meeting.probability[own],
+            compared,
+            judge=compared.judge[own],
+            humans=compared.humans[own],
+            cluster=compared.cluster[own],
+            probability=None if compared.probability is None else compared.probability[own],
         )
-        names = (meeting.rows[name][own].fillna("").astype(str) for name in ("cluster", "language", "criterion"))
-        types = (meeting.rows[name].fillna("").astype(str) for name in TASKS if name in meeting.rows)
+        names = (compared.rows[name][own].fillna("").astype(str) for name in ("cluster", "language", "criterion"))
+        types = (compared.rows[name].fillna("").astype(str) for name in TASKS if name in compared.rows)
         task = next((each[own].to_numpy(dtype=np.str_) for each in types if len({*each} - {""}) > 1), None)
         return cls(ScoredItems.of(part), tuple(zip(*names, strict=True)), ~np.isnan(part.humans), task)
 

@@ -18,7 +18,7 @@ from analytics.stats.core.estimates import NO_FAMILY, CellEstimate, Estimate, co
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.calibration import panel_labels
-from analytics.stats.judge.panel import Meeting, cell_key, meet
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
 
 Whole = NDArray[np.int64]
 
@@ -223,25 +223,25 @@ def _scored(cell: Cell, raters: tuple[str, str], truth: str) -> tuple[Floats, Fl
     return pair.humans, _truth(cell, raters, truth, pair), pair.cluster
 
 
-def _columns(cell: Cell, raters: tuple[str, str]) -> Meeting:
+def _columns(cell: Cell, raters: tuple[str, str]) -> JudgeAgainstPanel:
     """Both raters as columns of a panel, whatever kind they are."""
     frame = cell.frame[cell.frame["rater"].isin(raters)].assign(rater_kind="annotator")
-    pair = meet(Cell(cell.key, frame, cell.scale), judge="", raters=raters)
+    pair = JudgeAgainstPanel.of(Cell(cell.key, frame, cell.scale), judge="", raters=raters)
     humans = np.full((len(pair.humans), 2), np.nan)
     for k, name in enumerate(raters):
         if name in pair.annotators:
             own = pair.humans[:, pair.annotators.index(name)]
             has_score = ~np.isnan(own)
             humans[has_score, k] = cell.scale.values[snapped(own[has_score], cell.scale)]
-    return Meeting(pair.judge, humans, pair.cluster, raters, cell.scale, pair.rows)
+    return JudgeAgainstPanel(pair.judge, humans, pair.cluster, raters, cell.scale, pair.rows)
 
 
-def _truth(cell: Cell, raters: tuple[str, str], truth: str, pair: Meeting) -> Floats:
+def _truth(cell: Cell, raters: tuple[str, str], truth: str, pair: JudgeAgainstPanel) -> Floats:
     """(N,) the reference label of each item both raters scored, NaN where there is none."""
     others = cell.frame[~cell.frame["rater"].isin(raters)]
     if truth == "reference":
         others = others[others["rater_kind"].isin(["reference", "adjudicator"])].assign(rater_kind="annotator")
-    rest = meet(Cell(cell.key, others, cell.scale), judge="")
+    rest = JudgeAgainstPanel.of(Cell(cell.key, others, cell.scale), judge="")
     labels = panel_labels(rest, "mode") if len(rest.humans) else np.empty(0)
     keys = ["item_key", "criterion"]
     known = dict(zip(rest.rows[keys].itertuples(index=False, name=None), labels, strict=True))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import NO_WIDTH, Estimate, approximate, t_interval
 from analytics.stats.core.resampling import effective_number, number_of
-from analytics.stats.judge.panel import Meeting
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -28,33 +28,33 @@ ASSUMED = "right where being rated depends on the judge's score alone"
 TOO_FEW = f"fewer than {FEWEST} items are rated, or not rated"
 
 
-def rated_differences(meeting: Meeting, length: Floats | None) -> Iterator[Estimate]:
+def rated_differences(compared: JudgeAgainstPanel, length: Floats | None) -> Iterator[Estimate]:
     """``rated_difference``: rated items (two raters or one) less those that only the judge scored.
 
     Variants: ``judge score`` in points, ``length`` (N,) in doublings, and for each generator its share. Interval and p:
     t of the difference of two means, clusters left out one by one, which both kinds of items may share. Level:
     interval. Source: METHODS 0.
     """
-    judged = ~np.isnan(meeting.judge)
-    rated = meeting.n_human[judged] > 0
+    judged = ~np.isnan(compared.judge)
+    rated = compared.n_human[judged] > 0
     n_rated, n_other = int(rated.sum()), int((~rated).sum())
     base = Estimate(
         statistic="rated_difference", value=None, reason=TOO_FEW if n_other else ALL_RATED, n_items=int(judged.sum()),
-        n_clusters=number_of(meeting.cluster[judged]), n_raters=len(meeting.annotators),
-        n_ratings=int(meeting.n_human[judged].sum()),
+        n_clusters=number_of(compared.cluster[judged]), n_raters=len(compared.annotators),
+        n_ratings=int(compared.n_human[judged].sum()),
     )  # fmt: skip
     if min(n_rated, n_other) < FEWEST:
         yield base.with_(variant="judge score")
         return
-    cluster = meeting.cluster[judged]
+    cluster = compared.cluster[judged]
     measures: dict[str, Floats] = {}
-    if meeting.scale.has_order:
-        measures["judge score"] = meeting.judge[judged]
+    if compared.scale.has_order:
+        measures["judge score"] = compared.judge[judged]
     if length is not None:
         size = length[judged]
         measures["length"] = np.log2(np.where(size > 0, size, np.nan))
-    if "generator" in meeting.rows:
-        generator = meeting.rows["generator"].fillna("").astype(str).to_numpy()[judged]
+    if "generator" in compared.rows:
+        generator = compared.rows["generator"].fillna("").astype(str).to_numpy()[judged]
         names = sorted(set(generator) - {""})
         if 1 < len(names) <= MOST_GENERATORS:
             measures |= {f"generator = {name}": (generator == name).astype(np.float64) for name in names}
@@ -96,7 +96,7 @@ def _difference_of_means(x: Floats, rated: NDArray[np.bool_], cluster: Codes) ->
     return float(value), se, max(min(sizes) - 1, 1.0)
 
 
-def weighted_bias(meeting: Meeting, panel: Floats) -> Estimate:
+def weighted_bias(compared: JudgeAgainstPanel, panel: Floats) -> Estimate:
     """``bias_weighted``: the mean of judge less panel mean over all items that the judge scored, not the rated alone.
 
     Where probabilities of the draw are known, each rated item stands for 1 / pi items (Hajek). Else rated items are
@@ -106,20 +106,20 @@ def weighted_bias(meeting: Meeting, panel: Floats) -> Estimate:
     Interval: t, clusters left out one by one and all weights made again. Level: ordinal or interval.
     Source: poststratification, Holt & Smith 1979 (doi 10.2307/2344652); Hajek 1971.
     """
-    judged = ~np.isnan(meeting.judge)
-    f, y, cluster = meeting.judge[judged], panel[judged], meeting.cluster[judged]
+    judged = ~np.isnan(compared.judge)
+    f, y, cluster = compared.judge[judged], panel[judged], compared.cluster[judged]
     rated = ~np.isnan(y)
     base = Estimate(
         statistic="bias_weighted", value=None, n_items=int(judged.sum()), n_clusters=number_of(cluster),
-        n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human[judged].sum()), reason=TOO_FEW,
+        n_raters=len(compared.annotators), n_ratings=int(compared.n_human[judged].sum()), reason=TOO_FEW,
     )  # fmt: skip
-    if not meeting.scale.has_order:
+    if not compared.scale.has_order:
         return base.with_(reason="a nominal scale has no distances")
     if rated.all() and len(rated):
         return base.with_(reason=ALL_RATED)
     if min(int(rated.sum()), int((~rated).sum())) < FEWEST:
         return base
-    drawn = None if meeting.probability is None else meeting.probability[judged]
+    drawn = None if compared.probability is None else compared.probability[judged]
     index = np.unique(cluster, return_inverse=True)[1]
     gap = np.where(rated, f - y, 0.0)
     if drawn is not None and (drawn[rated] > 0).all():

@@ -20,7 +20,7 @@ from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
 from analytics.stats.judge import association, audits, calibration, rated_items
 from analytics.stats.judge.audits import MARGIN, tost
-from analytics.stats.judge.panel import Meeting, cell_key, meet, numbers
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key, numbers
 from analytics.stats.judge.ppi import classical_mean
 
 if TYPE_CHECKING:
@@ -205,14 +205,14 @@ def readable(cell: Cell, judge: str, failed_calls: int) -> Estimate:
 NO_ROW = "none"
 
 
-def unscored(cell: Cell, judge: str, meeting: Meeting) -> dict[str, tuple[str, ...]]:
+def unscored(cell: Cell, judge: str, compared: JudgeAgainstPanel) -> dict[str, tuple[str, ...]]:
     """By reason (that of the judge's row, NO_ROW where it has none), the items with two raters and no score by it."""
     is_own = (cell.frame["rater"] == judge) & (cell.frame["repeat"] == cell.frame["first_repeat"])
     own = cell.frame[is_own.to_numpy()]
     reasons = own["missing_reason"] if "missing_reason" in own else [None] * len(own)
     columns = (own["item_key"], own["criterion"], reasons, own["applicable"], own["out_of_range"])
     why = {(key, criterion): _why(*rest) for key, criterion, *rest in zip(*columns, strict=True)}
-    rows = meeting.rows[(meeting.n_human >= 2) & np.isnan(meeting.judge)]
+    rows = compared.rows[(compared.n_human >= 2) & np.isnan(compared.judge)]
     found: dict[str, list[str]] = {}
     for key, criterion, item in zip(rows["item_key"], rows["criterion"], rows["item"], strict=True):
         found.setdefault(why.get((key, criterion), NO_ROW), []).append(str(item))
@@ -311,10 +311,10 @@ def _codes(column: pd.Series[Any]) -> Codes:
 
 def _rated_and_not(cell: Cell, judge: str, raters: Sequence[str] | None, length: str | None) -> Iterator[Estimate]:
     """What distinguishes rated items from those that only the judge scored, and the bias over all of them."""
-    meeting = meet(cell, judge, raters=raters)
-    sizes = None if length is None else _sizes(meeting.rows[length])
-    yield from rated_items.rated_differences(meeting, sizes)
-    yield rated_items.weighted_bias(meeting, panel_means(meeting.humans))
+    compared = JudgeAgainstPanel.of(cell, judge, raters=raters)
+    sizes = None if length is None else _sizes(compared.rows[length])
+    yield from rated_items.rated_differences(compared, sizes)
+    yield rated_items.weighted_bias(compared, panel_means(compared.humans))
 
 
 def _sizes(texts: pd.Series[Any]) -> Floats:
@@ -330,12 +330,12 @@ def _sizes(texts: pd.Series[Any]) -> Floats:
 def _verbosity(cell: Cell, judge: str, raters: Sequence[str] | None, length: str) -> Estimate:
     if not cell.scale.has_order:
         return Estimate(statistic="verbosity", value=None, reason=_NO_NUMBERS)
-    meeting = meet(cell, judge, raters=raters)
-    size = _sizes(meeting.rows[length])
-    language = _codes(meeting.rows["language"])
-    error = meeting.judge - panel_means(meeting.humans)
+    compared = JudgeAgainstPanel.of(cell, judge, raters=raters)
+    size = _sizes(compared.rows[length])
+    language = _codes(compared.rows["language"])
+    error = compared.judge - panel_means(compared.humans)
     estimate = audits.verbosity(error, size, language)
-    clustered = len(np.unique(meeting.cluster)) < len(meeting.cluster)
+    clustered = len(np.unique(compared.cluster)) < len(compared.cluster)
     if estimate.method and clustered:
         estimate = estimate.with_(method=f"{estimate.method} (approximate: items taken for independent)")
     return estimate
@@ -372,31 +372,31 @@ def _conditions(cell: Cell, judges: Sequence[str], raters: Sequence[str] | None)
 def _conformal(
     cell: Cell, judge: str, raters: Sequence[str] | None, coverage: float, widest: float | None, items: bool
 ) -> Iterator[Estimate]:
-    meeting = meet(cell, judge, raters=raters)
-    panel, points = panel_means(meeting.humans), cell.scale.values
-    both = ~(np.isnan(panel) | np.isnan(meeting.judge))
+    compared = JudgeAgainstPanel.of(cell, judge, raters=raters)
+    panel, points = panel_means(compared.humans), cell.scale.values
+    both = ~(np.isnan(panel) | np.isnan(compared.judge))
     base = Estimate(
-        statistic="conformal_radius", value=None, n_items=int(both.sum()), n_raters=len(meeting.annotators),
-        n_ratings=int(meeting.n_human[both].sum()), reason="no item has both a judge score and human scores",
-        n_clusters=number_of(meeting.cluster[both]),
+        statistic="conformal_radius", value=None, n_items=int(both.sum()), n_raters=len(compared.annotators),
+        n_ratings=int(compared.n_human[both].sum()), reason="no item has both a judge score and human scores",
+        n_clusters=number_of(compared.cluster[both]),
         confidence=coverage,
     )  # fmt: skip
-    half = audits.radius(meeting.judge[both], panel[both], meeting.cluster[both], confidence=coverage)
+    half = audits.radius(compared.judge[both], panel[both], compared.cluster[both], confidence=coverage)
     if not np.isfinite(half):
-        few = f"{len(np.unique(meeting.cluster[both]))} labelled clusters are too few to promise {coverage:.0%}"
+        few = f"{len(np.unique(compared.cluster[both]))} labelled clusters are too few to promise {coverage:.0%}"
         reason = base.reason if not both.any() else few
         yield from (base.with_(statistic=name, reason=reason) for name in CONFORMAL[:3])
         return
     method = "split conformal, clusters exchangeable"
     yield base.with_(value=half, reason=None, method=method, interval_reason="it is a bound of its own")
-    new = ~np.isnan(meeting.judge) & np.isnan(panel)
-    chosen = new if new.any() else ~np.isnan(meeting.judge)
-    bounds = audits.conformal_intervals(meeting.judge[chosen], half, points, snap=cell.scale.level == "ordinal")
+    new = ~np.isnan(compared.judge) & np.isnan(panel)
+    chosen = new if new.any() else ~np.isnan(compared.judge)
+    bounds = audits.conformal_intervals(compared.judge[chosen], half, points, snap=cell.scale.level == "ordinal")
     limit = float(np.ptp(points)) / 2 if widest is None else widest
     widths, wide = bounds[:, 1] - bounds[:, 0], audits.for_people(bounds, limit)
     counted = base.with_(
         n_items=int(chosen.sum()),
-        n_clusters=number_of(meeting.cluster[chosen]),
+        n_clusters=number_of(compared.cluster[chosen]),
         note=None if new.any() else "of the labelled items: there are no others",
     )
     why = "a description of these items"
@@ -404,8 +404,8 @@ def _conformal(
     share = counted.with_(statistic="for_people", value=float(wide.mean()), reason=None, interval_reason=why)
     yield share.with_(variant=f"wider than {limit:g}")
     if items:
-        names = meeting.rows["item"].to_numpy()[chosen]
-        for name, value, (low, high) in zip(names, meeting.judge[chosen].tolist(), bounds.tolist(), strict=True):
+        names = compared.rows["item"].to_numpy()[chosen]
+        for name, value, (low, high) in zip(names, compared.judge[chosen].tolist(), bounds.tolist(), strict=True):
             yield base.with_(statistic="conformal_interval", variant=str(name), value=value, reason=None, low=low,
                              high=high, method=method, n_items=1, n_clusters=1, n_ratings=0,
                              n_raters=1)  # fmt: skip
@@ -414,23 +414,23 @@ def _conformal(
 def _severity(
     cell: Cell, judge: str, raters: Sequence[str] | None, pivot: str | None
 ) -> Iterator[tuple[Estimate, str | None]]:
-    meeting = meet(cell, judge, raters=raters)
-    language = meeting.rows["language"].fillna("").astype(str).to_numpy()
-    known = ~np.isnan(meeting.judge) & (meeting.n_human > 0) & (language != "")
+    compared = JudgeAgainstPanel.of(cell, judge, raters=raters)
+    language = compared.rows["language"].fillna("").astype(str).to_numpy()
+    known = ~np.isnan(compared.judge) & (compared.n_human > 0) & (language != "")
     names = sorted(set(language[known]))
     if pivot in names:
         names = [str(pivot), *(name for name in names if name != pivot)]
     index = np.array([names.index(name) for name in language[known]], dtype=np.intp)
-    humans, cluster = meeting.humans[known], meeting.cluster[known]
+    humans, cluster = compared.humans[known], compared.cluster[known]
     base = Estimate(
         statistic="severity_shift", value=None, reason=_NO_NUMBERS, n_items=int(known.sum()),
-        n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human[known].sum()),
-        n_clusters=number_of(meeting.cluster[known]),
+        n_raters=len(compared.annotators), n_ratings=int(compared.n_human[known].sum()),
+        n_clusters=number_of(compared.cluster[known]),
     )  # fmt: skip
     if not cell.scale.has_order:
         yield base, None
         return
-    codes = snapped(meeting.judge[known], cell.scale)
+    codes = snapped(compared.judge[known], cell.scale)
     for variant, reference in (
         ("corrected", audits.regressed_means(humans, index)), ("raw", panel_means(humans)),
     ):  # fmt: skip

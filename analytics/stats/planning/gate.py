@@ -27,12 +27,12 @@ from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import alt_test, audits, calibration, corrected_means, soundness
 from analytics.stats.judge.copies import CopiedAnnotator, copied_annotator
-from analytics.stats.judge.panel import cell_key, meet
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
 from analytics.stats.planning.pilot import items_for_alt_test
 from analytics.stats.ranking.stability import ranked_generators, ranking_agreement
 
 if TYPE_CHECKING:
-    from analytics.stats.judge.panel import Meeting
+    from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
 
 # --- the decision ----------------------------------------------------------------------------------------------------
@@ -551,32 +551,32 @@ def gated_cells(
         by_cell.setdefault(_key(estimate.cell), []).append(estimate)
     gated: list[GatedCell] = []
     for cell in cells(chosen, by=by):
-        key, meeting = cell_key(cell), meet(cell, judge)
+        key, compared = cell_key(cell), JudgeAgainstPanel.of(cell, judge)
         place = key.get("criterion") or None, key.get("language") or None
-        judged = ~np.isnan(meeting.judge)
-        paired = (meeting.n_human >= 2) & judged
+        judged = ~np.isnan(compared.judge)
+        paired = (compared.n_human >= 2) & judged
         evidence = replace(
             _evidence(by_cell.get(_key(key), []), expects),
             stale_because=stale_because,
             n_items=int(paired.sum()),
-            n_single=int(((meeting.n_human == 1) & judged).sum()),
-            n_unrated=int(((meeting.n_human == 0) & judged).sum()),
-            n_generators=len(np.unique(ranked_generators(meeting)[1])),
-            scale_width=_width(meeting),
+            n_single=int(((compared.n_human == 1) & judged).sum()),
+            n_unrated=int(((compared.n_human == 0) & judged).sum()),
+            n_generators=len(np.unique(ranked_generators(compared)[1])),
+            scale_width=_width(compared),
             readable=soundness.readable(cell, judge, failed.get(place, 0)),
-            tau_b=ranking_agreement(meeting, bootstrap=bootstrap, seed=seed),
-            alt_test_items=items_for_alt_test(meeting, epsilon=thresholds.epsilon, omega=thresholds.omega)
+            tau_b=ranking_agreement(compared, bootstrap=bootstrap, seed=seed),
+            alt_test_items=items_for_alt_test(compared, epsilon=thresholds.epsilon, omega=thresholds.omega)
             if cell.has_persons
             else None,
-            copied=copied_annotator(meeting) if cell.has_persons else None,
+            copied=copied_annotator(compared) if cell.has_persons else None,
         )
         counts = {
             "n_items": evidence.n_items,
-            "n_clusters": number_of(meeting.cluster[paired]),
-            "n_raters": len(meeting.annotators),
-            "n_ratings": int(meeting.n_human.sum()),
+            "n_clusters": number_of(compared.cluster[paired]),
+            "n_raters": len(compared.annotators),
+            "n_ratings": int(compared.n_human.sum()),
         }
-        verdict, unscored = decide(evidence, thresholds), soundness.unscored(cell, judge, meeting)
+        verdict, unscored = decide(evidence, thresholds), soundness.unscored(cell, judge, compared)
         gated.append(GatedCell(cell=key, evidence=evidence, verdict=verdict, counts=counts, unscored=unscored))
     return gated
 
@@ -608,8 +608,8 @@ def _key(cell: dict[str, str | None]) -> Key:
     return tuple(sorted((column, value or None) for column, value in cell.items()))
 
 
-def _width(meeting: Meeting) -> float:
-    return float(np.ptp(meeting.scale.values)) if meeting.scale.q else 0.0
+def _width(compared: JudgeAgainstPanel) -> float:
+    return float(np.ptp(compared.scale.values)) if compared.scale.q else 0.0
 
 
 def _evidence(rows: Sequence[CellEstimate], expects: Mapping[str, str]) -> Evidence:

@@ -21,7 +21,7 @@ from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import alt_test, association
-from analytics.stats.judge.panel import Meeting, cell_key, meet
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
 from analytics.stats.judge.ppi import is_unequally_drawn
 
 SHRINKAGE = 20.0
@@ -180,53 +180,53 @@ def pilot_report(
     wanted = STATISTICS if statistics is None else statistics
     spread: dict[str, list[float]] = {}
     for cell in cells(table, by=by, pool=pool):
-        meeting = meet(cell, judge or "", raters=raters)
-        sd = _sd(meeting)
-        estimates = [*_labels(meeting, sd, goals, judge)] if "labels_needed" in wanted else []
+        compared = JudgeAgainstPanel.of(cell, judge or "", raters=raters)
+        sd = _sd(compared)
+        estimates = [*_labels(compared, sd, goals, judge)] if "labels_needed" in wanted else []
         estimates += [_items(cell, goals, raters, bootstrap, seed)] if "items_needed" in wanted else []
-        estimates += [_raters(meeting, goals)] if "raters_needed" in wanted else []
+        estimates += [_raters(compared, goals)] if "raters_needed" in wanted else []
         if judge and "alt_test_power" in wanted:
-            estimates += _power(meeting, goals, seed, slots=positional or not cell.has_persons)
-        estimates += [running_mean(meeting, goals)] if "sequence_mean" in wanted else []
-        estimates = [_counted(estimate, meeting) for estimate in estimates]
+            estimates += _power(compared, goals, seed, slots=positional or not cell.has_persons)
+        estimates += [running_mean(compared, goals)] if "sequence_mean" in wanted else []
+        estimates = [_counted(estimate, compared) for estimate in estimates]
         report += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in estimates]
         if sd is not None and (language := cell.key.get("language")):
             spread.setdefault(language, []).append(sd)
     return report + (list(_budget(spread, goals)) if "labels_affordable" in wanted else [])
 
 
-def _counted(estimate: Estimate, meeting: Meeting) -> Estimate:
+def _counted(estimate: Estimate, compared: JudgeAgainstPanel) -> Estimate:
     """With the raters of the pilot, and the clusters of its rated items or of those that the judge scored, too."""
-    rated = meeting.n_human > 0
+    rated = compared.n_human > 0
     if estimate.n_items < int(rated.sum()):
-        rated &= ~np.isnan(meeting.judge)
+        rated &= ~np.isnan(compared.judge)
     if estimate.n_items < int(rated.sum()):
-        rated &= meeting.n_human > 1
-    n = estimate.n_clusters if estimate.n_clusters is not None else number_of(meeting.cluster[rated])
-    return estimate.with_(n_clusters=n, n_raters=estimate.n_raters or len(meeting.annotators))
+        rated &= compared.n_human > 1
+    n = estimate.n_clusters if estimate.n_clusters is not None else number_of(compared.cluster[rated])
+    return estimate.with_(n_clusters=n, n_raters=estimate.n_raters or len(compared.annotators))
 
 
-def _sd(meeting: Meeting) -> float | None:
+def _sd(compared: JudgeAgainstPanel) -> float | None:
     """Standard deviation over items of the panel's mean score."""
-    rated = meeting.n_human > 0
-    if rated.sum() < 2 or not meeting.scale.has_order:
+    rated = compared.n_human > 0
+    if rated.sum() < 2 or not compared.scale.has_order:
         return None
-    return float(np.nanmean(meeting.humans[rated], axis=1).std(ddof=1)) or None
+    return float(np.nanmean(compared.humans[rated], axis=1).std(ddof=1)) or None
 
 
-def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None) -> Iterator[Estimate]:
-    n = int((meeting.n_human > 0).sum())
+def _labels(compared: JudgeAgainstPanel, sd: float | None, goals: Goals, judge: str | None) -> Iterator[Estimate]:
+    n = int((compared.n_human > 0).sum())
     if sd is None:
-        reason = NO_SPREAD if meeting.scale.has_order else "labels without an order have no mean"
+        reason = NO_SPREAD if compared.scale.has_order else "labels without an order have no mean"
         yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=reason)
         return
     goal = f"for a mean known to +-{goals.half_width:g}; the labels' sd is {sd:.3f}"
     value = float(labels_for_mean(sd, goals.half_width))
     yield Estimate(statistic="labels_needed", variant="humans", value=value, n_items=n, note=goal)
     if judge is not None:
-        both = (meeting.n_human > 0) & ~np.isnan(meeting.judge)
-        label = np.nanmean(meeting.humans[both], axis=1)
-        rho = association.pearson(meeting.judge[both], label, np.ones((1, len(label))))[0] if both.any() else np.nan
+        both = (compared.n_human > 0) & ~np.isnan(compared.judge)
+        label = np.nanmean(compared.humans[both], axis=1)
+        rho = association.pearson(compared.judge[both], label, np.ones((1, len(label))))[0] if both.any() else np.nan
         known = not np.isnan(rho)
         yield Estimate(
             statistic="labels_needed", variant="judge", n_items=int(both.sum()),
@@ -236,7 +236,7 @@ def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None)
         )  # fmt: skip
 
 
-def running_mean(meeting: Meeting, goals: Goals, *, confidence: float = 0.95) -> Estimate:
+def running_mean(compared: JudgeAgainstPanel, goals: Goals, *, confidence: float = 0.95) -> Estimate:
     """``sequence_mean``: the mean of the labels with the last interval of ``interval_sequence``.
 
     One value per cluster, the mean of its labelled items, in the order in which clusters were rated (``PLACE``). The
@@ -245,23 +245,23 @@ def running_mean(meeting: Meeting, goals: Goals, *, confidence: float = 0.95) ->
     """
     import pandas as pd
 
-    rated = meeting.n_human > 0
+    rated = compared.n_human > 0
     base = Estimate(statistic="sequence_mean", value=None, reason="-", n_items=int(rated.sum()))
-    if not (meeting.scale.has_order and meeting.scale.declared and meeting.scale.q and rated.any()):
+    if not (compared.scale.has_order and compared.scale.declared and compared.scale.q and rated.any()):
         return base.with_(reason="it needs labels on a declared scale with an order")
-    place = pd.to_numeric(meeting.rows[PLACE], errors="coerce") if PLACE in meeting.rows else None
+    place = pd.to_numeric(compared.rows[PLACE], errors="coerce") if PLACE in compared.rows else None
     if place is None or place.to_numpy()[rated].size == 0 or np.isnan(place.to_numpy(dtype=np.float64)[rated]).any():
         return base.with_(reason="the order in which items were rated is not known")
     label = np.full(len(rated), np.nan)
-    label[rated] = np.nanmean(meeting.humans[rated], axis=1)
-    if is_unequally_drawn(label, meeting.probability):
+    label[rated] = np.nanmean(compared.humans[rated], axis=1)
+    if is_unequally_drawn(label, compared.probability):
         return base.with_(reason="labels drawn with unequal probabilities are in no random order")
-    _names, index = np.unique(meeting.cluster[rated], return_inverse=True)
+    _names, index = np.unique(compared.cluster[rated], return_inverse=True)
     sizes = np.bincount(index)
     last = np.zeros(len(sizes))
     np.maximum.at(last, index, place.to_numpy(dtype=np.float64)[rated])
     x = (np.bincount(index, weights=label[rated]) / sizes)[np.argsort(last, kind="stable")]
-    lower, upper = interval_sequence(x, *map(float, meeting.scale.values[[0, -1]]), confidence=confidence)
+    lower, upper = interval_sequence(x, *map(float, compared.scale.values[[0, -1]]), confidence=confidence)
     half = float(upper[-1] - lower[-1]) / 2
     enough = "as narrow as" if half <= goals.half_width else "wider than"
     return base.with_(
@@ -289,9 +289,9 @@ def _items(cell: Cell, goals: Goals, raters: Sequence[str] | None, bootstrap: in
     )  # fmt: skip
 
 
-def _raters(meeting: Meeting, goals: Goals) -> Estimate:
+def _raters(compared: JudgeAgainstPanel, goals: Goals) -> Estimate:
     """Raters whose mean reaches the reliability asked for."""
-    components = variance_components(meeting.humans) if meeting.scale.has_order else None
+    components = variance_components(compared.humans) if compared.scale.has_order else None
     if components is None:
         reason = "variance components need an ordered scale, two raters and items with two ratings"
         return Estimate(statistic="raters_needed", value=None, reason=reason)
@@ -303,7 +303,7 @@ def _raters(meeting: Meeting, goals: Goals) -> Estimate:
     )
     return Estimate(
         statistic="raters_needed", value=None if needed is None else float(needed),
-        n_items=int((meeting.n_human > 0).sum()), n_raters=len(meeting.annotators),
+        n_items=int((compared.n_human > 0).sum()), n_raters=len(compared.annotators),
         reason=None if needed else f"not even {MOST_RATERS} raters suffice",
         note=f"reliability of the mean by raters {curve}",
     )  # fmt: skip
@@ -319,17 +319,17 @@ def alt_test_power_report(
     """
     report = []
     for cell in cells(table, by=by, pool=pool):
-        meeting = meet(cell, judge)
-        for row in _power(meeting, Goals(), seed, slots=not cell.has_persons):
+        compared = JudgeAgainstPanel.of(cell, judge)
+        for row in _power(compared, Goals(), seed, slots=not cell.has_persons):
             made = row.with_(
-                level=cell.scale.level, n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human.sum()),
-                n_clusters=number_of(meeting.cluster), seed=seed, interval_reason="a share of simulated studies",
+                level=cell.scale.level, n_raters=len(compared.annotators), n_ratings=int(compared.n_human.sum()),
+                n_clusters=number_of(compared.cluster), seed=seed, interval_reason="a share of simulated studies",
             )  # fmt: skip
             report.append(CellEstimate(estimate=made, cell=cell_key(cell), judge=judge))
     return report
 
 
-def items_for_alt_test(meeting: Meeting, *, epsilon: float, omega: float) -> int | None:
+def items_for_alt_test(compared: JudgeAgainstPanel, *, epsilon: float, omega: float) -> int | None:
     """Further items with which as many annotators would be beaten as are needed, if the judge stays as good.
 
     Differences keep their mean and spread; the last of k annotators out of J is beaten at k alpha / (J sum 1/i). None
@@ -337,8 +337,8 @@ def items_for_alt_test(meeting: Meeting, *, epsilon: float, omega: float) -> int
     """
     from scipy.special import ndtri
 
-    score, scores = alt_test.measured(meeting)
-    judge_wins, annotator_wins = alt_test.advantage(scores, meeting.humans, score)
+    score, scores = alt_test.measured(compared)
+    judge_wins, annotator_wins = alt_test.advantage(scores, compared.humans, score)
     gaps = annotator_wins - judge_wins
     n = (~np.isnan(gaps)).sum(axis=0)
     n_items = int((~np.isnan(gaps)).any(axis=1).sum())
@@ -357,15 +357,15 @@ def items_for_alt_test(meeting: Meeting, *, epsilon: float, omega: float) -> int
     return max(1, sorted(more)[k - 1]) if len(more) >= k else None
 
 
-def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Estimate]:
-    """Power of the test that ``alt-test`` runs on this meeting: its score, its fewest items per annotator."""
+def _power(compared: JudgeAgainstPanel, goals: Goals, seed: int, *, slots: bool) -> list[Estimate]:
+    """Power of the test that ``alt-test`` runs on this compared: its score, its fewest items per annotator."""
     if slots:
         return [Estimate(statistic="alt_test_power", value=None, reason=alt_test.ANONYMOUS)]
-    score, scores = alt_test.measured(meeting)
-    usable = ~np.isnan(scores) & (meeting.n_human >= 2)
-    judge, humans, cluster = scores[usable], meeting.humans[usable], meeting.cluster[usable]
+    score, scores = alt_test.measured(compared)
+    usable = ~np.isnan(scores) & (compared.n_human >= 2)
+    judge, humans, cluster = scores[usable], compared.humans[usable], compared.cluster[usable]
     pilot = alt_test.run_alt_test(
-        judge, humans, list(meeting.annotators), score=score, min_items=goals.min_items, cluster=cluster
+        judge, humans, list(compared.annotators), score=score, min_items=goals.min_items, cluster=cluster
     )
     estimates = []
     for n in sorted({len(judge), 100}):

@@ -19,7 +19,8 @@ from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, 
 from analytics.stats.core.resampling import Units, left_out_error, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, cells
-from analytics.stats.judge.panel import interval_of_shares, numbers
+from analytics.stats.judge.judge_against_panel import numbers
+from analytics.stats.judge.substitution import interval_of_shares
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]

@@ -26,7 +26,7 @@ from analytics.stats.core.estimates import (
 from analytics.stats.core.resampling import THESE, THIS_JUDGE, RatersAs, of_report, resampled_sums
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import corrected_means
-from analytics.stats.judge.panel import cell_key, numbers
+from analytics.stats.judge.judge_against_panel import cell_key, numbers
 from analytics.stats.judge.soundness import panel_means
 from analytics.stats.ranking import concordance
 from analytics.stats.ranking.concordance import Scores, tau_b_of_sums
@@ -34,7 +34,7 @@ from analytics.stats.ranking.concordance import Scores, tau_b_of_sums
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analytics.stats.judge.panel import Meeting
+    from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
 Floats = NDArray[np.float64]
 
@@ -350,29 +350,29 @@ def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame
 
 
 # --- the ranking by a judge against the panel's -----------------------------------------------------------------------
-def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:
+def ranking_agreement(compared: JudgeAgainstPanel, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:
     """``ranking_tau_b``: Kendall's tau-b of the generators' means by the judge and by the panel, on the same items.
 
     Clusters are resampled; where all resamples of 30 clusters or more agree, the interval is that one value; with fewer
     clusters it says that it is approximate. Level: interval. Undefined below two generators or where one side ties them
     all. Source: METHODS 7; Kendall 1945, doi:10.1093/biomet/33.3.239.
     """
-    panel = panel_means(meeting.humans)
-    both, generator = ranked_generators(meeting)
+    panel = panel_means(compared.humans)
+    both, generator = ranked_generators(compared)
     names, who = np.unique(generator, return_inverse=True)
-    clusters, where = np.unique(meeting.cluster[both], return_inverse=True)
+    clusters, where = np.unique(compared.cluster[both], return_inverse=True)
     base = Estimate(
-        statistic="ranking_tau_b", value=None, level=meeting.scale.level, n_items=int(both.sum()),
-        n_raters=len(meeting.annotators), n_clusters=len(clusters), n_ratings=int(meeting.n_human[both].sum()),
+        statistic="ranking_tau_b", value=None, level=compared.scale.level, n_items=int(both.sum()),
+        n_raters=len(compared.annotators), n_clusters=len(clusters), n_ratings=int(compared.n_human[both].sum()),
         reason="fewer than two generators have scores by the judge and by the panel",
     )  # fmt: skip
-    if len(names) < 2 or not meeting.scale.has_order:
-        return base if meeting.scale.has_order else base.with_(reason="a nominal scale ranks nothing")
+    if len(names) < 2 or not compared.scale.has_order:
+        return base if compared.scale.has_order else base.with_(reason="a nominal scale ranks nothing")
     g = len(names)
     flat = where * g + who
     sums = [
         np.bincount(flat, weights=weights, minlength=len(clusters) * g).reshape(len(clusters), g)
-        for weights in (meeting.judge[both], panel[both], np.ones(int(both.sum())))
+        for weights in (compared.judge[both], panel[both], np.ones(int(both.sum())))
     ]
     value = float(tau_b_of_sums(np.hstack([part.sum(axis=0, keepdims=True) for part in sums]), g)[0])
     if np.isnan(value):
@@ -390,8 +390,8 @@ def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0)
     return estimate
 
 
-def ranked_generators(meeting: Meeting) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+def ranked_generators(compared: JudgeAgainstPanel) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """(N,) which items have a generator and scores by the judge and by the panel; their generators."""
-    generator = meeting.rows["generator"].fillna("").astype(str).to_numpy()
-    both = (meeting.n_human > 0) & ~np.isnan(meeting.judge) & (generator != "")
+    generator = compared.rows["generator"].fillna("").astype(str).to_numpy()
+    both = (compared.n_human > 0) & ~np.isnan(compared.judge) & (generator != "")
     return both, generator[both]

@@ -11,7 +11,7 @@ STATS = Path(__file__).parents[3] / "analytics" / "stats"
 ARRAYS = re.compile(r"\b(Floats|Codes|Counts|Integers|NDArray|ArrayLike)\b")
 SHAPE = re.compile(r"\([A-Za-z0-9+]+,[^)]*\)|\(items, raters\)")
 SOURCE = re.compile(r"Sources?:|METHODS \d|doi|arXiv")
-PREPARATION = ("intervals", "meeting", "resampling", "scales", "tables")
+PREPARATION = ("intervals", "judge_against_panel", "resampling", "scales", "tables")
 """These put numbers in shape or draw them, and have no formula of their own to cite."""
 
 

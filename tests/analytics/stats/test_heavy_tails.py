@@ -14,7 +14,7 @@ from analytics.stats.agreement.reliability import icc
 from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.scales import scale_of
 from analytics.stats.judge import calibration
-from bench.populations import met
+from bench.populations import against_panel
 
 Floats = NDArray[np.float64]
 pytestmark = pytest.mark.slow
@@ -89,8 +89,8 @@ def test_few_intervals_miss_without_saying_that_they_may(n: int) -> None:
         found = icc(scores, "1,1")
         missed["icc"] += _misses(found, 0.8)
         scale = scale_of(np.unique(scores), "interval", declared=False)
-        meeting = met(np.zeros((n, 1)), 0.5 * rng.standard_t(3, size=n), scale)
-        rmse = calibration.calibrate(meeting, rule="mean", statistics=["rmse"])
+        compared = against_panel(np.zeros((n, 1)), 0.5 * rng.standard_t(3, size=n), scale)
+        rmse = calibration.calibrate(compared, rule="mean", statistics=["rmse"])
         missed["rmse"] += _misses(rmse[0], 0.75**0.5)
     assert max(missed.values()) <= 0.05 * 250, missed
 

@@ -174,7 +174,7 @@ def _run_reference(arguments: argparse.Namespace, table: RatingsTable) -> list[C
         raise TableError([TableProblem(None, "--rule mean: a nominal scale has no mean; take mode or dawid_skene")])
     shares: list[CellEstimate] = []
     if "score_share" in (arguments.statistic or ()):
-        from analytics.stats.judge.panel import score_share_report
+        from analytics.stats.judge.agreement_classes import score_share_report
 
         chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
         shares = score_share_report(chosen, by=arguments.by)

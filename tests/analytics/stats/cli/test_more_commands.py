@@ -452,8 +452,8 @@ def test_help_has_an_example(subcommand: str, capsys: pytest.CaptureFixture[str]
 NOTEBOOKS = {
     "judge.reference.reference_labels": "labels as a frame; `reference --statistic reference_label` lists them",
     "judge.reference.ReferenceLabels": "what it returns",
-    "judge.panel.agreement_class_report": "classes of a whole table; calibration computes them for one judge",
-    "judge.panel.substituted": "the expectation of single items; calibration shows its mean",
+    "judge.agreement_classes.agreement_class_report": "classes of a table; calibration has them of one judge",
+    "judge.substitution.substituted": "the expectation of single items; calibration shows its mean",
     "judge.calibrators.pooled": "a calibrator for many languages at once, to apply to scores",
     "agreement.coefficient_estimates.patterns_of_codes": "alpha from an array at its fastest; the bench measures it",
 }

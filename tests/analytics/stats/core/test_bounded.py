@@ -15,7 +15,7 @@ from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.judge.corrected_means import correct, scale_ends
 from analytics.stats.judge.ppi import LabelledSample, classical_mean, crossfit_mean
 from bench.coverage_bounded import PROCESSES, labelled_clusters, study
-from bench.populations import met
+from bench.populations import against_panel
 
 GRADES = scale_of(range(5))
 
@@ -99,8 +99,8 @@ def test_the_mean_of_these_items_is_a_finite_population() -> None:
     y = np.clip(np.round(2 + rng.normal(size=300)), 0, 4)
     f = np.clip(np.round(y + 0.7 * rng.normal(size=300)), 0, 4)
     has_label = np.arange(300) < 120
-    meeting = met(np.where(has_label, y, np.nan)[:, None], f, GRADES)
-    found = {(e.statistic, e.variant): e for e in correct(meeting)}
+    compared = against_panel(np.where(has_label, y, np.nan)[:, None], f, GRADES)
+    found = {(e.statistic, e.variant): e for e in correct(compared)}
     these, plus = found["mean_of_these_items", None], found["ppi_plus_mean", "crossfit"]
     assert these.value == plus.value and these.note == "120 of 300 items are labelled"
     slope = np.polyfit(f[has_label], y[has_label], 1)
@@ -108,7 +108,7 @@ def test_the_mean_of_these_items_is_a_finite_population() -> None:
     assert these.se == pytest.approx(math.sqrt(0.6) * residual.std(ddof=1) / math.sqrt(120), rel=0.05)
     assert these.low is not None and plus.low is not None and plus.low < these.low
 
-    every = met(y[:, None], f, GRADES)
+    every = against_panel(y[:, None], f, GRADES)
     known = next(e for e in correct(every) if e.statistic == "mean_of_these_items")
     assert known.value == pytest.approx(y.mean())
     assert (known.low, known.interval_reason) == (None, "every item is labelled: the mean of these items is known")

@@ -14,10 +14,10 @@ from analytics.stats.core import tables, validation
 from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable
-from analytics.stats.judge import calibration, panel
+from analytics.stats.judge import calibration, human_ceiling
 from analytics.stats.judge.consistency import consistency_report
 from analytics.stats.judge.corrected_means import correction_report, means_report
-from analytics.stats.judge.panel import meet
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 from tests.analytics.stats.panels import ZERO_TO_THREE, panel_table
 
 NAN = np.nan
@@ -52,10 +52,10 @@ def test_four_items_worked_by_hand() -> None:
 def test_figures_match_scikit_learn_and_scipy() -> None:
     humans, judge = noisy()
     table = panel_table(humans, judge)
-    meeting = meet(next(tables.cells(table)), "gpt")
-    labels = calibration.panel_labels(meeting, "mode")
+    compared = JudgeAgainstPanel.of(next(tables.cells(table)), "gpt")
+    labels = calibration.panel_labels(compared, "mode")
     kept = ~np.isnan(labels)
-    y, x = labels[kept], meeting.judge[kept]
+    y, x = labels[kept], compared.judge[kept]
     found = figures_of(table)
     assert found["mae", None].value == pytest.approx(metrics.mean_absolute_error(y, x))
     assert found["f1_weighted", None].value == pytest.approx(metrics.f1_score(y, x, average="weighted"))
@@ -164,7 +164,7 @@ def test_repeats_of_the_judge_count_once() -> None:
 
 def test_confusion_matrix_counts_reference_in_rows() -> None:
     table = panel_table([[0, 0], [0, 0], [3, 3]], [0, 1, 3])
-    matrix = calibration.confusion_matrix(meet(next(tables.cells(table)), "gpt"), rule="mode")
+    matrix = calibration.confusion_matrix(JudgeAgainstPanel.of(next(tables.cells(table)), "gpt"), rule="mode")
     assert matrix.tolist() == [[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
 
 
@@ -204,7 +204,7 @@ def test_intervals_of_raters_as_a_sample_and_of_the_ceiling_stay_within_the_scal
     like_these = {"judge": "gpt", "raters_as": "sample"}
     mae = calibration.calibration_report(table, statistics=["mae"], reference="mean", **like_these)
     mean = correction_report(table, statistics=["classical_mean"], **like_these)
-    ceiling = panel.ceiling_estimates(meet(next(tables.cells(table)), "gpt"))
+    ceiling = human_ceiling.ceiling_estimates(JudgeAgainstPanel.of(next(tables.cells(table)), "gpt"))
     within = [row.estimate for row in (*mae, *mean)] + [e for e in ceiling if e.statistic == "ceiling_mae"]
     assert len(within) == 5
     for e in within:

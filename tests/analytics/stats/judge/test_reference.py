@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from analytics.stats.core.scales import scale_of
 from analytics.stats.core.tables import RatingsTable, coded_from_matrix
 from analytics.stats.core.validation import ratings_table
-from analytics.stats.judge import panel
-from analytics.stats.judge.panel import modes, substituted, substituted_by_trials
+from analytics.stats.judge import agreement_classes
+from analytics.stats.judge.modes import modes
 from analytics.stats.judge.reference import Rule, Ties, excluding, fit, medians, reference_labels, settled_labels
+from analytics.stats.judge.substitution import substituted, substituted_by_trials
 
 Array = NDArray[Any]
 
@@ -173,11 +174,11 @@ def test_a_replaced_rater_and_the_mode_are_what_counting_says(seed: int) -> None
 
 
 def test_agreement_classes_and_what_is_given_in_each() -> None:
-    assert panel.agreement_class(np.array([[3, 0, 0], [2, 1, 0], [1, 1, 1], [1, 0, 0]])).tolist() == [
+    assert agreement_classes.agreement_class(np.array([[3, 0, 0], [2, 1, 0], [1, 1, 1], [1, 0, 0]])).tolist() == [
         "full", "partial", "none", ""]  # fmt: skip
     rows = {
         (row.cell["agreement_class"], row.estimate.statistic, row.judge, row.estimate.variant): row.estimate.value
-        for row in panel.agreement_class_report(PANEL, by=())
+        for row in agreement_classes.agreement_class_report(PANEL, by=())
     }
     assert rows["partial", "class_share", None, None] == pytest.approx(1 / 3)
     assert rows["partial", "score_share", None, "3"] == pytest.approx(2 / 3)
