@@ -274,7 +274,7 @@ def is_there(provider: RunningProvider, number: int) -> bool:
 def test_a_batch_has_no_more_calls_than_results_are_read_of(
     cast: Cast, offered: RunningProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.client.LARGEST_FILE", 50_000)
+    monkeypatch.setattr("judging.asking.client.LARGEST_FILE", 50_000)
     run = begun(cast)
     assert stepped(run).settled == ITEMS
     assert sorted(run.batches.values_list("calls", flat=True)) == [9, 11]
