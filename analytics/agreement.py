@@ -18,7 +18,8 @@ from django.utils.translation import gettext as _
 from accounts.refusals import Refused
 from analytics import ratings
 from analytics.computation.cells import question_table
-from analytics.questions import COEFFICIENTS, LEFT_OUT, NumbersQuestion
+from analytics.questions import NumbersQuestion
+from analytics.stats.declared.register import COEFFICIENTS, STATISTICS
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number
 
@@ -87,7 +88,7 @@ def part_question(
         rows, columns, statistics = question.rows, question.columns, (coefficient, *BESIDE)
     elif part.name == "annotators":
         left_out = f"left_out.{coefficient}"
-        left_out = left_out if left_out in LEFT_OUT else "left_out.krippendorff_alpha"
+        left_out = left_out if left_out in STATISTICS else "left_out.krippendorff_alpha"
         statistics = (left_out, f"{left_out}_change")
     elif part.name == "pairs" and (len(question.raters) or n_raters) > LARGE_PANEL:
         statistics = statistics[:1]

@@ -21,10 +21,11 @@ from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
 from analytics.item_choices import ASKED_RULES, ATTRIBUTE, COMPARED, CUT, NOT_OF_ONE_ITEM
 from analytics.models import Computation, Snapshot
 from analytics.numbers import criterion_groups
-from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, STATISTIC_NAMES
-from analytics.questions import COEFFICIENTS, NEEDS_ORDER, NumbersQuestion
+from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, statistic_name
+from analytics.questions import NEEDS_ORDER, NumbersQuestion
 from analytics.ratings import attribute_choices
 from analytics.score_views import CLASS_NAMES
+from analytics.stats.declared.register import COEFFICIENTS
 from annotation.models import Campaign
 from annotation.writers import tables
 
@@ -206,7 +207,7 @@ class AnswerPage:
         found = {
             (plain_value(row.get(self.question.rows)), plain_value(row.get(self.question.columns))): row for row in rows
         }
-        title = str(STATISTIC_NAMES[statistic])
+        title = statistic_name(statistic)
         shown = tuple(
             (self.name(self.question.rows, value), tuple(self._cell(value, column, found) for column in across))
             for value in down

@@ -20,6 +20,7 @@ from analytics.judges import judge_reports
 from analytics.judges.compared_judges import LEVELS, with_levels
 from analytics.judges.judge_reports import READ, with_audited
 from analytics.ratings import Row
+from analytics.stats.declared.register import REPORTS, STATISTICS
 from annotation import adjudication
 from annotation.models import Campaign, Item
 from annotation.writers.tables import Column, Table
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from analytics.stats.core.tables import RatingsTable
     from judging.models import JudgeRun
 
-RATER_MODELS = ("rasch_severity", "rasch_infit", "variance_share", "dependability", "annotator_accuracy")
 Options = dict[str, Any]
 Call = tuple[str, Callable[..., "list[CellEstimate]"], Options]
 """The prefix of a family, a report on a table, and its options."""
@@ -51,53 +51,6 @@ class FamilyReport(NamedTuple):
     columns: tuple[str, ...]
 
 
-STABILITY = tuple(
-    f"stability.{name}"
-    for name in ("mean", "rank", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs")
-)
-FAMILIES: dict[str, tuple[str, ...]] = {
-    "distribution": ("score_share",),
-    "reference": ("reference_share", "reference_excluded", "label_share"),
-    "annotators": ("severity", "cohen_kappa", "accuracy", "same_score", "same_score_of_others"),
-    "raters": RATER_MODELS,
-    "means": ("classical_mean", "judge_mean"),
-    "audit": (
-        *("repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference"),
-        *("rated_difference", "bias_weighted"),
-    ),
-    "perturbation": ("score_drop", "fall", "stay", "rise"),
-    "correct": ("ppi_mean", "ppi_plus_mean", "mean_of_these_items", "ppi_gain", "calibration_gain", "rogan_gladen"),
-    "leaderboard": judge_reports.LEADERBOARD,
-    "preference": ("win", "tie", "loss", "strength"),
-    "alt_test": ("alt_test_omega", "alt_test_rho", "alt_test_power"),
-    "beside": ("confusion", "panel_given_judge", "verdict_confidence", "f1", "human_f1"),
-    "ranking": ("ranking_tau_b",),
-    "severity": ("severity_shift", "severity_uniform", "severity_nonuniform"),
-    "conformal": ("conformal_radius", "conformal_width", "for_people"),
-    "recovery": ("label_recovery",),
-    "judges": ("spearman", "kendall_tau_b", "pearson", "accuracy", "cohen_kappa", "mae", "tost", "mcnemar"),
-    "languages": ("ensemble_kappa", "kappa_gap", "kappa_against_level"),
-    "comparison": (
-        *("accuracy", "accuracy_difference", "accuracy_effect", "accuracy_interaction"),
-        *("mae", "mae_difference", "mae_effect", "mae_interaction"),
-        *("kappa", "kappa_difference", "kappa_effect", "kappa_interaction"),
-        *("common_items", "left_out"),
-    ),
-    "plan": (
-        *("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable"),
-        "sequence_mean",
-    ),
-    "measures": ("pearson", "spearman", "kendall_tau_b"),
-}
-"""By family, what may be asked for: of the scores themselves; of the reference label; means; of one judge; between two
-judges; of judges with languages as raters; of several judges on the items that all of them scored; of a measure of the
-items beside another one, the panel and each judge (METHODS 1 to 6)."""
-OF_JUDGE = (
-    *("audit", "perturbation", "correct", "leaderboard", "alt_test", "severity", "conformal", "recovery", "ranking"),
-)
-NEED_JUDGE = (*OF_JUDGE, "beside", "judges", "languages", "comparison")
-NEED_TWO_JUDGES = ("judges",)
-STATISTICS = tuple(f"{family}.{name}" for family, names in FAMILIES.items() for name in names)
 RATED_PLACE = "rated_place"
 """The place of an item in the order in which items were rated, a column of `with_times`."""
 MOST_COMPARED = 12
@@ -106,7 +59,7 @@ MOST_COMPARED = 12
 
 def wanted_of(question: NumbersQuestion, family: str) -> tuple[str, ...]:
     """The statistics of a family that a question asks for, without the family's name."""
-    return question.wanted([f"{family}.{name}" for name in FAMILIES[family]])
+    return question.wanted([name for name in STATISTICS if name.startswith(f"{family}.")])
 
 
 def family_reports(
@@ -171,12 +124,14 @@ def _of_judges(
     rules: Sequence[tuple[Sequence[str], str | None, str]],
     how: Mapping[str, Any],
 ) -> Iterator[Call]:
-    for family in OF_JUDGE:
-        if wanted_of(question, family):
-            chosen = _chosen(how, *judge_reports.TAKES[family])
+    of_judge = [each for each in REPORTS.values() if each.in_file_order and each.once_per == ("judge",)]
+    for declared in of_judge:
+        family = declared.prefix.removesuffix(".")
+        if names := wanted_of(question, family):
+            chosen = _chosen(how, *(name for name in declared.takes if name != "statistics"))
+            more = {"statistics": names} if "statistics" in declared.takes else {}
             for judge in judges:
-                wanted = {"wanted": wanted_of(question, family)} if family == "alt_test" else {}
-                yield f"{family}.", partial(judge_reports.REPORTS[family], judge=judge, **wanted), chosen
+                yield declared.prefix, partial(declared.function(), judge=judge, **more), chosen
     if names := wanted_of(question, "beside"):
         for judge in judges:
             for criteria, rule, ties in rules:
@@ -423,7 +378,7 @@ def _of_measures(question: NumbersQuestion, judges: Sequence[str], how: Mapping[
                     measures.measure_report, measure=measure, other=other, is_measure=other in question.measures
                 )
                 yield "measures.", pair, {**how, "statistics": names}
-    if wanted := question.wanted(STABILITY):
+    if wanted := wanted_of(question, "stability"):
         for measure in question.measures:
             columns = ["criterion", *(name for name in by if name not in ("language", "generator"))]
             report = partial(measures.report_on_measure, stability.stability_report, measure, statistics=wanted)

@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from accounts.inputs import storable, without_nul
 from accounts.refusals import Refused
 from analytics import exclusions, families, planning, ratings
+from analytics.stats.declared.register import STATISTICS, statistics_that_need
 from annotation.models import Campaign, Criterion, Duty, Item
 from annotation.writers import tables
 from judging.models import JudgeRun
@@ -29,77 +30,6 @@ from judging.runs import whole_run
 if TYPE_CHECKING:
     from analytics.stats.judge.reference import Ties
 
-COEFFICIENTS = (
-    "krippendorff_alpha",
-    "fleiss_kappa",
-    "gwet_ac",
-    "brennan_prediger",
-    "conger_kappa",
-    "percent_agreement",
-)
-AGREEMENT = (
-    *COEFFICIENTS,
-    "percent_agreement_exact",
-    "percent_agreement_adjacent",
-    "icc",
-    "verdict_confidence",
-    "applicability_agreement",
-    "applicability_ac",
-    "panel_reliability",
-)
-CALIBRATION = (
-    "mae",
-    "bias",
-    "rmse",
-    "accuracy",
-    "accuracy_adjacent",
-    "cohen_kappa",
-    "f1",
-    "f1_weighted",
-    "f1_macro",
-    "precision",
-    "recall",
-    "spearman",
-    "kendall_tau_b",
-    "pearson",
-    "ceiling_accuracy",
-    "ceiling_mae",
-    "ceiling_pearson",
-    "without_reference",
-    "out_of_range",
-)
-WITHIN_PANEL = (
-    "class_share",
-    "score_share",
-    "commonest_share",
-    "criteria_spearman",
-    "panel_difference",
-    "panel_spearman",
-    "panel_same_mode",
-    "rationale_share",
-    "rationale_length",
-    "label_spread",
-    "label_share",
-)
-LEFT_OUT = tuple(
-    f"left_out.{name}{change}"
-    for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")
-    for change in ("", "_change")
-)
-PAIRS = ("pairs.cohen_kappa", "pairs.percent_agreement")
-STABILITY = families.STABILITY
-CONSISTENCY = tuple(f"consistency.{name}" for name in ("fleiss_kappa", "cohen_kappa", "mean", "language_shift"))
-STATISTICS = (
-    *(*AGREEMENT, *WITHIN_PANEL, *LEFT_OUT, *PAIRS, *CALIBRATION, *STABILITY, *CONSISTENCY),
-    *families.STATISTICS,
-)
-"""What may be asked for: among raters, of who and what makes them agree, of a judge beside them, of rankings, of
-languages as raters (METHODS 1, 3, 4).
-"""
-_OF_JUDGES = [name for name in families.STATISTICS if name.partition(".")[0] in families.NEED_JUDGE]
-NEED_JUDGE = frozenset((*CALIBRATION, *CONSISTENCY, *_OF_JUDGES))
-NEED_MEASURE = tuple(name for name in families.STATISTICS if name.startswith("measures."))
-NEED_TWO_JUDGES = tuple(name for name in families.STATISTICS if name.partition(".")[0] in families.NEED_TWO_JUDGES)
 RULES: dict[str, tuple[str | None, Ties]] = {
     "": (None, "exclude"),
     "mode": ("mode", "exclude"),
@@ -234,9 +164,9 @@ class NumbersQuestion(Settings):
 
     @property
     def needs_judge(self) -> bool:
-        return bool(NEED_JUDGE.intersection(self.statistics))
+        return bool(statistics_that_need("judge").intersection(self.statistics))
 
-    def wanted(self, family: Sequence[str]) -> tuple[str, ...]:
+    def wanted(self, family: Collection[str]) -> tuple[str, ...]:
         """Its statistics of one family, without the family's name."""
         return tuple(name.rpartition(".")[2] for name in self.statistics if name in family)
 
@@ -488,7 +418,7 @@ def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
     if question.rows == question.columns:
         raise _refusal("columns", _("Rows and columns are both “%s”. Choose two different ones.") % question.rows)
     known: dict[str, Sequence[str]] = {
-        "statistic": STATISTICS,
+        "statistic": tuple(STATISTICS),
         "judge": choices.judges,
         "run": (EACH_RUN, *(str(run.pk) for run in choices.runs)),
         "raters": choices.raters,
@@ -507,7 +437,7 @@ def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
         if in_column := {**values, **choices.attributes}.get(column):
             _one_of("where", f"{column}={value}", [f"{column}={each}" for each in in_column])
     if question.needs_judge and not choices.judges:
-        asked = next(name for name in question.statistics if name in NEED_JUDGE)
+        asked = next(name for name in question.statistics if name in statistics_that_need("judge"))
         raise _refusal("statistic", _("“%s” is about a judge, and no judge has been run on these items.") % asked)
 
 
@@ -521,11 +451,12 @@ def _check_families(question: NumbersQuestion, choices: QuestionChoices) -> None
         raise _refusal(
             "jury", _("A jury takes one run of each judge. Choose “One run of each judge”, or runs by number.")
         )
-    if not question.measures and (asked := [name for name in question.statistics if name in NEED_MEASURE]):
+    need_measure, need_two = statistics_that_need("measure"), statistics_that_need("two judges")
+    if not question.measures and (asked := [name for name in question.statistics if name in need_measure]):
         sentence = _("“%(asked)s” is about a measure of the items. Choose one. Available: %(all)s.")
         raise _refusal("measure", sentence % {"asked": asked[0], "all": ", ".join(choices.measures)})
     judges = len(question.judges or choices.judges) + len(question.juries)
-    if judges < 2 and (asked := [name for name in question.statistics if name in NEED_TWO_JUDGES]):
+    if judges < 2 and (asked := [name for name in question.statistics if name in need_two]):
         raise _refusal("statistic", _("“%s” is about two judges. Only one is chosen or has been run.") % asked[0])
     if "languages.kappa_gap" in question.statistics:
         chosen = [value for column, value in question.where if column == "criterion"] or choices.criteria

@@ -24,8 +24,8 @@ from analytics.computation import cells
 from analytics.computation.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
 from analytics.judges import thresholds
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
-from analytics.questions import CALIBRATION as CALIBRATION_STATISTICS
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
+from analytics.stats.declared.register import statistics_of
 from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, Rating, RubricVersion
 from annotation.writers import formats
@@ -277,12 +277,13 @@ def _question_fields(
         scales = ratings.scales(campaign)
         content = cells.measured_cells(table, question, scales=scales, store=store, progress=progress)
         store.forget_others()
+    compared = question.wanted(statistics_of("calibration", "human ceiling"))
     content |= {
         "question": question.as_json,
         "query": question.query,
         "counts": ratings.counted_table(table),
         "left_out": exclusions.excluded_scores(campaign, question),
-        "ties": exclusions.tied_modes(table, question) if question.wanted(CALIBRATION_STATISTICS) else {},
+        "ties": exclusions.tied_modes(table, question) if compared else {},
         "adjudicated": exclusions.adjudicated_pairs(table, campaign, question),
         "judges": _judges(campaign, chosen),
     }

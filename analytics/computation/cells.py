@@ -25,19 +25,13 @@ from analytics.families import (
     with_additions,
 )
 from analytics.questions import (
-    AGREEMENT,
-    CALIBRATION,
-    CONSISTENCY,
-    LEFT_OUT,
     NEEDS_ORDER,
     NO_CUT,
-    PAIRS,
-    STABILITY,
-    WITHIN_PANEL,
     NumbersQuestion,
     Settings,
     chosen_runs,
 )
+from analytics.stats.declared.register import statistics_of
 from annotation.models import Campaign
 from annotation.writers.tables import Table
 from judging.models import JudgeRun
@@ -79,7 +73,7 @@ def measured_cells(
 ) -> dict[str, Any]:
     """Estimates of every cell as rows (`CellEstimate.as_row`), and the notes on the table.
 
-    `asked` of a row is its statistic with the family's name before it, as in `questions.STATISTICS`.
+    `asked` of a row is its statistic with the family's name before it, as in `stats.declared`.
     """
     columns = {*NEEDED, *question.dimensions, "rationale_length", *columns_of_families(found, question)}
     table = CodedTable(found, _levelled(scales, question.level), columns)
@@ -152,14 +146,14 @@ def _reports(table: CodedTable, question: NumbersQuestion) -> Iterator[tuple[str
     rules = list(_rules(table, question))
     panels: list[str] | list[None] = table.values("panel") if "panel" in question.dimensions else [None]
     for panel in panels:
-        if wanted := question.wanted(AGREEMENT):
+        if wanted := question.wanted(statistics_of("agreement")):
             yield "", replace(agreement_cells(question, by, wanted), panel=panel)
         for family, report in _within_panel(table, question, by):
             yield family, replace(report, panel=panel)
         for judge in judges:
             for family, report in _of_judge(table, question, judge, by):
                 yield family, replace(report, panel=panel)
-        for ranked in (None, *judges) if question.wanted(STABILITY) else ():
+        for ranked in (None, *judges) if question.wanted(statistics_of("stability")) else ():
             yield "stability.", replace(_of_rankings(question, ranked, by), panel=panel)
         for of_family in family_reports(table, question, judges=judges, rules=rules, by=by):
             yield of_family.prefix, _family_cells(question, by, of_family, panel)
@@ -207,7 +201,7 @@ def _within_panel(
     from analytics.stats.agreement import within_panel
     from analytics.stats.judge.agreement_classes import agreement_class_report
 
-    asked, pool = set(question.wanted(WITHIN_PANEL)), {"pool": question.pool}
+    asked, pool = set(question.statistics), {"pool": question.pool}
     confidence = {"confidence": question.confidence}
     report = partial(_report, question, by)
     if asked & {"class_share", "score_share"}:
@@ -219,9 +213,9 @@ def _within_panel(
         yield "", replace(lengths, more=("rationale_length",))
     if asked & set(within_panel.LABELS):  # numbers the items of all cells together
         yield "", replace(report(within_panel.spread_report, pool), is_whole=True, in_file_order=True)
-    if statistics := question.wanted(LEFT_OUT):
+    if statistics := question.wanted(statistics_of("left out")):
         yield "left_out.", report(within_panel.left_out_report, {**pool, **confidence, "statistics": statistics})
-    if statistics := question.wanted(PAIRS):
+    if statistics := question.wanted(statistics_of("pairs of raters")):
         options = options_of(question, pool=question.pool, statistics=statistics, **_listing(question))
         yield "pairs.", report(within_panel.pair_report, options)
     for of_means in _of_means(table, question, asked, by):
@@ -275,7 +269,7 @@ def _of_judge(
     """The family's prefix and a report, on one judge beside the panel, and on its languages as raters."""
     from analytics.stats.judge import calibration, consistency
 
-    wanted = question.wanted(CALIBRATION)
+    wanted = question.wanted(statistics_of("calibration", "human ceiling"))
     beside = [name for name in wanted if name in (*calibration.BESIDE, *calibration.ON_REQUEST)]
     how = options_of(question, judge=judge, pool=question.pool)
     if figures := [name for name in wanted if name not in beside]:
@@ -283,7 +277,7 @@ def _of_judge(
             yield "", replace(calibration_cells(question, by, judge, figures, (rule, ties)), criteria=criteria)
     if beside:
         yield "", _report(question, by, calibration.beside_humans, {**how, "statistics": beside}, judge=judge)
-    if languages := question.wanted(CONSISTENCY):
+    if languages := question.wanted(statistics_of("consistency")):
         across = tuple(name for name in by if name != "language")
         report = _report(
             question, across, consistency.consistency_report, {**how, "statistics": languages}, judge=judge

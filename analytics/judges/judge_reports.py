@@ -34,10 +34,6 @@ READ = {
     "preference.": ("model_a", "model_b"),
 }
 """By family of statistics, the columns that it reads: those of audits, or attributes of the items."""
-LEADERBOARD = (
-    *("panel_mean", "judge_mean", "corrected_mean", "pooled_mean", "macro_mean"),
-    *("effective_labels", "corrected_difference"),
-)
 
 
 def with_audited(found: Table, campaign: Campaign, runs: Sequence[JudgeRun], columns: Sequence[str]) -> Table:
@@ -134,13 +130,13 @@ def _leaderboard(table: RatingsTable, *, judge: str, **options: Any) -> list[Cel
     return leaderboard.leaderboard_report(_beside_panel(table, judge), judge=judge, **options)
 
 
-def _alt_test(table: RatingsTable, *, judge: str, wanted: Sequence[str], **options: Any) -> list[CellEstimate]:
+def _alt_test(table: RatingsTable, *, judge: str, statistics: Sequence[str], **options: Any) -> list[CellEstimate]:
     from analytics.stats.judge import alt_test
     from analytics.stats.planning import pilot
 
     part = _beside_panel(table, judge)
     rows = alt_test.alt_test_report(part, judge=judge, **options)
-    if "alt_test_power" in wanted:
+    if "alt_test_power" in statistics:
         about = {name: options[name] for name in ("by", "pool", "seed")}
         rows += pilot.alt_test_power_report(part, judge=judge, **about)
     return rows
@@ -262,27 +258,3 @@ def _beside_panel(table: RatingsTable, judge: str) -> RatingsTable:
     """The table with the annotators and this judge alone."""
     frame = table.frame
     return replace(table, frame=frame[((frame["rater_kind"] == "annotator") | (frame["rater"] == judge)).to_numpy()])
-
-
-REPORTS: dict[str, Callable[..., list[CellEstimate]]] = {
-    "audit": audit_rows,
-    "perturbation": perturbation_rows,
-    "correct": _correct,
-    "leaderboard": _leaderboard,
-    "alt_test": _alt_test,
-    "severity": _severity,
-    "conformal": _conformal,
-    "recovery": _recovery,
-    "ranking": _ranking,
-}
-TAKES: dict[str, tuple[str, ...]] = {
-    "audit": ("by", "pool"),
-    "perturbation": ("by", "pool", "bootstrap", "confidence", "seed"),
-    "correct": ("by", "pool", "confidence", "seed"),
-    "leaderboard": ("by", "pool", "confidence", "seed"),
-    "alt_test": ("by", "pool", "bootstrap", "confidence", "seed"),
-    "severity": ("by", "pool"),
-    "conformal": ("by", "pool"),
-    "recovery": ("by",),
-    "ranking": ("by", "pool", "bootstrap", "seed"),
-}

@@ -21,9 +21,8 @@ from analytics.figures import Figure, shortened
 from analytics.judges import decisions
 from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds, Snapshot
-from analytics.question_names import STATISTIC_NAMES, question_in_words, study_questions
+from analytics.question_names import question_in_words, statistic_name, study_questions
 from analytics.questions import (
-    COEFFICIENTS,
     NumbersQuestion,
     QuestionChoices,
     chosen_runs,
@@ -31,6 +30,7 @@ from analytics.questions import (
     question_of,
 )
 from analytics.reports import methods
+from analytics.stats.declared.register import COEFFICIENTS
 from annotation import questionnaires
 from annotation.models import Campaign
 
@@ -204,7 +204,7 @@ def _usual(question: NumbersQuestion, choices: QuestionChoices) -> Iterator[Repo
 
 
 def _how(question: NumbersQuestion) -> str:
-    names = ", ".join(str(STATISTIC_NAMES[name]) for name in question.statistics)
+    names = ", ".join(statistic_name(name) for name in question.statistics)
     return _("%(names)s. Each cell: the value, its interval, and its counts.") % {"names": names}
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from accounts import languages
 from analytics import ratings
 from analytics.figures import listed
-from analytics.question_names import EXCLUSION_NAMES, JURY_RULE_NAMES, REFERENCE_NAMES, STATISTIC_NAMES, TIE_NAMES
+from analytics.question_names import EXCLUSION_NAMES, JURY_RULE_NAMES, REFERENCE_NAMES, TIE_NAMES, statistic_name
 from analytics.questions import NumbersQuestion
 from annotation import exports as rated
 from annotation.models import Campaign, Criterion, Item
@@ -210,7 +210,7 @@ def _on_programs(parts: Sequence[AnsweredPart]) -> str:
 
 def _with_source(name: str, numbers: Mapping[str, int]) -> str:
     places = sorted({place for key, place in numbers.items() if key in name})
-    shown = str(STATISTIC_NAMES.get(name, name))
+    shown = statistic_name(name)
     return f"{shown} [{', '.join(map(str, places))}]" if places else shown
 
 

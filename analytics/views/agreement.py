@@ -16,10 +16,11 @@ from analytics import agreement
 from analytics.agreement import PARTS, AgreementPart, chosen_criterion
 from analytics.answer_pages import AnswerPage, plain_value
 from analytics.figures import Figure
+from analytics.question_names import statistic_name
 from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.stats.declared.register import COEFFICIENTS
 from analytics.views import parts
 from analytics.views.agreement_sections import (
-    COEFFICIENT_NAMES,
     NOTHING,
     TITLES,
     AgreementSection,
@@ -150,7 +151,7 @@ def _section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, coef
 
 
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
-    return {"coefficients": list(COEFFICIENT_NAMES.items())}
+    return {"coefficients": [(name, statistic_name(name)) for name in COEFFICIENTS]}
 
 
 AGREEMENT = PartsPage(

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics import agreement, questions
+from analytics import agreement
 from analytics.agreement import AgreementPart
 from analytics.answer_pages import (
     MOST_MATRICES,
@@ -23,7 +23,7 @@ from analytics.answer_pages import (
 )
 from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import MINUS, SMALL, Figure, HeatCell
-from analytics.question_names import STATISTIC_NAMES, column_name
+from analytics.question_names import column_name, statistic_name
 from analytics.questions import NumbersQuestion
 from analytics.score_views import CLASS_NAMES
 from annotation.models import Item
@@ -44,7 +44,6 @@ TITLES = {
     "time": gettext_lazy("Agreement over time"),
     "items": gettext_lazy("Items on which annotators differ most"),
 }
-COEFFICIENT_NAMES = {name: STATISTIC_NAMES[name] for name in questions.COEFFICIENTS}
 BAR_WIDTH, BAR_HEIGHT = 120, 36
 
 
@@ -287,7 +286,7 @@ def plain_cells(shown: AgreementSection) -> None:
         if row is None:
             return NOTHING
         beside = [
-            f"{STATISTIC_NAMES[name]}: {Figure.of(found[name]).number}"
+            f"{statistic_name(name)}: {Figure.of(found[name]).number}"
             for name in others
             if name in found and found[name]["value"] is not None
         ]
@@ -319,7 +318,7 @@ def _annotators(shown: AgreementSection) -> None:
     if rows:
         first = values[0]
         with_all = first["value"] - changes[first["annotator"]]["value"]
-        columns = (str(STATISTIC_NAMES[without_name]), _("Change"), _("In words"))
+        columns = (statistic_name(without_name), _("Change"), _("In words"))
         note = _("With all annotators: %s.") % _signed(with_all).lstrip("+")
         shown.grids.append(Grid(_("Annotator"), columns, tuple(rows), (note,)))
         if shown.coefficient not in without_name:
@@ -486,7 +485,7 @@ def _panels(shown: AgreementSection) -> None:
         first, _sign, second = pair.partition(" ~ ")
         below = _("%(second)s compared with %(first)s") % {"first": first, "second": second}
         rows.append(GridRow(shown.name("criterion", criterion), cells, below=below))
-    columns = tuple(str(STATISTIC_NAMES[name]) for name in names)
+    columns = tuple(statistic_name(name) for name in names)
     shown.grids.append(Grid(column_name("criterion"), columns, tuple(rows)))
     shown.notes.append(
         _("The difference is the mean of the panel named first less that of the other, in points of the scale.")
@@ -516,7 +515,7 @@ def _criteria(shown: AgreementSection) -> None:
     )
     note = _("The %(shown)d strongest of %(all)d pairs. The files contain all of them.")
     note %= {"shown": len(listed), "all": len(pairs)}
-    shown.grids.append(Grid(_("Two criteria"), (str(STATISTIC_NAMES["criteria_spearman"]),), listed, (note,)))
+    shown.grids.append(Grid(_("Two criteria"), (statistic_name("criteria_spearman"),), listed, (note,)))
 
 
 def _rationales(shown: AgreementSection) -> None:

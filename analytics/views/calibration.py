@@ -15,7 +15,7 @@ from analytics.answer_pages import plain_value
 from analytics.figures import Figure
 from analytics.item_choices import NOT_OF_ONE_ITEM
 from analytics.judges import thresholds
-from analytics.question_names import STATISTIC_NAMES, column_name
+from analytics.question_names import column_name, statistic_name
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.score_views import CLASS_NAMES
 from analytics.views.agreement_sections import (
@@ -319,7 +319,7 @@ def cells_by_variant(
 
     shown.cells_of(build)
     named = shown.grids[before:]
-    columns = {} if shown.question.columns else {"columns": (str(STATISTIC_NAMES[statistic]),)}
+    columns = {} if shown.question.columns else {"columns": (statistic_name(statistic),)}
     shown.grids[before:] = [replace(grid, title=title or grid.title, **columns) for grid in named]
 
 

@@ -24,16 +24,16 @@ from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.computation import computing
 from analytics.question_names import (
     EXCLUSION_NAMES,
-    GROUPS,
     JURY_RULE_NAMES,
     REFERENCE_NAMES,
-    STATISTIC_NAMES,
     TIE_NAMES,
     column_name,
     question_in_words,
+    statistic_name,
     study_questions,
 )
 from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.stats.declared.register import GROUPS, STATISTICS
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign, Criterion
@@ -57,17 +57,21 @@ class QuestionForm:
     @property
     def statistics_asked(self) -> str:
         """The names of the statistics that are asked for."""
-        return ", ".join(str(STATISTIC_NAMES[name]) for name in self.question.statistics)
+        return ", ".join(statistic_name(name) for name in self.question.statistics)
 
     @property
     def statistics(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
         """Groups of statistics; those about judges only where there is a judge."""
         asked, has_judge = self.question.statistics, bool(self.choices.judges)
         groups = []
-        for title, names in GROUPS:
-            there = [name for name in names if has_judge or name not in questions.NEED_JUDGE]
+        for group, title in GROUPS.items():
+            there = [
+                name
+                for name, statistic in STATISTICS.items()
+                if statistic.report.group == group and (has_judge or "judge" not in statistic.report.needs)
+            ]
             if there:
-                groups.append((str(title), [(name, str(STATISTIC_NAMES[name]), name in asked) for name in there]))
+                groups.append((_(title), [(name, statistic_name(name), name in asked) for name in there]))
         return groups
 
     @property

@@ -18,6 +18,7 @@ from analytics.computation import cells, stored_cells
 from analytics.exporting import bundles
 from analytics.questions import question_of
 from analytics.stats.core.validation import ratings_table
+from analytics.stats.declared.register import STATISTICS
 from analytics.stats.judge.reference import reference_labels
 from annotation import adjudication, campaigns
 from annotation.adjudication import CriterionDecision
@@ -141,7 +142,8 @@ def test_a_decision_makes_only_these_answers_stale_and_says_when_a_rating_change
 
 def test_adjudications_enter_no_figure_of_the_panel(campaign: Campaign) -> None:
     """Every statistic among raters is the same whether or not the table holds adjudications."""
-    names = [*questions.AGREEMENT, *questions.WITHIN_PANEL, *questions.LEFT_OUT, "means.classical_mean"]
+    among = [name for name, statistic in STATISTICS.items() if statistic.report.group in ("agreement", "panel")]
+    names = [*among, "means.classical_mean"]
     found = []
     for rule in ("mode", "adjudicated"):
         query = urlencode([("reference", rule), *(("statistic", name) for name in names), ("bootstrap", 0)])

@@ -17,9 +17,10 @@ from django.utils import timezone
 
 from accounts.models import Heartbeat
 from accounts.refusals import Refused
-from analytics import answer_pages, families, questions, ratings, snapshots
+from analytics import answer_pages, ratings, snapshots
 from analytics.answer_pages import AnswerPage
 from analytics.questions import NumbersQuestion, asked_question, question_of
+from analytics.stats.declared.register import STATISTICS, statistics_of
 from annotation import campaigns
 from annotation.models import Annotator, Campaign
 from judging.models import JudgeRun
@@ -88,19 +89,16 @@ class TestQuestion:
             asked_question(scene.rated_campaign(cast), [("statistic", "mae")])
 
     def test_every_statistic_that_is_offered_is_one(self) -> None:
-        from analytics import question_names
         from analytics.stats.agreement import rater_agreement
         from analytics.stats.judge import calibration, consistency
         from analytics.stats.ranking import stability
 
-        assert set(questions.AGREEMENT) <= {*rater_agreement.STATISTICS, *rater_agreement.APPLICABILITY.values()}
-        assert set(questions.CALIBRATION) <= {*calibration.STATISTICS}
+        among_raters = {*rater_agreement.STATISTICS, *rater_agreement.APPLICABILITY.values()}
+        assert set(statistics_of("agreement")) <= among_raters
+        assert set(statistics_of("calibration", "human ceiling")) <= {*calibration.STATISTICS}
         known = {"stability": stability.STATISTICS, "consistency": consistency.STATISTICS}
-        assert set(families.FAMILIES).isdisjoint(known)
-        for name in (*questions.STABILITY, *questions.CONSISTENCY):
-            family, _, statistic = name.partition(".")
-            assert statistic in known[family]
-        assert set(question_names.STATISTIC_NAMES) == set(questions.STATISTICS)
+        for report, names in known.items():
+            assert {STATISTICS[name].plain for name in statistics_of(report)} <= set(names)
 
     @pytest.mark.parametrize("query", ["confidence=0.9512345", "min_seconds=0.12345678", "min_seconds=-0"])
     def test_a_worker_reads_the_same_number(self, query: str) -> None:

@@ -14,9 +14,10 @@ from django.core.management import call_command
 from scipy import stats
 
 from accounts.refusals import Refused
-from analytics import families, questions, snapshots
+from analytics import questions, snapshots
 from analytics.families import jury_score
 from analytics.questions import asked_question, question_of
+from analytics.stats.declared.register import STATISTICS
 from analytics.stats.judge.audits import jury_scores
 from annotation import campaigns
 from annotation.models import Campaign
@@ -93,18 +94,18 @@ def value(rows: list[dict[str, Any]], **about: Any) -> float:
 def test_every_statistic_of_every_family_is_answered(
     cast: Cast, rated: Campaign, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = "&".join(["measure=difficulty", *(f"statistic={name}" for name in families.STATISTICS)])
+    asked = "&".join(["measure=difficulty", *(f"statistic={name}" for name in STATISTICS)])
     capsys.readouterr()
     call_command(
         "numbers", "--project", "kassa", "--columns", "", "--bootstrap", "0", "--format", "json",
         "--measure", "difficulty",
-        *[part for name in families.STATISTICS for part in ("--statistic", name)],
+        *[part for name in STATISTICS for part in ("--statistic", name)],
     )  # fmt: skip
     rows = json.loads(capsys.readouterr().out)["estimates"]
     answered = {row["asked"] for row in rows}
-    lacking = {name for name in families.STATISTICS if name.startswith("preference.")}  # no pairs of candidates here
+    lacking = {name for name in STATISTICS if name.startswith("preference.")}  # no pairs of candidates here
     lacking |= {"leaderboard.macro_mean", "leaderboard.pooled_mean"}  # nor task types
-    assert answered == set(families.STATISTICS) - lacking
+    assert answered == set(STATISTICS) - lacking
     page = cast.client("boris").get(f"/p/kassa/numbers/{rated.pk}/explore/?columns=&bootstrap=0&{asked}")
     assert page.status_code == 200 and "Equivalence of two judges" in page.content.decode()
 

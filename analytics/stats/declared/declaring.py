@@ -102,7 +102,8 @@ class Statistic:
     `title`: what pages and reports call it, in English, to translate; `short_title`: in narrow tables, if it is
     another; `symbol`: in a chart. `written`: as 0.71, 71% or +0.12. `usual`: the variant that is shown unless others
     are asked for, by level of measurement. `better`: which figures are good news. `part`: the column that tells
-    several figures of one cell apart. `is_chance_corrected`: 0 is agreement by chance. `reads`: columns that it alone
+    several figures of one cell apart. `is_coefficient`: a page on agreement may be about it alone.
+    `is_chance_corrected`: 0 is agreement by chance. `reads`: columns that it alone
     reads. `doc`: where docs/ explains it, if not where its report says.
     """
 
@@ -116,6 +117,7 @@ class Statistic:
     usual: Mapping[str, str] = field(default_factory=dict)
     better: Better = ""
     part: str = ""
+    is_coefficient: bool = False
     is_chance_corrected: bool = False
     reads: tuple[str, ...] = ()
     doc: str = ""

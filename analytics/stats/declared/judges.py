@@ -9,7 +9,7 @@ _TWO_JUDGES = StatisticsReport(
     "two judges",
     "analytics.families:_between",
     group="two judges",
-    needs=("two judges",),
+    needs=("judge", "two judges"),
     doc="methods/calibration.md#differences-compare---between",
     prefix="judges.",
     takes=("by", "pool", "statistics", "bootstrap", "confidence", "seed"),

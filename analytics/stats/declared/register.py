@@ -29,7 +29,7 @@ from analytics.stats.declared import (
     stability,
     within_panel,
 )
-from analytics.stats.declared.declaring import Statistic, StatisticsReport, translatable
+from analytics.stats.declared.declaring import Need, Statistic, StatisticsReport, translatable
 
 _LISTED = (
     agreement,
@@ -89,6 +89,8 @@ REPORTS: dict[str, StatisticsReport] = {report.name: report for file in _COMPUTE
 """In the order in which they are computed, in which the rows of an answer stand."""
 STATISTICS: dict[str, Statistic] = {statistic.name: statistic for file in _LISTED for statistic in file.STATISTICS}
 """In the order in which forms and refusals list them."""
+COEFFICIENTS = tuple(name for name, statistic in STATISTICS.items() if statistic.is_coefficient)
+"""What a page on agreement may be about."""
 GROUPS = {
     "agreement": translatable("Agreement among raters"),
     "panel": translatable("Who and what makes raters agree"),
@@ -107,3 +109,13 @@ GROUPS = {
     "planning": translatable("Planning"),
 }
 """The titles of the groups of statistics, in the order of the form on Explore."""
+
+
+def statistics_of(*reports: str) -> tuple[str, ...]:
+    """The names of the statistics that these reports compute."""
+    return tuple(name for name, statistic in STATISTICS.items() if statistic.report.name in reports)
+
+
+def statistics_that_need(need: Need) -> frozenset[str]:
+    """The names of the statistics that no question can ask for without this."""
+    return frozenset(name for name, statistic in STATISTICS.items() if need in statistic.report.needs)
