@@ -180,7 +180,7 @@ def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
         try:
             taken, is_free = leasing.take(duty=own_duty, annotator=annotator), False
         except NotQualified:
-            return next_address(request, reverse("desk_before", args=[duty]), opened_by="get")
+            return next_address(request, reverse("desk_before", args=[duty]), opened_by="view")
         if wants_json(request):
             address = reverse("desk_item", args=[taken.key]) if taken else reverse("desk_duty", args=[duty])
             return JsonResponse({"next": address} if taken else {"next": address, "opened_by": "get"})
@@ -262,9 +262,9 @@ def after_submission(request: HttpRequest, assignment: Assignment) -> HttpRespon
     """Lead to the next item; after one of the training to its feedback, after the last one of an exam to the result."""
     duty = assignment.duty
     if duty.purpose == Duty.Purpose.TRAINING:
-        return next_address(request, reverse("desk_feedback", args=[assignment.key]), opened_by="get")
+        return next_address(request, reverse("desk_feedback", args=[assignment.key]), opened_by="view")
     if duty.purpose == Duty.Purpose.EXAM and not exams.is_under_way(assignment):
-        return next_address(request, reverse("desk_before", args=[duty.visible_pk]), opened_by="get")
+        return next_address(request, reverse("desk_before", args=[duty.visible_pk]), opened_by="view")
     return next_item_response(request, duty.visible_pk)
 
 

@@ -86,7 +86,7 @@ def test_training_shows_feedback_at_once_and_can_be_repeated(cast: Cast) -> None
     page = maarika.post(f"/desk/{work.pk}/training/")["Location"]
     assert "Why fluency" not in maarika.get(page).content.decode()
     told = qualified.submit_scores(maarika, page, WRONG)
-    assert told == {"next": f"{page}feedback/", "opened_by": "get"}
+    assert told == {"next": f"{page}feedback/", "opened_by": "view"}
     feedback = maarika.get(told["next"]).content.decode()
     assert "0 of 2 scores match" in feedback
     assert "Why fluency" in feedback
@@ -117,7 +117,7 @@ def test_an_exam_is_silent_and_opens_the_duty_once_it_is_passed(cast: Cast) -> N
         if number < 2:
             assert told == {"next": f"/desk/{work.pk}/"}
             page = scene.next_page(maarika, work)
-    assert told == {"next": f"/desk/{work.pk}/before/", "opened_by": "get"}
+    assert told == {"next": f"/desk/{work.pk}/before/", "opened_by": "view"}
     result = maarika.get(told["next"]).content.decode()
     assert "did not pass" in result
     assert "1 of 3 (33 %)" in result

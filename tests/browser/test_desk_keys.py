@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Annotation, Assignment, Duty, Rating
 from tests import make
-from tests.annotation import scene
+from tests.annotation import qualified, scene
 from tests.browser.conftest import TcpProxy, VisitAs
 from tests.cast import Cast
 from tests.workers import wait_for_workers
@@ -76,6 +76,67 @@ def test_three_digits_within_a_moment_go_to_three_criteria(visit_as: VisitAs, ca
     page.keyboard.press("Control+Enter")
     wait_for_workers(Annotation.objects.exists)
     assert list(stored()) == ["312n"]
+
+
+def typed(page: Page, keys: list[str]) -> None:
+    """Press the keys at the pace of a fast typist, whatever the page does."""
+    begun = time.monotonic()
+    for number, key in enumerate(keys):
+        time.sleep(max(0.0, begun + number / KEYS_A_SECOND - time.monotonic()))
+        page.keyboard.press(key)
+    assert len(keys) / (time.monotonic() - begun) > KEYS_A_SECOND * 0.95
+
+
+def scores_given(purpose: str) -> list[str]:
+    """What was submitted for a purpose, item after item."""
+    given = Annotation.objects.filter(assignment__duty__purpose=purpose).order_by("pk")
+    return ["".join(f"{one.score:g}" for one in each.ratings.order_by("criterion__position")) for each in given]
+
+
+def test_training_exam_and_work_at_eight_keys_a_second(visit_as: VisitAs, cast: Cast) -> None:
+    """Enter goes on from the feedback and from the result; what is typed meanwhile is for the item that comes."""
+    rule = {"exam_items": 5, "wait_hours": 0, "threshold": 0.5}
+    work = qualified.qualified_duty(cast, training=range(1, 9), exam=range(9, 14), **rule)
+    page = visit_as("maarika", "/desk/")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Start the training").click()
+    page.wait_for_url(re.compile("/desk/at/"))
+    expect(page.locator("[data-count]")).not_to_be_empty()
+    pairs = [(f"{number % 4}", f"{number % 2}") for number in range(8)]
+    typed(page, [key for pair in pairs for key in (*pair, "Control+Enter", "Enter")])
+    expect(page.get_by_role("heading", name="Exam")).to_be_visible()
+    assert scores_given("training") == ["".join(pair) for pair in pairs]
+
+    page.get_by_role("button", name="Start the exam").click()
+    page.wait_for_url(re.compile("/desk/at/"))
+    expect(page.locator("[data-count]")).not_to_be_empty()
+    exam = [("2", "1")] * 5
+    typed(page, [*(key for pair in exam for key in (*pair, "Control+Enter")), "Enter"] + [
+        key for pair in pairs for key in (*pair, "Control+Enter")
+    ])  # fmt: skip
+    wait_for_workers(lambda: len(scores_given("rating")) == len(pairs), seconds=60)
+    assert scores_given("exam") == ["21"] * 5
+    assert scores_given("rating") == ["".join(pair) for pair in pairs]
+    assert work.pk
+
+
+def test_keys_that_nobody_meant_for_the_feedback_are_left_out_and_said(visit_as: VisitAs, cast: Cast) -> None:
+    """Typed on without Enter: no score goes to an item that was not to be seen."""
+    qualified.qualified_duty(cast, training=[1, 2, 3], exam_items=0)
+    page = visit_as("maarika", "/desk/")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Start the training").click()
+    page.wait_for_url(re.compile("/desk/at/"))
+    expect(page.locator("[data-count]")).not_to_be_empty()
+    for key in ("2", "1", "Control+Enter", "3", "0", "Control+Enter"):
+        page.keyboard.press(key)
+    expect(page.get_by_role("heading", name="Feedback")).to_be_visible()
+    expect(page.get_by_text("Keys that you pressed ahead were left out.")).to_be_visible()
+    assert scores_given("training") == ["21"]
+    page.get_by_role("button", name="Next training item").click()
+    expect(page.locator("#criterion-fluency [data-given]")).to_be_empty()
+    page.go_back()
+    expect(page.get_by_role("heading", name="Feedback")).to_be_visible()
 
 
 def test_a_finger_and_then_keys_at_once(visit_as: VisitAs, cast: Cast) -> None:

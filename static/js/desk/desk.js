@@ -1,6 +1,6 @@
 // The desk: joins the sheet, the keys, the draft, the lease and the submission; the next item comes without a new page.
 import { Evidence } from "./evidence.js";
-import { KeysAhead, command } from "./keys.js";
+import { KeysAhead, command, isEnter, isTyping } from "./keys.js";
 import { ActiveClock, Criterion, Sheet, keepTime } from "./sheet.js";
 import { Draft, Submission, Unsent, backOff, freshToken, keepLease, pageAt, post, resendKept, sweep } from "./saving.js";
 
@@ -313,14 +313,15 @@ function playAhead(desk, ahead) {
     const pressed = ahead.next();
     desk.sheet.advanceNow();
     if (CHOOSING.has(pressed.name)) desk.sheet.left = null;
-    if (pressed.name === "submit") {
+    const isSubmit = pressed.name === "enter" ? document.activeElement?.matches("[data-submit]") : pressed.name === "submit";
+    if (isSubmit) {
       desk.ahead = ahead;
       if (submit(desk)) return;
       desk.ahead = null;
       desk.status.alert(desk.words.keysLeft);
       return;
     }
-    played[pressed.name](desk, pressed);
+    played[pressed.name]?.(desk, pressed);
   }
 }
 
@@ -436,6 +437,7 @@ function outcomes(desk) {
       unsent.forget();
       status.alert("");
       if (opened_by === "get") location.assign(next);
+      else if (opened_by === "view") showNext(desk, next, () => pageAt(next));
       else takeNext(desk, next);
     },
     invalid({ detail, fields = {} }) {
@@ -458,13 +460,59 @@ async function takeNext(desk, url) {
   const taken = await untilThere(desk, () => post(url, csrfOf([...new FormData(desk.form)])));
   const { next, opened_by } = taken.body;
   if (taken.kind !== "ok" || !next || opened_by === "get") return location.assign(next ?? url);
-  const page = await untilThere(desk, () => pageAt(next));
-  if (!page.document?.getElementById("sheet")) return location.assign(next);
-  desk.ending.abort();
+  return showNext(desk, next, () => pageAt(next));
+}
+
+// Puts what comes next into this page, an item or a view between items, and gives it the keys pressed meanwhile. Any other
+// page is loaded as a whole.
+async function showNext(before, url, ask) {
+  const page = await untilThere(before, ask);
+  const isItem = page.document?.getElementById("sheet");
+  if (!isItem && !page.document?.querySelector("[data-between]")) return location.assign(url);
+  before.ending.abort();
   putInPlace(page.document);
   history.pushState(null, "", page.url);
-  start(desk.ahead);
+  if (isItem) start(before.ahead);
+  else between(before);
   return undefined;
+}
+
+// A view between items, such as the feedback of the training or the result of an exam. Enter does what its first button
+// does; keys that come meanwhile wait for what follows. Keys that came before it and mean nothing here are left out, and
+// so are all after them: they were meant for an item that nobody has seen yet.
+function between({ words, ahead }) {
+  const main = document.getElementById("main");
+  const notice = main.querySelector("[data-between]");
+  const status = { alert: (sentence) => { notice.hidden = !sentence; notice.textContent = sentence; } };
+  const way = main.querySelector("[data-goes-on]"); // a form or a link; none where the annotator has to choose
+  const ending = new AbortController();
+  const { signal } = ending;
+  desk = { words, status, ending, ahead: null, path: location.pathname };
+  const here = desk;
+  const goOn = (keys) => {
+    here.ahead = keys;
+    const url = way.action ?? way.href;
+    showNext(here, url, () => (way.matches("form") ? pageAt(url, [...new FormData(way)]) : pageAt(url)));
+  };
+  const pressed = (event) => {
+    if (here.ahead) {
+      if (here.ahead.take(event)) event.preventDefault();
+    } else if (way && isEnter(event) && !isTyping(event.target) && !event.target.closest("a, button, summary")) {
+      event.preventDefault();
+      goOn(new KeysAhead());
+    }
+  };
+  const chosen = (event) => {
+    if (event.type === "click" && (event.ctrlKey || event.metaKey || event.shiftKey)) return;
+    event.preventDefault();
+    if (!here.ahead) goOn(new KeysAhead());
+  };
+  document.addEventListener("keydown", pressed, { signal });
+  way?.addEventListener(way.matches("form") ? "submit" : "click", chosen, { signal });
+  main.focus({ preventScroll: true });
+  if (ahead.isEmpty) return;
+  if (way && ahead.next().name === "enter") goOn(ahead);
+  else status.alert(words.keysLeft);
 }
 
 // Asks until there is an answer; says meanwhile that the scores are stored.

@@ -68,6 +68,13 @@ function isInText(target) {
   return Boolean(target?.closest?.("#dialogue"));
 }
 
+// Enter alone: it submits where the button for it has the focus, and goes on from a view between items. Of a key that is
+// held down only the first press counts.
+export function isEnter(event) {
+  const { altKey, ctrlKey, metaKey, shiftKey, repeat, isComposing } = event;
+  return event.key === "Enter" && !(altKey || ctrlKey || metaKey || shiftKey || repeat || isComposing);
+}
+
 // The presses between a submission and the next item, in order: they are meant for that item, and are played there. After
 // R letters are text until Esc, as they would be in the rationale.
 export class KeysAhead {
@@ -77,7 +84,7 @@ export class KeysAhead {
 
   // True when the press was kept.
   take(event) {
-    const press = this.#isText ? this.#typed(event) : command(event);
+    const press = this.#isText ? this.#typed(event) : isEnter(event) ? { name: "enter" } : command(event);
     if (!press || !AHEAD.has(press.name)) return false;
     if (press.name === "rationale") this.#isText = true;
     if (press.name === "leave-text" || press.name === "submit") this.#isText = false;
@@ -109,4 +116,4 @@ export class KeysAhead {
   }
 }
 
-const AHEAD = new Set(["score", "side", "na", "next", "previous", "rationale", "text", "erase", "leave-text", "submit"]);
+const AHEAD = new Set(["score", "side", "na", "next", "previous", "rationale", "text", "erase", "leave-text", "submit", "enter"]);

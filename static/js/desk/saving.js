@@ -24,10 +24,12 @@ export async function post(url, fields, { keepalive = false } = {}) {
 }
 
 // A page as a document of its own, without running anything in it: ok {document, url} | unavailable {retryAfter} | refused
-export async function pageAt(url) {
+// With fields, they are posted, and the page is where that leads.
+export async function pageAt(url, fields = null) {
   try {
-    const headers = { Accept: "text/html" };
-    const response = await fetch(url, { headers, credentials: "same-origin", signal: AbortSignal.timeout(20_000) });
+    const posted = fields ? { method: "POST", body: withToken(new URLSearchParams(fields)) } : {};
+    const shared = { headers: { Accept: "text/html" }, credentials: "same-origin", signal: AbortSignal.timeout(20_000) };
+    const response = await fetch(url, { ...posted, ...shared });
     if (response.status === 429 || response.status >= 500) return { kind: "unavailable", retryAfter: waitOf(response) };
     if (!response.ok) return { kind: "refused" };
     const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
