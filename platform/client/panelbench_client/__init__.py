@@ -33,17 +33,9 @@ from panelbench_client.connection import (
     Unavailable,
     Unreachable,
 )
-from panelbench_client.duties import DutyMethods, QualificationMethods, TaxonomyMethods
 from panelbench_client.files import ExportMethods, ImportMethods
 from panelbench_client.numbers import AdjudicationMethods, DecisionMethods, NumberMethods
-from panelbench_client.resources import (
-    CampaignMethods,
-    DatasetMethods,
-    JudgeMethods,
-    NoticeMethods,
-    ProjectMethods,
-    ProviderMethods,
-)
+from panelbench_client.resources import JudgeMethods, ProjectMethods
 from panelbench_client.webhooks import Event, received
 
 __all__ = [
@@ -73,19 +65,12 @@ __all__ = [
 
 class Client(
     ProjectMethods,
-    DatasetMethods,
-    CampaignMethods,
-    QualificationMethods,
-    TaxonomyMethods,
-    DutyMethods,
     ExportMethods,
     ImportMethods,
     JudgeMethods,
     NumberMethods,
     AdjudicationMethods,
     DecisionMethods,
-    NoticeMethods,
-    ProviderMethods,
 ):
     """Everything a researcher does in one project. Close it, or use it as a context manager."""
 

@@ -294,6 +294,11 @@ class ServerConnection:
         return f"/projects/{quote(self.project, safe='')}/{path.format(*(quote(str(part), safe='') for part in parts))}"
 
 
+def given(**fields: Any) -> dict[str, Any]:
+    """The fields that are not None: what is left out has the API's default."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
     """Query parameters as text, without those that are None or empty."""
     written = {True: "true", False: "false"}

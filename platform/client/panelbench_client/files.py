@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
@@ -21,11 +21,11 @@ from panelbench_client.connection import (
     ApiError,
     ImportFailed,
     PanelbenchError,
-    ServerConnection,
     TransferFailed,
     Unreachable,
     operation,
 )
+from panelbench_client.methods import PlainMethods
 
 AT_ONCE = 16 * 2**20  # bytes; files that are larger together are sent in pieces
 PIECE = 8 * 2**20
@@ -33,12 +33,7 @@ TUS = {"Tus-Resumable": "1.0.0"}
 UNDER_WAY = ("checking", "storing", "undoing")
 
 
-class ImportMethods(ServerConnection):
-    @operation("GET", "/projects/{project}/imports/")
-    def imports(self) -> Iterator[types.Import]:
-        """The project's imports."""
-        return self.pages(self.at("imports/"))
-
+class ImportMethods(PlainMethods):
     @operation("POST", "/projects/{project}/imports/", uploads="", name="")
     def open_import(
         self,
@@ -59,49 +54,10 @@ class ImportMethods(ServerConnection):
             parts = [("files", (path.name, opened.enter_context(path.open("rb")))) for path in paths]
             return cast(types.Import, self.json("POST", there, data=form, files=parts))
 
-    @operation("GET", "/projects/{project}/imports/{file_import}/")
-    def get_import(self, file_import: int) -> types.Import:
-        """State and report of an import."""
-        return cast(types.Import, self.json("GET", self.at("imports/{}/", file_import)))
-
     @operation("GET", "/projects/{project}/imports/{file_import}/files/{file}/")
     def save_import_file(self, file_import: int, file: int, to: str | os.PathLike[str]) -> Path:
         """Download one file of an import, unchanged. ``file`` is its ``id`` in the import's ``files``."""
         return self.save(self.at("imports/{}/files/{}/", file_import, file), to)
-
-    @operation("PATCH", "/projects/{project}/imports/{file_import}/")
-    def revise_import(
-        self,
-        file_import: int,
-        *,
-        kind: types.ImportKind | None = None,
-        mapping: Mapping[str, Any] | None = None,
-        target: types.Target | None = None,
-    ) -> types.Import:
-        """Change an import that is not stored yet: its kind, its mapping, its target."""
-        fields = {"kind": kind, "mapping": mapping, "target": target}
-        body = {name: value for name, value in fields.items() if value is not None}
-        return cast(types.Import, self.json("PATCH", self.at("imports/{}/", file_import), json=body))
-
-    @operation("DELETE", "/projects/{project}/imports/{file_import}/")
-    def discard_import(self, file_import: int) -> None:
-        """Delete an import that stored nothing, with its files."""
-        self.send("DELETE", self.at("imports/{}/", file_import))
-
-    @operation("POST", "/projects/{project}/imports/{file_import}/also/")
-    def import_also(self, file_import: int, kind: types.ImportKind) -> types.Import:
-        """Open another import of the same files, as another kind."""
-        return cast(types.Import, self.json("POST", self.at("imports/{}/also/", file_import), json={"kind": kind}))
-
-    @operation("POST", "/projects/{project}/imports/{file_import}/check/")
-    def check_import(self, file_import: int) -> types.Import:
-        """Check a large import again, in the background."""
-        return cast(types.Import, self.json("POST", self.at("imports/{}/check/", file_import)))
-
-    @operation("POST", "/projects/{project}/imports/{file_import}/apart/")
-    def take_apart(self, file_import: int) -> types.Import:
-        """Replace the import of a study by separate imports, one per kind. Returns the first."""
-        return cast(types.Import, self.json("POST", self.at("imports/{}/apart/", file_import)))
 
     @operation("GET", "/projects/{project}/imports/{file_import}/preview/")
     @operation("GET", "/projects/{project}/verdict-imports/{file_import}/preview/")
@@ -156,29 +112,7 @@ class ImportMethods(ServerConnection):
         folder = {"verdicts": "verdict-imports", "study": "study-imports"}.get(kind, "imports")
         return self.at(f"{folder}/{{}}/{step}/", file_import)
 
-    @operation("GET", "/projects/{project}/studies/")
-    def studies(self) -> list[types.Study]:
-        """The known studies and tools, and how their files are read."""
-        return cast(list[types.Study], self.json("GET", self.at("studies/")))
-
     # --- mappings ---------------------------------------------------------------------------------------------------
-    @operation("GET", "/projects/{project}/mappings/")
-    def mappings(self) -> Iterator[types.SavedMapping]:
-        """The saved mappings of the project."""
-        return self.pages(self.at("mappings/"))
-
-    @operation("POST", "/projects/{project}/mappings/")
-    def save_mapping(
-        self, name: str, kind: types.SavedMappingKindEnum, mapping: Mapping[str, Any]
-    ) -> types.SavedMapping:
-        """Save a mapping under a name."""
-        body = {"name": name, "kind": kind, "mapping": dict(mapping)}
-        return cast(types.SavedMapping, self.json("POST", self.at("mappings/"), json=body))
-
-    @operation("GET", "/projects/{project}/mappings/{mapping}/")
-    def mapping(self, mapping: int) -> types.SavedMapping:
-        """One saved mapping."""
-        return cast(types.SavedMapping, self.json("GET", self.at("mappings/{}/", mapping)))
 
     @operation("PUT", "/projects/{project}/mappings/{mapping}/")
     def change_mapping(
@@ -188,11 +122,6 @@ class ImportMethods(ServerConnection):
         body = {"name": name, "kind": kind, "mapping": dict(content)}
         return cast(types.SavedMapping, self.json("PUT", self.at("mappings/{}/", mapping), json=body))
 
-    @operation("DELETE", "/projects/{project}/mappings/{mapping}/")
-    def delete_mapping(self, mapping: int) -> None:
-        """Delete a saved mapping."""
-        self.send("DELETE", self.at("mappings/{}/", mapping))
-
     # --- resumable uploads ------------------------------------------------------------------------------------------
     @operation("POST", "/projects/{project}/uploads/")
     def begin_upload(self, file: str | os.PathLike[str]) -> types.UploadState:
@@ -201,11 +130,6 @@ class ImportMethods(ServerConnection):
         name = base64.b64encode(path.name.encode()).decode()
         headers = {"Upload-Length": str(path.stat().st_size), "Upload-Metadata": f"filename {name}"}
         return cast(types.UploadState, self.json("POST", self.at("uploads/"), headers=TUS | headers))
-
-    @operation("GET", "/projects/{project}/uploads/{upload}/")
-    def upload_state(self, upload: str) -> types.UploadState:
-        """How many bytes of a file the server has."""
-        return cast(types.UploadState, self.json("GET", self.at("uploads/{}/", upload)))
 
     @operation("DELETE", "/projects/{project}/uploads/{upload}/")
     def give_up_upload(self, upload: str) -> None:
@@ -318,21 +242,11 @@ class ExportMethods(ImportMethods):
         self.wait_for_transfer(key, timeout=timeout)
         return self.save_transfer(key, to)
 
-    @operation("GET", "/projects/{project}/transfers/")
-    def transfers(self) -> Iterator[types.Transfer]:
-        """The user's own transfers, newest first."""
-        return self.pages(self.at("transfers/"))
-
-    @operation("GET", "/projects/{project}/transfers/{transfer}/")
-    def transfer(self, transfer: Key) -> types.Transfer:
-        """The progress and the result of a transfer."""
-        return cast(types.Transfer, self.json("GET", self.at("transfers/{}/", transfer)))
-
     def wait_for_transfer(self, transfer: Key, *, timeout: float = 3600.0) -> types.Transfer:
         """Wait until the transfer is done, and return it. Raises `TransferFailed` with the reason, or `TimedOut`."""
 
         def ended() -> types.Transfer | None:
-            current_transfer = self.transfer(transfer)
+            current_transfer = self.transfer(str(transfer))
             if current_transfer["state"] == "failed":
                 raise TransferFailed(current_transfer["sentence"])
             return current_transfer if current_transfer["state"] == "done" else None
@@ -343,11 +257,6 @@ class ExportMethods(ImportMethods):
     def save_transfer(self, transfer: Key, to: str | os.PathLike[str]) -> Path:
         """Download the file of a finished transfer."""
         return self.save(self.at("transfers/{}/content/", transfer), to)
-
-    @operation("DELETE", "/projects/{project}/transfers/{transfer}/")
-    def remove_transfer(self, transfer: Key) -> None:
-        """Delete a transfer and its file on the server."""
-        self.send("DELETE", self.at("transfers/{}/", transfer))
 
     @operation("POST", "/projects/{project}/bundles/", upload="")
     def load_bundle(self, file: str | os.PathLike[str]) -> types.Transfer:

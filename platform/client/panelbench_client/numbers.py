@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from panelbench_client import types
-from panelbench_client.connection import ServerConnection, operation
+from panelbench_client.connection import operation
+from panelbench_client.methods import PlainMethods
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class NumberMethods(ServerConnection):
+class NumberMethods(PlainMethods):
     @operation("GET", "/projects/{project}/campaigns/{campaign}/numbers/", blind="blind_only")
     def numbers(
         self, campaign: int, *, raters: Sequence[str] = (), blind_only: bool = False, reference: str = ""
@@ -179,32 +180,7 @@ class NumberMethods(ServerConnection):
 
 
 # --- adjudication ----------------------------------------------------------------------------------------------------
-class AdjudicationMethods(ServerConnection):
-    @operation("GET", "/projects/{project}/campaigns/{campaign}/adjudication/")
-    def adjudication_queue(
-        self,
-        campaign: int,
-        *,
-        order: str | None = None,
-        criterion: str | None = None,
-        language: str | None = None,
-        judge: str | None = None,
-        state: str | None = None,
-        seed: int | None = None,
-    ) -> Iterator[types.QueuedItem]:
-        """The items on which raters differ, those that differ most first; without those that you have rated.
-
-        ``order`` is range, entropy, na, critical or judge; ``state`` is open, stale, decided or all.
-        """
-        filters = {"order": order, "criterion": criterion, "language": language, "judge": judge, "state": state}
-        return self.pages(self.at("campaigns/{}/adjudication/", campaign), **filters, seed=seed)
-
-    @operation("GET", "/projects/{project}/campaigns/{campaign}/items/{item}/adjudications/")
-    def item_adjudications(self, campaign: int, item: int) -> list[types.DisputedCriterion]:
-        """The rated criteria of an item (by ``id``) with their ratings, names hidden, and what was decided."""
-        there = self.at("campaigns/{}/items/{}/adjudications/", campaign, item)
-        return cast(list[types.DisputedCriterion], self.json("GET", there))
-
+class AdjudicationMethods(PlainMethods):
     @operation(
         "POST", "/projects/{project}/campaigns/{campaign}/items/{item}/adjudications/", decisions="decisions", key="key"
     )
@@ -222,68 +198,9 @@ class AdjudicationMethods(ServerConnection):
         there = self.at("campaigns/{}/items/{}/adjudications/", campaign, item)
         return cast(list[types.DisputedCriterion], self.json("POST", there, json=body))
 
-    @operation("GET", "/projects/{project}/campaigns/{campaign}/meeting-decisions/")
-    def meeting_decisions(self, campaign: int) -> list[types.MeetingDecision]:
-        """The decisions of a campaign's calibration meetings, the newest meeting first."""
-        there = self.at("campaigns/{}/meeting-decisions/", campaign)
-        return cast(list[types.MeetingDecision], self.json("GET", there))
-
-    @operation("POST", "/projects/{project}/campaigns/{campaign}/meeting-decisions/")
-    def record_meeting_decision(
-        self,
-        campaign: int,
-        *,
-        held_on: str,
-        decision: str,
-        guideline_change: str = "",
-        criterion: str = "",
-        item: str = "",
-    ) -> types.MeetingDecision:
-        """Record what a meeting decided, on a criterion (its key) and an item (its external id) or in general."""
-        body = {"held_on": held_on, "decision": decision, "guideline_change": guideline_change}
-        body |= {"criterion": criterion, "item": item}
-        there = self.at("campaigns/{}/meeting-decisions/", campaign)
-        return cast(types.MeetingDecision, self.json("POST", there, json=body))
-
 
 # --- thresholds and decisions ----------------------------------------------------------------------------------------
-class DecisionMethods(ServerConnection):
-    @operation("POST", "/projects/{project}/campaigns/{campaign}/duties/{duty}/next-items/")
-    def draw_next_items(
-        self, campaign: int, duty: int, *, judge: str, criterion: str, wanted: int, seed: int | None = None
-    ) -> types.Drawn:
-        """Draw about ``wanted`` more items into a duty, more often where the ``judge`` may be wrong."""
-        fields = {"judge": judge, "criterion": criterion, "wanted": wanted}
-        fields |= {} if seed is None else {"seed": seed}
-        there = self.at("campaigns/{}/duties/{}/next-items/", campaign, duty)
-        return cast(types.Drawn, self.json("POST", there, json=fields))
-
-    @operation("GET", "/projects/{project}/campaigns/{campaign}/decisions/")
-    def decisions(
-        self,
-        campaign: int,
-        *,
-        judge: str | None = None,
-        criterion: str | None = None,
-        language: str | None = None,
-        decision: str | None = None,
-    ) -> types.Decisions:
-        """What each judge may be used for in each criterion and language, with reasons and figures."""
-        asked = {"judge": judge, "criterion": criterion, "language": language, "decision": decision}
-        there = self.at("campaigns/{}/decisions/", campaign)
-        return cast(
-            types.Decisions,
-            self.json("GET", there, params={name: text for name, text in asked.items() if text is not None}),
-        )
-
-    @operation("GET", "/projects/{project}/campaigns/{campaign}/workflow/")
-    def workflow(self, campaign: int, *, judge: str | None = None, language: str | None = None) -> types.Workflow:
-        """The four steps before a judge is used across languages, each passed, failed, insufficient or not_run."""
-        asked = {"judge": judge, "language": language}
-        there = self.at("campaigns/{}/workflow/", campaign)
-        found = self.json("GET", there, params={name: text for name, text in asked.items() if text is not None})
-        return cast(types.Workflow, found)
-
+class DecisionMethods(PlainMethods):
     def wait_for_decisions(
         self, campaign: int, *, judge: str | None = None, timeout: float = 3600.0
     ) -> list[types.Decision]:
@@ -298,17 +215,6 @@ class DecisionMethods(ServerConnection):
 
         found = self.wait(fresh, timeout=timeout, what=f"The decisions of campaign {campaign}")
         return cast(types.Decisions, found)["decisions"]
-
-    @operation("GET", "/projects/{project}/campaigns/{campaign}/decisions/history/")
-    def decision_history(self, campaign: int) -> list[types.DecisionChange]:
-        """The changes of a campaign's decisions, newest first, each with why."""
-        there = self.at("campaigns/{}/decisions/history/", campaign)
-        return cast(list[types.DecisionChange], self.json("GET", there))
-
-    @operation("GET", "/projects/{project}/thresholds/")
-    def thresholds(self) -> list[types.Thresholds]:
-        """Every version of the project's thresholds, the one that holds first."""
-        return cast(list[types.Thresholds], self.json("GET", self.at("thresholds/")))
 
     @operation("POST", "/projects/{project}/thresholds/")
     def declare_thresholds(self, preset: types.PresetEnum, **changes: Any) -> types.Thresholds:
@@ -334,122 +240,7 @@ class DecisionMethods(ServerConnection):
         body = {**about, "key": key or uuid4().hex}
         return cast(types.RunDetail, self.json("POST", self.at("audits/"), json=body, repeatable=True))
 
-    @operation("POST", "/projects/{project}/audits/forecast/")
-    def forecast_audit(
-        self,
-        *,
-        judge: int,
-        dataset: int,
-        rubric_version: int,
-        changes: Sequence[str],
-        per_language: int = 30,
-        seed: int = 0,
-        budget: str | None = None,
-    ) -> types.PerturbationForecast:
-        """What an audit takes: calls exactly, tokens and cost roughly, and how many items each change changes."""
-        body = _audit(judge, dataset, rubric_version, changes, per_language, seed, budget)
-        found = self.json("POST", self.at("audits/forecast/"), json=body, repeatable=True)
-        return cast(types.PerturbationForecast, found)
-
     # --- alignments -------------------------------------------------------------------------------------------------
-    @operation("GET", "/projects/{project}/alignments/")
-    def alignments(self) -> Iterator[types.Alignment]:
-        """The project's alignments, newest first."""
-        return self.pages(self.at("alignments/"))
-
-    @operation("POST", "/projects/{project}/alignments/")
-    def create_alignment(
-        self,
-        name: str,
-        *,
-        campaign: int,
-        base: int,
-        share: float = 0.4,
-        looks: int = 3,
-        measure: str = "accuracy",
-        confidence: float = 0.95,
-        seed: int | None = None,
-        budget: str | None = None,
-    ) -> types.AlignmentDetail:
-        """Split the labels of a campaign once, to align the judge ``base`` with them; nothing is sent."""
-        body = {"name": name, "campaign": campaign, "base": base, "share": share, "looks": looks, "budget": budget}
-        body |= {"measure": measure, "confidence": confidence, **({} if seed is None else {"seed": seed})}
-        return cast(types.AlignmentDetail, self.json("POST", self.at("alignments/"), json=body))
-
-    @operation("GET", "/projects/{project}/alignments/{alignment_pk}/")
-    def alignment(self, alignment_pk: int) -> types.AlignmentDetail:
-        """The split, every version on the tuning items, and what the looks have shown."""
-        return cast(types.AlignmentDetail, self.json("GET", self.at("alignments/{}/", alignment_pk)))
-
-    @operation("PUT", "/projects/{project}/alignments/{alignment_pk}/budget/")
-    def set_alignment_budget(self, alignment_pk: int, budget: str | None) -> types.AlignmentDetail:
-        """Raise or lower the cap in USD over everything that an alignment asks; None removes it."""
-        there = self.at("alignments/{}/budget/", alignment_pk)
-        return cast(types.AlignmentDetail, self.json("PUT", there, json={"budget": budget}, repeatable=True))
-
-    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/close/")
-    def close_alignment(self, alignment_pk: int, *, confirm: bool) -> types.AlignmentDetail:
-        """Give up the looks that are left, for good. Without a look so far, what was locked is free again."""
-        there = self.at("alignments/{}/close/", alignment_pk)
-        return cast(types.AlignmentDetail, self.json("POST", there, json={"confirm": confirm}))
-
-    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/")
-    def add_version(
-        self,
-        alignment_pk: int,
-        name: str,
-        *,
-        made_from: int,
-        instructions: str = "",
-        own_texts: Sequence[Mapping[str, Any]] = (),
-    ) -> types.AlignmentDetail:
-        """Make a version with these instructions and texts, and ask it about the tuning items.
-
-        ``own_texts``: ``[{"criterion": "fluency", "point": 3, "text": "..."}]``; ``point`` None is the definition.
-        """
-        body = {"name": name, "made_from": made_from, "instructions": instructions, "own_texts": [*own_texts]}
-        there = self.at("alignments/{}/versions/", alignment_pk)
-        return cast(types.AlignmentDetail, self.json("POST", there, json=body))
-
-    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/run/")
-    def run_version(self, alignment_pk: int, judge: int) -> types.AlignmentDetail:
-        """Ask a version about the tuning items. Started again, it is the same run."""
-        there = self.at("alignments/{}/versions/{}/run/", alignment_pk, judge)
-        return cast(types.AlignmentDetail, self.json("POST", there, repeatable=True))
-
-    @operation("GET", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/confusions/")
-    def confusions(
-        self, alignment_pk: int, judge: int, *, language: str = "", criterion: str = ""
-    ) -> list[types.Confusion]:
-        """The tuning items on which a version differs most from the panel, with the words of both."""
-        there = self.at("alignments/{}/versions/{}/confusions/", alignment_pk, judge)
-        return cast(
-            list[types.Confusion], self.json("GET", there, params={"language": language, "criterion": criterion})
-        )
-
-    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/proposals/")
-    def propose_version(
-        self, alignment_pk: int, judge: int, name: str, *, provider: str, model: str, tokens: int = 2000
-    ) -> types.Proposal:
-        """Have a model write the next version from this one's differences on the tuning items. `alignment` shows it."""
-        there = self.at("alignments/{}/versions/{}/proposals/", alignment_pk, judge)
-        body = {"name": name, "provider": provider, "model": model, "tokens": tokens}
-        return cast(types.Proposal, self.json("POST", there, json=body))
-
-    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/searches/")
-    def start_search(
-        self, alignment_pk: int, method: str, *, steps: int, seed: int | None = None
-    ) -> types.VersionSearch:
-        """Search for versions with examples: ``random`` or ``greedy``. The alignment's budget caps it."""
-        body = {"method": method, "steps": steps, **({} if seed is None else {"seed": seed})}
-        there = self.at("alignments/{}/searches/", alignment_pk)
-        return cast(types.VersionSearch, self.json("POST", there, json=body))
-
-    @operation("POST", "/projects/{project}/alignments/{alignment_pk}/versions/{judge}/look/")
-    def take_look(self, alignment_pk: int, judge: int, *, confirm: bool) -> types.AlignmentDetail:
-        """Test a version on the locked items. It is counted, written to the audit trail, and can't be taken back."""
-        there = self.at("alignments/{}/versions/{}/look/", alignment_pk, judge)
-        return cast(types.AlignmentDetail, self.json("POST", there, json={"confirm": confirm}))
 
 
 def _audit(

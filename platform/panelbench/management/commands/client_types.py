@@ -1,4 +1,4 @@
-"""`manage.py client_types`: write the types of `panelbench_client` from the API's schema."""
+"""`manage.py client_types`: write the types and the plain methods of `panelbench_client` from the API's schema."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
 from drf_spectacular.generators import SchemaGenerator
 
-FILE = settings.CHECKOUT_DIR / "platform" / "client" / "panelbench_client" / "types.py"
+from panelbench.client_methods import rendered_methods
+
+FOLDER = settings.CHECKOUT_DIR / "platform" / "client" / "panelbench_client"
 HEAD = '''"""Types of the API's requests and replies, written by `manage.py client_types` from the schema."""
 
 from __future__ import annotations
@@ -31,18 +34,27 @@ FORMATS = {"date-time": "Moment", "decimal": "Decimal"}
 
 
 class Command(BaseCommand):
-    help = "Write the types of the Python client anew, or with --check say whether they are up to date."
+    help = "Write the types and plain methods of the Python client, or with --check say whether they are up to date."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--check", action="store_true", help="write nothing; fail when they are not")
 
     def handle(self, **options: Any) -> None:
-        written = rendered_types(schema()["components"]["schemas"])
-        if not options["check"]:
-            FILE.write_text(written, encoding="utf-8")
-        elif FILE.read_text(encoding="utf-8") != written:
-            self.stderr.write("panelbench_client/types.py is not what the schema says; run manage.py client_types.")
-            sys.exit(1)
+        for path, text in rendered_files().items():
+            if not options["check"]:
+                path.write_text(text, encoding="utf-8")
+            elif path.read_text(encoding="utf-8") != text:
+                self.stderr.write(f"{path.name} is not what the schema says; run manage.py client_types.")
+                sys.exit(1)
+
+
+def rendered_files() -> dict[Path, str]:
+    """The files of the client that are written from the schema, with their text."""
+    described = schema()
+    return {
+        FOLDER / "types.py": rendered_types(described["components"]["schemas"]),
+        FOLDER / "methods.py": rendered_methods(described, python),
+    }
 
 
 def schema() -> dict[str, Any]:
