@@ -25,7 +25,7 @@ from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, statistic
 from analytics.questions import NEEDS_ORDER, NumbersQuestion
 from analytics.ratings import attribute_choices
 from analytics.score_views import CLASS_NAMES
-from analytics.stats.declared.register import COEFFICIENTS
+from analytics.stats.declared.register import STATISTICS
 from annotation.models import Campaign
 from annotation.writers import tables
 
@@ -44,8 +44,6 @@ ABOUT = (
     "agreement_class",
     "item",
 )
-OF_TWO_SCORES = (*COEFFICIENTS, "pairs.", "left_out.", "plan.items_needed", "plan.raters_needed", "panel_reliability")
-"""Statistics of items with two scores or more: their names, or how these begin."""
 
 
 # --- cells as the template reads them --------------------------------------------------------------------------------
@@ -246,7 +244,7 @@ class AnswerPage:
             pairs += [("without" if str(row.get("asked")).startswith("left_out.") else "by", name)]
         if row.get("agreement_class"):
             pairs += [("agreement", row["agreement_class"])]
-        elif str(row.get("asked")).startswith(OF_TWO_SCORES):
+        elif (declared := STATISTICS.get(str(row.get("asked")))) and declared.items == "two scores":
             pairs += [("scores", "2")]
         pairs += self._reference(row)
         pairs += [("blind", "only")] if question.blind_only else []

@@ -18,6 +18,8 @@ from django.utils.translation import gettext as _
 
 from accounts.sentences import left_to_right, with_commas
 from analytics.figure_words import FIGURE_SENTENCES, SPEAKS_FOR
+from analytics.stats.declared.declaring import Statistic
+from analytics.stats.declared.register import BY_PLAIN_NAME, OVER_REPEATS
 
 VERY_FEW = 10  # items: fewer are reason enough to have no interval
 SMALL = 30
@@ -26,33 +28,6 @@ ALPHA = 0.05
 """Below this many items or clusters a figure is shown in muted ink, and no sentence concludes from it."""
 MINUS = "−"
 
-PERCENTAGES = frozenset(
-    {"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate", "prevalence", "stay"}
-    | {"commonest_share", "panel_same_mode", "rationale_share", "label_share", "class_score_share", "scale_use"}
-    | {"variance_share", "annotator_accuracy", "win", "tie", "loss"}
-)
-PARTS = {
-    **dict.fromkeys(("f1", "precision", "recall", "score_share", "prevalence", "class_score_share"), "variant"),
-    "class_share": "agreement_class",
-    **dict.fromkeys(("classical_mean", "judge_mean"), "generator"),
-}
-"""What tells several figures of one statistic and cell apart, where there are several."""
-REPEATS = ("repeat_sd", "flip_rate")
-"""Of one judge: its ratings are the repeats."""
-SIGNED = frozenset(
-    {
-        "bias",
-        "bias_weighted",
-        "rated_difference",
-        "panel_difference",
-        "corrected_difference",
-        "alignment_gain",
-        "alignment_overfit",
-    }
-    | {"rasch_severity", "severity_shift", "strength"}
-    | {f"{name}_{kind}" for name in ("accuracy", "mae", "kappa") for kind in ("difference", "effect", "interaction")}
-    | {f"{name}_change" for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")}
-)
 TRANSLATED = ("reason", "interval_reason", "note")
 
 
@@ -100,6 +75,15 @@ class Figure:
         return cls(**values)
 
     @property
+    def _declared(self) -> Statistic | None:
+        """What is declared of its statistic."""
+        return BY_PLAIN_NAME.get(self.statistic)
+
+    @property
+    def _written(self) -> str:
+        return self._declared.written if self._declared else "coefficient"
+
+    @property
     def is_defined(self) -> bool:
         return self.value is not None
 
@@ -116,7 +100,7 @@ class Figure:
     @property
     def part(self) -> str | None:
         """Which of several figures of this statistic and cell it is."""
-        return getattr(self, PARTS[self.statistic]) if self.statistic in PARTS else None
+        return getattr(self, self._declared.part) if self._declared and self._declared.part else None
 
     @property
     def excludes_zero(self) -> bool:
@@ -156,7 +140,7 @@ class Figure:
         """0.64–0.77, where there is little room, or nothing; −0.42 to 0.34 where a dash would look like a sign."""
         if self.low is None or self.high is None:
             return ""
-        if self.statistic in SIGNED or self.low < 0:
+        if self._written == "signed" or self.low < 0:
             return _("%(low)s to %(high)s") % {"low": self._spelt(self.low), "high": self._spelt(self.high)}
         return left_to_right(f"{self._spelt(self.low)}–{self._spelt(self.high)}")
 
@@ -164,14 +148,14 @@ class Figure:
     def basis(self) -> str:
         """What it rests on: 120 items × 3 raters where everyone rated everything; 120 items × 2 repeats of a judge."""
         counts = (self.n_items, self.n_raters, self.n_ratings, self.n_clusters, self.n_missing)
-        return _counted(get_language(), counts, self.statistic in REPEATS)
+        return _counted(get_language(), counts, self.statistic in OVER_REPEATS)
 
     @property
     def items_query(self) -> str:
         """The parameters under which the list of items shows what this figure is about (docs/items.md)."""
         about = {"criterion": self.criterion, "language": self.language, "generator": self.generator}
         about["judge"] = self.judge
-        if self.statistic in ("score_share", "class_score_share", "prevalence"):
+        if self._declared and self._declared.items == "this score":
             about["judged" if self.judge else "scored"] = self.variant
         about["agreement"] = self.agreement_class
         about |= {"sort": "judge_error"} if self.judge else {}
@@ -181,7 +165,7 @@ class Figure:
     @property
     def is_compared(self) -> bool:
         """Whether it rests on the items alone that have both a score of the judge and a reference of their own."""
-        is_count = self.statistic in ("out_of_range", "without_reference")
+        is_count = self._declared is not None and self._declared.items == "not compared"
         return bool(self.judge and self.reference and self.reference not in ("each", "dawid_skene") and not is_count)
 
     @property
@@ -234,10 +218,10 @@ class Figure:
         return " · ".join(part for part in (text, self.basis, self.made) if part)
 
     def _spelt(self, value: float, suffix: str = "") -> str:
-        if self.statistic in PERCENTAGES:
+        if self._written == "share":
             text = f"{100 * value:.0f}"
         else:
-            text, suffix = f"{value:+.{self._decimals}f}" if self.statistic in SIGNED else f"{value:.2f}", ""
+            text, suffix = f"{value:+.{self._decimals}f}" if self._written == "signed" else f"{value:.2f}", ""
         return left_to_right((text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)) + suffix)
 
 
@@ -301,13 +285,13 @@ class Figures:
         judge: str | None = None,
         part: str | None = None,
     ) -> Figure | None:
-        """The figure, or None when nobody rated this cell at all. `part`: which of several (`PARTS`)."""
+        """The figure, or None when nobody rated this cell at all. `part`: which of several (`Statistic.part`)."""
         return self._by_key.get((statistic, criterion, language, judge, part))
 
     def parts(
         self, statistic: str, criterion: str, language: str | None = None, judge: str | None = None
     ) -> list[Figure]:
-        """All of several (`PARTS`), in the order in which they were computed."""
+        """All of several (`Statistic.part`), in the order in which they were computed."""
         wanted = (statistic, criterion, language, judge)
         return [figure for key, figure in self._by_key.items() if key[:4] == wanted]
 
@@ -361,11 +345,9 @@ def spread(figures: Iterable[Figure]) -> Spread | None:
 
 
 # --- the heatmap of one coefficient, criterion by language -----------------------------------------------------------
-COEFFICIENTS = ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")
 FAINTEST, STEP, DEEPEST = 0.2, 0.1, 7
 """The first bin ends at FAINTEST + STEP; each of the seven bins is a STEP wide but the outermost, which are open."""
 ATTENTION = 0.4
-CHANCE_CORRECTED = COEFFICIENTS[:3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +374,7 @@ class HeatCell:
     def needs_attention(self) -> bool:
         """Whether chance-corrected agreement is below ATTENTION."""
         figure = self.figure
-        if figure is None or figure.value is None or figure.statistic not in CHANCE_CORRECTED:
+        if figure is None or figure.value is None or not BY_PLAIN_NAME[figure.statistic].is_chance_corrected:
             return False
         return round(figure.value, 2) < ATTENTION  # as it is printed
 

@@ -17,9 +17,6 @@ from django.utils.translation import gettext as _
 from accounts import languages
 from analytics import score_views
 from analytics.figures import (
-    CHANCE_CORRECTED,
-    COEFFICIENTS,
-    REPEATS,
     SMALL,
     Figure,
     Figures,
@@ -37,8 +34,10 @@ from analytics.figures import (
     spread,
 )
 from analytics.models import Chart, Snapshot
+from analytics.question_names import statistic_name
 from analytics.questions import NEEDS_ORDER
-from analytics.score_views import COEFFICIENT_NAMES, Line
+from analytics.score_views import Line
+from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, STATISTICS
 from annotation.models import Campaign, Criterion
 
 RULE_NAMES = {
@@ -94,7 +93,7 @@ class NumbersPage:
         self.content: dict[str, Any] = snapshot.content
         self.figures = Figures(self.content["estimates"])
         self.languages = tuple(languages.in_name_order(self.content["languages"], get_language()))
-        self.statistic = chosen_option(query.get("coefficient"), COEFFICIENTS)
+        self.statistic = chosen_option(query.get("coefficient"), HEAT_MAPS)
         self.asked_judge, self.with_designs = query.get("judge", ""), query.get("designs") == "show"
         self.judge = chosen_option(query.get("judge"), [judge["name"] for judge in self.judges])
         self.criterion = chosen_option(query.get("criterion"), self.ordered or list(self.criteria))
@@ -140,19 +139,19 @@ class NumbersPage:
 
     @cached_property
     def coefficient(self) -> str:
-        return str(COEFFICIENT_NAMES[self.statistic][0])
+        return statistic_name(self.statistic)
 
     @property
     def symbol(self) -> str:
-        return COEFFICIENT_NAMES[self.statistic][1]
+        return STATISTICS[self.statistic].symbol
 
     @cached_property
     def coefficients(self) -> list[tuple[str, str]]:
-        return [(key, str(COEFFICIENT_NAMES[key][0])) for key in COEFFICIENTS]
+        return [(key, statistic_name(key)) for key in HEAT_MAPS]
 
     @cached_property
     def has_threshold(self) -> bool:
-        return self.statistic in CHANCE_CORRECTED
+        return STATISTICS[self.statistic].is_chance_corrected
 
     @property
     def whole(self) -> str | None:
@@ -304,7 +303,7 @@ class NumbersPage:
     @property
     def agreement_lines(self) -> list[Line]:
         """The heatmap as a table, every coefficient beside the chosen one."""
-        return self._lines(COEFFICIENTS, self.heat.languages)
+        return self._lines(HEAT_MAPS, self.heat.languages)
 
     @cached_property
     def applicability_lines(self) -> list[Line]:
@@ -376,7 +375,7 @@ class NumbersPage:
     def repeat_lines(self) -> list[tuple[str, Line]]:
         """How far the repeats of each judge differ, where it has any."""
         names = [judge["name"] for judge in self.judges]
-        return [(name, line) for name in names for line in self._lines(REPEATS, [self.part_language], judge=name)]
+        return [(name, line) for name in names for line in self._lines(OVER_REPEATS, [self.part_language], judge=name)]
 
     @cached_property
     def repeats(self) -> Spread | None:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from analytics.figures import SHARE_LEFT_OUT, Figure, Names, listed
+from analytics.stats.declared.register import BY_PLAIN_NAME
 
 if TYPE_CHECKING:
     from analytics.numbers import NumbersPage
@@ -18,25 +19,6 @@ CLASS_NAMES = {
     "full": gettext_lazy("all agree"),
     "partial": gettext_lazy("some agree"),
     "none": gettext_lazy("no two agree"),
-}
-COEFFICIENT_NAMES = {
-    "krippendorff_alpha": (gettext_lazy("Krippendorff’s α"), "α"),
-    "fleiss_kappa": (gettext_lazy("Fleiss’ κ"), "κ"),
-    "gwet_ac": (gettext_lazy("Gwet’s AC"), "AC"),
-    "percent_agreement": (gettext_lazy("Percent agreement"), "%"),
-}
-STATISTIC_NAMES = {
-    **{key: name for key, (name, _symbol) in COEFFICIENT_NAMES.items()},
-    "applicability_agreement": gettext_lazy("Percent agreement"),
-    "applicability_ac": gettext_lazy("Gwet’s AC1"),
-    "mae": gettext_lazy("MAE"),
-    "bias": gettext_lazy("Bias"),
-    "cohen_kappa": gettext_lazy("Weighted κ"),
-    "spearman": gettext_lazy("Spearman ρ"),
-    "classical_mean": gettext_lazy("Panel mean"),
-    "judge_mean": gettext_lazy("Judge mean"),
-    "repeat_sd": gettext_lazy("Standard deviation"),
-    "flip_rate": gettext_lazy("Items that change"),
 }
 Shares = list[tuple[str, list[Figure]]]
 """By rater, the share of each point."""
@@ -67,7 +49,8 @@ class Line:
     @property
     def made(self) -> list[tuple[str, Figure]]:
         """Each figure under its name, to say how it was computed and from what."""
-        return [(str(STATISTIC_NAMES[figure.statistic]), figure) for figure in self.figures if figure]
+        declared = [(BY_PLAIN_NAME[figure.statistic], figure) for figure in self.figures if figure]
+        return [(_(statistic.short_title or statistic.title), figure) for statistic, figure in declared]
 
 
 @dataclass(frozen=True, slots=True)

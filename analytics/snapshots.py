@@ -25,7 +25,7 @@ from analytics.computation.stored_cells import ALL_JUDGES, READ, CellReport, Cel
 from analytics.judges import thresholds
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
-from analytics.stats.declared.register import statistics_of
+from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, is_usual, statistics_of
 from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, Rating, RubricVersion
 from annotation.writers import formats
@@ -387,12 +387,10 @@ def _store(key: dict[str, Any], fields: dict[str, Any], drawn: list[dict[str, st
 
 
 # --- from a ratings table to estimates as plain values; pandas and scipy are loaded by these functions ---------------
-AGREEMENT = ("percent_agreement", "fleiss_kappa", "krippendorff_alpha", "gwet_ac")
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
 LABELS = ("cohen_kappa", "accuracy", "f1", "precision", "recall")
 """Statistics of a judge on a nominal criterion; the last three for each point of the scale."""
 
-REPEATS = ("repeat_sd", "flip_rate")
 MOST_CELLS = 600
 """With at most so many cells (criteria × languages), shares of scores in each class of agreement are also computed by
 language. With more they would be half of what is stored; Explore computes them on request."""
@@ -481,7 +479,7 @@ def _reports(table: CodedTable, settings: Settings, by: tuple[str, ...]) -> Iter
     from analytics.stats.judge import agreement_classes, calibration, soundness
 
     judges = table.judges
-    yield cells.agreement_cells(settings, by, AGREEMENT)
+    yield cells.agreement_cells(settings, by, HEAT_MAPS)
     nominal = [key for key in table.criteria if table.scale(key).level == "nominal"]
     ordered = [key for key in table.criteria if key not in nominal]
     for judge in judges:
@@ -528,7 +526,7 @@ def _prevalence(table: RatingsTable) -> Iterator[CellEstimate]:
 def _repeats(report: Any, table: RatingsTable, *, judge: str, by: Sequence[str]) -> Iterator[CellEstimate]:
     """The statistics of the judge's repeats, from a report of all its audits."""
     audits = report(table.only(rater=[judge]), judge=judge, by=by)
-    return (row for row in audits if row.estimate.statistic in REPEATS)
+    return (row for row in audits if row.estimate.statistic in OVER_REPEATS)
 
 
 def _means(settings: Settings) -> CellReport:
@@ -543,7 +541,7 @@ def _means(settings: Settings) -> CellReport:
 def _plain(row: CellEstimate) -> dict[str, Any] | None:
     """The row without the fields that are None; None if the page does not show it."""
     estimate = row.estimate
-    if not cells.is_usual(estimate.statistic, estimate.variant, estimate.level or ""):
+    if not is_usual(estimate.statistic, estimate.variant, estimate.level or ""):
         return None
     return {name: value for name, value in row.as_row().items() if value is not None}
 

@@ -31,7 +31,7 @@ from analytics.questions import (
     Settings,
     chosen_runs,
 )
-from analytics.stats.declared.register import statistics_of
+from analytics.stats.declared.register import is_usual, statistics_of
 from annotation.models import Campaign
 from annotation.writers.tables import Table
 from judging.models import JudgeRun
@@ -42,14 +42,6 @@ if TYPE_CHECKING:
     from analytics.stats.core.tables import RatingsTable
 
 Progress = Callable[[int, int], None]
-VARIANTS = {
-    "fleiss_kappa": {"nominal": "unequal", "ordinal": "unequal", "interval": "unequal"},
-    "gwet_ac": {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"},
-    "brennan_prediger": {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"},
-    "conger_kappa": {"nominal": "identity", "ordinal": "quadratic", "interval": "quadratic"},
-    "cohen_kappa": {"nominal": "unweighted", "ordinal": "quadratic", "interval": "quadratic"},
-}
-"""The one variant of a statistic that is shown unless others are asked for, by the criterion's level of measurement."""
 
 
 # --- the rows that a question is about -------------------------------------------------------------------------------
@@ -131,12 +123,6 @@ def _is_variant(row: CellEstimate, question: NumbersQuestion) -> bool:
     if question.variants:
         return estimate.variant in question.variants
     return is_usual(estimate.statistic, estimate.variant, estimate.level or "")
-
-
-def is_usual(statistic: str, variant: str | None, level: str) -> bool:
-    """Whether a variant is the one that is shown: others are neither computed nor stored."""
-    usual = VARIANTS.get(statistic)
-    return usual is None or variant is None or variant == usual.get(level)
 
 
 def _reports(table: CodedTable, question: NumbersQuestion) -> Iterator[tuple[str, CellReport]]:

@@ -17,6 +17,7 @@ from analytics import answer_pages, ratings, snapshots
 from analytics.computation import cells, stored_cells
 from analytics.models import Snapshot, StoredCell, packed_rows, unpacked_rows
 from analytics.questions import Settings, question_of
+from analytics.stats.declared.register import is_usual
 from annotation.models import Annotation, Campaign, Criterion, Import, Item, Rating
 from judging.models import JudgeRun, Verdict
 from tests import make
@@ -200,7 +201,7 @@ def test_cells_one_by_one_are_the_cells_of_a_report_on_the_whole_table(campaign:
     how = {"by": by, "bootstrap": 200, "seed": settings.seed}
 
     def usual(rows: list[Any]) -> list[dict[str, Any]]:
-        kept = [row for row in rows if cells.is_usual(row.estimate.statistic, row.estimate.variant, row.estimate.level)]
+        kept = [row for row in rows if is_usual(row.estimate.statistic, row.estimate.variant, row.estimate.level)]
         return [row.as_row() for row in kept]
 
     names = ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")

@@ -6,10 +6,8 @@ import inspect
 import subprocess
 import sys
 
-from analytics import figures
-from analytics.computation import cells
 from analytics.judges import judge_reports
-from analytics.stats.declared.register import GROUPS, REPORTS, STATISTICS
+from analytics.stats.declared.register import BY_PLAIN_NAME, GROUPS, REPORTS, STATISTICS
 
 
 def test_the_declarations_load_neither_pandas_nor_scipy_nor_django() -> None:
@@ -33,13 +31,14 @@ def test_every_report_takes_the_options_that_it_declares() -> None:
             assert set(report.takes) <= {*parameters, "statistics"}, report.name
 
 
-def test_declarations_and_tables_agree() -> None:
-    for statistic in STATISTICS.values():
-        plain = statistic.plain
-        assert statistic.usual == cells.VARIANTS.get(plain, {}), plain
-        assert (statistic.written == "share") == (plain in figures.PERCENTAGES), plain
-        assert (statistic.written == "signed") == (plain in figures.SIGNED), plain
-        assert statistic.part == figures.PARTS.get(plain, ""), plain
-    assert [name for name, it in STATISTICS.items() if it.symbol] == list(figures.COEFFICIENTS)
+def test_figures_of_one_name_are_shown_alike() -> None:
+    """`Figure.statistic` is the name without its report's prefix."""
+    for name, statistic in STATISTICS.items():
+        same = BY_PLAIN_NAME[statistic.plain]
+        assert (statistic.written, statistic.usual, statistic.part) == (same.written, same.usual, same.part), name
+        assert statistic.over_repeats == same.over_repeats, name
+
+
+def test_reports_read_what_audits_add() -> None:
     for report in REPORTS.values():
         assert report.reads == judge_reports.READ.get(report.prefix, report.reads)

@@ -18,6 +18,7 @@ from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, wil
 from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, left_out_interval, number_of
 from analytics.stats.core.scales import agreement_weights
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, Coded, RatingsTable, cells, coded
+from analytics.stats.declared.register import is_usual
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,11 +29,6 @@ LEFT_OUT = ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement"
 PAIRS = ("cohen_kappa", "percent_agreement")
 RATIONALES = ("rationale_share", "rationale_length")
 LABELS = ("label_spread", "label_share")
-USUAL = {
-    "gwet_ac": {"nominal": "identity", "ordinal": "ordinal"},
-    "fleiss_kappa": {"nominal": "unequal", "ordinal": "unequal", "interval": "unequal"},
-}
-"""By level the variant of a coefficient that is left out of; quadratic where nothing is said."""
 MOST_WITH_INTERVALS = 190
 """Pairs of a panel (20 raters) whose kappas get intervals of their own."""
 ONE_RATER, NO_PAIRS = "only one rater", "no two raters share an item"
@@ -64,7 +60,11 @@ def left_out_report(
 
 def _without_annotators(cell: Cell, names: Collection[str], confidence: float) -> Iterator[CellEstimate]:
     scores = coded(cell)
-    figures = [figure for figure in coefficient_estimates.figures_for(scores, names) if _is_usual(figure, scores)]
+    figures = [
+        figure
+        for figure in coefficient_estimates.figures_for(scores, names)
+        if is_usual(figure.statistic, figure.variant, scores.scale.level)
+    ]
     why = pairwise.ANONYMOUS if not cell.has_persons else _too_few(scores)
     for figure in figures:
         with_all = _value(scores, figure)
@@ -77,11 +77,6 @@ def _without_annotators(cell: Cell, names: Collection[str], confidence: float) -
             yield _cell_row(cell, without, annotator=annotator)
             change = _change(scores, place, figure, with_all, without, confidence)
             yield _cell_row(cell, change, annotator=annotator)
-
-
-def _is_usual(figure: CountFigure, scores: Coded) -> bool:
-    usual = USUAL.get(figure.statistic)
-    return usual is None or figure.variant == usual.get(scores.scale.level, "quadratic")
 
 
 def _too_few(scores: Coded) -> str | None:

@@ -80,10 +80,16 @@ STATISTICS = (
         "without_reference",
         _CALIBRATION,
         translatable("Items without a reference label"),
+        items="not compared",
         better="lower",
         doc=_ABOUT_REFERENCE,
     ),
     Statistic(
-        "out_of_range", _CALIBRATION, translatable("Judge scores off the scale"), better="lower", doc=_ABOUT_REFERENCE
+        "out_of_range",
+        _CALIBRATION,
+        translatable("Judge scores off the scale"),
+        items="not compared",
+        better="lower",
+        doc=_ABOUT_REFERENCE,
     ),
 )

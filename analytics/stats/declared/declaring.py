@@ -45,6 +45,7 @@ Verdicts = Literal["none", "one", "all"]
 Written = Literal["coefficient", "share", "signed"]
 Need = Literal["judge", "two judges", "measure"]
 Better = Literal["", "higher", "lower", "zero"]
+Items = Literal["", "two scores", "this score", "not compared"]
 
 
 def translatable(text: str) -> str:
@@ -100,11 +101,13 @@ class Statistic:
     """One statistic, as it is asked for by `name`: `mae`, or `audit.flip_rate` of a report with a prefix.
 
     `title`: what pages and reports call it, in English, to translate; `short_title`: in narrow tables, if it is
-    another; `symbol`: in a chart. `written`: as 0.71, 71% or +0.12. `usual`: the variant that is shown unless others
-    are asked for, by level of measurement. `better`: which figures are good news. `part`: the column that tells
-    several figures of one cell apart. `is_coefficient`: a page on agreement may be about it alone.
-    `is_chance_corrected`: 0 is agreement by chance. `reads`: columns that it alone
-    reads. `doc`: where docs/ explains it, if not where its report says.
+    another; `symbol`: in the heading of a heat map. `written`: as 0.71, 71% or +0.12. `usual`: the variant that is
+    shown unless others are asked for, by level of measurement. `interval`: how its interval is made; empty where it has
+    none. `better`: where a figure says something good. `part`: the column that tells several figures of one cell apart.
+    `over_repeats`: its ratings are the repeats of one judge. `items`: which of a cell's items it rests on, where it is
+    not all of them, or all that both sides scored. `is_coefficient`: a page on agreement may be about it alone.
+    `is_chance_corrected`: 0 is agreement by chance. `reads`: columns that it alone reads. `doc`: where docs/ explains
+    it, if not where its report says.
     """
 
     name: str
@@ -117,6 +120,8 @@ class Statistic:
     usual: Mapping[str, str] = field(default_factory=dict)
     better: Better = ""
     part: str = ""
+    over_repeats: bool = False
+    items: Items = ""
     is_coefficient: bool = False
     is_chance_corrected: bool = False
     reads: tuple[str, ...] = ()

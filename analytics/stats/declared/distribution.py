@@ -18,6 +18,11 @@ _DISTRIBUTION = StatisticsReport(
 REPORTS = (_DISTRIBUTION,)
 STATISTICS = (
     Statistic(
-        "distribution.score_share", _DISTRIBUTION, translatable("Share of each score"), written="share", part="variant"
+        "distribution.score_share",
+        _DISTRIBUTION,
+        translatable("Share of each score"),
+        items="this score",
+        written="share",
+        part="variant",
     ),
 )

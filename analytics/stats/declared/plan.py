@@ -20,8 +20,8 @@ _PLAN = StatisticsReport(
 REPORTS = (_PLAN,)
 STATISTICS = (
     Statistic("plan.labels_needed", _PLAN, translatable("Labels for a mean of that width")),
-    Statistic("plan.items_needed", _PLAN, translatable("Items for an α of that width")),
-    Statistic("plan.raters_needed", _PLAN, translatable("Raters per item for that reliability")),
+    Statistic("plan.items_needed", _PLAN, translatable("Items for an α of that width"), items="two scores"),
+    Statistic("plan.raters_needed", _PLAN, translatable("Raters per item for that reliability"), items="two scores"),
     Statistic(
         "plan.alt_test_power",
         _PLAN,

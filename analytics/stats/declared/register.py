@@ -27,6 +27,7 @@ from analytics.stats.declared import (
     reference,
     severity,
     stability,
+    unasked,
     within_panel,
 )
 from analytics.stats.declared.declaring import Need, Statistic, StatisticsReport, translatable
@@ -89,8 +90,18 @@ REPORTS: dict[str, StatisticsReport] = {report.name: report for file in _COMPUTE
 """In the order in which they are computed, in which the rows of an answer stand."""
 STATISTICS: dict[str, Statistic] = {statistic.name: statistic for file in _LISTED for statistic in file.STATISTICS}
 """In the order in which forms and refusals list them."""
+BY_PLAIN_NAME: dict[str, Statistic] = {
+    **{statistic.plain: statistic for statistic in reversed(STATISTICS.values())},
+    **{name: statistic for name, statistic in STATISTICS.items() if name == statistic.plain},
+    **{statistic.plain: statistic for statistic in unasked.STATISTICS},
+}
+"""By `Estimate.statistic` one of the statistics whose figures bear it: they are all written alike."""
 COEFFICIENTS = tuple(name for name, statistic in STATISTICS.items() if statistic.is_coefficient)
 """What a page on agreement may be about."""
+HEAT_MAPS = tuple(name for name, statistic in STATISTICS.items() if statistic.symbol)
+"""The coefficients that the numbers page has a heat map of."""
+OVER_REPEATS = tuple(plain for plain, statistic in BY_PLAIN_NAME.items() if statistic.over_repeats)
+"""Of one judge: its ratings are the repeats."""
 GROUPS = {
     "agreement": translatable("Agreement among raters"),
     "panel": translatable("Who and what makes raters agree"),
@@ -119,3 +130,9 @@ def statistics_of(*reports: str) -> tuple[str, ...]:
 def statistics_that_need(need: Need) -> frozenset[str]:
     """The names of the statistics that no question can ask for without this."""
     return frozenset(name for name, statistic in STATISTICS.items() if need in statistic.report.needs)
+
+
+def is_usual(plain: str, variant: str | None, level: str) -> bool:
+    """Whether a variant is the one that is shown unless others are asked for: those are neither computed nor stored."""
+    usual = BY_PLAIN_NAME[plain].usual if plain in BY_PLAIN_NAME else {}
+    return not usual or variant is None or variant == usual.get(level)
