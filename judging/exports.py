@@ -20,7 +20,7 @@ from annotation.models import Dataset, SelectedItem
 from annotation.writers.tables import BATCH, Column, Table
 from judging import judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
-from judging.reading_reasons import reason_sentence
+from judging.reading_reasons import READ_AS, SENTENCES, reason_sentence
 from judging.replies import reply_text
 from judging.versions import examples
 
@@ -206,6 +206,22 @@ def _without_bodies(row: Row, outgoing: Outgoing) -> None:
         row["request"], row["reply"] = {}, {}
 
 
+def _without_quote(row: Row, outgoing: Outgoing) -> None:
+    """Why there is no score goes with a verdict; the words of the reply in it only where replies do."""
+    if row["reason"] and not outgoing.replies:
+        row["reason"] = {**row["reason"], "found": "…" if row["reason"].get("found") else ""}
+
+
+def _known_reason(row: Row, incoming: Incoming) -> None:
+    reason = row.get("reason")
+    if reason is None:
+        return
+    if not isinstance(reason, dict) or reason.keys() != {"code", "rung", "found"} or reason["code"] not in SENTENCES:
+        raise ValueError(f"why there is no score: code (one of {', '.join(SENTENCES)}), rung and found")
+    if reason["rung"] not in {"", *READ_AS} or not isinstance(reason["found"], str):
+        raise ValueError(f"a rung of {', '.join(READ_AS)}, and what was found as text")
+
+
 _TAKEN: dict[str, Any] = {"is_pilot": False, "alignment": None}
 """Which runs a bundle holds: designs and alignments are not in it, and so neither are pilots and runs of alignments."""
 _TAKEN_OF = {f"run__{name}": value for name, value in _TAKEN.items()}
@@ -253,8 +269,8 @@ BUNDLE_MEMBERS = (
             "file_import": "intakes",
         },
         written={"file_import": "intake"},
-        leaves=(*_OURS, "pays_again", "design", "is_pilot", "by_batch", "alignment", "bills_from"),
-        since={"key": 2, "width": 2, "perturbation": 3, "selection": 3},
+        leaves=(*_OURS, "pays_again", "design", "is_pilot", "by_batch", "alignment"),
+        since={"bills_from": 7, "key": 2, "width": 2, "perturbation": 3, "selection": 3},
         on_write=_halted,
     ),
     Member(
@@ -262,8 +278,8 @@ BUNDLE_MEMBERS = (
         model=Call,
         rows=lambda project: Call.objects.filter(run__project=project, **_TAKEN_OF),
         refers={"run": "runs", "item": "items", "criterion": "criteria"},
-        leaves=("lease", "leased_until", "not_before", "repairs", "losses"),
-        since={"change": 3},
+        leaves=("lease", "leased_until", "not_before", "repairs"),
+        since={"change": 3, "losses": 7},
         on_write=_unleased,
     ),
     Member(
@@ -271,8 +287,8 @@ BUNDLE_MEMBERS = (
         model=Attempt,
         rows=lambda project: Attempt.objects.filter(call__run__project=project, **_TAKEN_OF_CALL),
         refers={"call": "calls"},
-        leaves=("reply_key", "reused_from", "doubt"),
-        since={"estimated": 2, "reserved": 2},
+        leaves=("reply_key", "reused_from"),
+        since={"doubt": 7, "estimated": 2, "reserved": 2},
         on_write=_without_bodies,
     ),
     Member(
@@ -280,7 +296,8 @@ BUNDLE_MEMBERS = (
         model=Verdict,
         rows=lambda project: Verdict.objects.filter(run__project=project, **_TAKEN_OF),
         refers={"run": "runs", "item": "items", "criterion": "criteria", "attempt": "attempts"},
-        leaves=("expected", "confidence", "reason"),
-        since={"change": 3},
+        since={"change": 3, "confidence": 7, "expected": 7, "reason": 7},
+        on_write=_without_quote,
+        on_read=_known_reason,
     ),
 )

@@ -199,13 +199,15 @@ class ThresholdsForm(forms.Form):
     bias_margin = forms.FloatField(
         label=gettext_lazy("Margin of the bias"),
         help_text=gettext_lazy(
-            "A share of the scale’s width. Default: experts 0.05, skilled annotators 0.075, crowd 0.10."
+            "A share of the scale’s width; the whole interval of the bias has to lie within it. "
+            "Default: experts 0.05, skilled annotators 0.075, crowd 0.10."
         ),
     )
     flip_rate = forms.FloatField(
         label=gettext_lazy("Changed scores when asked again"),
         help_text=gettext_lazy(
-            "At most this share of the items. Default: experts 0.05, skilled annotators 0.08, crowd 0.10."
+            "The whole interval has to lie at or below this share of the items. "
+            "Default: experts 0.05, skilled annotators 0.08, crowd 0.10."
         ),
     )
     fewest_items = forms.IntegerField(
@@ -214,12 +216,21 @@ class ThresholdsForm(forms.Form):
     )
     omega = forms.FloatField(
         label=gettext_lazy("Annotators to match"),
-        help_text=gettext_lazy("The share of annotators that the judge has to be as good as: 0.5."),
+        help_text=gettext_lazy(
+            "The share of annotators that the judge has to be as good as, by a test for each: 0.5. "
+            "It fails only where the whole interval lies below."
+        ),
     )
-    readable = forms.FloatField(label=gettext_lazy("Readable replies"), help_text=gettext_lazy("At least: 0.99."))
-    tau_b = forms.FloatField(label=gettext_lazy("Ranking (tau-b)"), help_text=gettext_lazy("At least: 0.8."))
+    readable = forms.FloatField(
+        label=gettext_lazy("Readable replies"),
+        help_text=gettext_lazy("The whole interval has to lie at or above this share: 0.99."),
+    )
+    tau_b = forms.FloatField(
+        label=gettext_lazy("Ranking (tau-b)"), help_text=gettext_lazy("The figure itself has to reach it: 0.8.")
+    )
     tau_b_low = forms.FloatField(
-        label=gettext_lazy("Lower bound of tau-b"), help_text=gettext_lazy("The interval lies above: 0.5.")
+        label=gettext_lazy("Lower bound of tau-b"),
+        help_text=gettext_lazy("The whole interval has to lie above this value: 0.5."),
     )
     alpha_ceiling = forms.FloatField(
         label=gettext_lazy("Rubric problem below (α)"),

@@ -18,6 +18,7 @@ import orjson
 import pandas as pd
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from accounts.models import Project
 from accounts.refusals import Refused
@@ -42,7 +43,7 @@ from annotation.models import (
 from annotation.qualification import guidelines, references
 from annotation.readers.ratings import RatingRow
 from annotation.readers.rows import set_bounds
-from judging.models import Attempt, Call, Judge, Verdict
+from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from tests import make
 from tests.analytics import scene
 from tests.annotation import scene as desks
@@ -238,6 +239,12 @@ ADDED = {
         "criteria": ["evidence_rule"],
     },
     6: {"campaigns": ["asks_at_close"], "ratings": ["given_version", "given_score"]},
+    7: {
+        "runs": ["bills_from"],
+        "calls": ["losses"],
+        "attempts": ["doubt"],
+        "verdicts": ["confidence", "expected", "reason"],
+    },
 }
 """By version and member, the fields that it brought."""
 QUALIFYING = ["guidelines", "qualification_rules", "reference_items", "reference_scores", "meeting_decisions"]
@@ -286,6 +293,55 @@ def test_a_bundle_of_version_1_is_read_and_what_it_lacks_is_not_known(cast: Cast
     assert not Attempt.objects.get(call__run__project=cast.teine).estimated
 
 
+@pytest.mark.both_databases
+def test_reasons_doubts_losses_and_probabilities_come_back_equal(cast: Cast, study: Campaign) -> None:
+    run = JudgeRun.objects.get(project=cast.kassa)
+    JudgeRun.objects.filter(pk=run.pk).update(bills_from=timezone.now())
+    Call.objects.filter(run=run).update(losses=2)
+    Attempt.objects.filter(call__run=run).update(doubt=Attempt.Doubt.TOO_FEW)
+    reason = {"code": "differing", "rung": "prose", "found": NASTY}
+    Verdict.objects.filter(run=run, status="unparsed").update(reason=reason, expected=1.25, confidence=0.5)
+    content = taken_out(cast.kassa, replies=True)
+    loaded(cast.teine, content)
+    assert taken_out(cast.teine, replies=True) == content
+    there = JudgeRun.objects.get(project=cast.teine)
+    assert there.bills_from == JudgeRun.objects.get(pk=run.pk).bills_from
+    assert (there.calls.get().losses, there.calls.get().attempts.get().doubt) == (2, "too_few")
+    verdict = there.verdicts.get(status="unparsed")
+    assert (verdict.reason, verdict.expected, verdict.confidence) == (reason, 1.25, 0.5)
+
+
+@pytest.mark.both_databases
+def test_the_reply_is_not_quoted_in_a_bundle_without_replies(cast: Cast, study: Campaign) -> None:
+    run = JudgeRun.objects.get(project=cast.kassa)
+    reason = {"code": "nothing", "rung": "text", "found": "Ei oska öelda “سر”"}
+    Verdict.objects.filter(run=run, status="unparsed").update(reason=reason)
+    content = taken_out(cast.kassa)
+    loaded(cast.teine, content)
+    assert taken_out(cast.teine) == content
+    verdict = Verdict.objects.get(run__project=cast.teine, status="unparsed")
+    assert verdict.reason == {**reason, "found": "…"}
+
+
+@pytest.mark.parametrize(
+    ("good", "wrong"),
+    [
+        (b'"code":"differing"', b'"code":"none"'),
+        (b'"code":"differing"', b'"code":1'),
+        (b'"code":"differing"', b'"code":"differing","more":1'),
+        (b'"rung":""', b'"rung":"roof"'),
+    ],
+)
+def test_a_reason_that_no_reader_of_replies_gives_is_refused(
+    cast: Cast, study: Campaign, good: bytes, wrong: bytes
+) -> None:
+    reason = {"code": "differing", "rung": "", "found": "3 or 4"}
+    Verdict.objects.filter(run__project=cast.kassa, status="unparsed").update(reason=reason)
+    content = rewritten(taken_out(cast.kassa, replies=True), replaced("verdicts.jsonl", good, wrong))
+    with pytest.raises(Refused, match=r"why there is no score|a rung of"):
+        loaded(cast.teine, content)
+
+
 def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> None:
     loaded(cast.teine, taken_out(cast.kassa))
     for project in (cast.kassa, cast.teine):
@@ -295,7 +351,7 @@ def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> N
 
 REFUSALS = {
     "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
-    "a newer version": (replaced("manifest.json", b'"version": 6', b'"version": 7'), False, "newer Panelbench"),
+    "a newer version": (replaced("manifest.json", b'"version": 7', b'"version": 8'), False, "newer Panelbench"),
     "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
     "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
     "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.imports import targets
+from accounts.refusals import Refused
+from annotation.imports import opening, targets, uploads
 from annotation.imports.opening import open_import
 from annotation.imports.previews import PreviewReport, preview_import, preview_report
 from annotation.imports.rating_rows import scale_words
@@ -56,6 +57,7 @@ class TestRowsByRater:
         assert (len(list(parsed.items)), parsed.report.read, parsed.report.collapsed) == (1_869, 5_607, 3_738)
 
     @pytest.mark.django_db
+    @pytest.mark.both_databases
     def test_the_same_file_brings_the_items_and_then_their_ratings(self, cast: Cast, tmp_path: Path) -> None:
         rows = [[f"Tekst {n}", rater, n % 3, "kena"] for rater in RATERS for n in range(60)]
         name, raw = table(["text", "annotator", "fluency", "comment"], rows)
@@ -88,6 +90,37 @@ class TestOutputsOfJudges:
         assert [name for _part, taken in study.parts(files) for name, _raw in taken] == [files[0][0]]
         assert study.unclaimed(files) == [files[1][0]]
 
+    @pytest.mark.django_db
+    @pytest.mark.both_databases
+    def test_a_folder_of_the_shape_of_llmbar_is_imported_by_command(
+        self, cast: Cast, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A folder a set, with `dataset.json`, and below it what each judge said and its sums."""
+        folder = tmp_path / "LLMBar “L” كتاب"
+        for name in ("Natural", "Adversarial/Neighbor"):
+            pairs = [
+                {
+                    "input": f"{name}: nimeta puu {n}.",
+                    "output_1": f"Tamm {n}",
+                    "output_2": f"شاي {n}",
+                    "label": 1 + n % 2,
+                }
+                for n in range(30)
+            ]
+            at = folder / name
+            (at / "evaluators" / "GPT-4" / "CoT").mkdir(parents=True)
+            (at / "dataset.json").write_text(json.dumps(pairs))
+            said = {"swap = False": {"completion": ["Output (a) is better.", "stop"], "winner": "1"}}
+            judged = [{**pair, "results": [{**said, "swap = True": said["swap = False"]}]} for pair in pairs]
+            (at / "evaluators" / "GPT-4" / "CoT" / "result.json").write_text(json.dumps(judged))
+            sums = {"correct_False": "20 / 30 = 66.7%", "kappa_agreement": 0.5}
+            (at / "evaluators" / "GPT-4" / "CoT" / "statistics.json").write_text(json.dumps(sums))
+        call_command("import_study", "kassa", str(folder))
+        assert Item.objects.count() == 60
+        told = capsys.readouterr()
+        assert "refused" not in told.err
+        assert set(Item.objects.values_list("attributes__label", flat=True)) == {1, 2}
+
 
 def test_ratings_inside_items_are_shown_as_they_are() -> None:
     facts = TableFacts()
@@ -99,6 +132,7 @@ def test_ratings_inside_items_are_shown_as_they_are() -> None:
 
 @pytest.mark.parametrize(("cells", "is_offered"), [(["Mari", "Jüri"], False), (["1", "0"], True)])
 @pytest.mark.django_db
+@pytest.mark.both_databases
 def test_numbered_columns_of_annotators_are_offered_as_ratings_where_they_have_scores(
     cast: Cast, cells: list[str], is_offered: bool
 ) -> None:
@@ -127,11 +161,13 @@ class TestWordsForScores:
         return opened
 
     @pytest.mark.django_db
+    @pytest.mark.both_databases
     def test_the_labels_of_the_rubric_are_scores(self, opened: Any) -> None:
         report = previewed(opened(["no", "Yes", "YES", " yes ", "No"]))
         assert (report["report"]["refused"], report["report"]["stored"]) == (0, 5)
 
     @pytest.mark.django_db
+    @pytest.mark.both_databases
     def test_every_distinct_word_that_is_refused_stands_in_one_list(self, opened: Any) -> None:
         words = [f"sõna {n}" for n in range(30)] * 2
         report = previewed(opened(["yes", *words]))["report"]
@@ -163,6 +199,7 @@ class TestWordsForScores:
         assert [likely_score(word.upper()) for word in words] == ["1", "2", "3", "4", "5"]
 
     @pytest.mark.django_db
+    @pytest.mark.both_databases
     def test_the_preview_asks_about_them(self, opened: Any) -> None:
         report = previewed(opened(["85 %", "4/5", "disagree", "2024-03-01"]))
         (column,) = (column for column in report["columns"] if column["target"] == "score")
@@ -185,10 +222,26 @@ def make_yes_no(version: RubricVersion) -> bool:
 
 
 class TestMessages:
+    @pytest.mark.django_db
+    @pytest.mark.both_databases
+    def test_a_request_that_is_too_large_names_its_file(self, cast: Cast) -> None:
+        length = {"CONTENT_LENGTH": str(uploads.AT_ONCE + 2 * uploads.MEGABYTE)}
+        answer = cast.client("boris").post(
+            "/api/v1/projects/kassa/imports/?name=huge “h” كبير.csv", b"id,text", content_type="text/csv", **length
+        )
+        assert answer.status_code in (409, 413, 422), answer.json()
+        assert answer.json()["code"] == "too_large"
+        assert "“huge “h” كبير.csv”: 102 MB are too much for one request." in answer.json()["detail"]
+
+    def test_of_several_files_that_are_too_large_together_the_largest_is_named(self) -> None:
+        with pytest.raises(Refused, match=r"“huge\.csv”: 101 MB are too much for one request"):
+            opening.check_sizes({"a.csv": 10, "huge.csv": uploads.AT_ONCE, "b.csv": 20})
+
     def test_a_scale_with_steps_says_so(self) -> None:
         assert scale_words(Criterion(minimum=0, maximum=25, step=1, points=[])) == "0 to 25 in steps of 1"
 
     @pytest.mark.django_db
+    @pytest.mark.both_databases
     def test_a_rubric_is_found_by_its_name(self, cast: Cast) -> None:
         version = make.rubric(cast.kassa)
         make.dataset(cast.kassa)
@@ -198,6 +251,7 @@ class TestMessages:
             assert targets.find_target(project=cast.kassa, rubric=called).rubric_version == version
 
     @pytest.mark.django_db
+    @pytest.mark.both_databases
     def test_an_export_has_the_format_that_its_name_says(self, cast: Cast, tmp_path: Path) -> None:
         make.campaign(cast.kassa)
         out = tmp_path / "hinded teine.jsonl"

@@ -259,3 +259,18 @@ def test_a_turn_without_text_is_silence(tmp_path: Path, capsys: pytest.CaptureFi
     path = written(tmp_path, json.dumps({"item": 1, "turns": [{"text": ["x"]}]}), "odd.jsonl")
     status, _, errors = ran(capsys, "surface", path)
     assert (status, errors) == (2, [f"{path}:1: turns is not a JSON list of {{speaker, text}}"])
+
+
+@pytest.mark.parametrize("subcommand", ["agreement", "calibration", "alt-test"])
+def test_one_column_may_be_the_item_and_its_cluster(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, subcommand: str
+) -> None:
+    """It was refused: the column of the item had been renamed before the cluster was looked for."""
+    header = "tekst “t”,rater,score\n"
+    same = written(tmp_path, csv_of(header=header), "same.csv")
+    copied = written(
+        tmp_path, csv_of([(item, item, *rest) for item, *rest in CELLS], "item,cluster,rater,score\n"), "copied.csv"
+    )
+    named = ("--item", "tekst “t”", "--cluster", "tekst “t”")
+    found = soundly(capsys, subcommand, same, *named)
+    assert found and found == soundly(capsys, subcommand, copied)
