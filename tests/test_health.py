@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil  # noqa: F401 a condition below names it
 import socket
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from accounts.models import Heartbeat
 from panelbench import probe
 from panelbench.celery import REDIS_TRANSPORT, SWEEPERS, app
 from tests.conftest import database_url
+from tests.programs import redis_program
 
 ALL_OK = dict.fromkeys(("status", "database", "migrations", "disk", "broker", "worker", "beat"), "ok")
 
@@ -105,7 +105,7 @@ def test_a_worker_goes_on_after_its_broker_dropped_it(worker: subprocess.Popen[b
     assert worker.poll() is None
 
 
-@pytest.mark.skipif("not shutil.which('redis-server')", reason="no Redis to restart")
+@pytest.mark.skipif(redis_program() is None, reason="no Redis to restart")
 def test_a_worker_connects_again_to_a_redis_that_was_killed(
     transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +113,7 @@ def test_a_worker_connects_again_to_a_redis_that_was_killed(
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     options = ["--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(tmp_path)]
-    redis_server = ["redis-server", *options]
+    redis_server = [str(redis_program()), *options]
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-c", "1", "-l", "CRITICAL"]
     environment = {**os.environ, "DATABASE_URL": database_url(), "REDIS_URL": f"redis://127.0.0.1:{port}/0"}
     server = subprocess.Popen(redis_server, stdout=subprocess.DEVNULL)
