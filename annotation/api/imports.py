@@ -31,7 +31,7 @@ from accounts.refusals import Refused
 from annotation import tasks
 from annotation.blinding import CHOICES
 from annotation.imports import import_jobs, lifecycle, opening, previews, storage, targets, uploads
-from annotation.imports.previews import Preview, preview_report
+from annotation.imports.previews import Preview, PreviewReport, preview_report
 from annotation.imports.storage import FileRefused
 from annotation.models import Import, ImportFile, SavedMapping
 from annotation.readers import File, FormatError, Mapping
@@ -198,9 +198,13 @@ def preview_response(file_import: Import, preview: Callable[[], Preview]) -> Res
     """What storing would do. For a large import: the result of the last check, or 202 while a check is running."""
     if file_import.state == Import.State.CHECKING or file_import.is_large():
         return looked_at(file_import)
-    return Response(
-        preview_report(preview(), targets.resolve(project=file_import.project, target_fields=file_import.target))
-    )
+    target = targets.resolve(project=file_import.project, target_fields=file_import.target)
+    return _checked(preview_report(preview(), target))
+
+
+def _checked(result: PreviewReport) -> Response:
+    """The result of a check, without what only pages read."""
+    return Response({name: value for name, value in result.items() if name != "words"})
 
 
 def _record_reading(file_import: Import, request: Request) -> None:
@@ -217,7 +221,7 @@ def looked_at(file_import: Import) -> Response:
     if (result := import_jobs.current_check(file_import)) is None:
         unread = _("The files were not checked with this mapping. Check them first.")
         raise Refused(file_import.report.get("sentence") or unread, code="not_checked")
-    return Response(result)
+    return _checked(result)
 
 
 def stored(file_import: Import, store: Callable[[], bool]) -> Response:

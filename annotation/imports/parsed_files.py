@@ -50,6 +50,7 @@ from annotation.readers import (
     Spool,
     TableFacts,
     VerdictRow,
+    Words,
     as_answer,
     excerpt,
     first_lines,
@@ -60,6 +61,8 @@ from annotation.readers import (
     sheet_names,
     shortened_list,
     unpacked_files,
+    with_words,
+    words_by_text,
 )
 
 logger = logging.getLogger(__name__)
@@ -166,7 +169,9 @@ def _parsed_items(
 ) -> ParsedFiles:
     parsed = parse_items(files, mapping, progress=progress, facts=facts)
     if not parsed.items and not parsed.problems:
-        parsed.problems.add(Problem(files[0][0] if files else "", None, None, "no item", "at least one", "empty"))
+        parsed.problems.add(
+            Problem(files[0][0] if files else "", None, None, Words("no item"), Words("at least one"), "empty")
+        )
     read = parsed.report
     report = Report(
         read=read.read,
@@ -188,15 +193,25 @@ def _item_notes(parsed: ParsedItems) -> list[str]:
     read = parsed.report
     notes = [*parsed.problems.notes]
     if read.derived_ids:
-        notes.append(f"Items without an id, which got one from their content: {read.derived_ids:,}.")
+        notes.append(
+            Words("Items without an id, which got one from their content: %(number)s.", number=f"{read.derived_ids:,}")
+        )
     if read.empty:
         notes.append(
-            f"Without any content, kept because the mapping allows it: {shortened_list(read.empty_at, read.empty)}."
+            Words(
+                "Without any content, kept because the mapping allows it: %(number)s.",
+                number=shortened_list(read.empty_at, read.empty),
+            )
         )
     if read.embedded_ratings:
-        notes.append(f"{read.embedded_ratings:,} ratings are inside the items: import this file as ratings too.")
+        notes.append(
+            Words(
+                "%(number)s ratings are inside the items: import this file as ratings too.",
+                number=f"{read.embedded_ratings:,}",
+            )
+        )
     if read.dropped:
-        notes.append(f"Keys of turns that are not kept: {shortened_list(read.dropped)}.")
+        notes.append(Words("Keys of turns that are not kept: %(names)s.", names=shortened_list(read.dropped)))
     return notes
 
 
@@ -207,14 +222,21 @@ def _doubts(columns: Sequence[ColumnFacts]) -> list[str]:
         sentences = [value for value in column.counts if value.count(" ") >= WORDS_OF_A_SENTENCE - 1]
         if column.target == "id" and 2 * len(sentences) > column.distinct:
             notes.append(
-                f"The column {column.name} gives the id, but its values are sentences, such as "
-                f"{excerpt(sentences[0])}. Choose another column for the id, or none."
+                Words(
+                    "The column %(name)s gives the id, but its values are sentences, such as %(examples)s. Choose "
+                    "another column for the id, or none.",
+                    name=column.name,
+                    examples=excerpt(sentences[0]),
+                )
             )
     kept = [column for column in columns if column.filled and column.target.partition(".")[0] in ("", "attributes")]
     if rated := [column.name for column in kept if _looks_rated(column)]:
         notes.append(
-            f"Columns that look like ratings become attributes of the items: {shortened_list(rated)}. "
-            "Import this file as ratings too, or leave these columns out."
+            Words(
+                "Columns that look like ratings become attributes of the items: %(names)s. Import this file as "
+                "ratings too, or leave these columns out.",
+                names=shortened_list(rated),
+            )
         )
     return [*notes, *_outputs_side_by_side([column.name for column in kept], columns)]
 
@@ -247,16 +269,26 @@ def _outputs_side_by_side(kept: Sequence[str], columns: Sequence[ColumnFacts]) -
     if not pairs:
         return []
     stem, (first, second) = next(iter(pairs.items()))
-    sentence = (
-        f"The columns {first} and {second} look like two outputs for one input, and become attributes of the items. "
-        "To compare them, use them as Passage A and Passage B (passage_a and passage_b in a mapping)."
-    )
     key = next((column.name for column in columns if column.target == "id"), "")
     steps = [{"melt": {f"{stem}{{generator}}": "answer"}}]
     if key:
         steps.append({"compose": {key: f"{{{key}}}-{{generator}}"}})
-    offer = f" To rate each of them as an item, add to the mapping: {json.dumps({'shape': steps}, ensure_ascii=False)}"
-    return [sentence + (offer if stem and (not key or key.isidentifier()) else "")]
+    offer = Words(
+        " To rate each of them as an item, add to the mapping: %(steps)s",
+        steps=json.dumps({"shape": steps}, ensure_ascii=False),
+    )
+    return [
+        Words(
+            "The columns %(one)s and %(other)s look like two outputs for one input, and become attributes of "
+            "the items. To compare them, use them as Passage A and Passage B.%(rest)s",
+            "The columns %(one)s and %(other)s look like two outputs for one input, and become attributes of "
+            "the items. To compare them, use them as Passage A and Passage B (passage_a and passage_b in a "
+            "mapping).%(rest)s",
+            one=first,
+            other=second,
+            rest=offer if stem and (not key or key.isidentifier()) else "",
+        )
+    ]
 
 
 # --- ratings and verdicts -------------------------------------------------------------------------------------------
@@ -273,7 +305,10 @@ def _parsed_answers(
     mapping = with_label_values(mapping, version)
     parsed = parse(files, mapping, progress=progress, facts=facts, criterion_key=names.key_of)
     mapping = with_criterion_keys(mapping, names.matches) if names.matches else mapping
-    notes = [f"“{name}” was taken as the criterion {key}." for name, key in sorted(names.matches.items())]
+    notes = [
+        Words("“%(found)s” was taken as the criterion %(criterion)s.", found=name, criterion=key)
+        for name, key in sorted(names.matches.items())
+    ]
     counts = parsed.counts()
     if kind == Kind.RATINGS:
         _explain_words(parsed.problems, counts.scored)
@@ -321,10 +356,10 @@ def _explain_words(problems: Problems, scored: int) -> None:
     words = [problem for problem in problems if problem.code == "not_a_number"]
     if scored or len(words) < 2 or not any(" " in problem.found.strip("“”") for problem in words):
         return
-    text = f"answers in words, such as {words[0].found}, and no score at all"
-    expected = (
+    text = Words("answers in words, such as %(examples)s, and no score at all", examples=words[0].found)
+    expected = Words(
         "scores. Texts that are to be rated are the items of a dataset; texts that explain scores are rationales; "
-        "words that stand for scores get them under values: {score: {Yes: 1}} in the mapping"
+        "words that stand for scores get them under values: {score: {Yes: 1}} under “Mapping (YAML)”"
     )
     problems.instead("not_a_number", Problem(words[0].file, None, words[0].column, text, expected, "free_text"))
 
@@ -393,6 +428,7 @@ def _lines(digest: str, parsed: ParsedFiles) -> Iterable[bytes]:
             "mapping": parsed.mapping.as_dict(),
             "report": parsed.report.as_dict(),
             "notes": parsed.problems.notes,
+            "words": words_by_text([*parsed.problems.notes, *parsed.report.notes]),
             "left_out": parsed.problems.left_out,
             "names": parsed.names,
             "columns": [
@@ -436,7 +472,9 @@ def _restored(digest: str, lines: BinaryIO, kind: str) -> ParsedFiles:
         raise ValueError(f"it holds {len(rows)} rows of {header['rows']}")
     rows.weight = header["weight"]
     problems = Problems()
-    problems.notes, problems.left_out = header["notes"], header["left_out"]
+    problems.notes, problems.left_out = [*with_words(header["notes"], header["words"])], header["left_out"]
+    report = Report.from_dict(header["report"])
+    report.notes = [*with_words(report.notes, header["words"])]
     columns = [
         ColumnFacts(name, target, filled, blank, Counter(counts))
         for name, target, filled, blank, counts in header["columns"]
@@ -444,7 +482,7 @@ def _restored(digest: str, lines: BinaryIO, kind: str) -> ParsedFiles:
     return ParsedFiles(
         mapping=Mapping.from_dict(header["mapping"]),
         rows=rows,
-        report=Report.from_dict(header["report"]),
+        report=report,
         problems=problems,
         names=header["names"],
         columns=columns,

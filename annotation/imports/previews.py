@@ -35,6 +35,7 @@ from annotation.readers import (
     RubricDocument,
     ShareProgress,
     TwoStepProgress,
+    Words,
     as_answer,
     as_language,
     case_folded,
@@ -47,6 +48,7 @@ from annotation.readers import (
     parse_rubric,
     shortened_list,
     unpacked_files,
+    words_by_text,
 )
 
 FIRST_ROWS = 50
@@ -203,21 +205,22 @@ def _settle_names(parsed: ParsedFiles, extends: Dataset | None, names: str) -> l
     if names == blinding.MASK:
         parsed.rows.change(blinding.masker(shown))
     elif names != blinding.KEEP:
-        expected = "text that does not show who wrote it: mask the names, or decide to keep them"
+        expected = Words("text that does not show who wrote it: mask the names, or decide to keep them")
         for finding in shown:
-            text = f"the name of the generator {excerpt(finding.generator)} (items: {finding.items:,}), such as "
-            parsed.problems.add(
-                Problem(
-                    finding.file, finding.line, finding.place, text + excerpt(finding.example), expected, NAMES_SHOWN
-                )
+            text = Words(
+                "the name of the generator %(name)s (items: %(items)s), such as %(examples)s",
+                name=excerpt(finding.generator),
+                items=f"{finding.items:,}",
+                examples=excerpt(finding.example),
             )
+            parsed.problems.add(Problem(finding.file, finding.line, finding.place, text, expected, NAMES_SHOWN))
     return shown
 
 
 def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
     if not shown or names not in blinding.CHOICES:
         return []
-    done = "masked" if names == blinding.MASK else "kept, and seen by annotators and judges"
+    done = "masked" if names == blinding.MASK else Words("kept, and seen by annotators and judges")
     return [f"Generators' names {done}: {shortened_list([finding.words for finding in shown], len(shown))}."]
 
 
@@ -239,12 +242,20 @@ def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
     counted = annotators.annotate(taken=Count("seats")).values_list("pseudonym", "taken")
     seats = {normal_identifier(name): taken for name, taken in counted}
     if new := [rater for rater in raters if rater not in seats]:
-        text = "an annotator is created for each name, without a panel and without an account"
-        notes.append(f"Raters who are not known in this project: {shortened_list(new)}; {text}.")
+        text = Words("an annotator is created for each name, without a panel and without an account")
+        notes.append(
+            Words(
+                "Raters who are not known in this project: %(names)s; %(rest)s.", names=shortened_list(new), rest=text
+            )
+        )
     if known := [rater for rater in raters if rater in seats]:
-        notes.append(f"Raters taken for the annotators of that name in this project: {shortened_list(known)}.")
+        notes.append(
+            Words(
+                "Raters taken for the annotators of that name in this project: %(names)s.", names=shortened_list(known)
+            )
+        )
     if unseated := [rater for rater in known if not seats[rater]]:
-        notes.append(f"Of these, on no panel: {shortened_list(unseated)}.")
+        notes.append(Words("Of these, on no panel: %(names)s.", names=shortened_list(unseated)))
     return notes
 
 
@@ -254,7 +265,9 @@ def add_stored(report: Report, stored: RatingsReport) -> None:
     report.collapsed += stored.collapsed
     report.missing = stored.missing
     if stored.collapsed:
-        report.notes.append(f"{stored.collapsed:,} ratings were already stored and are the same.")
+        report.notes.append(
+            Words("%(number)s ratings were already stored and are the same.", number=f"{stored.collapsed:,}")
+        )
 
 
 def _named_criteria(rows: Sequence[Any], target: Target | None) -> dict[str, str]:
@@ -283,7 +296,7 @@ MOST_SHOWN = 4 * 2**20  # bytes of first rows: fifty long documents are more tha
 def preview_report(preview: Preview, target: Target | None) -> PreviewReport:
     """The preview as JSON can hold it. Keys: kind, mapping, columns, rows, report, criteria, scales, problems,
     more_problems, documents, first_lines, sheets,
-    kinds_of_problems.
+    kinds_of_problems, words (of problems and notes by their text, for pages).
     """
     criteria = {criterion.key: criterion for criterion in target.rubric_version.criteria.all()} if target else {}
     shown = {
@@ -300,6 +313,13 @@ def preview_report(preview: Preview, target: Target | None) -> PreviewReport:
         "documents": [document.as_yaml() for document in preview.documents],
         "first_lines": [{"number": number, "text": _line(cells)} for number, cells in preview.first_lines],
         "sheets": list(preview.sheets),
+        "words": words_by_text(
+            [
+                *preview.report.notes,
+                *(text for problem in preview.problems for text in (problem.found, problem.expected)),
+                *(expected for _code, _column, expected in preview.problems.alike),
+            ]
+        ),
     }
     return plain(shown)
 
@@ -404,7 +424,14 @@ def fit_items(items: Iterable[ItemRow]) -> Problems:
     problems = Problems()
     for row in items:
         faults = [
-            Problem(row.file, row.line, name, f"{length} characters", f"at most {longest} characters", "too_long")
+            Problem(
+                row.file,
+                row.line,
+                name,
+                f"{length} characters",
+                Words("at most %(number)s characters", number=longest),
+                "too_long",
+            )
             for name, longest in LONGEST.items()
             if (length := len(getattr(row, name) or "")) > longest
         ]
@@ -450,8 +477,9 @@ class Additions:
         if digest == content_digest(row):
             self.collapsed += 1
             return
-        text = f"{excerpt(row.external_id)}, which is another item in {self.dataset.name} v{version}"
-        expected = "an id of its own for each item, or the very same item"
+        place = f"{self.dataset.name} v{version}"
+        text = Words("%(item)s, which is another item in %(place)s", item=excerpt(row.external_id), place=place)
+        expected = Words("an id of its own for each item, or the very same item")
         self.problems.refuse(Problem(row.file, row.line, "id", text, expected, "duplicate_id"))
 
 
@@ -462,8 +490,14 @@ def compare_with_dataset(dataset: Dataset, items: Iterable[ItemRow], report: Rep
     report.collapsed += additions.collapsed
     report.refused += additions.problems.refused
     if additions.collapsed:
-        report.notes.append(f"{additions.collapsed:,} items are in {dataset} already, saying the same.")
+        report.notes.append(
+            Words(
+                "%(number)s items are in %(dataset)s already, saying the same.",
+                number=f"{additions.collapsed:,}",
+                dataset=dataset,
+            )
+        )
     if additions.collapsed and not (report.stored or report.refused):
-        expected = f"at least one item that is not in {dataset}"
-        additions.problems.add(Problem("", None, None, "no new item", expected, "nothing_new"))
+        expected = Words("at least one item that is not in %(dataset)s", dataset=dataset)
+        additions.problems.add(Problem("", None, None, Words("no new item"), expected, "nothing_new"))
     return additions.problems

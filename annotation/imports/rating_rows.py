@@ -38,6 +38,7 @@ from annotation.readers import (
     RatingRow,
     ShareProgress,
     Spool,
+    Words,
     as_answer,
     as_spans,
     as_written,
@@ -110,8 +111,8 @@ def fit_ratings(
         raters.update(map(_RATER, fitting))
         if len(raters) > MOST_RATERS:
             first = RatingRow._make(some[0])
-            expected = f"at most {MOST_RATERS:,}: is this the column that says who rated?"
-            fit.problems.add(Problem(first.file, first.line, "rater", "too many raters", expected, "raters"))
+            expected = Words("at most %(number)s: is this the column that says who rated?", number=f"{MOST_RATERS:,}")
+            fit.problems.add(Problem(first.file, first.line, "rater", Words("too many raters"), expected, "raters"))
             break
         fit.rows.extend(fitting)
     fit.report.raters = sorted(raters)
@@ -167,7 +168,7 @@ class Items:
 
     def expected(self, name: str) -> str:
         """What is expected where a file names an item that the dataset has not got."""
-        return f"{did_you_mean(self._alike.get(loose_key(name), ''))}the id of an item in the dataset"
+        return did_you_mean(self._alike.get(loose_key(name), ""), Words("the id of an item in the dataset"))
 
     @cached_property
     def _alike(self) -> dict[str, str]:
@@ -233,27 +234,44 @@ class Scales:
         if criterion is None:
             return "criterion", excerpt(row.criterion), one_of(row.criterion, self.criteria), "unknown_criterion"
         if row.scale_max is not None and row.scale_max != criterion.maximum:
-            expected = f"{criterion.maximum:g}, where the rubric's scale of {criterion.key} ends"
-            return "scale_max", f"a scale up to {row.scale_max:g}", expected, "other_scale"
+            expected = Words(
+                "%(score)s, where the rubric's scale of %(criterion)s ends",
+                score=f"{criterion.maximum:g}",
+                criterion=criterion.key,
+            )
+            return "scale_max", Words("a scale up to %(number)s", number=f"{row.scale_max:g}"), expected, "other_scale"
         if not row.applicable and not criterion.not_applicable:
-            return row.column, "N/A", f"a score: {criterion.key} allows no N/A", "na_not_allowed"
+            return (
+                row.column,
+                Words("N/A"),
+                Words("a score: %(criterion)s allows no N/A", criterion=criterion.key),
+                "na_not_allowed",
+            )
         if row.score is not None and not criterion.is_on_scale(row.score):
-            return row.column, f"{row.score:g}", f"a score on the scale {scale_words(criterion)}", "off_scale"
+            return (
+                row.column,
+                f"{row.score:g}",
+                Words("a score on the scale %(scale)s", scale=scale_words(criterion)),
+                "off_scale",
+            )
         return None
 
 
 def one_of(name: str, criteria: Iterable[str]) -> str:
     """What is expected where a file names a criterion that the rubric has not got."""
     keys = list(criteria)
-    return f"{did_you_mean(nearest_name(name, keys))}one of the rubric's criteria: {', '.join(keys)}"
+    expected = Words("one of the rubric's criteria: %(names)s", names=", ".join(keys))
+    return did_you_mean(nearest_name(name, keys), expected)
 
 
 def scale_words(criterion: Criterion) -> str:
     """The scale as people write it: ``0, 1, 2, 3`` or ``0 to 100 in steps of 1``."""
     if criterion.points:
         return ", ".join(f"{value:g}" for value in criterion.values)
-    steps = f" in steps of {criterion.step:g}" if criterion.step else ""
-    return f"{criterion.minimum:g} to {criterion.maximum:g}{steps}"
+    low, high = f"{criterion.minimum:g}", f"{criterion.maximum:g}"
+    if criterion.step:
+        return Words("%(low)s to %(high)s in steps of %(step)s", low=low, high=high, step=f"{criterion.step:g}")
+    return Words("%(low)s to %(high)s", low=low, high=high)
 
 
 def _fitting(some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Scales, before: Before) -> list[PlainRow]:
@@ -341,7 +359,12 @@ def _fault(row: RatingRow, items: Items, scales: Scales) -> tuple[str, str, str,
     if items.known(row.item) is None:
         return "item", excerpt(row.item), items.expected(row.item), "unknown_item"
     if len(row.rater) > LONGEST_RATER:
-        return "rater", f"a name of {len(row.rater)} characters", f"at most {LONGEST_RATER} characters", "too_long"
+        return (
+            "rater",
+            Words("a name of %(number)s characters", number=len(row.rater)),
+            Words("at most %(number)s characters", number=LONGEST_RATER),
+            "too_long",
+        )
     return scales.fault(Asked(row.criterion, row.score, row.applicable, row.scale_max, row.column))
 
 
@@ -351,8 +374,8 @@ def _meet(row: RatingRow, fit: RatingFit, before: float | None) -> None:
         fit.report.collapsed += 1
         return
     actual, expected = (
-        f"the score {_score_in_words(row.score)}",
-        f"{_score_in_words(before)}, which this rater gave before",
+        Words("the score %(score)s", score=_score_in_words(row.score)),
+        Words("%(score)s, which this rater gave before", score=_score_in_words(before)),
     )
     fit.problems.refuse(Problem(row.file, row.line, row.column, actual, expected, "conflict"))
 

@@ -110,6 +110,7 @@ if TYPE_CHECKING:
         parse_taxonomy,
         taxonomy_from_dict,
     )
+    from annotation.readers.words import Field, Setting, Words, joined_words, read_words, with_words, words_by_text
 
 __all__ = [
     "ABSENT",
@@ -122,6 +123,7 @@ __all__ = [
     "TURNS_COLUMN",
     "ColumnFacts",
     "CriterionDocument",
+    "Field",
     "File",
     "FormatError",
     "InvalidValue",
@@ -140,6 +142,7 @@ __all__ = [
     "Report",
     "RubricDocument",
     "RuleSample",
+    "Setting",
     "ShareProgress",
     "Span",
     "Spool",
@@ -154,6 +157,7 @@ __all__ = [
     "UnpackedBytes",
     "VerdictRequest",
     "VerdictRow",
+    "Words",
     "as_answer",
     "as_language",
     "as_spans",
@@ -173,6 +177,7 @@ __all__ = [
     "is_unnamed",
     "is_with_decimal_comma",
     "item_texts",
+    "joined_words",
     "kind_of_problem",
     "kinds_of_files",
     "known_studies",
@@ -195,6 +200,7 @@ __all__ = [
     "progress_between",
     "propose_mapping",
     "rare_garbage_collection",
+    "read_words",
     "ready_mapping",
     "recognise",
     "require_storable",
@@ -210,7 +216,9 @@ __all__ = [
     "with_cached_head",
     "with_constants",
     "with_inferred_rubrics",
+    "with_words",
     "without_absent_columns",
+    "words_by_text",
 ]
 
 _MODULES = {
@@ -333,6 +341,7 @@ _MODULES = {
         "parse_taxonomy",
         "taxonomy_from_dict",
     ),
+    "words": ("Field", "Setting", "Words", "joined_words", "read_words", "with_words", "words_by_text"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -18,6 +18,7 @@ from annotation.readers.problems import InvalidValue, Problem, Problems, add_cou
 from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_blocks
 from annotation.readers.rows import RowBlock, as_number, as_text, as_written, first_of, is_blank
 from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool, rare_garbage_collection
+from annotation.readers.words import Words, marked
 
 T = TypeVar("T")
 MOST_CACHED = 50_000
@@ -126,7 +127,9 @@ class AnswerColumns(NamedTuple):
             if entries:
                 answers = _joined(answers, _listed(entries, place, values, who, mapping))
         if not answers["line"] and not self.may_be_none:
-            raise InvalidValue("a record without a score", "a score on at least one criterion", "no_score")
+            raise InvalidValue(
+                Words("a record without a score"), Words("a score on at least one criterion"), "no_score"
+            )
         return answers
 
     def _beside(self, values: ValuesByField, count: int) -> ValuesByField:
@@ -192,7 +195,9 @@ def _joined(one: ValuesByField, other: ValuesByField) -> ValuesByField:
 def _listed(entries: Any, place: ListColumn, values: ValuesByField, who: str, mapping: Mapping) -> ValuesByField:
     """The answers in a list of {rater, score, rationale}, with what their row says beside."""
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidValue(excerpt(entries), "a list of ratings, each with its rater and score", "shape", place.column)
+        raise InvalidValue(
+            excerpt(entries), Words("a list of ratings, each with its rater and score"), "shape", place.column
+        )
     raters = [_meant(first_of(entry, RATER_KEYS), "rater", mapping) for entry in entries]
     of_row = values.get(who, [None])[0]
     return {
@@ -287,9 +292,16 @@ class Repetitions(Generic[Kept]):
         return fates
 
     def _refuse(self, earlier: Kept, row: Kept) -> None:
-        place = f"line {earlier.line}" + ("" if earlier.file == row.file else f" of {earlier.file}")
-        text = f"{_score_in_words(row)} where {place} has {_score_in_words(earlier)}"
-        expected = "one answer by one rater on one criterion of one item"
+        place = Words("line %(line)s", line=earlier.line)
+        if earlier.file != row.file:
+            place = Words("line %(line)s of %(file)s", line=earlier.line, file=earlier.file)
+        text = Words(
+            "%(answer)s where %(place)s has %(earlier)s",
+            answer=_score_in_words(row),
+            place=place,
+            earlier=_score_in_words(earlier),
+        )
+        expected = Words("one answer by one rater on one criterion of one item")
         self._problems.refuse(Problem(row.file, row.line, row.column, text, expected, "conflict"))
         self.refused += 1
 
@@ -310,9 +322,13 @@ def _beside_score(row: AnswerRow) -> tuple[str, str]:
 
 def _score_in_words(row: AnswerRow) -> str:
     if row.missing:
-        return "a blank"
-    answer = "N/A" if row.score is None else f"{row.score:g}"
-    return f"{answer} with {excerpt(row.rationale)}" if row.rationale else answer
+        return Words("a blank")
+    answer = Words("N/A") if row.score is None else f"{row.score:g}"
+    return (
+        Words("%(answer)s with %(rationale)s", answer=answer, rationale=excerpt(row.rationale))
+        if row.rationale
+        else answer
+    )
 
 
 @dataclass(slots=True)
@@ -377,7 +393,7 @@ class AnswerReader(Generic[Kept]):
             planner = ColumnPlanner(self.mapping.of(name), self._headings)
             _FileReader(name, planner, self._builder, self._ledger, self.problems).read(blocks)
         self.problems.note_words()
-        self.problems.notes += self._headings.notes("Columns that are not used and not stored")
+        self.problems.notes += self._headings.notes(marked("Columns that are not used and not stored: %(names)s."))
         self.problems.left_out = self._headings.left_out(keeps=False)
         return self._ledger.settle(self.repetitions.decide)
 

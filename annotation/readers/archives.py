@@ -23,6 +23,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from annotation.readers.encoding import open_stream
 from annotation.readers.problems import FormatError, Problem, Problems, excerpt, visible
 from annotation.readers.rows import BOUNDS
+from annotation.readers.words import Words
 
 INSPECT_LOG = ".eval"
 _ZSTANDARD = 93  # the number of the method in a zip
@@ -60,8 +61,8 @@ class InspectLog(io.RawIOBase):
         members = {entry.filename: entry for entry in archive.infolist()}  # the last of a name counts, as in Inspect
         header = next((members[path] for path in _HEADERS if path in members), None)
         if header is None:
-            text = "a .eval archive without header.json"
-            raise FormatError(Problem(name, None, None, text, "a log of Inspect AI", "archive"))
+            text = Words("a .eval archive without header.json")
+            raise FormatError(Problem(name, None, None, text, Words("a log of Inspect AI"), "archive"))
         self._header = header
         self._samples = [
             entry for path, entry in sorted(members.items()) if path.startswith("samples/") and path.endswith(".json")
@@ -92,7 +93,7 @@ class InspectLog(io.RawIOBase):
     def _written(self) -> Iterator[bytes]:
         header = self._whole_header().strip()
         if not header.startswith(b"{") or not header.endswith(b"}"):
-            raise BadZipFile(f"{self._header.filename} is not one JSON object")
+            raise BadZipFile(Words("%(name)s is not one JSON object", name=self._header.filename))
         yield header[:-1].rstrip()
         yield b',\n"samples": ['
         for number, sample in enumerate(self._samples):
@@ -106,8 +107,12 @@ class InspectLog(io.RawIOBase):
             pieces.append(piece)
             length += len(piece)
             if length > LARGEST_HEADER:
-                text = f"{self._header.filename} of more than {LARGEST_HEADER / 2**20:,.0f} MB when unpacked"
-                raise FormatError(Problem(self.name, None, None, text, "a log of Inspect AI", "size"))
+                text = Words(
+                    "%(name)s of more than %(number)s MB when unpacked",
+                    name=self._header.filename,
+                    number=f"{LARGEST_HEADER / 2**20:,.0f}",
+                )
+                raise FormatError(Problem(self.name, None, None, text, Words("a log of Inspect AI"), "size"))
         return b"".join(pieces)
 
     def _member(self, entry: ZipInfo) -> Iterator[bytes]:
@@ -124,8 +129,12 @@ class InspectLog(io.RawIOBase):
         try:
             import pyarrow as pa  # type: ignore[import-untyped]
         except ImportError:
-            text = f"{visible(entry.filename)}, compressed with Zstandard, for which the server needs pyarrow"
-            expected = "pip install 'panelbench[parquet]' on the server, or inspect log dump LOG.eval > log.json"
+            text = Words(
+                "%(name)s, compressed with %(method)s, for which the server needs pyarrow",
+                name=visible(entry.filename),
+                method="Zstandard",
+            )
+            expected = Words("pip install 'panelbench[parquet]' on the server, or inspect log dump LOG.eval > log.json")
             raise FormatError(Problem(self.name, None, None, text, expected, "archive")) from None
         with pa.CompressedInputStream(pa.PythonFile(_Part(self._packed, entry), mode="r"), "zstd") as stream:
             while piece := stream.read(_LOG_PIECE):
@@ -139,7 +148,7 @@ class _Part(io.RawIOBase):
         packed.seek(entry.header_offset)
         head = packed.read(_LOCAL.size)
         if len(head) < _LOCAL.size or head[:4] != b"PK\x03\x04":
-            raise BadZipFile("a member without its header")
+            raise BadZipFile(Words("a member without its header"))
         *_fields, name_length, extra_length = _LOCAL.unpack(head)
         self._packed = packed
         self._at = entry.header_offset + _LOCAL.size + name_length + extra_length
@@ -192,8 +201,8 @@ def is_container(name: str) -> bool:
 def _opened(name: str, raw: bytes | BinaryIO, problems: Problems, bounds: UnpackBounds) -> Iterator[File]:
     lower = name.lower()
     if lower.endswith(ARCHIVES):
-        text = f"an archive of the kind {next(end for end in ARCHIVES if lower.endswith(end))}"
-        expected = "its files themselves, each as it is or compressed with gzip, or all in one .zip"
+        text = Words("an archive of the kind %(kind)s", kind=next(end for end in ARCHIVES if lower.endswith(end)))
+        expected = Words("its files themselves, each as it is or compressed with gzip, or all in one .zip")
         raise FormatError(Problem(name, None, None, text, expected, "archive"))
     if lower.endswith(TAPES):
         yield from _untarred(name, open_stream(raw), problems, bounds)
@@ -222,8 +231,10 @@ def open_zip(name: str, packed: BinaryIO, most: int) -> ZipFile:
     end = zipfile._EndRecData(packed)  # type: ignore[attr-defined]  # where the directory begins, as ZipFile finds it
     packed.seek(0)
     if end and (end[_DIRECTORY_FILES] > most or end[_DIRECTORY_SIZE] > most * _LONGEST_ENTRY):
-        text = f"{max(most + 1, end[_DIRECTORY_FILES]):,} files or more"
-        raise FormatError(Problem(name, None, None, text, f"at most {most:,} in one archive", "size"))
+        text = Words("%(number)s files or more", number=f"{max(most + 1, end[_DIRECTORY_FILES]):,}")
+        raise FormatError(
+            Problem(name, None, None, text, Words("at most %(number)s in one archive", number=f"{most:,}"), "size")
+        )
     return ZipFile(packed)
 
 
@@ -243,7 +254,7 @@ def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBou
         wanted = _wanted(name, entries, problems, bounds)
         if locked := [entry.filename for entry in wanted if entry.flag_bits & _ENCRYPTED]:
             shown = f"{name}/{visible(locked[0])}"
-            raise FormatError(Problem(shown, None, None, "a password", "files without one", "encrypted"))
+            raise FormatError(Problem(shown, None, None, Words("a password"), Words("files without one"), "encrypted"))
         for entry in wanted:
             shown = f"{name}/{visible(entry.filename)}"
             try:
@@ -267,20 +278,34 @@ Entry = TypeVar("Entry", ZipInfo, tarfile.TarInfo)
 def _wanted(name: str, paths: dict[Entry, str], problems: Problems, bounds: UnpackBounds) -> list[Entry]:
     """The members to be read, of those with their paths; files that are not data are left out and reported."""
     if len(paths) > bounds.members:
-        raise FormatError(Problem(name, None, None, f"{len(paths):,} files", f"at most {bounds.members:,}", "size"))
+        raise FormatError(
+            Problem(
+                name,
+                None,
+                None,
+                Words("%(number)s files", number=f"{len(paths):,}"),
+                Words("at most %(number)s", number=f"{bounds.members:,}"),
+                "size",
+            )
+        )
     left_out = [path for path in paths.values() if is_not_data(path)]
     wanted = {entry: path for entry, path in paths.items() if not is_not_data(path)}
     if left_out:
         names = ", ".join(map(visible, left_out[:5])) + (", …" if len(left_out) > 5 else "")
-        problems.note(name, f"{len(left_out)} of its files are not data and were left out: {names}.")
+        problems.note(
+            name,
+            Words(
+                "%(number)s of its files are not data and were left out: %(names)s.", number=len(left_out), names=names
+            ),
+        )
     for path in wanted.values():
         if is_container(path):
             raise FormatError(_nested(name, path))
     if repeated := [path for path, count in Counter(wanted.values()).items() if count > 1]:
-        text = f"two files of the name {excerpt(repeated[0])}"
-        raise FormatError(Problem(name, None, None, text, "a name of its own for each file", "duplicate_name"))
+        text = Words("two files of the name %(name)s", name=excerpt(repeated[0]))
+        raise FormatError(Problem(name, None, None, text, Words("a name of its own for each file"), "duplicate_name"))
     if not wanted:
-        raise FormatError(Problem(name, None, None, "no data file in it", "at least one", "empty"))
+        raise FormatError(Problem(name, None, None, Words("no data file in it"), Words("at least one"), "empty"))
     return list(wanted)
 
 
@@ -304,12 +329,14 @@ def _untarred(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBou
         except FAULTS as error:
             raise FormatError(_broken(name, error)) from None
         if len(entries) != count:
-            raise FormatError(_broken(name, tarfile.ReadError("a header that can't be read")))
+            raise FormatError(_broken(name, tarfile.ReadError(Words("a header that can't be read"))))
         for entry in _wanted(name, entries, problems, bounds):
             shown = f"{name}/{visible(entries[entry])}"
             member = archive.extractfile(entry) if entry.isreg() and not entry.issparse() else None
             if member is None:
-                raise FormatError(Problem(shown, None, None, "a link or a special file", "plain files", "archive"))
+                raise FormatError(
+                    Problem(shown, None, None, Words("a link or a special file"), Words("plain files"), "archive")
+                )
             with member:
                 yield from _readable(shown, cast(BinaryIO, UnpackedStream(shown, member, meter)))
 
@@ -326,11 +353,22 @@ def _tar_files(name: str, tape: BinaryIO, bounds: UnpackBounds) -> int:
         entry = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
         is_about_next = entry.type in _TAR_EXTRAS
         if is_about_next and entry.size > _LONGEST_TAR_NAME:
-            raise FormatError(Problem(name, None, None, "a name that is too long", "shorter names", "size"))
+            raise FormatError(
+                Problem(name, None, None, Words("a name that is too long"), Words("shorter names"), "size")
+            )
         count += not is_about_next and not entry.isdir()
         if count > bounds.members:
             most = f"{bounds.members:,}"
-            raise FormatError(Problem(name, None, None, f"more than {most} files", f"at most {most}", "size"))
+            raise FormatError(
+                Problem(
+                    name,
+                    None,
+                    None,
+                    Words("more than %(number)s files", number=most),
+                    Words("at most %(number)s", number=most),
+                    "size",
+                )
+            )
         if not entry.islnk() and not entry.issym():
             tape.seek(-(-entry.size // _TAR_BLOCK) * _TAR_BLOCK, io.SEEK_CUR)
     tape.seek(0)
@@ -368,11 +406,13 @@ class UnpackedBytes:
         """Raises ``FormatError`` as soon as it is too much."""
         self.taken += length
         if self.taken > self._most:
-            text = f"more than {self._most / 2**20:,.0f} MB when unpacked"
-            expected = (
-                f"at most {BOUNDS.unpacked / 2**20:,.0f} MB (the operator raises IMPORT_UNPACKED_MB), and above "
-                f"{self.bounds.floor / 2**20:,.0f} MB at most {self.bounds.ratio} times the file's size; "
-                "or the files unpacked"
+            text = Words("more than %(number)s MB when unpacked", number=f"{self._most / 2**20:,.0f}")
+            expected = Words(
+                "at most %(number)s MB (the operator raises IMPORT_UNPACKED_MB), and above %(floor)s MB at most "
+                "%(ratio)s times the file's size; or the files unpacked",
+                number=f"{BOUNDS.unpacked / 2**20:,.0f}",
+                floor=f"{self.bounds.floor / 2**20:,.0f}",
+                ratio=self.bounds.ratio,
             )
             raise FormatError(Problem(self.name, None, None, text, expected, "size"))
 
@@ -393,7 +433,7 @@ class UnpackedStream(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Back to the start; nothing else is asked of text."""
         if offset or whence != io.SEEK_SET:
-            raise io.UnsupportedOperation("only to the start")
+            raise io.UnsupportedOperation(Words("only to the start"))
         self._meter.taken = self._before
         try:
             return self._stream.seek(0)
@@ -423,15 +463,19 @@ def _size(stream: BinaryIO) -> int:
 
 
 def _nested(name: str, inner: str) -> Problem:
-    text = f"the compressed file {excerpt(inner)} inside a compressed one"
-    return Problem(name, None, None, text, "files that are compressed once", "nested_archive")
+    text = Words("the compressed file %(name)s inside a compressed one", name=excerpt(inner))
+    return Problem(name, None, None, text, Words("files that are compressed once"), "nested_archive")
 
 
 def _broken(name: str, error: Exception) -> Problem:
     if isinstance(error, EOFError):
-        return Problem(name, None, None, "the end of a compressed file that continues", "the rest of it", "truncated")
+        return Problem(
+            name, None, None, Words("the end of a compressed file that continues"), Words("the rest of it"), "truncated"
+        )
     if isinstance(error, NotImplementedError):
-        expected = "a .zip made with the usual compression (deflate)"
-        return Problem(name, None, None, f"a compression that is not read here ({error})", expected, "archive")
-    text = f"a broken compressed file ({str(error) or type(error).__name__})"
-    return Problem(name, None, None, text, "one that unpacks without an error", "broken_archive")
+        expected = Words("a .zip made with the usual compression (deflate)")
+        return Problem(
+            name, None, None, Words("a compression that is not read here (%(error)s)", error=error), expected, "archive"
+        )
+    text = Words("a broken compressed file (%(error)s)", error=str(error) or type(error).__name__)
+    return Problem(name, None, None, text, Words("one that unpacks without an error"), "broken_archive")

@@ -28,6 +28,7 @@ from annotation.readers.rows import (
     value_at,
     without_value_at,
 )
+from annotation.readers.words import Field, Words, joined_words, marked
 
 SPREAD = "attributes"
 MOST_BESIDE = 200  # names
@@ -106,8 +107,18 @@ class ColumnPlan(NamedTuple):
         return next((source.column for source in self.sources if source.field == field), field)
 
     def _disagreement(self, source: MappedColumn, earlier: Any, value: Any) -> InvalidValue:
-        text = f"{excerpt(earlier)} in {self.column(source.field)} and {excerpt(value)} in {source.column}"
-        expected = f"one {source.field}, or one of the two columns under ignore in the mapping"
+        text = Words(
+            "%(value)s in %(column)s and %(other)s in %(another)s",
+            value=excerpt(earlier),
+            column=self.column(source.field),
+            other=excerpt(value),
+            another=source.column,
+        )
+        expected = Words(
+            "one %(field)s, or “Not stored” for the column",
+            "one %(field)s, or one of the two columns under ignore in the mapping",
+            field=source.field,
+        )
         return InvalidValue(text, expected, "ambiguous", source.column)
 
 
@@ -171,12 +182,19 @@ def missing_field_problem(file: str, missing: list[str], mapping: Mapping, colum
     if not missing:
         return None
     field = missing[0]
-    expected = "a column for it, or a constant for all rows"
+    expected: str = Words("a column for it, or a constant for all rows")
     named = next((column for column, target in mapping.columns.items() if target == field), "")
     if not named:
-        return Problem(file, None, None, f"no {field}", expected, "no_column")
-    expected = f"{did_you_mean(nearest_name(named, columns))}{expected}"
-    return Problem(file, None, None, f"no column {excerpt(named)}, which is to give the {field}", expected, "no_column")
+        return Problem(file, None, None, Words("no %(name)s", name=Field(field)), expected, "no_column")
+    expected = did_you_mean(nearest_name(named, columns), expected)
+    return Problem(
+        file,
+        None,
+        None,
+        Words("no column %(name)s, which is to give the %(field)s", name=excerpt(named), field=Field(field)),
+        expected,
+        "no_column",
+    )
 
 
 def _leaves(name: str, value: Any, depth: int = 3) -> Iterator[str]:
@@ -246,17 +264,17 @@ class ColumnUsage:
         ]
 
     def notes(self, kept: str) -> list[str]:
-        """Sentences on columns that give no field; ``kept`` says what becomes of those the mapping doesn't name."""
+        """Sentences on columns that give no field; ``kept`` is the template on those the mapping doesn't name."""
         for plan in self.inside:
             self.taken |= plan.met
             self.given.update(source.field for source in plan.sources if source.column in plan.met)
         missing = [column for column, target in self.wanted.items() if self._is_missed(column, target)]
         parts = (
-            ("Columns left out, as the mapping says", list(self.ignored)),
+            (marked("Columns left out, as the mapping says: %(names)s."), list(self.ignored)),
             (kept, list(self.kept)),
-            ("Columns that the mapping names and no file has", [self._wanted(column) for column in missing]),
+            (marked("Columns that the mapping names and no file has: %(names)s."), list(map(self._wanted, missing))),
         )
-        return [f"{words}: {', '.join(columns)}." for words, columns in parts if columns]
+        return [Words(template, names=joined_words(columns)) for template, columns in parts if columns]
 
     def _is_missed(self, column: str, target: str) -> bool:
         # The columns of turns have gone into their dialogue; of several that may give a field, none need be there.
@@ -265,7 +283,7 @@ class ColumnUsage:
 
     def _wanted(self, column: str) -> str:
         near = nearest_name(column, [*self.kept, *(text for plan in self.inside for text in sorted(plan.beside))])
-        return f"{column} (did you mean {near}?)" if near else column
+        return Words("%(name)s (did you mean %(near)s?)", name=column, near=near) if near else column
 
 
 FACT_BATCH = 250  # rows

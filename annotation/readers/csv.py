@@ -20,6 +20,7 @@ from annotation.readers.rows import (
     too_long_error,
     too_many_columns_error,
 )
+from annotation.readers.words import Words
 
 DELIMITERS = (",", ";", "\t", "|")
 LINES_AT_ONCE = 500  # lines
@@ -78,7 +79,7 @@ class _Lines:
         if block:
             record = self._kept[self.begun - self._before :]
             if sum(map(len, record)) > BOUNDS.cell:
-                raise too_long_error(self._name, self.begun + 1, "a record", "record_size")
+                raise too_long_error(self._name, self.begun + 1, Words("a record"), "record_size")
             self._kept = record + block
             self._before = self.begun
             self.cut = not block[-1].endswith("\n")
@@ -204,7 +205,8 @@ class _Reader:
             if [case_folded(cell) for cell in record.cells] != [case_folded(name) for name in names]:
                 return False
             self._problems.note(
-                self._name, "its first line has the names under header: in the mapping, and is not a row."
+                self._name,
+                Words("its first line has the names under header: under “Mapping (YAML)”, and is not a row."),
             )
             return True
         self._open(names or _header(self._name, record, self._dialect), record)
@@ -227,7 +229,7 @@ class _Reader:
         self._all = columns
         self._closed = frozenset(place for place in range(len(columns)) if place + 1 not in read)
         if self._closed:
-            self._problems.note(self._name, "columns without a name and without values are left out.")
+            self._problems.note(self._name, Words("columns without a name and without values are left out."))
         self._columns = tuple(column for place, column in enumerate(columns) if place not in self._closed)
 
     def _filled_up(self, record: _Record) -> _Record:
@@ -242,12 +244,15 @@ class _Reader:
     def end(self) -> None:
         """The notes at the end of the file."""
         if not self._columns:
-            expected = "a header line with the columns"
-            raise FormatError(Problem(self._name, None, None, "an empty file", expected, "empty"))
+            expected = Words("a header line with the columns")
+            raise FormatError(Problem(self._name, None, None, Words("an empty file"), expected, "empty"))
         if self._short:
-            self._problems.note(self._name, f"{self._short:,} rows lack their last cells, which are taken as blank.")
+            self._problems.note(
+                self._name,
+                Words("%(number)s rows lack their last cells, which are taken as blank.", number=f"{self._short:,}"),
+            )
         if self._lines.cut:
-            sentence = "its last line has no line end. If the file was cut there, its last value may be too."
+            sentence = Words("its last line has no line end. If the file was cut there, its last value may be too.")
             self._problems.note(self._name, sentence)
 
     def _csv(self, lines: Iterable[str]) -> Any:
@@ -278,16 +283,16 @@ def likely_delimiter(line: str) -> str:
 def _broken(name: str, first: int, last: int, lines: _Lines, complaint: str) -> Problem:
     window = lines.since_begun(last)
     if "unexpected end of data" in complaint:
-        text = f"a quote that is opened in {excerpt(window[0].strip())} and never closed"
-        return Problem(name, first, None, text, "every quoted cell to be closed", "unclosed_quote")
+        text = Words("a quote that is opened in %(line)s and never closed", line=excerpt(window[0].strip()))
+        return Problem(name, first, None, text, Words("every quoted cell to be closed"), "unclosed_quote")
     if "expected after" in complaint:
-        text = f"text after a closing quote in {excerpt(window[-1].strip())}"
-        expected = 'quotes inside a quoted cell to be doubled (""), or quoting: off in the mapping'
+        text = Words("text after a closing quote in %(line)s", line=excerpt(window[-1].strip()))
+        expected = Words('quotes inside a quoted cell to be doubled (""), or quoting: off under “Mapping (YAML)”')
         return Problem(name, last, None, text, expected, "stray_quote")
     if "new-line character" in complaint:
-        text = "a carriage return (CR) that neither ends the line nor stands in a quoted cell"
-        return Problem(name, last, None, text, "lines that end with LF or CRLF", "lone_cr")
-    return too_long_error(name, first, "a cell", "cell_size").problem
+        text = Words("a carriage return (CR) that neither ends the line nor stands in a quoted cell")
+        return Problem(name, last, None, text, Words("lines that end with LF or CRLF"), "lone_cr")
+    return too_long_error(name, first, Words("a cell"), "cell_size").problem
 
 
 def _header(name: str, record: _Record, dialect: CsvDialect) -> tuple[str, ...]:
@@ -306,11 +311,11 @@ def header_of(name: str, line: int, cells: Sequence[str], physical: str) -> tupl
     columns = tuple(cell.strip() for cell in cells)
     columns = tuple(cell or unnamed_column(place) for place, cell in enumerate(columns, start=1))
     if repeated := sorted(column for column, count in Counter(columns).items() if count > 1):
-        text = f"the column name {excerpt(repeated[0])} more than once"
-        raise FormatError(Problem(name, line, repeated[0], text, "different names", "header"))
+        text = Words("the column name %(name)s more than once", name=excerpt(repeated[0]))
+        raise FormatError(Problem(name, line, repeated[0], text, Words("different names"), "header"))
     if _is_a_record(columns):
-        text = f"what looks like a record instead of a header: {excerpt(physical.strip())}"
-        expected = "a header line, or the names of the columns as header: [...] in the mapping"
+        text = Words("what looks like a record instead of a header: %(line)s", line=excerpt(physical.strip()))
+        expected = Words("a header line, or the names of the columns as header: [...] under “Mapping (YAML)”")
         raise FormatError(Problem(name, line, None, text, expected, "header"))
     return columns
 
@@ -323,13 +328,19 @@ def _is_a_record(columns: tuple[str, ...]) -> bool:
 
 def _wrong_width(name: str, record: _Record, width: int) -> Problem:
     kind = "too_many_cells" if len(record.cells) > width else "too_few_cells"
-    text = f"{len(record.cells)} cells in {excerpt(record.physical[0].strip())}"
-    return Problem(name, record.line, None, text, f"{width} cells as in the header", kind)
+    text = Words("%(number)s cells in %(line)s", number=len(record.cells), line=excerpt(record.physical[0].strip()))
+    return Problem(name, record.line, None, text, Words("%(number)s cells as in the header", number=width), kind)
 
 
 def _unnamed(name: str, record: _Record, place: int) -> Problem:
-    text = f"{excerpt(record.cells[place])} in column {place + 1}, which has no name in the header"
-    expected = f"a name for it, or an empty cell; the mapping can refer to it as {unnamed_column(place + 1)}"
+    text = Words(
+        "%(value)s in column %(number)s, which has no name in the header",
+        value=excerpt(record.cells[place]),
+        number=place + 1,
+    )
+    expected = Words(
+        "a name for it, or an empty cell; the mapping can refer to it as %(name)s", name=unnamed_column(place + 1)
+    )
     return Problem(name, record.line, unnamed_column(place + 1), text, expected, "unnamed_column")
 
 
@@ -356,6 +367,10 @@ def _make(cell: str) -> frozenset[str]:
 
 def _merged(name: str, record: _Record) -> Problem:
     last = record.line + len(record.physical) - 1
-    text = f"a quoted cell that runs over the lines {record.line} to {last}, each of which looks like a record"
-    expected = "closed quotes; if the line breaks belong to the text, line_breaks: on in the mapping"
+    text = Words(
+        "a quoted cell that runs over the lines %(first)s to %(last)s, each of which looks like a record",
+        first=record.line,
+        last=last,
+    )
+    expected = Words("closed quotes; if the line breaks belong to the text, line_breaks: on under “Mapping (YAML)”")
     return Problem(name, record.line, None, text, expected, "merged_records")

@@ -18,6 +18,7 @@ from accounts.languages import canonical_language
 from annotation.readers.encoding import whole_text
 from annotation.readers.json import parse_document, require_storable
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
+from annotation.readers.words import Words, joined_words
 
 LONGEST_DOCUMENT = 8 * 2**20
 DEEPEST_NESTING = 50
@@ -45,8 +46,8 @@ class Node:
     def shown(self) -> str:
         """The value in a sentence."""
         if isinstance(self.value, dict):
-            return "an object"
-        return "a list" if isinstance(self.value, list) else excerpt(self.text)
+            return Words("an object")
+        return Words("a list") if isinstance(self.value, list) else excerpt(self.text)
 
     def members(self) -> Iterator[tuple[str, Node]]:
         """The keys and values of an object."""
@@ -99,9 +100,9 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            self._refuse("an alias (*name), which is not read here")
+            self._refuse(Words("an alias (*name), which is not read here"))
         if self.depth == DEEPEST_NESTING:
-            self._refuse(f"more than {DEEPEST_NESTING} levels of lists and objects")
+            self._refuse(Words("more than %(number)s levels of lists and objects", number=DEEPEST_NESTING))
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -122,13 +123,13 @@ def _composed(name: str, text: str) -> yaml.Node:
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        actual = " ".join(part for part in (error.context, error.problem) if part)
-        raise FormatError(Problem(name, line, None, actual, "valid YAML", "yaml")) from None
+        actual = joined_words([part for part in (error.context, error.problem) if part], " ")
+        raise FormatError(Problem(name, line, None, actual, Words("valid YAML"), "yaml")) from None
     except (yaml.YAMLError, ValueError) as error:
         actual = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FormatError(Problem(name, None, None, actual, "valid YAML", "yaml")) from None
+        raise FormatError(Problem(name, None, None, actual, Words("valid YAML"), "yaml")) from None
     if node is None:
-        raise FormatError(Problem(name, None, None, "an empty document", "named values", "empty"))
+        raise FormatError(Problem(name, None, None, Words("an empty document"), Words("named values"), "empty"))
     return node
 
 
@@ -150,11 +151,13 @@ def _object(name: str, node: yaml.MappingNode, path: str) -> dict[str, Node]:
     for key, child in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
-            raise FormatError(Problem(name, line, path or None, "a key that is not a word", "a word", "yaml"))
+            raise FormatError(
+                Problem(name, line, path or None, Words("a key that is not a word"), Words("a word"), "yaml")
+            )
         _require_storable(name, line, path, key.value)
         if key.value in members:
-            actual = f"the key {excerpt(key.value)} twice"
-            raise FormatError(Problem(name, line, path or None, actual, "each key once", "duplicate_key"))
+            actual = Words("the key %(key)s twice", key=excerpt(key.value))
+            raise FormatError(Problem(name, line, path or None, actual, Words("each key once"), "duplicate_key"))
         members[key.value] = _from_yaml(name, child, member_path(path, key.value))
     return members
 
@@ -195,10 +198,10 @@ def member_path(path: str, key: str) -> str:
 def words_of(node: Node) -> dict[str, str]:
     """An object of plain words, as written. Raises ``FormatError``."""
     if not isinstance(node.value, dict):
-        raise FormatError(node.problem("an object of names and words", "shape"))
+        raise FormatError(node.problem(Words("an object of names and words"), "shape"))
     for child in node.value.values():
         if isinstance(child.value, dict | list):
-            raise FormatError(child.problem("a word", "shape"))
+            raise FormatError(child.problem(Words("a word"), "shape"))
     return {key: child.text for key, child in node.members()}
 
 
@@ -210,28 +213,28 @@ def names_of(node: Node) -> tuple[str, ...]:
     if not isinstance(node.value, list):
         return (word_of(node),)
     if any(isinstance(child.value, dict | list) for child in node.value):
-        raise FormatError(node.problem("a list of names", "shape"))
+        raise FormatError(node.problem(Words("a list of names"), "shape"))
     return tuple(child.text for child in node.value)
 
 
 def word_of(node: Node) -> str:
     """One word, as written."""
     if isinstance(node.value, dict | list) or not node.text:
-        raise FormatError(node.problem("a word", "shape"))
+        raise FormatError(node.problem(Words("a word"), "shape"))
     return node.text
 
 
 def count_of(node: Node) -> int:
     """A whole number from 0."""
     if isinstance(node.value, bool) or not isinstance(node.value, int) or node.value < 0:
-        raise FormatError(node.problem("a whole number", "shape"))
+        raise FormatError(node.problem(Words("a whole number"), "shape"))
     return node.value
 
 
 def switch_of(node: Node) -> bool:
     """on or off."""
     if node.text.lower() not in _SWITCHES:
-        raise FormatError(node.problem("on or off", "shape"))
+        raise FormatError(node.problem(Words("on or off"), "shape"))
     return _SWITCHES[node.text.lower()]
 
 
@@ -258,15 +261,17 @@ class MultilingualReader:
     ) -> dict[str, Node]:
         """The members of an object that are set; unknown and missing keys are noted."""
         if not isinstance(node.value, dict):
-            self.fail(node, f"an object with {', '.join(required or known or ('values',))}", "shape")
+            self.fail(
+                node, Words("an object with %(names)s", names=", ".join(required or known or ("values",))), "shape"
+            )
             return {}
         for key, child in node.members():
             if known is not None and key not in known:
-                self.fail(child, _suggestion(key, known), "unknown_key", f"the key {excerpt(key)}")
+                self.fail(child, _suggestion(key, known), "unknown_key", Words("the key %(key)s", key=excerpt(key)))
         given = {key: child for key, child in node.members() if child.value is not None}
         for key in required:
             if key not in given:
-                self.fail(node, f"{key} to be given", "missing_key", f"no {key}")
+                self.fail(node, Words("%(name)s to be given", name=key), "missing_key", Words("no %(name)s", name=key))
         return given
 
     def list(self, node: Node | None, expected: str, at_least: int = 1) -> list[Node]:
@@ -283,14 +288,14 @@ class MultilingualReader:
         if node is None:
             return ""
         if isinstance(node.value, dict | list) or not node.text.strip():
-            self.fail(node, "text", "text")
+            self.fail(node, Words("text"), "text")
         return node.text
 
     def short(self, node: Node | None, longest: int) -> str:
         """An optional word or two."""
         text = self.text(node).strip()
         if node is not None and len(text) > longest:
-            self.fail(node, f"at most {longest} characters", "too_long")
+            self.fail(node, Words("at most %(number)s characters", number=longest), "too_long")
         return text
 
     def key(self, node: Node | None) -> str:
@@ -298,7 +303,7 @@ class MultilingualReader:
         if node is None:
             return ""
         if not _KEY.fullmatch(node.text):
-            self.fail(node, "at most 60 small letters, digits, - and _, such as fluency", "key")
+            self.fail(node, Words("at most 60 small letters, digits, - and _, such as fluency"), "key")
         return node.text
 
     def language(self, node: Node | None) -> str:
@@ -311,7 +316,12 @@ class MultilingualReader:
             return {}
         words = self.by_language(node, self.text) if isinstance(node.value, dict) else {self.source: self.text(node)}
         if self.source not in words:
-            self.fail(node, f"the text in {self.source}, the source language", "no_source_text", "translations only")
+            self.fail(
+                node,
+                Words("the text in %(language)s, the source language", language=self.source),
+                "no_source_text",
+                Words("translations only"),
+            )
         return words
 
     def lists(self, node: Node | None, read: Callable[[Node], T]) -> dict[str, tuple[T, ...]]:
@@ -331,14 +341,19 @@ class MultilingualReader:
             if child.value is None:
                 continue
             if language in texts:
-                self.fail(child, "each language once", "duplicate_language", f"{language} twice")
+                self.fail(
+                    child,
+                    Words("each language once"),
+                    "duplicate_language",
+                    Words("%(language)s twice", language=language),
+                )
             texts[language] = read(child)
         return texts
 
     def switch(self, node: Node | None) -> bool:
         """true or false."""
         if node is not None and not isinstance(node.value, bool):
-            self.fail(node, "true or false", "shape")
+            self.fail(node, Words("true or false"), "shape")
         return node is not None and node.value is True
 
     def number(self, node: Node | None) -> float:
@@ -346,7 +361,7 @@ class MultilingualReader:
         if node is None:
             return 0
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
-            self.fail(node, "a number", "not_a_number")
+            self.fail(node, Words("a number"), "not_a_number")
             return 0
         return node.value
 
@@ -360,16 +375,20 @@ class MultilingualReader:
         return node.text
 
     def _all(self, node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
-        return tuple(read(child) for child in self.list(node, "a list", at_least=0))
+        return tuple(read(child) for child in self.list(node, Words("a list"), at_least=0))
 
     def _canonical(self, tag: str, node: Node) -> str:
         try:
             return canonical_language(tag)
         except ValueError as error:
-            self.fail(node, "a language tag such as et or pt-BR", "language", str(error))
+            self.fail(node, Words("a language tag such as et or pt-BR"), "language", str(error))
             return tag
 
 
 def _suggestion(word: str, known: tuple[str, ...]) -> str:
     near = get_close_matches(word, known, 1)
-    return f"{near[0]} (did you mean that?)" if near else f"one of {', '.join(known)}"
+    return (
+        Words("%(name)s (did you mean that?)", name=near[0])
+        if near
+        else Words("one of %(names)s", names=", ".join(known))
+    )

@@ -16,19 +16,23 @@ from typing import BinaryIO, NamedTuple
 from accounts.inputs import NUL
 from annotation.readers.problems import FormatError, Problem, excerpt
 from annotation.readers.rows import BOUNDS, too_long_error
+from annotation.readers.words import Setting, Words
 
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # also what a workbook with a password is wrapped in
 _KINDS = {
-    b"PK\x03\x04": ("a zip archive or an Excel workbook", "the ending .zip or .xlsx, or text saved as UTF-8"),
-    b"\x1f\x8b": ("a gzip file", "the ending .gz, or the file unpacked"),
-    b"PAR1": ("a Parquet file", "the ending .parquet, or text saved as UTF-8"),
-    OLD_EXCEL: ("an old Excel file (.xls)", "it saved as .xlsx, or as text in UTF-8"),
-    b"BZh": ("a bzip2 file", "the file unpacked, or compressed with gzip"),
-    b"\xfd7zXZ\x00": ("an xz file", "the file unpacked, or compressed with gzip"),
-    b"\x28\xb5\x2f\xfd": ("a zstd file", "the file unpacked, or compressed with gzip"),
-    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "the files unpacked, or in one .zip"),
-    b"%PDF-": ("a PDF document", "a file of data"),
-    b"SQLite format 3\x00": ("an SQLite database", "its table exported as CSV"),
+    b"PK\x03\x04": (
+        Words("a zip archive or an Excel workbook"),
+        Words("the ending .zip or .xlsx, or text saved as UTF-8"),
+    ),
+    b"\x1f\x8b": (Words("a gzip file"), Words("the ending .gz, or the file unpacked")),
+    b"PAR1": (Words("a Parquet file"), Words("the ending .parquet, or text saved as UTF-8")),
+    OLD_EXCEL: (Words("an old Excel file (.xls)"), Words("it saved as .xlsx, or as text in UTF-8")),
+    b"BZh": (Words("a bzip2 file"), Words("the file unpacked, or compressed with gzip")),
+    b"\xfd7zXZ\x00": (Words("an xz file"), Words("the file unpacked, or compressed with gzip")),
+    b"\x28\xb5\x2f\xfd": (Words("a zstd file"), Words("the file unpacked, or compressed with gzip")),
+    b"7z\xbc\xaf\x27\x1c": (Words("a 7z archive"), Words("the files unpacked, or in one .zip")),
+    b"%PDF-": (Words("a PDF document"), Words("a file of data")),
+    b"SQLite format 3\x00": (Words("an SQLite database"), Words("its table exported as CSV")),
 }
 
 
@@ -68,22 +72,56 @@ class Codepage(NamedTuple):
 
 # Ties go to the first.
 _LEGACY = (
-    Codepage("cp1252", "Windows-1252 or Latin-1 (Western European)", "éèêëàáâãäåæçíìîïñóòôõöøúùûüß’‘“”–¿¡«»"),
-    Codepage("cp1251", "Windows-1251 (Cyrillic)", "оеаинтсрвлкмдпуяыь"),
-    Codepage("koi8_r", "KOI8-R (Cyrillic)", "оеаинтсрвлкмдпуяыь"),
-    Codepage("cp866", "DOS 866 (Cyrillic)", "оеаинтсрвлкмдпуяыь"),
-    Codepage("cp1250", "Windows-1250 (Central European)", "ěščřžýáíéůúťďňőűöüółąęćńśźż"),
-    Codepage("cp1257", "Windows-1257 (Baltic)", "āčēģīķļņšūžąęėįųõäöü"),
-    Codepage("cp1254", "Windows-1254 (Turkish)", "ışğçöüi"),
-    Codepage("cp1253", "Windows-1253 (Greek)", "αοιετσνηυρπκμλςάέήίόύώ"),
-    Codepage("cp1255", "Windows-1255 (Hebrew)", "יוהלארתבמשןםנעדחקפגכטצ"),
-    Codepage("cp1256", "Windows-1256 (Arabic)", "اليمونترةبعسدفهك"),
-    Codepage("cp874", "Windows-874 (Thai)", "านรอกเงมยลวดทสตะีั่้ิ"),
-    Codepage("cp932", "Shift JIS (Japanese)", "のにはをたがでてとしれさあいうるなかっすこもんく。、ーンスっまよ", 2),
-    Codepage("euc_jp", "EUC-JP (Japanese)", "のにはをたがでてとしれさあいうるなかっすこもんく。、ーンスっまよ", 2),
-    Codepage("cp949", "EUC-KR (Korean)", "이다는의가에을를고하한지사기로서은도세안요아나시어자", 2),
-    Codepage("gb18030", "GB 18030 (Chinese)", "的一是不了在人有我他这中大来上国个到说们为子和你，。", 3),
-    Codepage("big5", "Big5 (Chinese)", "的一是不了在人有我他這中大來上國個到說們為子和你，。", 3),
+    Codepage(
+        "cp1252",
+        Words(
+            "%(encoding)s (Western European)",
+            encoding=Words("%(name)s or %(other)s", name="Windows-1252", other="Latin-1"),
+        ),
+        "éèêëàáâãäåæçíìîïñóòôõöøúùûüß’‘“”–¿¡«»",
+    ),
+    Codepage("cp1251", Words("%(encoding)s (Cyrillic)", encoding="Windows-1251"), "оеаинтсрвлкмдпуяыь"),
+    Codepage("koi8_r", Words("%(encoding)s (Cyrillic)", encoding="KOI8-R"), "оеаинтсрвлкмдпуяыь"),
+    Codepage("cp866", Words("%(encoding)s (Cyrillic)", encoding="DOS 866"), "оеаинтсрвлкмдпуяыь"),
+    Codepage(
+        "cp1250", Words("%(encoding)s (Central European)", encoding="Windows-1250"), "ěščřžýáíéůúťďňőűöüółąęćńśźż"
+    ),
+    Codepage("cp1257", Words("%(encoding)s (Baltic)", encoding="Windows-1257"), "āčēģīķļņšūžąęėįųõäöü"),
+    Codepage("cp1254", Words("%(encoding)s (Turkish)", encoding="Windows-1254"), "ışğçöüi"),
+    Codepage("cp1253", Words("%(encoding)s (Greek)", encoding="Windows-1253"), "αοιετσνηυρπκμλςάέήίόύώ"),
+    Codepage("cp1255", Words("%(encoding)s (Hebrew)", encoding="Windows-1255"), "יוהלארתבמשןםנעדחקפגכטצ"),
+    Codepage("cp1256", Words("%(encoding)s (Arabic)", encoding="Windows-1256"), "اليمونترةبعسدفهك"),
+    Codepage("cp874", Words("%(encoding)s (Thai)", encoding="Windows-874"), "านรอกเงมยลวดทสตะีั่้ิ"),
+    Codepage(
+        "cp932",
+        Words("%(encoding)s (Japanese)", encoding="Shift JIS"),
+        "のにはをたがでてとしれさあいうるなかっすこもんく。、ーンスっまよ",
+        2,
+    ),
+    Codepage(
+        "euc_jp",
+        Words("%(encoding)s (Japanese)", encoding="EUC-JP"),
+        "のにはをたがでてとしれさあいうるなかっすこもんく。、ーンスっまよ",
+        2,
+    ),
+    Codepage(
+        "cp949",
+        Words("%(encoding)s (Korean)", encoding="EUC-KR"),
+        "이다는의가에을를고하한지사기로서은도세안요아나시어자",
+        2,
+    ),
+    Codepage(
+        "gb18030",
+        Words("%(encoding)s (Chinese)", encoding="GB 18030"),
+        "的一是不了在人有我他这中大来上国个到说们为子和你，。",
+        3,
+    ),
+    Codepage(
+        "big5",
+        Words("%(encoding)s (Chinese)", encoding="Big5"),
+        "的一是不了在人有我他這中大來上國個到說們為子和你，。",
+        3,
+    ),
 )
 ENCODINGS = (*((page.codec, page.name) for page in _LEGACY), ("utf_16", "UTF-16"), ("mac_roman", "Mac Roman"))
 """The encodings to choose from where a file is not in UTF-8, each with what people call it."""
@@ -192,11 +230,11 @@ def _decodes(line: bytes, codec: str) -> bool:
 
 def _no_such(name: str, given: str) -> Problem:
     if codec_called(given) is None:
-        actual, expected = f"the encoding {excerpt(given)}", "one such as utf-8, windows-1252 or utf-16-le"
-    else:
-        actual = f"no byte order mark, without which {given} leaves the order of its bytes open"
-        expected = f"encoding: {given}-le or {given}-be in the mapping"
-    return Problem(name, None, None, actual, expected, "encoding")
+        actual = Words("the encoding %(encoding)s", encoding=excerpt(given))
+        return Problem(name, None, None, actual, Words("one such as utf-8, windows-1252 or utf-16-le"), "encoding")
+    actual = Words("no byte order mark, without which %(encoding)s leaves the order of its bytes open", encoding=given)
+    choice = Setting("encoding", f"encoding: {given}-le or {given}-be in the mapping")
+    return Problem(name, None, None, actual, choice, "encoding")
 
 
 def _another(name: str, head: bytes, seen: str) -> Problem:
@@ -204,10 +242,16 @@ def _another(name: str, head: bytes, seen: str) -> Problem:
     called = seen.upper().replace("_", "-", 1).replace("_", "")
     lines = codecs.getincrementaldecoder(seen)("replace").decode(head[:4096]).removeprefix("\ufeff").split("\n")
     number = next((number for number, line in enumerate(lines) if not line.isascii()), 0)
-    text = f"the encoding {called}, in which line {number + 1} reads {excerpt(lines[number].strip())}"
+    text = Words(
+        "the encoding %(encoding)s, in which line %(line)s reads %(text)s",
+        encoding=called,
+        line=number + 1,
+        text=excerpt(lines[number].strip()),
+    )
     if seen == "utf_8":
-        return Problem(name, 1, None, text, "no other encoding named in the mapping", "encoding")
-    expected = f"a file saved as UTF-8, or encoding: {seen.replace('_', '-')} in the mapping"
+        return Problem(name, 1, None, text, Words("no other encoding named under “Mapping (YAML)”"), "encoding")
+    choice = Setting("encoding", f"encoding: {seen.replace('_', '-')} in the mapping")
+    expected = Words("a file saved as UTF-8, or %(choice)s", choice=choice)
     return Problem(name, 1, None, text, expected, "encoding")
 
 
@@ -247,7 +291,7 @@ class HeadCache(RawIOBase):
     def seek(self, offset: int, whence: int = SEEK_SET) -> int:
         """Back to the start; nothing else is asked of text."""
         if offset or whence != SEEK_SET:
-            raise UnsupportedOperation("only to the start")
+            raise UnsupportedOperation(Words("only to the start"))
         self._place = 0
         return 0
 
@@ -305,7 +349,7 @@ def line_blocks(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -
             rest.append(piece)
             length += len(piece)
             if length > BOUNDS.cell:
-                raise too_long_error(name, number, "a line", "long_line")
+                raise too_long_error(name, number, Words("a line"), "long_line")
             continue
         block = list(StringIO("".join((*rest, piece[:end])), newline="\n"))
         yield block
@@ -328,7 +372,7 @@ def whole_text(name: str, raw: bytes | BinaryIO, most: int) -> str:
         pieces.append(piece)
         length += len(piece)
         if length > most:
-            actual, expected = f"more than {most:,} characters", "a shorter document"
+            actual, expected = Words("more than %(number)s characters", number=f"{most:,}"), Words("a shorter document")
             raise FormatError(Problem(name, None, None, actual, expected, "size"))
     return "".join(pieces)
 
@@ -364,7 +408,12 @@ class _Decoder:
             line, byte = self._place(text[: text.index(NUL)])
             raise FormatError(
                 Problem(
-                    self.name, line, f"byte {byte}", "a NUL character (U+0000)", "text without NUL characters", "nul"
+                    self.name,
+                    line,
+                    Words("byte %(number)s", number=byte),
+                    Words("a NUL character (U+0000)"),
+                    Words("text without NUL characters"),
+                    "nul",
                 )
             )
         self._count(text)
@@ -386,11 +435,20 @@ class _Decoder:
         content, start = error.object, error.start
         line, byte = self._place(content[:start].decode(self._codec))
         named = "UTF-8" if self._codec == "utf_8" else self._codec
-        actual, expected = f"the byte 0x{content[start]:02X}, which is not {named}", "a file saved as UTF-8"
+        actual, expected = (
+            Words("the byte 0x%(byte)s, which is not %(encoding)s", byte=f"{content[start]:02X}", encoding=named),
+            Words("a file saved as UTF-8"),
+        )
         begin = content.rfind(b"\n", 0, start) + 1
         if self._codec == "utf_8" and (likely := likely_codepage(content[begin:])):
             near = content[max(begin, start - SHOWN_AROUND) : start + SHOWN_AROUND].split(b"\n")[0]
             shown = near.decode(likely.codec, errors="replace").strip()
-            actual += f" (it may be {likely.name}: {excerpt(shown)})"
-            expected += f", or encoding: {likely.codec} in the mapping"
-        return Problem(self.name, line, f"byte {byte}", actual, expected, "encoding")
+            actual = Words(
+                "%(text)s (it may be %(encoding)s: %(shown)s)",
+                text=actual,
+                encoding=likely.name,
+                shown=excerpt(shown),
+            )
+            choice = Setting("encoding", f"encoding: {likely.codec} in the mapping")
+            expected = Words("a file saved as UTF-8, or %(choice)s", choice=choice)
+        return Problem(self.name, line, Words("byte %(number)s", number=byte), actual, expected, "encoding")

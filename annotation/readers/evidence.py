@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from annotation.readers.problems import InvalidValue, excerpt
+from annotation.readers.words import Words
 
 MOST_SPANS = 200  # on one criterion of one item
 LONGEST_LABEL = 120
 _STARTS = ("start", "start_offset", "startOffset", "start_char", "begin")
 _ENDS = ("end", "end_offset", "endOffset", "end_char")
 _QUOTES = ("quote", "text", "span", "surface")
-_EXPECTED = "a list of spans, each with start and end, from 0, and its turn (from 0) or field"
+_EXPECTED = Words("a list of spans, each with start and end, from 0, and its turn (from 0) or field")
 
 
 class Span(NamedTuple):
@@ -81,8 +82,8 @@ def located_span(span: Span, texts: Mapping[int | str, str]) -> Span:
     if span.turn is None and not span.field:
         fitting = [part for part in texts if not span_fault(_in(span, part, texts), texts)]
         if len(fitting) != 1 or not (span.quote or len(texts) == 1):
-            text = f"a span from {span.start} to {span.end} without turn and field"
-            raise InvalidValue(text, "the turn or the field of each span", "evidence", field="evidence")
+            text = Words("a span from %(start)s to %(end)s without turn and field", start=span.start, end=span.end)
+            raise InvalidValue(text, Words("the turn or the field of each span"), "evidence", field="evidence")
         span = _in(span, fitting[0], texts)
     elif not span.quote:
         span = _in(span, span.field if span.turn is None else span.turn, texts)
@@ -103,17 +104,21 @@ def _quoted(span: Span, texts: Mapping[int | str, str]) -> Span:
 
 
 def _place(span: Span) -> str:
-    return f"the field {span.field}" if span.turn is None else f"turn {span.turn} (from 0)"
+    return (
+        Words("the field %(field)s", field=span.field)
+        if span.turn is None
+        else Words("turn %(number)s (from 0)", number=span.turn)
+    )
 
 
 def _fault_in_words(fault: str, span: Span) -> tuple[str, str]:
     """What was found, and what is expected."""
     if fault == "part":
-        return f"a span in {_place(span)}", "a turn or field that the item has"
-    offsets = f"from {span.start} to {span.end}"
+        return Words("a span in %(place)s", place=_place(span)), Words("a turn or field that the item has")
+    ends = {"start": span.start, "end": span.end}
     if fault == "range":
-        return f"a span {offsets}", f"offsets within {_place(span)}"
-    return excerpt(span.quote), f"the text of {_place(span)} {offsets}"
+        return Words("a span from %(start)s to %(end)s", **ends), Words("offsets within %(place)s", place=_place(span))
+    return excerpt(span.quote), Words("the text of %(place)s from %(start)s to %(end)s", place=_place(span), **ends)
 
 
 def as_spans(value: Any) -> tuple[Span, ...]:
@@ -128,7 +133,12 @@ def as_spans(value: Any) -> tuple[Span, ...]:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidValue(excerpt(value), _EXPECTED, "evidence", field="evidence")
     if len(entries) > MOST_SPANS:
-        raise InvalidValue(f"{len(entries):,} spans", f"at most {MOST_SPANS}", "evidence", field="evidence")
+        raise InvalidValue(
+            Words("%(number)s spans", number=f"{len(entries):,}"),
+            Words("at most %(number)s", number=MOST_SPANS),
+            "evidence",
+            field="evidence",
+        )
     return tuple(dict.fromkeys(_span(entry) for entry in entries))
 
 

@@ -51,6 +51,7 @@ from annotation.readers.rows import (
     without_value_at,
 )
 from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool
+from annotation.readers.words import Field, Setting, Words, either, joined_words, marked
 
 Turn = dict[str, str]
 NAME_KEYS = ("name", "from_name", "speaker_name")
@@ -66,7 +67,7 @@ def as_turns(value: Any, speakers: dict[str, str], dropped: Counter[str]) -> lis
     if isinstance(value, str):
         value = _split_turns(value, speakers) if speakers else _turns_from_json(value)
     if not isinstance(value, list):
-        raise InvalidValue(excerpt(value), "a list of turns", "turns", field="turns")
+        raise InvalidValue(excerpt(value), Words("a list of turns"), "turns", field="turns")
     return [_turn(number, turn, dropped) for number, turn in enumerate(value, start=1)]
 
 
@@ -90,12 +91,19 @@ def _keys(keys: tuple[str, ...]) -> _Keys:
 
 def _turn(number: int, turn: Any, dropped: Counter[str]) -> Turn:
     if not isinstance(turn, dict):
-        raise InvalidValue(excerpt(turn), "an object with speaker and text", "turns", f"turn {number}")
+        raise InvalidValue(
+            excerpt(turn), Words("an object with speaker and text"), "turns", Words("turn %(number)s", number=number)
+        )
     keys = _keys(tuple(turn))
     speaker = _turn_text(turn, keys.speaker, SPEAKER_KEYS, number).strip().lower()
     text = _turn_text(turn, keys.text, TEXT_KEYS, number)
     if not speaker:
-        raise InvalidValue("nothing", f"who speaks, under {keys.speaker}", "turns", f"turn {number}")
+        raise InvalidValue(
+            Words("nothing"),
+            Words("who speaks, under %(key)s", key=keys.speaker),
+            "turns",
+            Words("turn %(number)s", number=number),
+        )
     if keys.dropped:
         dropped.update(keys.dropped)
     if keys.name is None or is_blank(turn[keys.name]):
@@ -109,9 +117,9 @@ _TURN = re.compile(r"turn ([0-9]+)")
 def _turn_text(turn: dict[str, Any], key: str | None, names: tuple[str, ...], number: int) -> str:
     words = turn.get(key) if key else None
     if not isinstance(words, str):
-        text = excerpt(words) if words is not None else "nothing"
-        expected = f"text under {key or ' or '.join(names)}"
-        raise InvalidValue(text, expected, "turns", f"turn {number}", field=key or "")
+        text = excerpt(words) if words is not None else Words("nothing")
+        expected = Words("text under %(names)s", names=key or either(names))
+        raise InvalidValue(text, expected, "turns", Words("turn %(number)s", number=number), field=key or "")
     return words
 
 
@@ -119,7 +127,8 @@ def _turns_from_json(text: str) -> Any:
     try:
         return parse_document("turns", text)
     except FormatError as error:
-        expected = f"turns as a JSON list, or speakers: in the mapping to split the text ({error.problem.expected})"
+        choice = Setting("speakers", f"speakers: in the mapping to split the text ({error.problem.expected})")
+        expected = Words("turns as a JSON list, or %(choice)s", choice=choice)
         raise InvalidValue(excerpt(text), expected, "turns", field="turns") from None
 
 
@@ -127,7 +136,9 @@ def _split_turns(text: str, speakers: dict[str, str]) -> list[Turn]:
     """``USER: hello\\nBOT: hi`` -> two turns. A prefix counts at the start of a line only."""
     first, *pieces = _prefixes(tuple(speakers)).split(text)
     if first.strip() or not pieces:
-        raise InvalidValue(excerpt(first), f"one of {', '.join(speakers)} at the start", "turns", field="turns")
+        raise InvalidValue(
+            excerpt(first), Words("one of %(names)s at the start", names=", ".join(speakers)), "turns", field="turns"
+        )
     pairs = zip(pieces[::2], pieces[1::2], strict=True)
     turns = [{"speaker": speakers[prefix], "text": words.removeprefix(" ")} for prefix, words in pairs]
     for turn in turns[:-1]:
@@ -172,8 +183,8 @@ def gather_turns(
     values = {field.removeprefix(TURN_PREFIX): meant for field, meant in mapping.values.items() if _is_part(field)}
     key = next((column for column, field in mapping.columns.items() if field == "id"), None)
     if key is None:
-        expected = "a column for the id, which the rows of one dialogue have in common"
-        problems.add(Problem(name, None, None, "turns without an id of their dialogue", expected, "no_column"))
+        expected = Words("a column for the id, which the rows of one dialogue have in common")
+        problems.add(Problem(name, None, None, Words("turns without an id of their dialogue"), expected, "no_column"))
         next(rows, None)  # so that whoever counts the columns has seen them
         return iter(()), mapping
     layout = _TurnLayout(key, parts, values, mapping.ignore)
@@ -197,24 +208,37 @@ def _dialogues(name: str, rows: Iterator[FileRow], layout: _TurnLayout, problems
         except InvalidValue as fault:
             problems.refuse(fault.at(name, first.line, columns.get(fault.field)))
         turns, dialogues = turns + 1 + len(others), dialogues + 1
-    problems.note(name, f"{turns:,} rows are the turns of {dialogues:,} dialogues.")
+    problems.note(
+        name,
+        Words(
+            "%(number)s rows are the turns of %(dialogues)s dialogues.", number=f"{turns:,}", dialogues=f"{dialogues:,}"
+        ),
+    )
 
 
 def _require_new(dialogue_id: str, seen: set[int], key: str) -> None:
     """Ids are remembered as their hashes, which takes a bounded few bytes each."""
     if not dialogue_id:
-        raise InvalidValue("nothing", "the id of the dialogue in each of its rows", "no_id", key)
+        raise InvalidValue(Words("nothing"), Words("the id of the dialogue in each of its rows"), "no_id", key)
     if hash(dialogue_id) in seen:
-        expected = f"all rows of a dialogue below each other: sort the file by {key}"
+        expected = Words("all rows of a dialogue below each other: sort the file by %(column)s", column=key)
         raise InvalidValue(
-            f"rows of {excerpt(dialogue_id)} again, after the rows of other dialogues", expected, "scattered", key
+            Words("rows of %(dialogue)s again, after the rows of other dialogues", dialogue=excerpt(dialogue_id)),
+            expected,
+            "scattered",
+            key,
         )
     seen.add(hash(dialogue_id))
 
 
 def _dialogue(rows: list[FileRow], layout: _TurnLayout) -> FileRow:
     if len(rows) > MOST_TURNS:
-        raise InvalidValue(f"more than {MOST_TURNS:,} rows", "the turns of one dialogue", "too_many_turns", layout.key)
+        raise InvalidValue(
+            Words("more than %(number)s rows", number=f"{MOST_TURNS:,}"),
+            Words("the turns of one dialogue"),
+            "too_many_turns",
+            layout.key,
+        )
     shared = rows[0].fields
     for column in layout.parts:
         shared = without_value_at(shared, column)
@@ -228,11 +252,18 @@ def _require_same(first: FileRow, other: FileRow, shared: dict[str, Any], layout
     for column, value in shared.items():
         differs = other.fields.get(column) != value
         if differs and not matches_any(column, layout.ignored):
-            there = f"{excerpt(other.fields.get(column))} on line {other.line}"
-            expected = (
-                f"one {column} in all rows of a dialogue; one that differs is ignored, or given {TURN_PREFIX}{column}"
+            actual = Words(
+                "%(value)s, but %(other)s on line %(line)s",
+                value=excerpt(value),
+                other=excerpt(other.fields.get(column)),
+                line=other.line,
             )
-            raise InvalidValue(f"{excerpt(value)}, but {there}", expected, "mixed_dialogue", column)
+            expected = Words(
+                "one %(column)s in all rows of a dialogue; one that differs is ignored, or given %(field)s",
+                column=column,
+                field=f"{TURN_PREFIX}{column}",
+            )
+            raise InvalidValue(actual, expected, "mixed_dialogue", column)
 
 
 def _in_order(rows: list[FileRow], layout: _TurnLayout) -> list[dict[str, Any]]:
@@ -243,7 +274,10 @@ def _in_order(rows: list[FileRow], layout: _TurnLayout) -> list[dict[str, Any]]:
     places = [as_number(turn[TURN_NUMBER], f"{TURN_PREFIX}{TURN_NUMBER}") for turn in turns]
     if twice := [place for place, count in Counter(places).items() if count > 1]:
         raise InvalidValue(
-            f"turn {as_written(twice[0])} more than once", "a number of its own for each turn", "turn_twice", column
+            Words("turn %(number)s more than once", number=as_written(twice[0])),
+            Words("a number of its own for each turn"),
+            "turn_twice",
+            column,
         )
     return [turn for _, turn in sorted(zip(places, turns, strict=True), key=lambda numbered: numbered[0])]
 
@@ -377,7 +411,7 @@ class _ItemReader:
     def result(self) -> ParsedItems:
         """The items with their ids settled, and what became of all that was read."""
         report, entered = self.report, self._ledger.entered
-        self.problems.notes += self._headings.notes("Columns kept as attributes of the items")
+        self.problems.notes += self._headings.notes(marked("Columns kept as attributes of the items: %(names)s."))
         self.problems.notes += [*self._replacement.notes("texts"), *self._doubts.notes(), *self._keys.notes()]
         self.problems.left_out = self._headings.left_out(keeps=True)
         items = self._ledger.settle(self._decide, _numbered)
@@ -420,8 +454,12 @@ class _ItemReader:
         if item.turns or not all(is_blank(text) for text in item.fields.values()):
             return
         if not mapping.allow_empty:
-            expected = f"turns, or one of {', '.join(NAMED_FIELDS)} (allow_empty: on in the mapping keeps such items)"
-            raise InvalidValue("an item without content", expected, "empty_item")
+            expected = Words(
+                "turns, or one of %(names)s (%(setting)s under “Mapping (YAML)” keeps such items)",
+                names=joined_words(map(Field, NAMED_FIELDS)),
+                setting="allow_empty: on",
+            )
+            raise InvalidValue(Words("an item without content"), expected, "empty_item")
         self.report.empty += 1
         if len(self.report.empty_at) < MOST_LISTED:
             self.report.empty_at.append(_place(item))
@@ -462,9 +500,12 @@ class _ItemReader:
         if row[-2] == earlier[-2]:
             self.report.collapsed += 1
             return
-        text = f"{excerpt(item.external_id)}, which is another item in {_place(first)}"
-        expected = (
-            f"an id of its own for each item, or the same item: they differ in {', '.join(_differing(item, first))}"
+        text = Words(
+            "%(item)s, which is another item in %(place)s", item=excerpt(item.external_id), place=_place(first)
+        )
+        expected = Words(
+            "an id of its own for each item, or the same item: they differ in %(names)s",
+            names=", ".join(_differing(item, first)),
         )
         column = row[-3]
         self.problems.refuse(Problem(item.file, item.line, column, text, expected, "duplicate_id"))
@@ -516,7 +557,7 @@ def _texts_of(item: ItemRow) -> list[str]:
 
 
 def _place(item: ItemRow) -> str:
-    return f"{item.file}, line {item.line}"
+    return Words("%(file)s, line %(line)s", file=item.file, line=item.line)
 
 
 def _content(value: Any, field: str) -> Any:

@@ -14,16 +14,17 @@ import orjson
 from accounts.inputs import holds_nul
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
 from annotation.readers.rows import BOUNDS, FileRow, located_row, require_sparse, too_long_error, value_at
+from annotation.readers.words import Words, either, joined_words
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _HALF = re.compile(r"(?<!\\)(?:\\\\)*\\u(d[89a-f][0-9a-f]{2})")
 WHOLE = "."  # value of ``records`` where the whole document is one record
-_DEEP = "records nested less deeply"
+_DEEP = Words("records nested less deeply")
 _CLOSED = '"]}'
 _LONG = 2**21  # characters; a shorter text may hold what it likes
 CUT_TOKEN = 32  # a word, an escape or a number cut at the end of the text looks wrong at most so far before it
 SHOWN_AHEAD = 40
-_LINES_HINT = "one object per line is JSON Lines: call such a file .jsonl"
+_LINES_HINT = Words("one object per line is JSON Lines: call such a file .jsonl")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -32,7 +33,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         repeated = next(key for key, count in Counter(keys).items() if count > 1)
         raise InvalidValue(
-            f"the key {excerpt(repeated)} twice in one object", "each key once", "duplicate_key", repeated
+            Words("the key %(key)s twice in one object", key=excerpt(repeated)),
+            Words("each key once"),
+            "duplicate_key",
+            repeated,
         )
     return fields
 
@@ -40,18 +44,22 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _number(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise InvalidValue(f"the number {excerpt(text)}", "a number that fits in 64 bits", "number")
+        raise InvalidValue(
+            Words("the number %(number)s", number=excerpt(text)), Words("a number that fits in 64 bits"), "number"
+        )
     return value
 
 
 def _integer(text: str) -> int:
     if len(text) > 20:
-        raise InvalidValue(f"the number {excerpt(text)}", "a number that fits in 64 bits", "number")
+        raise InvalidValue(
+            Words("the number %(number)s", number=excerpt(text)), Words("a number that fits in 64 bits"), "number"
+        )
     return int(text)
 
 
 def _constant(text: str) -> float:
-    raise InvalidValue(text, "a number, or null for a missing value", "number")
+    raise InvalidValue(text, Words("a number, or null for a missing value"), "number")
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant)
@@ -78,7 +86,7 @@ def _parsed_line(text: str) -> Any:
     try:
         return _STRICT.decode(text)
     except RecursionError:
-        raise InvalidValue("brackets that are nested too deeply", _DEEP, "nesting") from None
+        raise InvalidValue(Words("brackets that are nested too deeply"), _DEEP, "nesting") from None
 
 
 def read_json(
@@ -101,7 +109,7 @@ def read_json(
     elif document.peek() == "{":
         yield from document.by_key()
     else:
-        raise document.error(document.place(), document.ahead(), "a list of records", "shape")
+        raise document.error(document.place(), document.ahead(), Words("a list of records"), "shape")
     document.end()
 
 
@@ -109,7 +117,7 @@ def value_in_document(name: str, pieces: Iterable[str], path: str) -> Any:
     """What an object holds at a path, or nothing; the rest is passed over. Raises ``FormatError``."""
     document = _Document(name, pieces, Problems(), (path,))
     if document.peek() != "{":
-        raise document.error(document.place(), document.ahead(), "an object with named values", "shape")
+        raise document.error(document.place(), document.ahead(), Words("an object with named values"), "shape")
     return document.wanted().get(path)
 
 
@@ -131,7 +139,7 @@ class _Window:
     def more(self) -> bool:
         """Take the next pieces in, as many as double the text ahead; whether there were any."""
         if len(self.text) - self.at > BOUNDS.cell:
-            raise too_long_error(self.name, self.place().line, "a record", "record_size")
+            raise too_long_error(self.name, self.place().line, Words("a record"), "record_size")
         taken, wanted = [], max(1, len(self.text) - self.at)
         while wanted > 0 and (piece := next(self._pieces, None)) is not None:
             taken.append(piece)
@@ -165,7 +173,11 @@ class _Window:
 
     def error(self, place: _Place, actual: str, expected: str, code: str) -> FormatError:
         """A fault at a place."""
-        return FormatError(Problem(self.name, place.line, f"character {place.character}", actual, expected, code))
+        return FormatError(
+            Problem(
+                self.name, place.line, Words("character %(number)s", number=place.character), actual, expected, code
+            )
+        )
 
     def peek(self) -> str:
         """The next character that is not white space, or nothing."""
@@ -217,8 +229,10 @@ class _Document(_Window):
             if key not in (head, records):
                 self._pass(path, start)
             elif self.peek() != opening:
-                kind = "an object" if opening == "{" else "a list of records"
-                raise self.error(start, self.ahead(), f"{kind} called {excerpt(path)}", "shape")
+                kind = Words("an object") if opening == "{" else Words("a list of records")
+                raise self.error(
+                    start, self.ahead(), Words("%(kind)s called %(path)s", kind=kind, path=excerpt(path)), "shape"
+                )
             elif opening == "{":
                 yield from self.in_list(rest, path)
             else:
@@ -226,7 +240,9 @@ class _Document(_Window):
                 for row in self.objects("".join(f"[{excerpt(part)}]" for part in path.split("."))):
                     yield key, row.with_fields({**self._outside, **row.fields}) if self._outside else row
         if records not in seen and head not in seen:
-            raise self.error(self.place(), "no such list", f"a list called {excerpt(records)}", "shape")
+            raise self.error(
+                self.place(), Words("no such list"), Words("a list called %(name)s", name=excerpt(records)), "shape"
+            )
 
     def wanted(self) -> dict[str, Any]:
         """What the object that begins here holds at the paths beside records, where there are none."""
@@ -238,7 +254,9 @@ class _Document(_Window):
         """Step over a value outside of the records, keeping what is wanted of it."""
         wanted = [wanted for wanted in self._beside if wanted == path or wanted.startswith(f"{path}.")]
         if wanted and self._are_records_read:
-            raise self.error(start, f"{excerpt(path)} after the records", "it before them", "shape")
+            raise self.error(
+                start, Words("%(path)s after the records", path=excerpt(path)), Words("it before them"), "shape"
+            )
         if not wanted:
             self._skip()
             return
@@ -251,7 +269,9 @@ class _Document(_Window):
         for _ in self._separated("}"):
             start, key = self.place(), self._key()
             if key in seen:
-                raise self.error(start, f"the key {excerpt(key)} twice", "each key once", "duplicate_key")
+                raise self.error(
+                    start, Words("the key %(key)s twice", key=excerpt(key)), Words("each key once"), "duplicate_key"
+                )
             seen.add(key)
             yield start, key
 
@@ -263,7 +283,7 @@ class _Document(_Window):
         for start, key in self._keys(seen):
             opening = opening or self.peek()
             if opening not in ("[", "{") or self.peek() != opening:
-                raise self.error(start, f"{excerpt(key)} beside the records", _which(seen), "shape")
+                raise self.error(start, Words("%(key)s beside the records", key=excerpt(key)), _which(seen), "shape")
             path = f"[{excerpt(key)}]"
             is_beside = start.line == before
             objects = self.objects(path) if opening == "[" else self.one_object(path if is_beside else "")
@@ -273,8 +293,8 @@ class _Document(_Window):
     def end(self) -> None:
         """Nothing may follow the document."""
         if self.peek():
-            text = f"more text: {self.ahead()}"
-            raise self.error(self.place(), text, f"one JSON document; {_LINES_HINT}", "json")
+            text = Words("more text: %(text)s", text=self.ahead())
+            raise self.error(self.place(), text, Words("one JSON document; %(hint)s", hint=_LINES_HINT), "json")
 
     def _separated(self, closing: str) -> Iterator[None]:
         """Step over the brackets and commas of a list or object; yields before each member."""
@@ -293,7 +313,7 @@ class _Document(_Window):
         if not character:
             raise self._truncated()
         if character not in characters:
-            names = " or ".join(excerpt(char) for char in characters)
+            names = either(map(excerpt, characters))
             raise self.error(self.place(), self.ahead(), names, "json")
         self.at += 1
         return character
@@ -301,7 +321,7 @@ class _Document(_Window):
     def _key(self) -> str:
         key = self.certain_value()
         if not isinstance(key, str):
-            raise self.error(self.place(), excerpt(key), "a key in quotes", "json")
+            raise self.error(self.place(), excerpt(key), Words("a key in quotes"), "json")
         self._expected(":")
         self.peek()
         return key
@@ -343,7 +363,7 @@ class _Document(_Window):
                 value, end = decoder.raw_decode(self.text, self.at)
             except RecursionError:
                 place = self.place()
-                raise self.error(place, "brackets that are nested too deeply", _DEEP, "nesting") from None
+                raise self.error(place, Words("brackets that are nested too deeply"), _DEEP, "nesting") from None
             except json.JSONDecodeError as error:
                 if self.is_whole or not _by_the_end(error, len(self.text)):
                     raise self._broken(error) from None
@@ -357,11 +377,13 @@ class _Document(_Window):
         if not self.text[error.pos :].strip() or error.msg.startswith("Unterminated string"):
             return self._truncated(self.place())
         place, self.at = self.place(error.pos), error.pos
-        return self.error(place, f"{self.ahead()} ({error.msg})", "valid JSON", "json")
+        return self.error(place, f"{self.ahead()} ({error.msg})", Words("valid JSON"), "json")
 
     def _truncated(self, start: _Place | None = None) -> FormatError:
-        where = f", inside the record that starts on line {start.line}" if start else ""
-        return self.error(self.place(len(self.text)), f"the end of the file{where}", "the rest of it", "truncated")
+        actual: str = Words("the end of the file")
+        if start:
+            actual = Words("the end of the file, inside the record that starts on line %(line)s", line=start.line)
+        return self.error(self.place(len(self.text)), actual, Words("the rest of it"), "truncated")
 
 
 def _by_the_end(error: json.JSONDecodeError, length: int) -> bool:
@@ -370,21 +392,34 @@ def _by_the_end(error: json.JSONDecodeError, length: int) -> bool:
 
 
 def _which(seen: set[str]) -> str:
-    named = "records: NAME in the mapping to choose the list with them"
-    return f"nothing but records, or lists of records (seen: {', '.join(sorted(seen))}), or {named}; {_LINES_HINT}"
+    named = Words("records: NAME under “Mapping (YAML)” to choose the list with them")
+    return Words(
+        "nothing but records, or lists of records (seen: %(names)s), or %(choice)s",
+        names=", ".join(sorted(seen)),
+        choice=joined_words([named, _LINES_HINT], "; "),
+    )
 
 
 def _broken(name: str, number: int, character: int, text: str, error: json.JSONDecodeError) -> Problem:
     if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
-        actual = "the end of the line inside a record"
-        return Problem(name, number, f"character {character}", actual, "one whole JSON object per line", "truncated")
+        ended = Words("the end of the line inside a record")
+        return Problem(
+            name,
+            number,
+            Words("character %(number)s", number=character),
+            ended,
+            Words("one whole JSON object per line"),
+            "truncated",
+        )
     actual = f"{excerpt(text[error.pos : error.pos + 40])} ({error.msg})"
-    return Problem(name, number, f"character {character}", actual, "one JSON object per line", "json")
+    return Problem(
+        name, number, Words("character %(number)s", number=character), actual, Words("one JSON object per line"), "json"
+    )
 
 
 def _storable_object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InvalidValue(excerpt(value), "an object with named values", "shape")
+        raise InvalidValue(excerpt(value), Words("an object with named values"), "shape")
     require_storable(value)
     return value
 
@@ -394,17 +429,19 @@ def require_storable(value: Any) -> None:
     try:
         written = orjson.dumps(value)
     except TypeError as error:
-        expected = "text in whole Unicode characters and numbers within 64 bits"
+        expected = Words("text in whole Unicode characters and numbers within 64 bits")
         raise InvalidValue(_half(value) or str(error), expected, "unstorable", _key_of_fault(value)) from None
     if b"\\u0000" in written and holds_nul(value):
-        raise InvalidValue("a NUL character (U+0000)", "text without NUL characters", "nul", _key_of_fault(value))
+        raise InvalidValue(
+            Words("a NUL character (U+0000)"), Words("text without NUL characters"), "nul", _key_of_fault(value)
+        )
 
 
 def _half(value: Any) -> str:
     """Half a surrogate pair by its name, if the value holds one."""
     # Deep values are searched as Python writes them, which spells such halves out.
     spelt = _HALF.search(repr(value))
-    return f"half a surrogate pair (U+{spelt[1].upper()})" if spelt else ""
+    return Words("half a surrogate pair (U+%(code)s)", code=spelt[1].upper()) if spelt else ""
 
 
 def _key_of_fault(value: Any) -> str | None:

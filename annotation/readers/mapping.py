@@ -57,6 +57,7 @@ from annotation.readers.steps import (
     Where,
     as_list,
 )
+from annotation.readers.words import Setting, Words
 
 MOST_ROWS = 10_000  # above which no header is looked for
 FORMAT_NAMES = ("json", "jsonl", "csv", "tsv", "xlsx", "parquet")
@@ -99,7 +100,11 @@ class Every(ShapeStep):
             number += 1
             yield from self._run(name, run, number, problems)
             run = []
-        short = InvalidValue(f"{len(run)} rows at the end", f"{self.every} rows for each of them", "short_run")
+        short = InvalidValue(
+            Words("%(number)s rows at the end", number=len(run)),
+            Words("%(number)s rows for each of them", number=self.every),
+            "short_run",
+        )
         for row in run:
             problems.refuse(short.at(name, row.line))
 
@@ -117,8 +122,19 @@ class Every(ShapeStep):
             for column in self.same:
                 value, other = value_at(first.fields, column), value_at(row.fields, column)
                 if value != other:
-                    text = f"{excerpt(other)} on line {row.line} where line {first.line} has {excerpt(value)}"
-                    return InvalidValue(text, f"one {column} in {self.every} rows in a row", "mixed_run", column)
+                    text = Words(
+                        "%(value)s on line %(line)s where line %(first)s has %(other)s",
+                        value=excerpt(other),
+                        line=row.line,
+                        first=first.line,
+                        other=excerpt(value),
+                    )
+                    return InvalidValue(
+                        text,
+                        Words("one %(column)s in %(number)s rows in a row", column=column, number=self.every),
+                        "mixed_run",
+                        column,
+                    )
         return None
 
 
@@ -169,10 +185,15 @@ class Total(ShapeStep):
         if self.weights:
             words = (words for words in self.weights if matches_any(case_folded(text), [case_folded(words)]))
             if (fitting := next(words, None)) is None:
-                raise InvalidValue(excerpt(text), f"one of {', '.join(self.weights)} in {self.of}", "weight", self.of)
+                raise InvalidValue(
+                    excerpt(text),
+                    Words("one of %(names)s in %(column)s", names=", ".join(self.weights), column=self.of),
+                    "weight",
+                    self.of,
+                )
             text = self.weights[fitting]
         if text and re.fullmatch(r"[+-]?\d{1,15}(\.\d{1,15})?", text, re.ASCII) is None:
-            raise InvalidValue(excerpt(text), f"a number in {self.of}", "not_a_number", self.of)
+            raise InvalidValue(excerpt(text), Words("a number in %(column)s", column=self.of), "not_a_number", self.of)
         return Decimal(text or 0)
 
 
@@ -240,7 +261,7 @@ BY_NAME: dict[str, type[ShapeStep]] = {fields(kind)[0].name: kind for kind in KI
 def steps_of(node: Node) -> tuple[ShapeStep, ...]:
     """The steps of a mapping. Raises ``FormatError``."""
     if not isinstance(node.value, list):
-        raise FormatError(node.problem(f"a list of steps: {', '.join(BY_NAME)}", "shape"))
+        raise FormatError(node.problem(Words("a list of steps: %(names)s", names=", ".join(BY_NAME)), "shape"))
     return tuple(_step(child) for child in node.value)
 
 
@@ -248,14 +269,22 @@ def _step(node: Node) -> ShapeStep:
     members = dict(node.members()) if isinstance(node.value, dict) else {}
     kinds = [name for name in members if name in BY_NAME]
     if len(kinds) != 1:
-        raise FormatError(node.problem(f"one step of {', '.join(BY_NAME)}", "shape"))
+        raise FormatError(node.problem(Words("one step of %(names)s", names=", ".join(BY_NAME)), "shape"))
     kind = BY_NAME[kinds[0]]
     known = {option.name: option for option in fields(kind)}
     for name, child in members.items():
         if name not in known:
             near = get_close_matches(name, known, 1)
-            expected = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
-            raise FormatError(child.problem(expected, "unknown_key", f"the key {excerpt(name)} in {kinds[0]}"))
+            expected = (
+                Words("did you mean %(name)s?", name=near[0])
+                if near
+                else Words("one of %(names)s", names=", ".join(known))
+            )
+            raise FormatError(
+                child.problem(
+                    expected, "unknown_key", Words("the key %(key)s in %(kind)s", key=excerpt(name), kind=kinds[0])
+                )
+            )
     return kind(**{name: known[name].metadata["reader"](child) for name, child in members.items()})
 
 
@@ -329,7 +358,9 @@ class Mapping:
     def from_document(cls, document: Node) -> Mapping:
         """The mapping in a part of a document. Raises ``FormatError``."""
         if not isinstance(document.value, dict):
-            raise FormatError(document.problem(f"named values such as {', '.join(_READERS)}", "shape"))
+            raise FormatError(
+                document.problem(Words("named values such as %(names)s", names=", ".join(_READERS)), "shape")
+            )
         values = {key: _reader(key, node)(node) for key, node in document.members() if node.value is not None}
         return cls(**values)
 
@@ -399,19 +430,21 @@ def _reader(key: str, node: Node) -> Callable[[Node], Any]:
     if key in _READERS:
         return _READERS[key]
     near = get_close_matches(key, _READERS, 1)
-    hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(_READERS)}"
-    raise FormatError(node.problem(hint, "unknown_key", f"the key {excerpt(key)}"))
+    hint = (
+        Words("did you mean %(name)s?", name=near[0]) if near else Words("one of %(names)s", names=", ".join(_READERS))
+    )
+    raise FormatError(node.problem(hint, "unknown_key", Words("the key %(key)s", key=excerpt(key))))
 
 
 def _value_maps(node: Node) -> dict[str, dict[str, str]]:
     if not isinstance(node.value, dict):
-        raise FormatError(node.problem("an object: field -> {found: meant}", "shape"))
+        raise FormatError(node.problem(Words("an object: field -> {found: meant}"), "shape"))
     return {name: words_of(child) for name, child in node.members()}
 
 
 def _sections(node: Node) -> dict[str, Mapping]:
     if not isinstance(node.value, dict):
-        raise FormatError(node.problem("an object: pattern of a file name -> mapping of those files", "shape"))
+        raise FormatError(node.problem(Words("an object: pattern of a file name -> mapping of those files"), "shape"))
     return {pattern: _section(child) for pattern, child in node.members()}
 
 
@@ -420,7 +453,7 @@ def _section(node: Node) -> Mapping:
         return Mapping()
     section = Mapping.from_document(node)
     if section.files or section.aligned or section.shared:
-        raise FormatError(node.problem("the mapping of one file, without files, aligned and shared", "shape"))
+        raise FormatError(node.problem(Words("the mapping of one file, without files, aligned and shared"), "shape"))
     return section
 
 
@@ -429,32 +462,34 @@ def _replacements(node: Node) -> dict[str, str]:
         try:
             replaced_pattern(text)
         except ValueError as error:
-            raise FormatError(node.problem(str(error), "replace", excerpt(text))) from None
+            raise FormatError(node.problem(error.args[0], "replace", excerpt(text))) from None
     return replacements
 
 
 def _format_name(node: Node) -> str:
     if node.text not in FORMAT_NAMES:
-        raise FormatError(node.problem(f"one of {', '.join(FORMAT_NAMES)}", "format"))
+        raise FormatError(node.problem(Words("one of %(names)s", names=", ".join(FORMAT_NAMES)), "format"))
     return node.text
 
 
 def _encoding(node: Node) -> str:
     if codec_called(node.text) is None:
-        raise FormatError(node.problem("an encoding such as utf-8, windows-1252 or utf-16-le", "encoding"))
+        raise FormatError(node.problem(Words("an encoding such as utf-8, windows-1252 or utf-16-le"), "encoding"))
     return node.text
 
 
 def _row_number(node: Node) -> int:
     if not (node.text.isascii() and node.text.isdecimal()) or not 0 < int(node.text) <= MOST_ROWS:
-        raise FormatError(node.problem(f"the number of a row, from 1 to {MOST_ROWS:,}", "shape"))
+        raise FormatError(
+            node.problem(Words("the number of a row, from 1 to %(number)s", number=f"{MOST_ROWS:,}"), "shape")
+        )
     return int(node.text)
 
 
 def _delimiter(node: Node) -> str:
     text = {"tab": "\t", "\\t": "\t"}.get(node.text, node.text)
     if len(text) != 1 or text in '"\r\n ':
-        raise FormatError(node.problem("one character, or tab", "delimiter"))
+        raise FormatError(node.problem(Words("one character, or tab"), "delimiter"))
     return text
 
 
@@ -521,8 +556,14 @@ def unnamed_columns_read(
     filled = [place for place, count in sorted(counts.items()) if 2 * count > len(rows)]
     if new := [place for place in filled if place not in wanted and place not in named]:
         column = unnamed_column(new[0])
-        expected = f"a name for each column; or what {column} gives, or header_row: NUMBER, in the mapping"
-        raise FormatError(Problem(name, line, column, f"no name for column {new[0]}", expected, "header"))
+        expected = Words(
+            "a name for each column; or what %(column)s gives, or %(choice)s",
+            column=column,
+            choice=Setting("header_row", "header_row: NUMBER, in the mapping"),
+        )
+        raise FormatError(
+            Problem(name, line, column, Words("no name for column %(number)s", number=new[0]), expected, "header")
+        )
     return sorted(wanted)
 
 
@@ -576,10 +617,14 @@ def _is_settled(column: str, layout: Mapping) -> bool:
 
 
 def _about_columns(columns: list[str]) -> str:
-    first = json.dumps(columns[0], ensure_ascii=False)
-    sentence = f"the names of these columns are e-mail addresses: {shortened_list(map(excerpt, columns))}."
-    codes = f"Before you store them, give each person a code in the mapping, for example {_code(_address(columns[0]))}"
-    return f"{sentence} {codes}. Or map the column to another field, or leave it out, as in ignore: [{first}]."
+    return Words(
+        "the names of these columns are e-mail addresses: %(names)s. Before you store them, give each "
+        "person a code under “Mapping (YAML)”, for example %(codes)s. Or map the column to another "
+        "field, or leave it out, as in ignore: [%(first)s].",
+        names=shortened_list(map(excerpt, columns)),
+        codes=_code(_address(columns[0])),
+        first=json.dumps(columns[0], ensure_ascii=False),
+    )
 
 
 def _code(person: str) -> str:
@@ -589,6 +634,13 @@ def _code(person: str) -> str:
 def note_on_rater_addresses(raters: Iterable[str]) -> list[str]:
     """A note on raters who are called by their e-mail addresses, if there are any."""
     called = _with_addresses(raters)
-    sentence = f"These raters are called by e-mail addresses: {shortened_list(map(excerpt, called))}."
-    why = "What raters are called is shown here and stands in exports: give each a code in the mapping, as in"
-    return [f"{sentence} {why} {_code(called[0])}."] if called else []
+    if not called:
+        return []
+    return [
+        Words(
+            "These raters are called by e-mail addresses: %(names)s. What raters are called is shown here "
+            "and stands in exports: give each a code under “Mapping (YAML)”, as in %(codes)s.",
+            names=shortened_list(map(excerpt, called)),
+            codes=_code(called[0]),
+        )
+    ]

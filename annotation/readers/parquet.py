@@ -19,6 +19,7 @@ from annotation.readers.archives import UnpackBounds, UnpackedBytes
 from annotation.readers.json import require_storable
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt, visible
 from annotation.readers.rows import FileRow, matches_any
+from annotation.readers.words import Words
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -32,7 +33,7 @@ FEW_CELLS = 5_000_000  # which any file may have,
 CELLS_PER_BYTE = 256  # and a larger one so many more: a column of ones takes 1/20 byte a row
 UNPACKED = UnpackBounds()  # of the bytes that come out
 _BUFFER = 2**20
-_WHOLE = "a Parquet file that is whole"
+_WHOLE = Words("a Parquet file that is whole")
 Convert = Callable[[Any], Any]
 
 
@@ -51,8 +52,8 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
         from pyarrow.parquet import ParquetFile
     except ImportError:
         actual, expected = (
-            "a Parquet file, which needs pyarrow",
-            "pip install 'panelbench[parquet]' on the server, or CSV",
+            Words("a Parquet file, which needs pyarrow"),
+            Words("pip install 'panelbench[parquet]' on the server, or CSV"),
         )
         raise FormatError(Problem(name, None, None, actual, expected, "no_parquet")) from None
     number, size = 0, stream.seek(0, SEEK_END)
@@ -73,7 +74,9 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
         raise FormatError(_broken(name, number, error)) from None
     if number != promised:
-        actual = f"{number:,} rows where the file declares {promised:,}"
+        actual = Words(
+            "%(number)s rows where the file declares %(declared)s", number=f"{number:,}", declared=f"{promised:,}"
+        )
         raise FormatError(Problem(name, None, None, actual, _WHOLE, "truncated"))
 
 
@@ -82,15 +85,15 @@ def _columns(name: str, schema: pa.Schema, ignore: tuple[str, ...]) -> dict[str,
     columns: dict[str, Convert | None] = {}
     for field in schema:
         if field.name in columns:
-            text = f"the column name {excerpt(field.name)} more than once"
-            raise FormatError(Problem(name, None, field.name, text, "different names", "header"))
+            text = Words("the column name %(name)s more than once", name=excerpt(field.name))
+            raise FormatError(Problem(name, None, field.name, text, Words("different names"), "header"))
         try:
             columns[field.name] = _plain(field.type)
         except InvalidValue as fault:
             if not matches_any(field.name, ignore):
                 raise FormatError(fault.at(name, None, field.name)) from None
     if not columns:
-        raise FormatError(Problem(name, None, None, "no columns", "at least one", "empty"))
+        raise FormatError(Problem(name, None, None, Words("no columns"), Words("at least one"), "empty"))
     return columns
 
 
@@ -98,8 +101,15 @@ def _require_bounded(name: str, metadata: FileMetaData, size: int, dictionaries:
     """How many rows can be read in one batch. Raises ``FormatError`` when there are more than such a file can hold."""
     rows, cells = metadata.num_rows, metadata.num_rows * (metadata.num_columns + ROW)
     if rows > MOST_ROWS or cells > max(FEW_CELLS, CELLS_PER_BYTE * size):
-        text = f"{rows:,} rows of {metadata.num_columns:,} columns in {size:,} bytes"
-        expected = f"at most {MOST_ROWS:,} rows in one file, and no more than fit into its size"
+        text = Words(
+            "%(rows)s rows of %(columns)s columns in %(size)s bytes",
+            rows=f"{rows:,}",
+            columns=f"{metadata.num_columns:,}",
+            size=f"{size:,}",
+        )
+        expected = Words(
+            "at most %(number)s rows in one file, and no more than fit into its size", number=f"{MOST_ROWS:,}"
+        )
         raise FormatError(Problem(name, None, None, text, expected, "size"))
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     UnpackedBytes(name, size, UNPACKED).count(sum(group.total_byte_size for group in groups))
@@ -208,8 +218,11 @@ def _plain_nested(kind: pa.DataType) -> Convert | None:
         return _maps(_plain(kind.item_type))
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return _lists(_plain(kind.value_type))
-    expected = "text, numbers, dates, lists or structs; or its name under ignore in the mapping"
-    raise InvalidValue(f"a column of {kind}", expected, "column_type")
+    expected = Words(
+        "text, numbers, dates, lists or structs; or “Not stored” for the column",
+        "text, numbers, dates, lists or structs; or its name under ignore in the mapping",
+    )
+    raise InvalidValue(Words("a column of %(kind)s", kind=kind), expected, "column_type")
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -223,7 +236,9 @@ def _floats(bits: int) -> Convert:
 
     def plain(value: float) -> float:
         if not math.isfinite(value):
-            raise InvalidValue(f"the number {value}", "a number, or null where there is none", "number")
+            raise InvalidValue(
+                Words("the number %(number)s", number=value), Words("a number, or null where there is none"), "number"
+            )
         # What was written with few bits is the shortest number that they stand for: 3.7, not 3.700000047683716.
         written = (float(f"{value:.{count}g}") for count in digits)
         return next((text for text in written if struct.pack(code, text) == struct.pack(code, value)), value)
@@ -268,7 +283,7 @@ def _maps(convert: Convert | None) -> Convert:
     def plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = {key: value if convert is None or value is None else convert(value) for key, value in pairs}
         if len(members) != len(pairs):
-            raise InvalidValue("a key twice in one map", "each key once", "duplicate_key")
+            raise InvalidValue(Words("a key twice in one map"), Words("each key once"), "duplicate_key")
         return members
 
     return plain
@@ -276,5 +291,5 @@ def _maps(convert: Convert | None) -> Convert:
 
 def _broken(name: str, number: int, error: Exception) -> Problem:
     sentence = (str(error) or type(error).__name__).splitlines()[0]
-    text = f"a broken Parquet file ({visible(sentence)[:200]})"
+    text = Words("a broken Parquet file (%(error)s)", error=visible(sentence)[:200])
     return Problem(name, number + 1 if number else None, None, text, _WHOLE, "broken_parquet")

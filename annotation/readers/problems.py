@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any
 
+from annotation.readers.words import Words, joined_words
+
 SHOWN_AT_MOST = 200
 MOST_KINDS = 200
 Alike = tuple[str, str, str]
@@ -41,7 +43,7 @@ class Problem:
     @property
     def place(self) -> str:
         """``ratings.csv, line 12, rating_value``."""
-        line = f"line {self.line}" if self.line is not None else None
+        line = Words("line %(line)s", line=self.line) if self.line is not None else None
         return ", ".join(part for part in (self.file, line, self.column) if part)
 
     def as_dict(self) -> dict[str, Any]:
@@ -140,7 +142,7 @@ class Problems:
         """Note all distinct answers that are no scores in one sentence, the most frequent first."""
         if self.words and all(len(word) <= LONGEST_WORD for word in self.words):
             listed = ", ".join(f"{word} ({count:,})" for word, count in self.words.most_common())
-            self.notes.append(f"Answers that are no scores, all of them: {listed}.")
+            self.notes.append(Words("Answers that are no scores, all of them: %(names)s.", names=listed))
 
     def instead(self, code: str, problem: Problem) -> None:
         """Say one problem in place of all of a code. The rows stay refused."""
@@ -153,7 +155,9 @@ class Problems:
 
     def note(self, file: str, sentence: str) -> None:
         """Note what the owner of a file should know, once; it refuses nothing."""
-        if (noted := f"{file}: {sentence}") not in self.notes and len(self.notes) < self.limit:
+        if (noted := Words("%(file)s: %(sentence)s", file=file, sentence=sentence)) not in self.notes and len(
+            self.notes
+        ) < self.limit:
             self.notes.append(noted)
 
     @property
@@ -190,7 +194,7 @@ def excerpt(value: object) -> str:
     """A value as shown in a sentence: quoted, invisible characters spelled out, long ones cut."""
     text = value if isinstance(value, str) else repr(value)
     if not text:
-        return "nothing"
+        return Words("nothing")
     shown = text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
     return f"“{visible(shown)}”"
 
@@ -210,9 +214,9 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     return next((by_folded[near] for near in get_close_matches(name.casefold(), by_folded, 1, _NEAR)), "")
 
 
-def did_you_mean(near: str) -> str:
-    """`did you mean “Fluency”? `, to go before what was expected; "" where nothing is near."""
-    return f"did you mean {excerpt(near)}? " if near else ""
+def did_you_mean(near: str, expected: str) -> str:
+    """What was expected, after `did you mean “Fluency”?` where a name is near."""
+    return Words("did you mean %(name)s? %(rest)s", name=excerpt(near), rest=expected) if near else expected
 
 
 def loose_key(identifier: str) -> str:
@@ -308,7 +312,8 @@ def shortened_list(names: Iterable[str], count: int | None = None) -> str:
     """The first few of some names, and how many more there are; ``count`` when the names are only some of all."""
     every = list(names)
     more = (len(every) if count is None else count) - MOST_LISTED
-    return ", ".join(every[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+    names = joined_words(every[:MOST_LISTED])
+    return Words("%(names)s and %(number)s more", names=names, number=f"{more:,}") if more > 0 else names
 
 
 def _shares(values: dict[str, int]) -> str:

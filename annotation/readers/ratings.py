@@ -29,6 +29,7 @@ from annotation.readers.problems import InvalidValue, Problems, Progress, excerp
 from annotation.readers.reading import FileProgress
 from annotation.readers.rows import KeysRead, TextReplacement, as_language, as_number, as_text, is_blank
 from annotation.readers.spool import PlainRow, Spool
+from annotation.readers.words import Words
 
 CriterionKey = Callable[[str], str]
 Row = TypeVar("Row", bound=AnswerRow)
@@ -306,7 +307,12 @@ def _amount(value: Any, *, field: str, is_whole: bool, decimal_comma: bool) -> f
     if number is None:
         return None
     if not 0 <= number <= _MOST[field] or (is_whole and not number.is_integer()):
-        expected = f"{'a whole number' if is_whole else 'a number'} from 0 to {_MOST[field]:,.0f} for {field}"
+        most = f"{_MOST[field]:,.0f}"
+        expected = (
+            Words("a whole number from 0 to %(number)s for %(field)s", number=most, field=field)
+            if is_whole
+            else Words("a number from 0 to %(number)s for %(field)s", number=most, field=field)
+        )
         raise InvalidValue(excerpt(value), expected, "amount", field=field)
     return int(number) if is_whole else number
 
@@ -314,12 +320,19 @@ def _amount(value: Any, *, field: str, is_whole: bool, decimal_comma: bool) -> f
 def _repeat_from_one(value: Any) -> int:
     number = 1 if is_blank(value) else _repeat(value)
     if number < 1:
-        raise InvalidValue(excerpt(value), "a whole number from 1 for repeat_number", "repeat", field="repeat_number")
+        raise InvalidValue(
+            excerpt(value),
+            Words("a whole number from 1 for %(field)s", field="repeat_number"),
+            "repeat",
+            field="repeat_number",
+        )
     return number - 1
 
 
 def _repeat(value: Any) -> int:
     number = 0.0 if is_blank(value) else as_number(value, "repeat")
     if number < 0 or not number.is_integer():
-        raise InvalidValue(excerpt(value), "a whole number from 0 for repeat", "repeat", field="repeat")
+        raise InvalidValue(
+            excerpt(value), Words("a whole number from 0 for %(field)s", field="repeat"), "repeat", field="repeat"
+        )
     return int(number)

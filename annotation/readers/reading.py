@@ -56,6 +56,7 @@ from annotation.readers.rows import (
     is_blank,
     match_file_name,
 )
+from annotation.readers.words import Words
 from annotation.readers.xlsx import first_sheet_rows, read_workbook, workbook_sheet_names
 
 EVERY = 2_000  # rows
@@ -187,8 +188,8 @@ def _with_name(name: str, rows: Iterator[FileRow], columns: dict[str, str]) -> I
     for row in rows:
         for column in columns:
             if column in row.fields:
-                actual = f"the column {excerpt(column)}, which the file's name gives too"
-                expected = "another name in the holes of the pattern under files in the mapping"
+                actual = Words("the column %(name)s, which the file's name gives too", name=excerpt(column))
+                expected = Words("another name in the holes of the pattern under files under “Mapping (YAML)”")
                 raise FormatError(Problem(name, row.line, column, actual, expected, "ambiguous"))
         yield row.with_fields({**row.fields, **columns})
 
@@ -249,9 +250,14 @@ def _note_layout(name: str, layout: Mapping, problems: Problems) -> None:
     """Note what is read in another way than the usual one."""
     codec = codec_called(layout.encoding) if layout.encoding else None
     if codec not in (None, "utf_8") and (layout.format or _kind(name)) not in {"xlsx", "parquet"}:
-        problems.note(name, f"its text is read as {dict(ENCODINGS).get(codec or '', codec)}, not as UTF-8.")
+        problems.note(
+            name,
+            Words("its text is read as %(encoding)s, not as UTF-8.", encoding=dict(ENCODINGS).get(codec or "", codec)),
+        )
     if (layout.header_row or 1) > 1 and is_tabular(name, layout):
-        problems.note(name, f"the header is row {layout.header_row}; what stands above it is skipped.")
+        problems.note(
+            name, Words("the header is row %(number)s; what stands above it is skipped.", number=layout.header_row)
+        )
 
 
 def _read_member(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[FileRow]:
@@ -432,8 +438,8 @@ def _kind(name: str) -> str | None:
 def _format(name: str) -> str:
     if kind := _kind(name):
         return kind
-    actual = f"the name {name.rpartition('/')[2]}"
-    expected = f"a name that ends in {', '.join(FORMATS)}, or format: NAME in the mapping"
+    actual = Words("the name %(name)s", name=name.rpartition("/")[2])
+    expected = Words("a name that ends in %(names)s, or format: NAME under “Mapping (YAML)”", names=", ".join(FORMATS))
     raise FormatError(Problem(name, None, None, actual, expected, "format"))
 
 
@@ -516,8 +522,10 @@ def _grouped(
                     problems.add(error.problem)
                 break
         else:
-            expected = f"a name such as {', '.join(layout.aligned)}, as the mapping says under aligned"
-            problems.add(Problem(name, None, None, "a file of another name", expected, "not_aligned"))
+            expected = Words(
+                "a name such as %(names)s, as the mapping says under aligned", names=", ".join(layout.aligned)
+            )
+            problems.add(Problem(name, None, None, Words("a file of another name"), expected, "not_aligned"))
     for holes, group in groups.items():
         columns = dict(holes)
         for values_of_file in shared:
@@ -555,7 +563,9 @@ def _require_all(group: Group, layout: Mapping) -> None:
     for pattern, column in layout.aligned.items():
         if column not in group:
             first = next(name for name, _raw in group.values())
-            raise FormatError(Problem(first, None, None, "no file beside it for " + column, pattern, "no_file"))
+            raise FormatError(
+                Problem(first, None, None, Words("no file beside it for %(names)s", names=column), pattern, "no_file")
+            )
 
 
 def _join(joined: BinaryIO, constants: dict[str, str], group: Group, layout: Mapping) -> None:
@@ -571,5 +581,5 @@ def _join(joined: BinaryIO, constants: dict[str, str], group: Group, layout: Map
 def _shorter(group: Group, texts: tuple[str | None, ...], number: int) -> Problem:
     names = [name for name, _raw in group.values()]
     short, long = names[texts.index(None)], next(name for name, text in zip(names, texts, strict=True) if text)
-    actual = f"the end of the file, where {long} has another line"
-    return Problem(short, number, None, actual, "files with equally many lines", "line_counts")
+    actual = Words("the end of the file, where %(name)s has another line", name=long)
+    return Problem(short, number, None, actual, Words("files with equally many lines"), "line_counts")

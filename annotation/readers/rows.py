@@ -22,8 +22,9 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Self
 
 from accounts.languages import canonical_language
-from analytics.stats.core.identifiers import identifier_notes, normal_identifier
+from analytics.stats.core.identifiers import identifier_doubts, normal_identifier
 from annotation.readers.problems import FormatError, InvalidValue, Problem, excerpt, shortened_list
+from annotation.readers.words import Setting, Words, joined_words, marked
 
 MEGABYTE = 2**20
 
@@ -51,14 +52,24 @@ def set_bounds(*, columns: int, cells: int, cell_mb: int, unpacked_mb: int) -> N
 
 def too_many_columns_error(name: str, line: int | None, count: int) -> FormatError:
     """The refusal of a row with more columns than a file may have."""
-    expected = f"at most {BOUNDS.columns:,} columns; the operator raises IMPORT_MOST_COLUMNS"
-    return FormatError(Problem(name, line, None, f"{count:,} columns or more", expected, "too_many_columns"))
+    expected = Words(
+        "at most %(number)s columns; the operator raises IMPORT_MOST_COLUMNS", number=f"{BOUNDS.columns:,}"
+    )
+    return FormatError(
+        Problem(
+            name, line, None, Words("%(number)s columns or more", number=f"{count:,}"), expected, "too_many_columns"
+        )
+    )
 
 
 def too_long_error(name: str, line: int | None, what: str, code: str) -> FormatError:
     """The refusal of a cell, line, row or record that is longer than any may be."""
-    text = f"{what} of more than {BOUNDS.cell / MEGABYTE:,.4g} million characters"
-    expected = f"at most {BOUNDS.cell // MEGABYTE:,} MB; the operator raises IMPORT_LONGEST_CELL_MB"
+    text = Words(
+        "%(what)s of more than %(number)s million characters", what=what, number=f"{BOUNDS.cell / MEGABYTE:,.4g}"
+    )
+    expected = Words(
+        "at most %(number)s MB; the operator raises IMPORT_LONGEST_CELL_MB", number=f"{BOUNDS.cell // MEGABYTE:,}"
+    )
     return FormatError(Problem(name, line, None, text, expected, code))
 
 
@@ -66,10 +77,15 @@ def require_sparse(name: str, line: int, text: str) -> None:
     """Refuse a long JSON record of so many lists, objects and values that it takes far more memory than its text."""
     inside = text.count("[") + text.count("{")
     if inside > BOUNDS.cell // 32 or inside + text.count(",") > BOUNDS.cell // 5:
-        actual = f"a record of {inside:,} lists and objects with {text.count(','):,} values or more"
-        expected = (
-            f"at most {BOUNDS.cell // 32:,} and {BOUNDS.cell // 5:,} in one record; "
-            "the operator raises IMPORT_LONGEST_CELL_MB"
+        actual = Words(
+            "a record of %(lists)s lists and objects with %(values)s values or more",
+            lists=f"{inside:,}",
+            values=f"{text.count(','):,}",
+        )
+        expected = Words(
+            "at most %(lists)s and %(values)s in one record; the operator raises IMPORT_LONGEST_CELL_MB",
+            lists=f"{BOUNDS.cell // 32:,}",
+            values=f"{BOUNDS.cell // 5:,}",
         )
         raise FormatError(Problem(name, line, None, actual, expected, "record_size"))
 
@@ -86,8 +102,10 @@ class CellCount:
             raise too_many_columns_error(self._name, line, columns)
         self._cells += columns * rows
         if self._cells > BOUNDS.cells:
-            text = f"more than {BOUNDS.cells:,} cells"
-            expected = f"at most {BOUNDS.cells:,} in one file; the operator raises IMPORT_MOST_CELLS"
+            text = Words("more than %(number)s cells", number=f"{BOUNDS.cells:,}")
+            expected = Words(
+                "at most %(number)s in one file; the operator raises IMPORT_MOST_CELLS", number=f"{BOUNDS.cells:,}"
+            )
             raise FormatError(Problem(self._name, line, None, text, expected, "too_many_cells_in_file"))
 
 
@@ -308,7 +326,10 @@ def _plain_text(column: str, value: Any) -> str:
     if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip():
         return str(value).strip()
     raise InvalidValue(
-        "nothing" if value is None else excerpt(value), f"text or a number in {column}", "compose", column
+        Words("nothing") if value is None else excerpt(value),
+        Words("text or a number in %(column)s", column=column),
+        "compose",
+        column,
     )
 
 
@@ -353,13 +374,17 @@ def as_key(value: Any, field: str, *, is_trusted: bool = False) -> str:
         if is_trusted and key:
             return key
         if _MANGLED.fullmatch(key):
-            expected = (
-                f"the whole {field}: a spreadsheet has rounded it (to accept it, set trust_ids: on in the mapping)"
+            expected = Words(
+                "the whole %(field)s: a spreadsheet has rounded it (to accept it, %(choice)s)",
+                field=field,
+                choice=Setting("trust_ids", "set trust_ids: on in the mapping"),
             )
             raise InvalidValue(excerpt(key), expected, "mangled_id", field=field)
         if _DATED.fullmatch(key) and field != "criterion":
-            expected = (
-                f"the {field} as it was: a spreadsheet has changed it to a date (to accept it, set trust_ids: on)"
+            expected = Words(
+                "the %(field)s as it was: a spreadsheet has changed it to a date (to accept it, %(choice)s)",
+                field=field,
+                choice=Setting("trust_ids", "set trust_ids: on"),
             )
             raise InvalidValue(excerpt(key), expected, "mangled_id", field=field)
         if key:
@@ -367,16 +392,83 @@ def as_key(value: Any, field: str, *, is_trusted: bool = False) -> str:
     elif isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     elif isinstance(value, float):
-        raise InvalidValue(excerpt(value), f"the whole {field} as text or a whole number", "mangled_id", field=field)
+        raise InvalidValue(
+            excerpt(value),
+            Words("the whole %(field)s as text or a whole number", field=field),
+            "mangled_id",
+            field=field,
+        )
     if is_blank(value):
-        raise InvalidValue("nothing", f"the {field}", f"no_{field}", field=field)
-    raise InvalidValue(excerpt(value), f"the {field} as text", "shape", field=field)
+        raise InvalidValue(Words("nothing"), Words("the %(field)s", field=field), f"no_{field}", field=field)
+    raise InvalidValue(excerpt(value), Words("the %(field)s as text", field=field), "shape", field=field)
 
 
 KINDS_OF_KEYS = {
     "id": "Items", "item": "Items", "rater": "Raters", "judge": "Judges", "criterion": "Criteria",
     "scenario": "Scenarios", "generator": "Generators",
 }  # fmt: skip
+_KEY_NOTES = {
+    "Items": {
+        "changed": marked(
+            "Items named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+            "They are compared in NFC, without these spaces."
+        ),
+        "near": marked(
+            "Items with names that differ only in case, characters without width or leading zeros: "
+            "groups of names: %(number)s, such as %(names)s. They count as different."
+        ),
+    },
+    "Raters": {
+        "changed": marked(
+            "Raters named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+            "They are compared in NFC, without these spaces."
+        ),
+        "near": marked(
+            "Raters with names that differ only in case, characters without width or leading zeros: "
+            "groups of names: %(number)s, such as %(names)s. They count as different."
+        ),
+    },
+    "Judges": {
+        "changed": marked(
+            "Judges named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+            "They are compared in NFC, without these spaces."
+        ),
+        "near": marked(
+            "Judges with names that differ only in case, characters without width or leading zeros: "
+            "groups of names: %(number)s, such as %(names)s. They count as different."
+        ),
+    },
+    "Criteria": {
+        "changed": marked(
+            "Criteria named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+            "They are compared in NFC, without these spaces."
+        ),
+        "near": marked(
+            "Criteria with names that differ only in case, characters without width or leading zeros: "
+            "groups of names: %(number)s, such as %(names)s. They count as different."
+        ),
+    },
+    "Scenarios": {
+        "changed": marked(
+            "Scenarios named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+            "They are compared in NFC, without these spaces."
+        ),
+        "near": marked(
+            "Scenarios with names that differ only in case, characters without width or leading zeros: "
+            "groups of names: %(number)s, such as %(names)s. They count as different."
+        ),
+    },
+    "Generators": {
+        "changed": marked(
+            "Generators named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
+            "They are compared in NFC, without these spaces."
+        ),
+        "near": marked(
+            "Generators with names that differ only in case, characters without width or leading zeros: "
+            "groups of names: %(number)s, such as %(names)s. They count as different."
+        ),
+    },
+}
 MOST_KEYS_KEPT = 200_000
 """Different identifiers of a kind among which those are looked for that look like one."""
 
@@ -400,9 +492,9 @@ class KeysRead:
     def notes(self) -> list[str]:
         """Sentences for the report."""
         return [
-            f"{note}."
+            Words(_KEY_NOTES[kind][doubt.code], number=doubt.count, names=doubt.examples)
             for kind, read in self._read.items()
-            for note in identifier_notes(kind, self._changed[kind], read)
+            for doubt in identifier_doubts(self._changed[kind], read)
         ]
 
 
@@ -414,7 +506,7 @@ def as_text(value: Any, field: str) -> str:
         return ""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    raise InvalidValue(excerpt(value), f"text for {field}", "shape", field=field)
+    raise InvalidValue(excerpt(value), Words("text for %(field)s", field=field), "shape", field=field)
 
 
 def is_with_decimal_comma(text: str) -> bool:
@@ -429,25 +521,39 @@ def as_number(value: Any, field: str, *, decimal_comma: bool = False) -> float:
     if isinstance(value, str) and is_with_decimal_comma(value):
         if decimal_comma:
             return float(value.strip().replace(",", "."))
-        expected = f"a number for {field} with a decimal point; or decimal_comma: on in the mapping"
+        expected = Words(
+            "a number for %(field)s with a decimal point; or %(choice)s",
+            field=field,
+            choice=Setting("decimal_comma", "decimal_comma: on in the mapping"),
+        )
         raise InvalidValue(excerpt(value), expected, "not_a_number", field=field)
     if isinstance(value, str) and _NUMBER.fullmatch(text := value.strip()):
         if decimal_comma and _THOUSANDS.fullmatch(text):
-            expected = f"a number for {field} without a separator of thousands, as decimal_comma is on"
+            expected = Words(
+                "a number for %(field)s without a separator of thousands, as decimal_comma is on", field=field
+            )
             raise InvalidValue(excerpt(value), expected, "not_a_number", field=field)
         return float(text)
-    hint = f"a number for {field}; a word can be given a value in the mapping, as in values: {{{field}: {{Yes: 1}}}}"
+    hint = Words(
+        "a number for %(field)s; a word can be given a value under “Mapping (YAML)”, as in values: {%(key)s: {Yes: 1}}",
+        field=field,
+        key=field,
+    )
     raise InvalidValue(excerpt(value), hint, "not_a_number", field=field)
 
 
 def as_language(value: Any) -> str:
     """A language tag in its one spelling."""
     if is_blank(value):
-        raise InvalidValue("nothing", "a language tag such as et or pt-BR", "no_language", field="language")
+        raise InvalidValue(
+            Words("nothing"), Words("a language tag such as et or pt-BR"), "no_language", field="language"
+        )
     try:
         return canonical_language(str(value))
     except ValueError as error:
-        raise InvalidValue(excerpt(value), f"a language tag ({error})", "language", field="language") from None
+        raise InvalidValue(
+            excerpt(value), Words("a language tag (%(error)s)", error=error), "language", field="language"
+        ) from None
 
 
 def first_of(entry: dict[str, Any], names: tuple[str, ...]) -> Any:
@@ -469,7 +575,7 @@ def replaced_pattern(text: str) -> re.Pattern[str]:
     first one, as in ``<span*>``; ``\\*`` is an asterisk. Raises ``ValueError`` with what is expected instead."""
     pieces = _literal_pieces(text)
     if len(pieces) > 2 or not all(pieces):
-        raise ValueError(r"a text with at most one * inside it, as in <span*>; \* for an asterisk")
+        raise ValueError(Words("a text with at most one * inside it, as in <span*>; \\* for an asterisk"))
     # Without the first character in the gap, a text of many such characters still takes linear time.
     gap = rf"[^{re.escape(pieces[0][0])}]{{0,{LONGEST_GAP}}}?"
     return re.compile(gap.join(map(re.escape, pieces)))
@@ -508,8 +614,31 @@ class TextReplacement:
         names = [name for name, _pattern, _words in self._patterns]
         done = [excerpt(name) for name in names if name in self._occurred]
         absent = [excerpt(name) for name in names if name not in self._occurred]
-        notes = [f"Replaced in {where}, as set in the mapping: {shortened_list(done)}."] if done else []
-        return [*notes, *([f"To be replaced, but not found in {where}: {shortened_list(absent)}."] if absent else [])]
+        notes = (
+            [
+                Words(
+                    "Replaced in %(where)s, as set under “Mapping (YAML)”: %(names)s.",
+                    where=where,
+                    names=shortened_list(done),
+                )
+            ]
+            if done
+            else []
+        )
+        return [
+            *notes,
+            *(
+                [
+                    Words(
+                        "To be replaced, but not found in %(where)s: %(names)s.",
+                        where=where,
+                        names=shortened_list(absent),
+                    )
+                ]
+                if absent
+                else []
+            ),
+        ]
 
 
 # --- doubtful texts -------------------------------------------------------------------------------------------------
@@ -575,28 +704,40 @@ class TextDoubts:
     def _note(self, places: list[str], kind: str, place: tuple[str, int]) -> None:
         self._counts[kind] += 1
         if len(places) < 3:
-            places.append(f"{place[0]}, line {place[1]}")
+            places.append(Words("%(file)s, line %(line)s", file=place[0], line=place[1]))
 
     def notes(self) -> list[str]:
         """A sentence on each doubt, with its number of items and the first places."""
-        notes = []
+        notes: list[str] = []
         if self._misread:
             wrong, right = self._example
             notes.append(
-                f"Items with text that looks wrongly decoded, such as {excerpt(wrong)} for {excerpt(right)}: "
-                f"{self._listed(self._misread, 'misread')}. It is stored as it is; correct the file if it is wrong."
+                Words(
+                    "Items with text that looks wrongly decoded, such as %(wrong)s for %(right)s: %(items)s. It is "
+                    "stored as it is; correct the file if it is wrong.",
+                    wrong=excerpt(wrong),
+                    right=excerpt(right),
+                    items=self._listed(self._misread, "misread"),
+                )
             )
         if self._lost:
             notes.append(
-                f"Items with the character U+FFFD, which replaces lost characters: {self._listed(self._lost, 'lost')}."
+                Words(
+                    "Items with the character U+FFFD, which replaces lost characters: %(items)s.",
+                    items=self._listed(self._lost, "lost"),
+                )
             )
         if self._other_form:
             notes.append(
-                "Items with text that is not in Unicode normal form C (NFC), which is stored as it is: "
-                f"{self._listed(self._other_form, 'form')}. The same word in another form counts as a different word."
+                Words(
+                    "Items with text that is not in Unicode normal form C (NFC), which is stored as it is: "
+                    "%(items)s. The same word in another form counts as a different word.",
+                    items=self._listed(self._other_form, "form"),
+                )
             )
         return notes
 
     def _listed(self, places: list[str], kind: str) -> str:
         count = self._counts[kind]
-        return f"{count:,} ({', '.join(places)}{', ...' if count > len(places) else ''})"
+        more = ", ..." if count > len(places) else ""
+        return joined_words([f"{count:,} (", joined_words(places), f"{more})"], "")

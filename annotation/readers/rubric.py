@@ -10,6 +10,7 @@ import yaml
 
 from annotation.readers.documents import MultilingualReader, Node, as_document, load_document, scalar
 from annotation.readers.problems import FormatError, Problems
+from annotation.readers.words import Words
 
 Level = Literal["nominal", "ordinal", "interval"]
 Group = Literal["critical", "general", "domain", "task", "subjective"]
@@ -199,7 +200,7 @@ def scale_in_words(scale: ScaleDocument) -> str:
     """The scale as a sentence names it: ``No, Yes``, ``1, 2, 3`` or ``0 to 100``."""
     if scale.points:
         return ", ".join(next(iter(point.label.values()), f"{point.value:g}") for point in scale.points)
-    return f"{scale.minimum:g} to {scale.maximum:g}"
+    return Words("%(low)s to %(high)s", low=f"{scale.minimum:g}", high=f"{scale.maximum:g}")
 
 
 _RUBRIC_KEYS = ("key", "name", "source_language", "criteria")
@@ -253,12 +254,17 @@ class _Reader(MultilingualReader):
 
     def criteria(self, node: Node | None) -> tuple[CriterionDocument, ...]:
         """All criteria, each key once."""
-        nodes = self.list(node, "a list of criteria, at least one")
+        nodes = self.list(node, Words("a list of criteria, at least one"))
         criteria = tuple(self.criterion(node) for node in nodes)
         seen: set[str] = set()
         for node, criterion in zip(nodes, criteria, strict=True):
             if criterion.key and criterion.key in seen:
-                self.fail(node, "a key of its own", "duplicate_criterion", f"the criterion {criterion.key} twice")
+                self.fail(
+                    node,
+                    Words("a key of its own"),
+                    "duplicate_criterion",
+                    Words("the criterion %(name)s twice", name=criterion.key),
+                )
             seen.add(criterion.key)
         return criteria
 
@@ -294,10 +300,12 @@ class _Reader(MultilingualReader):
         """What only shows when the parts of a criterion are seen side by side."""
         values = [point.value for point in criterion.scale.points]
         if criterion.group == "critical" and sorted(values) != [0, 1]:
-            self.fail(node, "the points 0 and 1", "critical_scale", "a critical criterion with another scale")
+            self.fail(
+                node, Words("the points 0 and 1"), "critical_scale", Words("a critical criterion with another scale")
+            )
         if criterion.rationale.rule == "required_except_best" and criterion.direction == "none":
-            text = "a rationale required except for the best point, and no direction that says which is best"
-            self.fail(node, "direction: higher_is_better or lower_is_better", "no_best_point", text)
+            text = Words("a rationale required except for the best point, and no direction that says which is best")
+            self.fail(node, Words("direction: higher_is_better or lower_is_better"), "no_best_point", text)
 
     def scale(self, node: Node | None) -> ScaleDocument:
         """A scale by its points or by its ends."""
@@ -307,28 +315,43 @@ class _Reader(MultilingualReader):
         level: Level = self.one_of(parts.get("level"), get_args(Level), "ordinal")
         if "points" in parts:
             if extra := sorted(parts.keys() & {"min", "max", "step"}):
-                self.fail(node, "either points, or min and max", "scale", f"points and {extra[0]}")
+                self.fail(
+                    node, Words("either points, or min and max"), "scale", Words("points and %(name)s", name=extra[0])
+                )
             return self.scale_of_points(parts["points"], level)
         return self.scale_of_ends(node, parts, level)
 
     def scale_of_points(self, node: Node, level: Level) -> ScaleDocument:
         """Two points or more, each value once and rising, each label once; nominal points have labels."""
-        points = tuple(self.point(point) for point in self.list(node, "a list of points, at least two", at_least=2))
+        points = tuple(
+            self.point(point) for point in self.list(node, Words("a list of points, at least two"), at_least=2)
+        )
         values = [point.value for point in points]
         if len(set(values)) != len(values):
-            self.fail(node, "each value once", "scale_points", "a value twice")
+            self.fail(node, Words("each value once"), "scale_points", Words("a value twice"))
         elif level != "nominal" and values != sorted(values):
             self.fail(
-                node, "values in ascending order", "scale_points", f"the values {', '.join(f'{v:g}' for v in values)}"
+                node,
+                Words("values in ascending order"),
+                "scale_points",
+                Words("the values %(values)s", values=", ".join(f"{v:g}" for v in values)),
             )
         if level == "nominal" and not all(point.label for point in points):
             self.fail(
-                node, "{value, label} for each point of a nominal scale", "scale_labels", "a point without a label"
+                node,
+                Words("{value, label} for each point of a nominal scale"),
+                "scale_labels",
+                Words("a point without a label"),
             )
         for language in {language for point in points for language in point.label}:
             labels = [point.label[language] for point in points if language in point.label]
             if len(set(labels)) != len(labels):
-                self.fail(node, "each label once", "scale_labels", f"a label twice in {language}")
+                self.fail(
+                    node,
+                    Words("each label once"),
+                    "scale_labels",
+                    Words("a label twice in %(language)s", language=language),
+                )
         return ScaleDocument(level, points, min(values, default=0), max(values, default=1))
 
     def point(self, node: Node) -> PointDocument:
@@ -341,15 +364,19 @@ class _Reader(MultilingualReader):
     def scale_of_ends(self, node: Node, parts: dict[str, Node], level: Level) -> ScaleDocument:
         """``min`` to ``max``, any number between or whole steps."""
         if level == "nominal" or not {"min", "max"} <= parts.keys():
-            expected = "points" if level == "nominal" else "points, or min and max"
-            self.fail(node, expected, "scale", "a scale without them")
+            expected = "points" if level == "nominal" else Words("points, or min and max")
+            self.fail(node, expected, "scale", Words("a scale without them"))
             return ScaleDocument(level, (), 0, 1)
         low, high = self.number(parts["min"]), self.number(parts["max"])
         step = self.number(parts["step"]) if "step" in parts else None
         if low >= high:
-            self.fail(parts["max"], f"more than the min of {low:g}", "scale")
+            self.fail(parts["max"], Words("more than the min of %(number)s", number=f"{low:g}"), "scale")
         elif step is not None and (step <= 0 or not ScaleDocument(level, (), low, high, step).holds(high)):
-            self.fail(parts["step"], f"a step that leads from {low:g} to {high:g}", "scale")
+            self.fail(
+                parts["step"],
+                Words("a step that leads from %(low)s to %(high)s", low=f"{low:g}", high=f"{high:g}"),
+                "scale",
+            )
         return ScaleDocument(level, (), low, high, step)
 
     def anchors(self, node: Node | None, scale: ScaleDocument) -> dict[float, dict[str, AnchorDocument]]:
@@ -358,7 +385,12 @@ class _Reader(MultilingualReader):
         for key, child in self.members(node).items() if node is not None else ():
             value = _value(key)
             if value is None or not scale.holds(value):
-                self.fail(child, f"a point of the scale ({_shown(scale)})", "anchor_off_scale", f"the anchor {key}")
+                self.fail(
+                    child,
+                    Words("a point of the scale (%(scale)s)", scale=_shown(scale)),
+                    "anchor_off_scale",
+                    Words("the anchor %(key)s", key=key),
+                )
                 continue
             by_language = isinstance(child.value, dict) and not child.value.keys() & {"text", "reason"}
             anchors[value] = self.by_language(child, self.anchor) if by_language else {self.source: self.anchor(child)}
@@ -379,7 +411,12 @@ class _Reader(MultilingualReader):
             node, lambda child: self.one_of(child, get_args(TranslationState), "draft")
         )
         if self.source in states:
-            self.fail(node, "languages other than the source language", "source_state", f"a state of {self.source}")
+            self.fail(
+                node,
+                Words("languages other than the source language"),
+                "source_state",
+                Words("a state of %(language)s", language=self.source),
+            )
         return dict(sorted(states.items()))
 
     def example(self, node: Node, scale: ScaleDocument) -> ExampleDocument:
@@ -387,7 +424,9 @@ class _Reader(MultilingualReader):
         parts = self.members(node, ("text", "score", "comment"), required=("text", "score"))
         score = self.number(parts.get("score"))
         if "score" in parts and not scale.holds(score):
-            self.fail(parts["score"], f"a score on the scale ({_shown(scale)})", "example_off_scale")
+            self.fail(
+                parts["score"], Words("a score on the scale (%(scale)s)", scale=_shown(scale)), "example_off_scale"
+            )
         return ExampleDocument(
             self.text(parts.get("text")), score, self.text(parts["comment"]) if "comment" in parts else ""
         )
@@ -400,7 +439,9 @@ class _Reader(MultilingualReader):
         rule: Rule = self.one_of(parts.get("rule"), get_args(Rule), "optional")
         words = self.number(parts["min_words"]) if "min_words" in parts else 0
         if words < 0 or words > 1000 or words != int(words) or (words and rule == "never"):
-            self.fail(parts["min_words"], "a whole number up to 1,000, and 0 where the rule is never", "rationale")
+            self.fail(
+                parts["min_words"], Words("a whole number up to 1,000, and 0 where the rule is never"), "rationale"
+            )
         return RationaleRule(rule, int(words))
 
 
@@ -413,4 +454,4 @@ def _value(key: str) -> float | None:
 def _shown(scale: ScaleDocument) -> str:
     if scale.points:
         return ", ".join(f"{point.value:g}" for point in scale.points)
-    return f"{scale.minimum:g} to {scale.maximum:g}"
+    return Words("%(low)s to %(high)s", low=f"{scale.minimum:g}", high=f"{scale.maximum:g}")

@@ -33,6 +33,7 @@ from annotation.readers.rows import (
     with_value_at,
     without_value_at,
 )
+from annotation.readers.words import Words, either
 
 _TELLING = ("number", "truncated", "nesting", "duplicate_key")  # faults of an object that plainly is JSON
 
@@ -49,7 +50,7 @@ def as_parsed(text: str, column: str) -> Any:
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         if text.lstrip().startswith("{") and fault.code in _TELLING:
             raise InvalidValue(fault.found, fault.expected, fault.code, column) from None
-        expected = f"JSON, or a list as Python writes it ({fault.expected})"
+        expected = Words("JSON, or a list as Python writes it (%(error)s)", error=fault.expected)
         raise InvalidValue(excerpt(text), expected, "not_a_list", column) from None
     return value
 
@@ -78,7 +79,7 @@ def as_list(value: Any, column: str) -> list[Any]:
     if is_blank(value):
         return []
     if not isinstance(value, list):
-        raise InvalidValue(excerpt(value), f"a list in {column}", "not_a_list", column)
+        raise InvalidValue(excerpt(value), Words("a list in %(column)s", column=column), "not_a_list", column)
     return value
 
 
@@ -89,7 +90,7 @@ def as_object(value: Any, column: str) -> dict[str, Any]:
     if is_blank(value):
         return {}
     if not isinstance(value, dict):
-        raise InvalidValue(excerpt(value), f"an object in {column}", "not_an_object", column)
+        raise InvalidValue(excerpt(value), Words("an object in %(column)s", column=column), "not_an_object", column)
     return value
 
 
@@ -117,7 +118,7 @@ class ShapeStep:
             for record in records:
                 yield row.with_fields(record)
         if left_out:
-            problems.note(name, f"{left_out:,} records {self.reason}.")
+            problems.note(name, self.left_out_note(left_out))
 
     def reshape(self, record: Fields) -> Iterable[Fields]:
         """The records that one becomes. Raises ``InvalidValue``."""
@@ -132,10 +133,9 @@ class ShapeStep:
         """The columns from which the step makes others, so that they are used even where the mapping ignores them."""
         return ()
 
-    @property
-    def reason(self) -> str:
-        """Why records became no row, as a note says it."""
-        return f"have nothing in {self.subject}"
+    def left_out_note(self, count: int) -> str:
+        """How many records became no row, and why."""
+        return Words("%(number)s records have nothing in %(column)s.", number=f"{count:,}", column=self.subject)
 
     @property
     def subject(self) -> str:
@@ -170,7 +170,7 @@ class Keep(ShapeStep):
             if names not in kept:
                 kept[names] = [column for column in names if matches_any(column, self.keep)]
                 if left := [column for column in names if column not in kept[names]]:
-                    problems.note(name, f"columns that the mapping leaves out: {', '.join(left)}.")
+                    problems.note(name, Words("columns that the mapping leaves out: %(names)s.", names=", ".join(left)))
             wanted = (column for column in kept[names] if not _holds(row.fields[column], self.without))
             yield row.with_fields({column: row.fields[column] for column in wanted})
 
@@ -231,7 +231,7 @@ class Single(ShapeStep):
             return values[0] if values else None
         if self.join and all(isinstance(value, str) for value in values):
             return f" {self.join} ".join(sorted(values))
-        raise InvalidValue(excerpt(values), f"one value in {column}", "several_values", column)
+        raise InvalidValue(excerpt(values), Words("one value in %(column)s", column=column), "several_values", column)
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,9 @@ class Explode(ShapeStep):
     def reshape(self, record: Fields) -> Iterable[Fields]:
         lists = {column: as_list(value_at(record, column), column) for column in self._columns(tuple(record))}
         if not lists:
-            raise InvalidValue("no such column", f"a list in {self.subject}", "not_a_list")
+            raise InvalidValue(
+                Words("no such column"), Words("a list in %(column)s", column=self.subject), "not_a_list"
+            )
         _require_equal(lists)
         for place, values in enumerate(zip(*lists.values(), strict=True), start=1):
             exploded = record
@@ -279,8 +281,14 @@ def _require_equal(lists: dict[str, list[Any]]) -> None:
     for column, other in lists.items():
         first, values = next(iter(lists.items()))
         if len(other) != len(values):
-            counts = f"{len(values)} values in {first} and {len(other)} in {column}"
-            raise InvalidValue(counts, "lists of one length, taken apart side by side", "lengths", column)
+            counts = Words(
+                "%(number)s values in %(first)s and %(others)s in %(column)s",
+                number=len(values),
+                first=first,
+                others=len(other),
+                column=column,
+            )
+            raise InvalidValue(counts, Words("lists of one length, taken apart side by side"), "lengths", column)
 
 
 @dataclass(frozen=True)
@@ -388,8 +396,13 @@ class Require(ShapeStep):
     def reshape(self, record: Fields) -> Iterable[Fields]:
         for column, words in self.require.items():
             if as_written(value := value_at(record, column)) not in words.split("|"):
-                given = "nothing" if is_blank(value) else excerpt(value)
-                raise InvalidValue(given, f"{' or '.join(words.split('|'))} in {column}", "other_value", column)
+                given = Words("nothing") if is_blank(value) else excerpt(value)
+                raise InvalidValue(
+                    given,
+                    Words("%(words)s in %(column)s", words=either(words.split("|")), column=column),
+                    "other_value",
+                    column,
+                )
         yield record
 
 
@@ -423,7 +436,9 @@ class Melt(ShapeStep):
         molten, kept = _molten(tuple(self.melt.items()), tuple(column for column in record if column not in others))
         if not molten and not self.having:
             raise InvalidValue(
-                f"the columns {', '.join(list(record)[:5])}", f"columns like {self.subject}", "no_column"
+                Words("the columns %(names)s", names=", ".join(list(record)[:5])),
+                Words("columns like %(name)s", name=self.subject),
+                "no_column",
             )
         rest = others | {name: record[name] for name in kept}
         for parts, cells in molten:
@@ -462,7 +477,7 @@ class Extract(ShapeStep):
             text = as_written(value_at(record, column))
             taken = match_pattern(pattern, text)
             if taken is None:
-                raise InvalidValue(excerpt(text), f"text like {pattern}", "pattern", column)
+                raise InvalidValue(excerpt(text), Words("text like %(pattern)s", pattern=pattern), "pattern", column)
             columns |= taken
         yield {**record, **columns}
 
@@ -495,7 +510,9 @@ class Digest(ShapeStep):
     def reshape(self, record: Fields) -> Iterable[Fields]:
         values = [None if is_blank(value := value_at(record, path)) else _as_text(value) for path in self.of]
         if not any(value is not None for value in values):
-            raise InvalidValue("nothing", f"a value in {' or '.join(self.of)}", "no_value", self.of[0])
+            raise InvalidValue(
+                Words("nothing"), Words("a value in %(columns)s", columns=either(self.of)), "no_value", self.of[0]
+            )
         yield {**record, self.digest: hashlib.sha256(orjson.dumps(values)).hexdigest()[:16]}
 
     @property
@@ -531,7 +548,9 @@ class Transcript(ShapeStep):
             next((parts[key] for key in keys if key in parts), None) for keys in (SPEAKER_KEYS, TEXT_KEYS)
         )
         if not (isinstance(speaker, str) and isinstance(words, str)):
-            raise InvalidValue(excerpt(turn), f"turns with a speaker and a text in {path}", "turns", path)
+            raise InvalidValue(
+                excerpt(turn), Words("turns with a speaker and a text in %(column)s", column=path), "turns", path
+            )
         return speaker, words
 
 
@@ -546,10 +565,10 @@ class Where(ShapeStep):
         wanted = (_is_one_of(as_written(value_at(record, column)), words) for column, words in self.where.items())
         return [record] if all(wanted) else []
 
-    @property
-    def reason(self) -> str:
+    def left_out_note(self, count: int) -> str:
         named = {column: "|".join(word or "blank" for word in words.split("|")) for column, words in self.where.items()}
-        return "are left out: " + ", ".join(f"{column} is not {words}" for column, words in named.items())
+        why = ", ".join(f"{column} is not {words}" for column, words in named.items())
+        return Words("%(number)s records are left out: %(why)s.", number=f"{count:,}", why=why)
 
 
 def _is_one_of(text: str, words: str) -> bool:

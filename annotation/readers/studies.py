@@ -31,6 +31,7 @@ from annotation.readers.rubric import (
     rubric_from_dict,
 )
 from annotation.readers.score_words import kind_of_answer
+from annotation.readers.words import Words
 
 MOST_DISTINCT = 1_000
 MOST_POINTS = 11
@@ -446,9 +447,9 @@ def _refuse_unclear(facts: FactsByCriterion, file: str) -> None:
         if kinds and (kinds.total() > 1 or len(fact.words) == 1):
             kind = kinds.most_common(1)[0][0]
             words = ", ".join(excerpt(word) for word in sorted(fact.words) if kind_of_answer(word) == kind)
-            expected = (
+            expected = Words(
                 "numbers, or a rubric and a mapping that says what they mean: import the files one by one, with "
-                "values: {score: {...}} in the mapping"
+                "values: {score: {...}} under “Mapping (YAML)”"
             )
             found = f"{kind} as answers on {fact.criterion}: {words}"
             raise FormatError(Problem(file, None, None, found, expected, "unclear_scores"))
@@ -474,13 +475,15 @@ def _study(file: str, raw: bytes) -> KnownStudy:
 def _import(node: Node) -> StudyImport:
     parts = dict(node.members())
     if unknown := parts.keys() - _READERS.keys():
-        raise FormatError(node.problem(f"one of {', '.join(_READERS)}", "unknown_key", excerpt(min(unknown))))
+        raise FormatError(
+            node.problem(Words("one of %(names)s", names=", ".join(_READERS)), "unknown_key", excerpt(min(unknown)))
+        )
     return StudyImport(**{name: _READERS[name](child) for name, child in parts.items()})
 
 
 def _kind(node: Node) -> Kind:
     if node.text not in get_args(Kind):
-        raise FormatError(node.problem(f"one of {', '.join(get_args(Kind))}", "kind"))
+        raise FormatError(node.problem(Words("one of %(names)s", names=", ".join(get_args(Kind))), "kind"))
     return node.text  # type: ignore[return-value]
 
 

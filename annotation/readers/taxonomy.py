@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from annotation.readers.documents import MultilingualReader, Node, as_document, load_document
 from annotation.readers.problems import FormatError, Problems, loose_key
 from annotation.readers.rubric import TextByLanguage, as_plain_yaml
+from annotation.readers.words import Words, joined_words
 
 MOST_TASKS = 2000
 MOST_RULES = 500
@@ -199,7 +200,12 @@ class _TaxonomyReader(MultilingualReader):
         self.levels: set[str] = set()
         tasks = self.nodes(parts.get("tasks"), _TASK_KEYS, self.tasks)
         if len(self.tasks) > MOST_TASKS:
-            self.fail(parts["tasks"], f"at most {MOST_TASKS:,} tasks", "too_many", f"{len(self.tasks):,} tasks")
+            self.fail(
+                parts["tasks"],
+                Words("at most %(number)s tasks", number=f"{MOST_TASKS:,}"),
+                "too_many",
+                Words("%(number)s tasks", number=f"{len(self.tasks):,}"),
+            )
         styles: dict[str, Node] = {}
         groups: dict[str, Node] = {}
         read_styles = self.nodes(parts.get("styles"), _STYLE_KEYS, styles)
@@ -228,14 +234,14 @@ class _TaxonomyReader(MultilingualReader):
 
     def nodes(self, node: Node | None, known: tuple[str, ...], seen: dict[str, Node]) -> tuple[TaxonomyNode, ...]:
         """Tasks with those below them, styles or groups; each key once in the whole tree."""
-        return tuple(self.node(child, known, seen) for child in self.list(node, "a list", at_least=0))
+        return tuple(self.node(child, known, seen) for child in self.list(node, Words("a list"), at_least=0))
 
     def node(self, node: Node, known: tuple[str, ...], seen: dict[str, Node]) -> TaxonomyNode:
         """One of them."""
         parts = self.members(node, known, required=("key", "name"))
         key = self.key(parts.get("key"))
         if key and key in seen:
-            self.fail(node, "a key of its own", "duplicate_key", f"the key {key} twice")
+            self.fail(node, Words("a key of its own"), "duplicate_key", Words("the key %(key)s twice", key=key))
         seen.setdefault(key, node)
         levels = parts.get("difficulties")
         difficulties = self.members(levels) if levels is not None else {}
@@ -255,8 +261,8 @@ class _TaxonomyReader(MultilingualReader):
         for group in groups:
             for criterion in group.criteria:
                 if criterion in keys and node is not None:
-                    actual = f"{criterion} in more than one group, or as a group too"
-                    self.fail(node, "each criterion in one group", "duplicate_criterion", actual)
+                    actual = Words("%(criterion)s in more than one group, or as a group too", criterion=criterion)
+                    self.fail(node, Words("each criterion in one group"), "duplicate_criterion", actual)
                 keys.add(criterion)
         return keys
 
@@ -269,15 +275,25 @@ class _TaxonomyReader(MultilingualReader):
 
     def rules(self, node: Node | None) -> tuple[TaxonomyRule, ...]:
         """All rules, each name once."""
-        nodes = self.list(node, "a list of rules, at least one")
+        nodes = self.list(node, Words("a list of rules, at least one"))
         if len(nodes) > MOST_RULES and node is not None:
-            self.fail(node, f"at most {MOST_RULES} rules", "too_many", f"{len(nodes):,} rules")
+            self.fail(
+                node,
+                Words("at most %(number)s rules", number=MOST_RULES),
+                "too_many",
+                Words("%(number)s rules", number=f"{len(nodes):,}"),
+            )
             return ()
         rules = tuple(self.rule(child, number) for number, child in enumerate(nodes, 1))
         seen: set[str] = set()
         for child, rule in zip(nodes, rules, strict=True):
             if rule.name in seen:
-                self.fail(child, "a name of its own", "duplicate_rule", f"the rule {rule.name} twice")
+                self.fail(
+                    child,
+                    Words("a name of its own"),
+                    "duplicate_rule",
+                    Words("the rule %(name)s twice", name=rule.name),
+                )
             seen.add(rule.name)
         return rules
 
@@ -287,14 +303,16 @@ class _TaxonomyReader(MultilingualReader):
         overlap = self.number(parts.get("overlap"))
         if "overlap" in parts and overlap not in range(1, MOST_ANNOTATORS + 1):
             overlap = 1
-            self.fail(parts["overlap"], f"a whole number from 1 to {MOST_ANNOTATORS}", "overlap")
+            self.fail(parts["overlap"], Words("a whole number from 1 to %(number)s", number=MOST_ANNOTATORS), "overlap")
         chosen = {part: self.known_names(parts.get(part), part) for part in ("criteria", "tasks", "styles")}
         if "criteria" in parts and not chosen["criteria"]:
-            self.fail(parts["criteria"], "at least one group or criterion", "shape")
+            self.fail(parts["criteria"], Words("at least one group or criterion"), "shape")
         levels = self.names(parts.get("difficulties"))
         for level in levels:
             if level not in self.levels and "difficulties" in parts:
-                expected = f"one of {', '.join(sorted(self.levels)) or 'the difficulties of a task'}"
+                expected = Words(
+                    "one of %(names)s", names=", ".join(sorted(self.levels)) or "the difficulties of a task"
+                )
                 self.fail(parts["difficulties"], expected, "unknown_difficulty", level)
         attributes = self.members(parts["attributes"]) if "attributes" in parts else {}
         return TaxonomyRule(
@@ -315,7 +333,7 @@ class _TaxonomyReader(MultilingualReader):
         n = self.whole(parts.get("n"), 1, MOST_SAMPLED, "the number to draw from every stratum, 1 or more")
         unit = self.short(parts["unit"], LONGEST_NAME) if "unit" in parts else "item"
         if unit not in SAMPLE_UNITS:
-            self.fail(parts["unit"], f"one of {', '.join(SAMPLE_UNITS)}", "unit", unit)
+            self.fail(parts["unit"], Words("one of %(names)s", names=", ".join(SAMPLE_UNITS)), "unit", unit)
         seed = self.whole(parts["seed"], 0, LARGEST_SEED, "a whole number, 0 or more") if "seed" in parts else None
         return RuleSample(n=n, by=self.names(parts.get("by")), unit=unit, seed=seed)
 
@@ -345,6 +363,10 @@ class _TaxonomyReader(MultilingualReader):
 
 
 def _expected(part: str, name: str, known: set[str]) -> str:
-    what = "a group of criteria or a criterion of a group" if part == "criteria" else f"one of the {part}"
+    what = (
+        Words("a group of criteria or a criterion of a group")
+        if part == "criteria"
+        else Words("one of the %(part)s", part=part)
+    )
     near = get_close_matches(name, sorted(known), 1)
-    return f"{what} ({near[0]}?)" if near else what
+    return joined_words([what, f" ({near[0]}?)"], "") if near else what

@@ -18,6 +18,7 @@ from annotation.readers.archives import FAULTS, UnpackBounds, UnpackedBytes, Unp
 from annotation.readers.encoding import OLD_EXCEL
 from annotation.readers.problems import FormatError, Problem
 from annotation.readers.rows import BOUNDS, MEGABYTE, too_long_error
+from annotation.readers.words import Words
 
 Start = Callable[[str, dict[str, str]], None]
 End = Callable[[str], None]
@@ -29,7 +30,7 @@ _SMALL_PART = 16 * 2**20  # bytes of a part that lists what is in the workbook
 _LONGEST_TAG = 2**20  # bytes
 _DEEPEST = 200  # tags inside tags
 _MOST_STRINGS = 10_000_000  # of which some bytes each are kept in memory
-_WHOLE = "a workbook that Excel opens without repairing it"
+_WHOLE = Words("a workbook that Excel opens without repairing it")
 
 
 class Sheet(NamedTuple):
@@ -46,8 +47,8 @@ class Workbook:
         self.name = name
         head = stream.read(len(OLD_EXCEL))
         if head == OLD_EXCEL:
-            text = "a workbook with a password, or an old one (.xls)"
-            raise FormatError(Problem(name, None, None, text, "an .xlsx without a password", "encrypted"))
+            text = Words("a workbook with a password, or an old one (.xls)")
+            raise FormatError(Problem(name, None, None, text, Words("an .xlsx without a password"), "encrypted"))
         self._meter = UnpackedBytes(name, stream.seek(0, 2), UnpackBounds())
         self._text_length = 0  # characters of texts given to cells
         try:
@@ -55,7 +56,7 @@ class Workbook:
         except FormatError:
             raise
         except FAULTS as error:
-            raise self.broken(f"no workbook, or one that was cut ({error})") from None
+            raise self.broken(Words("no workbook, or one that was cut (%(error)s)", error=error)) from None
         self._strings: _Strings | None = None
         self._book = self._target("", "officeDocument") or "xl/workbook.xml"
         self.starts_1904 = False
@@ -77,11 +78,16 @@ class Workbook:
             self._strings = self._read_strings()
         text = self._strings.get(int(index)) if index.isdecimal() else None
         if text is None:
-            raise self.broken(f"a cell that refers to text number {index}, which is not there")
+            raise self.broken(Words("a cell that refers to text number %(number)s, which is not there", number=index))
         self._text_length += len(text)
         if self._text_length > BOUNDS.unpacked:
-            text = f"cells of more than {BOUNDS.unpacked // MEGABYTE:,} million characters together"
-            expected = f"at most {BOUNDS.unpacked // MEGABYTE:,} MB; the operator raises IMPORT_UNPACKED_MB"
+            text = Words(
+                "cells of more than %(number)s million characters together", number=f"{BOUNDS.unpacked // MEGABYTE:,}"
+            )
+            expected = Words(
+                "at most %(number)s MB; the operator raises IMPORT_UNPACKED_MB",
+                number=f"{BOUNDS.unpacked // MEGABYTE:,}",
+            )
             raise FormatError(Problem(self.name, None, None, text, expected, "size"))
         return text
 
@@ -116,23 +122,25 @@ class Workbook:
                     read += len(piece)
                     # What was not passed on yet is one tag, which the parser keeps whole.
                     if read - parser.CurrentByteIndex > _LONGEST_TAG or (most and read > most):
-                        raise self.broken(f"a tag or a list in {part} that no spreadsheet program writes")
+                        raise self.broken(
+                            Words("a tag or a list in %(part)s that no spreadsheet program writes", part=part)
+                        )
                     yield
                 parser.Parse(b"", True)
             except expat.ExpatError as error:
-                raise self.broken(f"broken XML in {part} ({error})") from None
+                raise self.broken(Words("broken XML in %(part)s (%(error)s)", part=part, error=error)) from None
         yield
 
     def _refuse_doctype(self, *declared: object) -> None:
-        raise self.broken("a document type, which no workbook has")
+        raise self.broken(Words("a document type, which no workbook has"))
 
     def _opened(self, part: str) -> UnpackedStream:
         try:
             return UnpackedStream(self.name, self._archive.open(part), self._meter)
         except KeyError:
-            raise self.broken(f"no part {part}") from None
+            raise self.broken(Words("no part %(part)s", part=part)) from None
         except FAULTS as error:
-            raise self.broken(f"a part that cannot be opened ({error})") from None
+            raise self.broken(Words("a part that cannot be opened (%(error)s)", error=error)) from None
 
     def _tags(self, part: str) -> Iterator[tuple[str, str, dict[str, str]]]:
         """(parent, name, attributes) of the elements of a small part."""
@@ -143,7 +151,7 @@ class Workbook:
             tags.append((within[-1], local_name(tag), {local_name(key): value for key, value in attributes.items()}))
             within.append(local_name(tag))
             if len(within) > _DEEPEST:
-                raise self.broken(f"tags in {part} that are nested too deeply")
+                raise self.broken(Words("tags in %(part)s that are nested too deeply", part=part))
 
         def end(tag: str) -> None:
             within.pop()
@@ -203,7 +211,7 @@ class _Strings:
             written = self._file.write(self._collected.taken().encode("utf-8", "surrogatepass"))
             self._ends.append(self._ends[-1] + written)
             if len(self._ends) > _MOST_STRINGS:
-                raise self._workbook.broken(f"more than {_MOST_STRINGS:,} texts", "size")
+                raise self._workbook.broken(Words("more than %(number)s texts", number=f"{_MOST_STRINGS:,}"), "size")
 
     def get(self, index: int) -> str | None:
         if index + 1 >= len(self._ends):
@@ -228,7 +236,7 @@ class TextCollector:
     def start(self, tag: str) -> None:
         self._depth += 1
         if self._depth > _DEEPEST:
-            actual = "tags that are nested too deeply"
+            actual = Words("tags that are nested too deeply")
             raise FormatError(Problem(self._name, None, None, actual, _WHOLE, "broken_workbook"))
         self._phonetic_depth += tag == "rPh"
         self._wanted = tag in {"t", "v"} and not self._phonetic_depth
@@ -238,7 +246,7 @@ class TextCollector:
             self._pieces.append(text)
             self._length += len(text)
             if self._length > BOUNDS.cell:
-                raise too_long_error(self._name, None, "a cell", "cell_size")
+                raise too_long_error(self._name, None, Words("a cell"), "cell_size")
 
     def end(self, tag: str) -> None:
         self._depth -= 1

@@ -32,6 +32,7 @@ from annotation.readers.rows import (
     too_long_error,
     too_many_columns_error,
 )
+from annotation.readers.words import Setting, Words
 from annotation.readers.workbooks import Sheet, TextCollector, Workbook, local_name
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
@@ -76,8 +77,12 @@ def read_workbook(name: str, stream: BinaryIO, layout: Mapping, problems: Proble
             is_filled |= bool(table.columns)
             reader.tell(problems)
         if not is_filled:
-            text = "no rows in any sheet" if sheet in (None, "*") else f"no rows in the sheet {excerpt(sheet)}"
-            raise FormatError(Problem(name, None, None, text, "a row with the names of the columns", "empty"))
+            text = (
+                Words("no rows in any sheet")
+                if sheet in (None, "*")
+                else Words("no rows in the sheet %(name)s", name=excerpt(sheet))
+            )
+            raise FormatError(Problem(name, None, None, text, Words("a row with the names of the columns"), "empty"))
 
 
 def is_sheet_pattern(sheet: str | None) -> bool:
@@ -109,9 +114,9 @@ def _chosen(workbook: Workbook, sheet: str | None) -> list[Sheet]:
         holding = [candidate for candidate in workbook.sheets if _SheetReader(workbook, candidate).holds_rows()]
         if len(holding) <= 1 and workbook.sheets:
             return (holding or workbook.sheets)[:1]
-        text = f"rows in the sheets {_named(holding)}" if holding else "no sheet"
-        expected = 'sheet: NAME in the mapping, or sheet: "*" for all of them'
-        raise FormatError(Problem(workbook.name, None, None, text, expected, "sheet"))
+        text = Words("rows in the sheets %(names)s", names=_named(holding)) if holding else Words("no sheet")
+        choice = Setting("sheet", 'sheet: NAME in the mapping, or sheet: "*" for all of them')
+        raise FormatError(Problem(workbook.name, None, None, text, choice, "sheet"))
     if is_sheet_pattern(sheet):
         fitting = [candidate for candidate in workbook.sheets if matches_any(candidate.name, (sheet,))]
         holding = [candidate for candidate in fitting if _SheetReader(workbook, candidate).holds_rows()]
@@ -120,8 +125,10 @@ def _chosen(workbook: Workbook, sheet: str | None) -> list[Sheet]:
     for candidate in workbook.sheets:
         if candidate.name == sheet:
             return [candidate]
-    expected = f"one of {_named(workbook.sheets)}"
-    raise FormatError(Problem(workbook.name, None, None, f"no sheet {excerpt(sheet)}", expected, "sheet"))
+    expected = Words("one of %(names)s", names=_named(workbook.sheets))
+    raise FormatError(
+        Problem(workbook.name, None, None, Words("no sheet %(name)s", name=excerpt(sheet)), expected, "sheet")
+    )
 
 
 def _named(sheets: list[Sheet]) -> str:
@@ -150,8 +157,10 @@ class _SheetReader:
             yield from (line for line in self._lines if line.number >= self._header_row)
             self._lines.clear()
         if self._merged:
-            text = f"the merged cells {self._merged} in the sheet {excerpt(self._sheet.name)}"
-            expected = "one value in each cell: unmerge them and fill in the value of each row"
+            text = Words(
+                "the merged cells %(cells)s in the sheet %(sheet)s", cells=self._merged, sheet=excerpt(self._sheet.name)
+            )
+            expected = Words("one value in each cell: unmerge them and fill in the value of each row")
             raise FormatError(Problem(self._workbook.name, None, None, text, expected, "merged_cells"))
 
     def holds_rows(self) -> bool:
@@ -163,10 +172,16 @@ class _SheetReader:
     def tell(self, problems: Problems) -> None:
         """Note what a person looking at the sheet would not have seen."""
         if self._hidden:
-            sentence = f"{self._hidden} hidden rows were read too; the first is row {self._first_hidden}."
+            sentence = Words(
+                "%(number)s hidden rows were read too; the first is row %(first)s.",
+                number=self._hidden,
+                first=self._first_hidden,
+            )
             problems.note(self._workbook.name, sentence)
         if self._hidden_columns:
-            problems.note(self._workbook.name, f"{self._hidden_columns} hidden columns were read too.")
+            problems.note(
+                self._workbook.name, Words("%(number)s hidden columns were read too.", number=self._hidden_columns)
+            )
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = local_name(tag)
@@ -193,7 +208,9 @@ class _SheetReader:
     def _start_row(self, attributes: dict[str, str]) -> None:
         number = int(attributes["r"]) if attributes.get("r", "").isdecimal() else self._number + 1
         if number <= self._number:
-            raise self._workbook.broken(f"row {number} after row {self._number}")
+            raise self._workbook.broken(
+                Words("row %(number)s after row %(earlier)s", number=number, earlier=self._number)
+            )
         self._number, self._column, self._length = number, 0, 0
         self._hidden_here = attributes.get("hidden") in {"1", "true"}
 
@@ -213,13 +230,13 @@ class _SheetReader:
         attributes, text = self._attributes, self._collected.taken()
         column = self._place(attributes.get("r"))
         if column <= self._column:
-            raise self._workbook.broken(f"two cells in one place, in row {self._number}")
+            raise self._workbook.broken(Words("two cells in one place, in row %(number)s", number=self._number))
         if column > BOUNDS.columns:
             raise too_many_columns_error(self._workbook.name, self._number, column)
         self._column = column
         self._length += len(text)
         if self._length > BOUNDS.cell:
-            raise too_long_error(self._workbook.name, self._number, "a row", "record_size")
+            raise too_long_error(self._workbook.name, self._number, Words("a row"), "record_size")
         if self._has_value or self._is_formula:
             style = int(style) if (style := attributes.get("s", "0")).isdecimal() else 0
             kind = attributes.get("t", "n")
@@ -230,7 +247,9 @@ class _SheetReader:
             return self._column + 1
         match = _REFERENCE.fullmatch(reference)
         if match is None or int(match[2]) != self._number:
-            raise self._workbook.broken(f"a cell called {excerpt(reference)} in row {self._number}")
+            raise self._workbook.broken(
+                Words("a cell called %(name)s in row %(number)s", name=excerpt(reference), number=self._number)
+            )
         return column_number(match[1])
 
 
@@ -276,7 +295,7 @@ class _Table:
                 place: case_folded(name) for place, name in self.columns.items()
             }
             if is_header:
-                sentence = "its first row has the names under header: in the mapping, and is not a row."
+                sentence = Words("its first row has the names under header: under “Mapping (YAML)”, and is not a row.")
                 self._problems.note(self._name, sentence)
             return is_header
         if not self.columns:
@@ -305,7 +324,7 @@ class _Table:
                 values[cell.column] = value = self._value(cell, line.number)
                 length += len(value) if isinstance(value, str) else 0
                 if length > BOUNDS.cell:
-                    raise too_long_error(self._name, line.number, "a row", "record_size")
+                    raise too_long_error(self._name, line.number, Words("a row"), "record_size")
         except InvalidValue as fault:
             self._problems.refuse(fault.at(self._name, line.number, path=self.path))
             return {}
@@ -315,8 +334,9 @@ class _Table:
     def _row(self, number: int, filled: dict[int, Any]) -> FileRow:
         for column, value in filled.items():
             if column not in self.columns and not is_blank(value):
-                text = f"{excerpt(value)} in {column_letters(column)}{number}, a column without a name"
-                raise InvalidValue(text, "a name in the header for each column", "too_many_cells")
+                cell = f"{column_letters(column)}{number}"
+                text = Words("%(value)s in %(cell)s, a column without a name", value=excerpt(value), cell=cell)
+                raise InvalidValue(text, Words("a name in the header for each column"), "too_many_cells")
         fields = {title: filled.get(column) for column, title in self.columns.items()}
         require_storable(fields)
         return located_row(number, fields, self.path)
@@ -326,19 +346,26 @@ class _Table:
         place = f"{column_letters(cell.column)}{number}"
         column = self.columns.get(cell.column, place)
         if cell.is_formula and (not cell.has_value or (not cell.text and cell.type != "str")):
-            text = f"a formula without its result in {place}"
+            text = Words("a formula without its result in %(place)s", place=place)
             raise InvalidValue(
-                text, "the sheet saved by a program that calculates, or values instead", "formula", column
+                text, Words("the sheet saved by a program that calculates, or values instead"), "formula", column
             )
         if cell.type == "e":
-            raise InvalidValue(f"the error {cell.text} in {place}", "a value, or an empty cell", "cell_error", column)
+            raise InvalidValue(
+                Words("the error %(error)s in %(place)s", error=cell.text, place=place),
+                Words("a value, or an empty cell"),
+                "cell_error",
+                column,
+            )
         try:
             return self._typed(cell)
         except FormatError:
             raise
         except (ValueError, OverflowError):
-            text = f"{excerpt(cell.text)} in {place}, which is no {'date' if self._moment(cell) else 'number'}"
-            raise InvalidValue(text, "a value that Excel shows", "cell_value", column) from None
+            text = Words("%(value)s in %(place)s, which is no number", value=excerpt(cell.text), place=place)
+            if self._moment(cell):
+                text = Words("%(value)s in %(place)s, which is no date", value=excerpt(cell.text), place=place)
+            raise InvalidValue(text, Words("a value that Excel shows"), "cell_value", column) from None
 
     def _typed(self, cell: _Cell) -> Any:
         if cell.type == "s":

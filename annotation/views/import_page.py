@@ -229,19 +229,19 @@ def _written(request: HttpRequest, file_import: Import) -> dict[str, Any] | None
 
 def _unstored(user: User, project: Project, file_import: Import, seen: PreviewReport) -> dict[str, Any]:
     mapping, keys = ColumnMapping.from_dict(seen["mapping"]), tuple(seen["scales"])
-    names = {column["name"] for column in seen["columns"]}
+    names, words = {column["name"] for column in seen["columns"]}, seen.get("words", {})
     columns = _columns(file_import.kind, [*seen["columns"], *_unseen(seen, mapping)], keys)
     return {
         "seen": seen,
-        "report": report_on_page(Report.from_dict(seen["report"])),
-        "problems": [problem_on_page(problem, names) for problem in seen["problems"]],
+        "report": report_on_page(Report.from_dict(seen["report"]), words),
+        "problems": [problem_on_page(problem, names, words) for problem in seen["problems"]],
         "kinds": Import.Kind.choices,
         "columns": columns,
         "has_scales": any(column.facts["off_scale"] is not None for column in columns),
         "constants": _constants(file_import.kind, mapping),
         "criteria": _criteria(seen, mapping),
         "keys": keys,
-        "kinds_of_problems": [problem_on_page(kind, names) for kind in seen.get("kinds_of_problems", [])],
+        "kinds_of_problems": [problem_on_page(kind, names, words) for kind in seen.get("kinds_of_problems", [])],
         "unread": _unread(seen),
         "speakers": [*mapping.speakers.items(), ("", ""), ("", "")] if "turns" in mapping.columns.values() else [],
         "replacements": _replacements(mapping),

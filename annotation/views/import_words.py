@@ -5,19 +5,15 @@ Readers name the keys of a mapping, which people write for the command and the A
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from django.conf import settings
-from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.desk import presentation
-from annotation.readers import Report
-from annotation.views.file_words import FILE_SENTENCES
+from annotation.readers import NAMED_FIELDS, Field, Report, Setting, Words, read_words, with_words
 
 IGNORE = "ignore"
 FIELD_LABELS = {
@@ -66,10 +62,9 @@ SETTINGS = {
     "replace": gettext_lazy("Text to replace or remove"),
 }
 """The settings of a mapping that have a field of their own on the page, by key."""
-_VALUE = r"(?: (?:on|off|NAME|NUMBER|[\w-]+(?= in the mapping)|\[\.\.\.\]))?"
-_SETTING = re.compile(rf"\b(?:set )?({'|'.join(SETTINGS)}):{_VALUE},?(?: in the mapping)?")
-_SHEETS = re.compile(r' or sheet: "\*" for all of them')
-_KEY = re.compile(r"(?<![\w.“])((?:turn|score|rationale|ratings|attributes)\.[\w*]+|[a-z]+_[a-z_]+)(?![\w.”(])")
+
+
+LABELLED_PARTS = ("turn", "score", "rationale", "ratings", "attributes")
 
 
 def field_label(field: str) -> str:
@@ -82,56 +77,33 @@ def field_label(field: str) -> str:
     return presentation.called(field)
 
 
-def on_page(sentence: str) -> str:
-    """What a problem says, with the labels of the page in place of a mapping's keys."""
-    return _KEY.sub(_labelled, _with_settings(sentence))
+def shown_words(text: str) -> str:
+    """What a reader said, in the language of the page, with labels in place of a mapping's keys."""
+    if isinstance(text, Words):
+        values = {name: _value(name, value) for name, value in text.values.items()}
+        return _(text.template) % values
+    if isinstance(text, Setting):
+        return _("another choice under “%s”") % SETTINGS[text.key]
+    return f"“{field_label(text)}”" if isinstance(text, Field) else text
 
 
-def _with_settings(sentence: str) -> str:
-    sentence = _SHEETS.sub("", sentence)
-    sentence = _SETTING.sub(lambda found: _quoted(str(SETTINGS[found[1]])), sentence)
-    sentence = re.sub(r"\b(?:its name|one of the two columns) under ignore in the mapping", _chosen, sentence)
-    return sentence.replace("in the mapping", _("under “Mapping (YAML)”"))
+def _value(name: str, value: str) -> str:
+    """A value in a sentence. Keys that are words of everyday language stay as they are."""
+    part, dot, _name = value.partition(".")
+    is_key = (dot and part in LABELLED_PARTS) or ("_" in value and (value in FIELD_LABELS or part in NAMED_FIELDS))
+    return f"“{field_label(value)}”" if name in ("field", "key") and is_key else shown_words(value)
 
 
-def _quoted(label: str) -> str:
-    return _("another choice under “%s”") % label
-
-
-def _chosen(_found: re.Match[str]) -> str:
-    return _("“%s” for the column") % FIELD_LABELS[IGNORE]
-
-
-def _labelled(found: re.Match[str]) -> str:
-    key = found[1]
-    is_field = key in FIELD_LABELS or "." in key or key.startswith("passage_")
-    return f"“{field_label(key)}”" if is_field else key
-
-
-def problem_on_page(problem: dict[str, Any], columns: Collection[str]) -> dict[str, Any]:
-    """A problem, or a kind of problem, as the page shows it; ``columns`` are those of the files."""
-    with translation.override(settings.LANGUAGE_CODE):  # the words of files are listed as they are in English
-        texts = {name: _outside_quotes(problem[name], on_page) for name in ("found", "expected")}
-        if problem["code"] == "no_column":
-            texts["found"] = re.sub(r"(?<=^no )(\w+)$|(?<=give the )(\w+)$", _missing, texts["found"])
-    texts = {name: FILE_SENTENCES.translated(text) for name, text in texts.items()}
+def problem_on_page(problem: dict[str, Any], columns: Collection[str], words: Mapping[str, Any]) -> dict[str, Any]:
+    """A problem, or a kind of problem, as the page shows it; ``columns`` are those of the files, ``words`` those of the
+    check (`words_by_text`)."""
+    texts = {name: shown_words(read_words(words.get(problem[name], problem[name]))) for name in ("found", "expected")}
     column = problem["column"]
     if column in FIELD_LABELS and column not in columns:
         texts["column"] = field_label(column)
     return {**problem, **texts}
 
 
-def _missing(found: re.Match[str]) -> str:
-    return f"“{field_label(found[0])}”"
-
-
-def _outside_quotes(sentence: str, change: Callable[[str], str]) -> str:
-    """The sentence changed outside of what it quotes from the files."""
-    return "".join(part if part.startswith("“") else change(part) for part in re.split(r"(“[^”]*”)", sentence))
-
-
-def report_on_page(report: Report) -> Report:
+def report_on_page(report: Report, words: Mapping[str, Any]) -> Report:
     """A report with its notes as the page shows them."""
-    with translation.override(settings.LANGUAGE_CODE):
-        notes = [_outside_quotes(note, _with_settings) for note in report.notes]
-    return replace(report, notes=list(map(FILE_SENTENCES.translated, notes)))
+    return replace(report, notes=list(map(shown_words, with_words(report.notes, words))))

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from accounts import languages
 from annotation.models import Criterion
 from annotation.readers import ParsedRubric, Problem, parse_rubric, plain_number
-from annotation.views.file_words import FILE_SENTENCES
+from annotation.views.import_words import shown_words
 
 Texts = dict[str, str]  # language -> text
 MOST_CRITERIA, MOST_POINTS, MOST_LANGUAGES = 200, 101, 60
@@ -381,8 +381,8 @@ def sentence(problem: Problem) -> str:
         key = problem.found.removeprefix("no ")
         return _("Fill in: %s.") % PARTS.get(key, key)
     words = SENTENCES.get(problem.code) or _("found %(found)s; expected %(expected)s.") % {
-        "found": FILE_SENTENCES.translated(problem.found),
-        "expected": FILE_SENTENCES.translated(problem.expected),
+        "found": shown_words(problem.found),
+        "expected": shown_words(problem.expected),
     }
     return f"{PARTS[key]}: {words}" if key in PARTS and problem.code not in SENTENCES else str(words)
 

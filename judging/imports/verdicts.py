@@ -43,6 +43,7 @@ from annotation.readers import (
     TwoStepProgress,
     VerdictRequest,
     VerdictRow,
+    Words,
     excerpt,
     progress_between,
 )
@@ -111,8 +112,8 @@ def fit_verdicts(
         before = known.on({items_by_name[row.item].pk for row in some if row.item in items_by_name})
         fit.rows.extend([plain for row in some if (plain := _fitted(row, fit, items, criteria, before))])
         if len(fit.repeats) > MOST_JUDGES:
-            expected = f"at most {MOST_JUDGES:,}: is this the column that says who judged?"
-            fit.problems.add(_problem(some[0], "judge", "too many judges", expected, "judges"))
+            expected = Words("at most %(number)s: is this the column that says who judged?", number=f"{MOST_JUDGES:,}")
+            fit.problems.add(_problem(some[0], "judge", Words("too many judges"), expected, "judges"))
             break
     return fit
 
@@ -167,7 +168,7 @@ def _meet(row: VerdictRow, fit: VerdictFit, score: float | None, applicable: boo
     if (score, applicable) == (row.score, row.applicable):
         fit.report.collapsed += 1
         return
-    expected = f"{_score_in_words(score, applicable)}, which was imported before"
+    expected = Words("%(score)s, which was imported before", score=_score_in_words(score, applicable))
     fit.problems.refuse(_problem(row, "score", _score_in_words(row.score, row.applicable), expected, "conflict"))
 
 
@@ -200,14 +201,18 @@ def _unfit(
     if (item := items.known(row.item)) is None:
         return _problem(row, "item", excerpt(row.item), items.expected(row.item), "unknown_item")
     if row.generator and row.generator != item.generator:
-        expected = f"“{item.generator}”, which wrote the item {row.item}"
+        expected = Words("%(name)s, which wrote the item %(item)s", name=f"“{item.generator}”", item=row.item)
         return _problem(row, "generator", f"“{row.generator}”", expected, "other_generator")
     if criterion is None:
         return _problem(row, "criterion", excerpt(row.criterion), one_of(row.criterion, criteria), "unknown_criterion")
     if (length := len(judges.imported_name(row.judge, row.variant))) > LONGEST_JUDGE:
-        return _problem(row, "judge", f"{length} characters", f"at most {LONGEST_JUDGE}", "too_long")
+        return _problem(
+            row, "judge", f"{length} characters", Words("at most %(number)s", number=LONGEST_JUDGE), "too_long"
+        )
     if row.repeat >= MOST_REPEATS:
-        return _problem(row, "repeat", str(row.repeat), f"a number below {MOST_REPEATS}", "repeat")
+        return _problem(
+            row, "repeat", str(row.repeat), Words("a number below %(number)s", number=MOST_REPEATS), "repeat"
+        )
     return None
 
 
@@ -216,7 +221,7 @@ def _problem(row: VerdictRow, column: str, actual: str, expected: str, code: str
 
 
 def _score_in_words(score: float | None, applicable: bool) -> str:
-    return f"{score:g}" if score is not None else "an N/A" if not applicable else "nothing readable"
+    return f"{score:g}" if score is not None else Words("an N/A") if not applicable else Words("nothing readable")
 
 
 # Imported verdicts as rows. The request behind one, where a file has it, is kept as the attempt of a settled call.
@@ -495,11 +500,17 @@ def _complete(report: Report, stored: VerdictsReport) -> None:
     report.collapsed += stored.collapsed
     report.missing = stored.missing
     flags = {
-        "outside the scale: stored, but not used in means": stored.out_of_range,
-        "between two points of a scale: kept as they are": stored.fractional,
-        "N/A where the rubric allows none: kept as unreadable": stored.unparsed,
+        Words("outside the scale: stored, but not used in means"): stored.out_of_range,
+        Words("between two points of a scale: kept as they are"): stored.fractional,
+        Words("N/A where the rubric allows none: kept as unreadable"): stored.unparsed,
     }
     report.flagged = sum(flags.values())
-    report.notes += [f"{count:,} verdicts are {words}." for words, count in flags.items() if count]
+    report.notes += [
+        Words("%(number)s verdicts are %(state)s.", number=f"{count:,}", state=words)
+        for words, count in flags.items()
+        if count
+    ]
     if stored.collapsed:
-        report.notes.append(f"{stored.collapsed:,} verdicts were already stored and are the same.")
+        report.notes.append(
+            Words("%(number)s verdicts were already stored and are the same.", number=f"{stored.collapsed:,}")
+        )

@@ -16,7 +16,8 @@ from django.utils import translation
 from accounts.models import User
 from accounts.sentences import stored_sentence
 from analytics.figure_words import FIGURE_SENTENCES
-from annotation.views.file_words import FILE_SENTENCES
+from annotation.readers import Words
+from annotation.views.import_words import shown_words
 from tests.access import answers_to_every_method
 from tests.cast import Cast
 from tests.test_access import ROUTES, Furnished, address, cast, furnished, parts  # noqa: F401 (fixtures)
@@ -128,7 +129,9 @@ def test_a_sentence_is_found_with_its_values_and_its_parts(made_up: Path, settin
         assert FIGURE_SENTENCES.translated(both) == in_kana(both)
         assert FIGURE_SENTENCES.translated("of no list") == "of no list"
         assert (
-            FILE_SENTENCES.translated("did you mean “Fluency”? one of a, b")
+            shown_words(
+                Words("did you mean %(name)s? %(rest)s", name="“Fluency”", rest=Words("one of %(names)s", names="a, b"))
+            )
             == "アアア アアア アアアア “Fluency”? アアア アア a, b"
         )
         assert (

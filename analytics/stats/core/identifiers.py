@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 from unicodedata import category, is_normalized, normalize
 
 _ZEROS = re.compile(r"(?<![\d.,])0+(?=\d)")
@@ -40,21 +41,36 @@ def near_identifiers(names: Iterable[str]) -> list[tuple[str, ...]]:
     return sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 
-def identifier_notes(kind: str, changed: Collection[str], names: Iterable[str]) -> Iterator[str]:
-    """What a reader should know of the identifiers of one kind (``Items``): how many of those given were ``changed``,
-    and which of the ``names`` that are compared look like one.
-    """
+class IdentifierDoubt(NamedTuple):
+    """What a reader should know of some identifiers: ``changed`` or ``near``, how many, and examples."""
+
+    code: str
+    count: int
+    examples: str
+
+
+def identifier_doubts(changed: Collection[str], names: Iterable[str]) -> Iterator[IdentifierDoubt]:
+    """How many of the given identifiers were ``changed``, and which of the compared ``names`` look like one."""
     if changed:
-        yield (
-            f"{kind} named in another Unicode form than NFC, or with outer spaces: {len(changed)}, "
-            f"such as {_listed(sorted(changed))}. They are compared in NFC, without these spaces"
-        )
+        yield IdentifierDoubt("changed", len(changed), _listed(sorted(changed)))
     if near := near_identifiers(names):
         pairs = "; ".join(" and ".join(map(_shown, group)) for group in near[:MOST_EXAMPLES])
-        yield (
-            f"{kind} with names that differ only in case, characters without width or leading zeros: groups of names: "
-            f"{len(near)}, such as {pairs}. They count as different"
-        )
+        yield IdentifierDoubt("near", len(near), pairs)
+
+
+def identifier_notes(kind: str, changed: Collection[str], names: Iterable[str]) -> Iterator[str]:
+    """The doubts about the identifiers of one kind (``Items``) as sentences."""
+    for doubt in identifier_doubts(changed, names):
+        if doubt.code == "changed":
+            yield (
+                f"{kind} named in another Unicode form than NFC, or with outer spaces: {doubt.count}, "
+                f"such as {doubt.examples}. They are compared in NFC, without these spaces"
+            )
+        else:
+            yield (
+                f"{kind} with names that differ only in case, characters without width or leading zeros: groups of "
+                f"names: {doubt.count}, such as {doubt.examples}. They count as different"
+            )
 
 
 def _listed(names: Iterable[str]) -> str:
