@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from analytics.stats.declared.declaring import translatable
 from annotation.readers.columns import ColumnPlan, ColumnPlanner, ColumnUsage, missing_field_problem
 from annotation.readers.guessing import RATER_KEYS, RATIONALE_KEYS, SCORE_KEYS
 from annotation.readers.mapping import Mapping
@@ -18,7 +19,7 @@ from annotation.readers.problems import InvalidValue, Problem, Problems, add_cou
 from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_blocks
 from annotation.readers.rows import RowBlock, as_number, as_text, as_written, first_of, is_blank
 from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool, rare_garbage_collection
-from annotation.readers.words import Words, marked
+from annotation.readers.words import Words
 
 T = TypeVar("T")
 MOST_CACHED = 50_000
@@ -393,7 +394,9 @@ class AnswerReader(Generic[Kept]):
             planner = ColumnPlanner(self.mapping.of(name), self._headings)
             _FileReader(name, planner, self._builder, self._ledger, self.problems).read(blocks)
         self.problems.note_words()
-        self.problems.notes += self._headings.notes(marked("Columns that are not used and not stored: %(names)s."))
+        self.problems.notes += self._headings.notes(
+            translatable("Columns that are not used and not stored: %(names)s.")
+        )
         self.problems.left_out = self._headings.left_out(keeps=False)
         return self._ledger.settle(self.repetitions.decide)
 

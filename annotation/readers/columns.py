@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
+from analytics.stats.declared.declaring import translatable
 from annotation.readers.mapping import MOST_NOTED, Mapping
 from annotation.readers.problems import (
     InvalidValue,
@@ -28,7 +29,7 @@ from annotation.readers.rows import (
     value_at,
     without_value_at,
 )
-from annotation.readers.words import Field, Words, joined_words, marked
+from annotation.readers.words import Field, Words, joined_words
 
 SPREAD = "attributes"
 MOST_BESIDE = 200  # names
@@ -270,9 +271,12 @@ class ColumnUsage:
             self.given.update(source.field for source in plan.sources if source.column in plan.met)
         missing = [column for column, target in self.wanted.items() if self._is_missed(column, target)]
         parts = (
-            (marked("Columns left out, as the mapping says: %(names)s."), list(self.ignored)),
+            (translatable("Columns left out, as the mapping says: %(names)s."), list(self.ignored)),
             (kept, list(self.kept)),
-            (marked("Columns that the mapping names and no file has: %(names)s."), list(map(self._wanted, missing))),
+            (
+                translatable("Columns that the mapping names and no file has: %(names)s."),
+                list(map(self._wanted, missing)),
+            ),
         )
         return [Words(template, names=joined_words(columns)) for template, columns in parts if columns]
 

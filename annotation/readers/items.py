@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from analytics.stats.declared.declaring import translatable
 from annotation.readers.archives import File
 from annotation.readers.columns import ColumnPlan, ColumnPlanner, ColumnUsage, TableFacts, missing_field_problem
 from annotation.readers.json import parse_document
@@ -51,7 +52,7 @@ from annotation.readers.rows import (
     without_value_at,
 )
 from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool
-from annotation.readers.words import Field, Setting, Words, either, joined_words, marked
+from annotation.readers.words import Field, Setting, Words, either, joined_words
 
 Turn = dict[str, str]
 NAME_KEYS = ("name", "from_name", "speaker_name")
@@ -411,7 +412,7 @@ class _ItemReader:
     def result(self) -> ParsedItems:
         """The items with their ids settled, and what became of all that was read."""
         report, entered = self.report, self._ledger.entered
-        self.problems.notes += self._headings.notes(marked("Columns kept as attributes of the items: %(names)s."))
+        self.problems.notes += self._headings.notes(translatable("Columns kept as attributes of the items: %(names)s."))
         self.problems.notes += [*self._replacement.notes("texts"), *self._doubts.notes(), *self._keys.notes()]
         self.problems.left_out = self._headings.left_out(keeps=True)
         items = self._ledger.settle(self._decide, _numbered)

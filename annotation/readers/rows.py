@@ -23,8 +23,9 @@ from typing import Any, NamedTuple, Self
 
 from accounts.languages import canonical_language
 from analytics.stats.core.identifiers import identifier_doubts, normal_identifier
+from analytics.stats.declared.declaring import translatable
 from annotation.readers.problems import FormatError, InvalidValue, Problem, excerpt, shortened_list
-from annotation.readers.words import Setting, Words, joined_words, marked
+from annotation.readers.words import Setting, Words, joined_words
 
 MEGABYTE = 2**20
 
@@ -409,61 +410,61 @@ KINDS_OF_KEYS = {
 }  # fmt: skip
 _KEY_NOTES = {
     "Items": {
-        "changed": marked(
+        "changed": translatable(
             "Items named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
             "They are compared in NFC, without these spaces."
         ),
-        "near": marked(
+        "near": translatable(
             "Items with names that differ only in case, characters without width or leading zeros: "
             "groups of names: %(number)s, such as %(names)s. They count as different."
         ),
     },
     "Raters": {
-        "changed": marked(
+        "changed": translatable(
             "Raters named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
             "They are compared in NFC, without these spaces."
         ),
-        "near": marked(
+        "near": translatable(
             "Raters with names that differ only in case, characters without width or leading zeros: "
             "groups of names: %(number)s, such as %(names)s. They count as different."
         ),
     },
     "Judges": {
-        "changed": marked(
+        "changed": translatable(
             "Judges named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
             "They are compared in NFC, without these spaces."
         ),
-        "near": marked(
+        "near": translatable(
             "Judges with names that differ only in case, characters without width or leading zeros: "
             "groups of names: %(number)s, such as %(names)s. They count as different."
         ),
     },
     "Criteria": {
-        "changed": marked(
+        "changed": translatable(
             "Criteria named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
             "They are compared in NFC, without these spaces."
         ),
-        "near": marked(
+        "near": translatable(
             "Criteria with names that differ only in case, characters without width or leading zeros: "
             "groups of names: %(number)s, such as %(names)s. They count as different."
         ),
     },
     "Scenarios": {
-        "changed": marked(
+        "changed": translatable(
             "Scenarios named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
             "They are compared in NFC, without these spaces."
         ),
-        "near": marked(
+        "near": translatable(
             "Scenarios with names that differ only in case, characters without width or leading zeros: "
             "groups of names: %(number)s, such as %(names)s. They count as different."
         ),
     },
     "Generators": {
-        "changed": marked(
+        "changed": translatable(
             "Generators named in another Unicode form than NFC, or with outer spaces: %(number)s, such as %(names)s. "
             "They are compared in NFC, without these spaces."
         ),
-        "near": marked(
+        "near": translatable(
             "Generators with names that differ only in case, characters without width or leading zeros: "
             "groups of names: %(number)s, such as %(names)s. They count as different."
         ),
@@ -492,7 +493,7 @@ class KeysRead:
     def notes(self) -> list[str]:
         """Sentences for the report."""
         return [
-            Words(_KEY_NOTES[kind][doubt.code], number=doubt.count, names=doubt.examples)
+            Words(_KEY_NOTES[kind][doubt.code], number=doubt.number, names=doubt.examples)
             for kind, read in self._read.items()
             for doubt in identifier_doubts(self._changed[kind], read)
         ]

@@ -110,8 +110,3 @@ def either(names: Iterable[str]) -> str:
     for other in others:
         first = Words("%(name)s or %(other)s", name=first, other=other)
     return first
-
-
-def marked(template: str) -> str:
-    """A template, marked for the catalogues where it is not given to `Words` as it stands."""
-    return template

@@ -45,7 +45,7 @@ class IdentifierDoubt(NamedTuple):
     """What a reader should know of some identifiers: ``changed`` or ``near``, how many, and examples."""
 
     code: str
-    count: int
+    number: int
     examples: str
 
 
@@ -63,13 +63,13 @@ def identifier_notes(kind: str, changed: Collection[str], names: Iterable[str]) 
     for doubt in identifier_doubts(changed, names):
         if doubt.code == "changed":
             yield (
-                f"{kind} named in another Unicode form than NFC, or with outer spaces: {doubt.count}, "
+                f"{kind} named in another Unicode form than NFC, or with outer spaces: {doubt.number}, "
                 f"such as {doubt.examples}. They are compared in NFC, without these spaces"
             )
         else:
             yield (
                 f"{kind} with names that differ only in case, characters without width or leading zeros: groups of "
-                f"names: {doubt.count}, such as {doubt.examples}. They count as different"
+                f"names: {doubt.number}, such as {doubt.examples}. They count as different"
             )
 
 
