@@ -292,10 +292,10 @@ def _of_raters(cell: Cell, judges: Collection[str], confidence: float) -> Iterat
         n_raters=len(scores.raters), n_ratings=int(scores.code.size), n_missing=scores.n_missing,
         n_clusters=number_of(scores.cluster),
     )  # fmt: skip
-    if (reason := _refused(cell, scores)) is not None:
+    if (reason := why_no_severity(cell, scores)) is not None:
         yield from ((base.with_(statistic=name, reason=reason), "") for name in STATISTICS)
         return
-    found, scores, left_out = _fitted(scores)
+    found, scores, left_out = fitted_raters(scores)
     for name in left_out:
         yield from ((base.with_(statistic=statistic, reason=LEFT_OUT), name) for statistic in STATISTICS)
     if isinstance(found, str):
@@ -321,7 +321,7 @@ def _of_raters(cell: Cell, judges: Collection[str], confidence: float) -> Iterat
         yield infit, name
 
 
-def _fitted(scores: Coded) -> tuple[RaschFit | str, Coded, list[str]]:
+def fitted_raters(scores: Coded) -> tuple[RaschFit | str, Coded, list[str]]:
     """The model of the largest group of raters that can be compared, if it has most of them; the raters left out."""
     left_out: list[str] = []
     rest = scores
@@ -340,7 +340,8 @@ def _fitted(scores: Coded) -> tuple[RaschFit | str, Coded, list[str]]:
     return (found, scores, []) if isinstance(found, str) else (found, rest, sorted(left_out))
 
 
-def _refused(cell: Cell, scores: Coded) -> str | None:
+def why_no_severity(cell: Cell, scores: Coded) -> str | None:
+    """Why the scores of a cell have no severities, if so."""
     if not (cell.scale.has_order and cell.scale.is_numeric):
         return _NO_ORDER
     if not cell.has_persons:
