@@ -51,6 +51,8 @@ class FamilyReport(NamedTuple):
     columns: tuple[str, ...]
 
 
+SUBMITTED_AT = "submitted_at"
+"""When each rating was submitted, a column of `with_moments`."""
 RATED_PLACE = "rated_place"
 """The place of an item in the order in which items were rated, a column of `with_times`."""
 MOST_COMPARED = 12
@@ -79,7 +81,9 @@ def family_reports(
     for prefix, report, options in _calls(question, judges, rules, how):
         arguments = report.keywords if isinstance(report, partial) else {}
         about = {"report": _named(report), **arguments, **options, "judges": judges}
-        more = {"recovery.": read, "comparison.": (LEVELS,), "plan.": (RATED_PLACE,)}.get(prefix, READ.get(prefix, ()))
+        more = {
+            "recovery.": read, "comparison.": (LEVELS,), "plan.": (RATED_PLACE,), "raters.": (SUBMITTED_AT,)
+        }.get(prefix, READ.get(prefix, ()))  # fmt: skip
         columns = (*question.measures, *more)
         judge = None if prefix == "audit." else arguments.get("judge")  # self-preference reads all judges
         yield FamilyReport(prefix, partial(report, **options), about, judge, columns)
@@ -400,6 +404,8 @@ def with_additions(found: Table, campaign: Campaign, question: NumbersQuestion, 
         found = with_audited(found, campaign, runs, columns)
     if {"week", "hundred"} & set(question.dimensions) or "plan.sequence_mean" in question.statistics:
         found = with_times(found, campaign)
+    if "raters.rasch_drift" in question.statistics:
+        found = with_moments(found, campaign)
     if question.is_adjudicated:
         found = with_adjudications(found, campaign)
     found = with_juries(found, question.jury_members, question.jury_rule)
@@ -462,11 +468,19 @@ def with_times(found: Table, campaign: Campaign) -> Table:
     return replace(found, columns=(*found.columns, *columns), rows=rows)
 
 
+def with_moments(found: Table, campaign: Campaign) -> Table:
+    """The table with the column `submitted_at` of each rating: when it was submitted here, in seconds."""
+    moments = ratings.rating_moments(campaign)
+    item_at, rater_at = (found.names.index(name) for name in ("item", "rater"))
+    rows = ((*row, moments.get((row[item_at], row[rater_at]))) for row in found.rows)
+    return replace(found, columns=(*found.columns, Column(SUBMITTED_AT, "number")), rows=rows)
+
+
 def columns_of_families(found: Table, question: NumbersQuestion) -> tuple[str, ...]:
     """The columns that figures of these families depend on beside those that every figure needs."""
     asked = {f"{name.partition('.')[0]}." for name in question.statistics}
     read = ("score_label", *found.names[len(ratings.COLUMNS) :]) if "recovery." in asked else ()
-    more = (LEVELS, RATED_PLACE, *(name for family in READ if family in asked for name in READ[family]))
+    more = (LEVELS, RATED_PLACE, SUBMITTED_AT, *(name for family in READ if family in asked for name in READ[family]))
     return (*question.measures, *read, *(name for name in more if name in found.names))
 
 
@@ -482,14 +496,16 @@ def asked_judges(table: CodedTable, question: NumbersQuestion) -> list[str]:
 def rater_model_rows(
     table: RatingsTable, *, by: Sequence[str], pool: bool, confidence: float, statistics: Sequence[str]
 ) -> list[CellEstimate]:
-    """The rows of these models. Dawid and Skene's is fitted in each language; judges are in the first model only."""
-    from analytics.stats.agreement import generalizability, rasch
+    """The rows of these models. Dawid and Skene's is fitted in each language; judges are in Rasch's model only."""
+    from analytics.stats.agreement import generalizability, rasch, rasch_drift
     from analytics.stats.judge import reference
 
     how = {"by": by, "pool": pool, "confidence": confidence}
     rows: list[CellEstimate] = []
     if names := [name for name in statistics if name in rasch.STATISTICS]:
         rows += rasch.rasch_report(table, statistics=names, **how)  # type: ignore[arg-type]
+    if set(rasch_drift.STATISTICS) & set(statistics):
+        rows += rasch_drift.drift_report(table, **how)  # type: ignore[arg-type]
     if names := [name for name in statistics if name in generalizability.STATISTICS]:
         rows += generalizability.generalizability_report(table, statistics=names, **how)  # type: ignore[arg-type]
     if "annotator_accuracy" in statistics:

@@ -88,6 +88,8 @@ DOUBTS = (
     gettext_noop("%(number)s independent units"),
     gettext_noop("%(number)s independent clusters"),
     gettext_noop("%(number)s clusters"),
+    gettext_noop("%(number)s clusters in a half"),
+    gettext_noop("all rated in one order"),
     gettext_noop("%(number)s raters"),
     gettext_noop("answers taken for independent"),
     gettext_noop("items taken for independent"),
@@ -118,7 +120,11 @@ NO_VALUE = (
     gettext_noop("a nominal scale has no distances"),
     gettext_noop("a nominal scale has no distances: only labels can be compared"),
     gettext_noop("a nominal scale has no order and no distances"),
+    gettext_noop("a half has %(number)s items that others rated too; %(needed)s are needed"),
     gettext_noop("a nominal scale has no severity"),
+    gettext_noop("all ratings have one time"),
+    gettext_noop("no item is shared with another rater"),
+    gettext_noop("no times of ratings are known"),
     gettext_noop("a nominal scale ranks nothing"),
     gettext_noop("a scale of two points is needed to know the label of the flag"),
     gettext_noop("a scale without numbers in order has no variance"),
@@ -341,6 +347,7 @@ NO_INTERVAL = (
 )
 """Why a figure has no interval."""
 NOTES = (
+    gettext_noop("against the raters who do not drift: all rated in one order, so that a drift of all can't be seen"),
     gettext_noop("weighted by 1 / probability"),
     gettext_noop("no figure of %(statistic)s has the variant %(variant)s"),
     gettext_noop("weighted to the judge's scores of all items"),

@@ -98,6 +98,7 @@ TAKEN = frozenset(
     "week",
     "hundred",
     "rated_place",
+    "submitted_at",
     "levels",
 }
 """Names that no attribute's column may have: `attribute_score` holds the attribute `score`."""
@@ -310,6 +311,16 @@ def item_times(campaign: Campaign) -> dict[str, tuple[str, str, int]]:
     here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
     last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
     return {item: (iso_week(moment), str(place // 100 * 100 + 1), place) for place, (item, moment) in enumerate(last)}
+
+
+def rating_moments(campaign: Campaign) -> dict[tuple[str, str], float]:
+    """By item and rater when the rating was submitted here, in seconds; not of imported ratings, which have no such
+    moment.
+    """
+    here = Annotation.objects.filter(campaign=campaign, superseded_at=None, file_import=None)
+    names = rated.pseudonyms(campaign.project)
+    found = here.order_by("submitted_at").values_list("item__external_id", "annotator", "submitted_at")
+    return {(item, names[annotator]): moment.timestamp() for item, annotator, moment in found}
 
 
 def iso_week(moment: datetime) -> str:

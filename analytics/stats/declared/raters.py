@@ -27,6 +27,15 @@ STATISTICS = (
     ),
     Statistic("raters.rasch_infit", _RATER_MODELS, translatable("Infit of each rater (Rasch)")),
     Statistic(
+        "raters.rasch_drift",
+        _RATER_MODELS,
+        translatable("Drift of each rater (Rasch)"),
+        written="signed",
+        better="zero",
+        reads=("submitted_at",),
+        doc="methods/raters.md#drift-of-raters-over-time",
+    ),
+    Statistic(
         "raters.variance_share",
         _RATER_MODELS,
         translatable("Share of the variance by source"),
