@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+from django.conf import settings
+
+from analytics.figures import Figure
 from analytics.judges import judge_reports
 from analytics.stats.declared.register import BY_PLAIN_NAME, GROUPS, REPORTS, STATISTICS
+from analytics.stats.declared.table import PAGE, statistics_page
+from panelbench.management.commands.catalogues import catalogue_path, read_catalogue
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_declarations_load_neither_pandas_nor_scipy_nor_django() -> None:
@@ -42,3 +52,38 @@ def test_figures_of_one_name_are_shown_alike() -> None:
 def test_reports_read_what_audits_add() -> None:
     for report in REPORTS.values():
         assert report.reads == judge_reports.READ.get(report.prefix, report.reads)
+
+
+def headings(page: str) -> set[str]:
+    """The anchors of a page of docs/: its headings as GitHub spells them."""
+    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    titles = [line.lstrip("#").strip().lower() for line in lines if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_every_statistic_is_named_written_and_explained(name: str) -> None:
+    """`test_families` asks for each of them by command, API and page, and opens the lists of items behind them."""
+    statistic = STATISTICS[name]
+    assert statistic.title and not statistic.title.endswith(".")
+    page, _, heading = (statistic.doc or statistic.report.doc).partition("#")
+    assert not heading or heading in headings(page), (page, heading)
+    shown = Figure(statistic=statistic.plain, criterion="fluency", value=0.5, low=0.25, high=0.75)
+    assert shown.number == {"coefficient": "0.50", "share": "50%", "signed": "+0.50"}[statistic.written]
+    assert shown.interval and set(statistic.usual) <= {"nominal", "ordinal", "interval"}
+
+
+@pytest.mark.parametrize("language", settings.COMPLETE_LANGUAGES)
+def test_titles_are_translated(language: str) -> None:
+    path = catalogue_path(Path(settings.CHECKOUT_DIR), language)
+    if not path.exists():  # English
+        return
+    catalogue = read_catalogue(path)
+    titles = [title for statistic in STATISTICS.values() for title in (statistic.title, statistic.short_title) if title]
+    for title in (*titles, *GROUPS.values()):
+        message = catalogue.get(title)
+        assert message is not None and message.string, title
+
+
+def test_the_page_of_all_statistics_is_the_one_that_the_declarations_write() -> None:
+    assert PAGE.read_text(encoding="utf-8") == statistics_page(), "python -m analytics.stats.declared.table"

@@ -109,8 +109,13 @@ def test_every_statistic_of_every_family_is_answered(
     lacking |= {"applicability_agreement", "applicability_ac"}  # nor N/A
     lacking |= {"stability.confirmed_inversions"}  # it needs resamples
     assert answered == set(STATISTICS) - lacking
-    page = cast.client("boris").get(f"/p/kassa/numbers/{rated.pk}/explore/?columns=&bootstrap=0&{asked}")
+    client = cast.client("boris")
+    page = client.get(f"/p/kassa/numbers/{rated.pk}/explore/?columns=&bootstrap=0&{asked}")
     assert page.status_code == 200 and "Equivalence of two judges" in page.content.decode()
+    by_name = {row["asked"]: row for row in rows}
+    for name, row in by_name.items():
+        items = client.get(page.context["page"].items_address(row))
+        assert items.status_code == 200, name
 
     judged = {name: [judge_score(n, shift) for n in range(ITEMS)] for name, shift in JUDGES.items()}
     for pair in (("Anna", "Bert, B"), ("Anna", "Cecil"), ("Bert, B", "Cecil")):

@@ -36,6 +36,7 @@ from analytics.stats.core.estimates import (
 )
 from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, jackknife, left_out, left_out_error, resampled
 from analytics.stats.core.scales import Scale, Weighting, agreement_weights
+from analytics.stats.declared.register import STATISTICS, is_chance_corrected
 
 if TYPE_CHECKING:
     from analytics.stats.core.tables import Coded
@@ -128,15 +129,11 @@ MANY_UNITS = 5000
 """From here on continuous scores are linearised: 2,000 resamples would say the same after many seconds."""
 NOTHING_DIFFERS = "no two scores that share an item differ"
 
-CHANCE_CORRECTED = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac", "brennan_prediger")
 BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
 """Where resampled, these get BCa: percentile intervals cover too little on small panels (docs/decisions/0009)."""
 
 SKEWED = ("fleiss_kappa", "krippendorff_alpha")
 """Where nearly all scores lie on one point, chance takes nearly all agreement of these: their errors follow value."""
-
-SHARES = ("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact", "percent_agreement_adjacent")
-"""Means of answers between 0 and 1: Wilson's interval by default, with the spread of the resamples (decision 0015)."""
 
 CONFIDENCE_BANDS = (0.60, 0.75, 0.85)
 """S2 reads Verdict Confidence by these bounds."""
@@ -148,7 +145,8 @@ class CountFigure:
     """One statistic and variant as a kernel (P, q), (B, P) -> (B,).
 
     ``influence`` (P, q), (P,) -> (P,) linearises it where a published standard error exists. ``complete`` restricts it
-    to the items with that many ratings.
+    to the items with that many ratings. ``is_share``: a mean of answers between 0 and 1, with Wilson's interval by
+    default and the spread of the resamples (decision 0015).
     """
 
     statistic: str
@@ -158,11 +156,12 @@ class CountFigure:
     weights: Weighting | None = None
     complete: int | None = None
     paper: bool = False
+    is_share: bool = False
 
     @property
     def is_corrected(self) -> bool:
         """Whether chance is taken out, so that values below 0 have a meaning."""
-        return self.statistic in CHANCE_CORRECTED or self.variant == "corrected"
+        return is_chance_corrected(self.statistic) or self.variant == "corrected"
 
     @property
     def shape(self) -> Shape:
@@ -170,11 +169,6 @@ class CountFigure:
         if self.is_share:
             return "share"
         return "coefficient" if self.is_corrected and not self.paper else "free"
-
-    @property
-    def is_share(self) -> bool:
-        """Whether it is a mean of answers between 0 and 1."""
-        return self.statistic in SHARES or (self.statistic, self.variant) == ("verdict_confidence", "observed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +205,14 @@ class Resampling:
 def figures_for(cell: Coded, statistics: Collection[str] | None = None) -> list[CountFigure]:
     """The count-based figures that mean something on the cell's scale, in the published order."""
     figures = [*_percentages(cell.scale), *_fleiss(cell), _alpha(cell.scale), *_weighted(cell.scale), *_confidence()]
+    if not coefficients.is_wide(cell.scale, cell.n_items):
+        figures += [
+            CountFigure(
+                declared.plain, None, getattr(coefficients, declared.kernel), is_share=declared.written == "share"
+            )
+            for declared in STATISTICS.values()
+            if declared.kernel
+        ]
     return [figure for figure in figures if statistics is None or figure.statistic in statistics]
 
 
@@ -261,7 +263,7 @@ def _reason(cell: Coded, figure: CountFigure, n: Floats, points_used: Callable[[
         return f"no item was rated by all {figure.complete} raters"
     if figure.variant == "corrected" and cell.scale.q < 2:
         return "the scale has a single point"
-    if figure.statistic not in CHANCE_CORRECTED:
+    if not is_chance_corrected(figure.statistic):
         return None
     kept = np.ones(len(n), dtype=bool)
     if figure.complete is not None:
@@ -282,11 +284,11 @@ def _reason_without_contrast(scale: Scale, figure: CountFigure) -> str | None:
 
 def _percentages(scale: Scale) -> list[CountFigure]:
     figures = [
-        CountFigure("percent_agreement", None, kernels.percent_agreement_kernel),
-        CountFigure("percent_agreement_pooled", None, kernels.percent_agreement_pooled),
-        CountFigure("percent_agreement_exact", None, kernels.percent_agreement_exact),
+        CountFigure("percent_agreement", None, kernels.percent_agreement_kernel, is_share=True),
+        CountFigure("percent_agreement_pooled", None, kernels.percent_agreement_pooled, is_share=True),
+        CountFigure("percent_agreement_exact", None, kernels.percent_agreement_exact, is_share=True),
     ]
-    adjacent = CountFigure("percent_agreement_adjacent", None, kernels.percent_agreement_adjacent)
+    adjacent = CountFigure("percent_agreement_adjacent", None, kernels.percent_agreement_adjacent, is_share=True)
     return [*figures, adjacent] if scale.has_order else figures
 
 
@@ -332,7 +334,7 @@ def _weighted(scale: Scale) -> list[CountFigure]:
 
 def _confidence() -> list[CountFigure]:
     return [
-        CountFigure("verdict_confidence", "observed", kernels.verdict_confidence),
+        CountFigure("verdict_confidence", "observed", kernels.verdict_confidence, is_share=True),
         CountFigure("verdict_confidence", "chance", kernels.verdict_confidence_chance),
         CountFigure("verdict_confidence", "corrected", kernels.verdict_confidence_corrected),
     ]

@@ -15,11 +15,12 @@ from analytics.stats.core.estimates import CellEstimate, Estimate, Keeps, Shape
 from analytics.stats.core.resampling import RatersAs, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
+from analytics.stats.declared.register import statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-STATISTICS = (
+_SHOWN_FIRST = (
     "percent_agreement",
     "percent_agreement_pooled",
     "percent_agreement_exact",
@@ -35,14 +36,17 @@ STATISTICS = (
     "variance_component",
     "panel_reliability",
 )
-"""In the order they are shown. Agreement on "not applicable" stands beside them where somebody used it:
-``applicability_agreement``, ``applicability_alpha``, ``applicability_ac``."""
-
 APPLICABILITY = {
     "percent_agreement": "applicability_agreement",
     "krippendorff_alpha": "applicability_alpha",
     "gwet_ac": "applicability_ac",
 }
+STATISTICS = (
+    *_SHOWN_FIRST,
+    *(name for name in statistics_of("agreement") if name not in (*_SHOWN_FIRST, *APPLICABILITY.values())),
+)
+"""In the order they are shown. Agreement on "not applicable" stands beside them where somebody used it:
+``applicability_agreement``, ``applicability_alpha``, ``applicability_ac``."""
 LEFT_OUT = "this annotator left out"
 APPLICABLE = Scale(("applicable", "N/A"), "nominal")
 

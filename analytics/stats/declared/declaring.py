@@ -102,12 +102,13 @@ class Statistic:
 
     `title`: what pages and reports call it, in English, to translate; `short_title`: in narrow tables, if it is
     another; `symbol`: in the heading of a heat map. `written`: as 0.71, 71% or +0.12. `usual`: the variant that is
-    shown unless others are asked for, by level of measurement. `interval`: how its interval is made; empty where it has
-    none. `better`: where a figure says something good. `part`: the column that tells several figures of one cell apart.
-    `over_repeats`: its ratings are the repeats of one judge. `items`: which of a cell's items it rests on, where it is
-    not all of them, or all that both sides scored. `is_coefficient`: a page on agreement may be about it alone.
-    `is_chance_corrected`: 0 is agreement by chance. `reads`: columns that it alone reads. `doc`: where docs/ explains
-    it, if not where its report says.
+    shown unless others are asked for, by level of measurement. `better`: where a figure says something good.
+    `part`: the column that tells several figures of one cell apart. `over_repeats`: its ratings are the repeats of one
+    judge. `items`: which of a cell's items it rests on, where it is not all of them, or all that both sides scored.
+    `is_coefficient`: a page on agreement may be about it alone. `is_chance_corrected`: 0 is agreement by chance.
+    `reads`: columns that it alone reads. `kernel`: of a coefficient that follows from how many raters gave each point,
+    its function in `stats.agreement.coefficients`; some have more in `coefficient_estimates`. `doc`: where docs/
+    explains it, if not where its report says.
     """
 
     name: str
@@ -125,6 +126,7 @@ class Statistic:
     is_coefficient: bool = False
     is_chance_corrected: bool = False
     reads: tuple[str, ...] = ()
+    kernel: str = ""
     doc: str = ""
 
     @property

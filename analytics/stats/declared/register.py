@@ -132,6 +132,11 @@ def statistics_that_need(need: Need) -> frozenset[str]:
     return frozenset(name for name, statistic in STATISTICS.items() if need in statistic.report.needs)
 
 
+def is_chance_corrected(plain: str) -> bool:
+    """Whether 0 is agreement by chance, so that values below it have a meaning."""
+    return plain in BY_PLAIN_NAME and BY_PLAIN_NAME[plain].is_chance_corrected
+
+
 def is_usual(plain: str, variant: str | None, level: str) -> bool:
     """Whether a variant is the one that is shown unless others are asked for: those are neither computed nor stored."""
     usual = BY_PLAIN_NAME[plain].usual if plain in BY_PLAIN_NAME else {}
