@@ -24,9 +24,11 @@ class Refused(Exception):
 
 
 @contextmanager
-def refusals_as_messages(request: HttpRequest) -> Iterator[None]:
-    """Show a refusal as a message on the next page instead of raising it."""
+def refusals_as_messages(request: HttpRequest, *, done: str = "") -> Iterator[None]:
+    """Show a refusal as a message on the next page instead of raising it; otherwise ``done``, if given."""
     try:
         yield
+        if done:
+            messages.success(request, done)
     except Refused as refused:
         messages.error(request, refused.sentence)

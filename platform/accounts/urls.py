@@ -3,42 +3,44 @@
 from django.urls import path
 
 from accounts import api as routes
-from accounts import views
+from accounts.views import jobs, own_account, people, projects, trail, webhooks
 
 pages = [
-    path("", views.home, name="home"),
-    path("new/", views.new_project, name="project_new"),
-    path("join/<str:secret>/", views.join, name="join"),
-    path("language/", views.set_language, name="set_language"),
-    path("me/", views.me, name="me"),
-    path("me/profile/", views.profile, name="profile"),
-    path("me/erase/", views.erase, name="erase_me"),
-    path("me/tokens/", views.tokens_page, name="tokens"),
-    path("me/tokens/<int:token>/revoke/", views.revoke_token_view, name="token_revoke"),
-    path("p/<slug:project>/people/", views.people_page, name="people"),
-    path("p/<slug:project>/people/<int:member>/role/", views.change_role_view, name="member_role"),
-    path("p/<slug:project>/people/<int:member>/remove/", views.remove_member_view, name="member_remove"),
+    path("", projects.home, name="home"),
+    path("new/", projects.new_project, name="project_new"),
+    path("join/<str:secret>/", people.join, name="join"),
+    path("language/", own_account.set_language, name="set_language"),
+    path("me/", own_account.me, name="me"),
+    path("me/profile/", own_account.profile, name="profile"),
+    path("me/erase/", own_account.erase, name="erase_me"),
+    path("me/tokens/", own_account.tokens_page, name="tokens"),
+    path("me/tokens/<int:token>/revoke/", own_account.revoke_token_view, name="token_revoke"),
+    path("p/<slug:project>/people/", people.people_page, name="people"),
+    path("p/<slug:project>/people/<int:member>/role/", people.change_role_view, name="member_role"),
+    path("p/<slug:project>/people/<int:member>/remove/", people.remove_member_view, name="member_remove"),
     path(
-        "p/<slug:project>/invitations/<int:invitation>/revoke/", views.revoke_invitation_view, name="invitation_revoke"
+        "p/<slug:project>/invitations/<int:invitation>/revoke/", people.revoke_invitation_view, name="invitation_revoke"
     ),
-    path("p/<slug:project>/audit/", views.audit_page, name="audit"),
-    path("jobs/", views.all_jobs, name="all_jobs"),
-    path("jobs/<int:job>/cancel/", views.cancel_any_job, name="any_job_cancel"),
-    path("p/<slug:project>/jobs/", views.jobs_page, name="jobs"),
-    path("p/<slug:project>/jobs/<int:job>/cancel/", views.cancel_job, name="job_cancel"),
-    path("p/<slug:project>/settings/", views.settings_page, name="settings"),
-    path("p/<slug:project>/settings/project/", views.project_rules, name="project_rules"),
-    path("p/<slug:project>/settings/project/name/", views.rename_project, name="project_rename"),
-    path("p/<slug:project>/settings/project/remove/", views.remove_project_view, name="project_remove"),
-    path("p/<slug:project>/settings/webhooks/", views.webhooks_page, name="webhooks"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/", views.webhook_page, name="webhook"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/turn/", views.turn_webhook, name="webhook_turn"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/secret/", views.renew_webhook, name="webhook_renew"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/test/", views.test_webhook, name="webhook_test"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/remove/", views.remove_webhook_view, name="webhook_remove"),
+    path("p/<slug:project>/audit/", trail.audit_page, name="audit"),
+    path("jobs/", jobs.all_jobs, name="all_jobs"),
+    path("jobs/<int:job>/cancel/", jobs.cancel_any_job, name="any_job_cancel"),
+    path("p/<slug:project>/jobs/", jobs.jobs_page, name="jobs"),
+    path("p/<slug:project>/jobs/<int:job>/cancel/", jobs.cancel_job, name="job_cancel"),
+    path("p/<slug:project>/settings/", webhooks.settings_page, name="settings"),
+    path("p/<slug:project>/settings/project/", projects.project_rules, name="project_rules"),
+    path("p/<slug:project>/settings/project/name/", projects.rename_project, name="project_rename"),
+    path("p/<slug:project>/settings/project/remove/", projects.remove_project_view, name="project_remove"),
+    path("p/<slug:project>/settings/webhooks/", webhooks.webhooks_page, name="webhooks"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/", webhooks.webhook_page, name="webhook"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/turn/", webhooks.turn_webhook, name="webhook_turn"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/secret/", webhooks.renew_webhook, name="webhook_renew"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/test/", webhooks.test_webhook, name="webhook_test"),
+    path(
+        "p/<slug:project>/settings/webhooks/<int:webhook>/remove/", webhooks.remove_webhook_view, name="webhook_remove"
+    ),
     path(
         "p/<slug:project>/settings/webhooks/<int:webhook>/deliveries/<int:delivery>/again/",
-        views.send_again_view,
+        webhooks.send_again_view,
         name="delivery_again",
     ),
 ]

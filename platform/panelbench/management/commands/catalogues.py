@@ -60,7 +60,19 @@ MODULES = {
         *("desk/*", "duty_settings", "evidence", "models/qualification", "questionnaires"),
         *("qualification/exams", "qualification/gate", "qualification/standings"),
     ),
-    "platform/accounts": ("access", "audit", "forms", "invitations", "models", "outages", "passwords", "views"),
+    "platform/accounts": (
+        "access",
+        "audit",
+        "forms",
+        "invitations",
+        "models",
+        "outages",
+        "passwords",
+        "views/people",
+        "views/trail",
+        "views/projects",
+        "views/own_account",
+    ),
     "platform/panelbench": ("pages",),
 }
 # Where the part of a module begins that only leads and operators see, and where it ends.
@@ -69,7 +81,6 @@ LEADS_ONLY = {
     "annotation/duty_settings.py": ("class DutySettings", "# --- reminders"),
     "platform/accounts/audit.py": ("# --- the trail of a project", ""),
     "platform/accounts/models.py": ("class JobQuerySet", ""),
-    "platform/accounts/views.py": ("def _listed", ""),
     "platform/panelbench/pages.py": ("_PROJECT_LINKS", "# --- errors"),
 }
 

@@ -1,0 +1,1 @@
+"""The pages of the accounts app, a module for each subject."""
