@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         span_fault,
         spans_as_json,
     )
+    from annotation.readers.file_types.parquet import parquet_is_installed
     from annotation.readers.guessing import (
         guess_kind,
         guess_mapping,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from annotation.readers.items import NAMED_FIELDS, TURNS_COLUMN, ItemRow, ParsedItems, content_digest, parse_items
     from annotation.readers.json import require_storable
     from annotation.readers.mapping import Mapping, is_unnamed, note_on_rater_addresses
-    from annotation.readers.parquet import parquet_is_installed
     from annotation.readers.problems import (
         MOST_LISTED,
         FormatError,
@@ -267,7 +267,7 @@ _MODULES = {
     ),
     "json": ("require_storable",),
     "mapping": ("Mapping", "is_unnamed", "note_on_rater_addresses"),
-    "parquet": ("parquet_is_installed",),
+    "file_types.parquet": ("parquet_is_installed",),
     "problems": (
         "FormatError",
         "InvalidValue",

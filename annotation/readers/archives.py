@@ -21,6 +21,7 @@ from typing import IO, BinaryIO, NamedTuple, TypeVar, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from annotation.readers.encoding import open_stream
+from annotation.readers.formats import READ_FROM_END
 from annotation.readers.problems import FormatError, Problem, Problems, excerpt, visible
 from annotation.readers.rows import BOUNDS
 from annotation.readers.words import Words
@@ -34,7 +35,6 @@ LARGEST_HEADER = 64 * 2**20  # bytes: it is held whole, without its samples
 File = tuple[str, bytes | BinaryIO]
 TAPES = (".tar", ".tar.gz", ".tgz")
 ARCHIVES = (".bz2", ".xz", ".zst", ".7z", ".rar", ".lz4", ".br", ".z")
-_SEEKING = (".xlsx", ".parquet")  # read from their end, so a stream that only goes forward does not do
 _PROSE = (".md", ".pdf", ".rst", ".docx", ".html", ".bib", ".cff", ".py", ".sh", ".ipynb")
 _PROSE_NAMES = ("readme", "licence", "license", "citation", "copying", "changelog", "notice", "source")
 _ENCRYPTED = 0x1
@@ -190,7 +190,7 @@ def unpacked_files(files: Iterable[File], problems: Problems, bounds: UnpackBoun
 
 def is_compressed(name: str) -> bool:
     """Whether a small file of that name may unfold to a large one."""
-    return is_container(name) or name.lower().endswith(_SEEKING)
+    return is_container(name) or name.lower().endswith(READ_FROM_END)
 
 
 def is_container(name: str) -> bool:
@@ -386,7 +386,7 @@ def is_not_data(path: str) -> bool:
 
 def _readable(name: str, stream: BinaryIO) -> Iterator[File]:
     """The member as it streams, or spooled where its reader has to move about in it."""
-    if not name.lower().endswith(_SEEKING):
+    if not name.lower().endswith(READ_FROM_END):
         yield name, stream
         return
     with SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:

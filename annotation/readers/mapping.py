@@ -19,6 +19,7 @@ import yaml
 
 from annotation.readers.documents import Node, as_document, load_document, names_of, switch_of, word_of, words_of
 from annotation.readers.encoding import codec_called
+from annotation.readers.formats import FORMATS_BY_NAME
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt, shortened_list
 from annotation.readers.rows import (
     FileRow,
@@ -60,7 +61,6 @@ from annotation.readers.steps import (
 from annotation.readers.words import Setting, Words
 
 MOST_ROWS = 10_000  # above which no header is looked for
-FORMAT_NAMES = ("json", "jsonl", "csv", "tsv", "xlsx", "parquet")
 
 
 @dataclass(frozen=True)
@@ -467,8 +467,8 @@ def _replacements(node: Node) -> dict[str, str]:
 
 
 def _format_name(node: Node) -> str:
-    if node.text not in FORMAT_NAMES:
-        raise FormatError(node.problem(Words("one of %(names)s", names=", ".join(FORMAT_NAMES)), "format"))
+    if node.text not in FORMATS_BY_NAME:
+        raise FormatError(node.problem(Words("one of %(names)s", names=", ".join(FORMATS_BY_NAME)), "format"))
     return node.text
 
 

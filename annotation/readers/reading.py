@@ -35,6 +35,7 @@ from annotation.readers.encoding import (
     text_lines,
     text_pieces,
 )
+from annotation.readers.formats import ENDINGS, FORMATS_BY_NAME, ReadableFormat, format_of_name
 from annotation.readers.json import parse_document, read_json, read_json_lines, value_in_document
 from annotation.readers.mapping import (
     Mapping,
@@ -44,7 +45,6 @@ from annotation.readers.mapping import (
     unnamed_in_mapping,
     watch_headings,
 )
-from annotation.readers.parquet import read_parquet
 from annotation.readers.problems import FormatError, Problem, Problems, Progress, excerpt
 from annotation.readers.rows import (
     KEY_COLUMN,
@@ -57,7 +57,6 @@ from annotation.readers.rows import (
     match_file_name,
 )
 from annotation.readers.words import Words
-from annotation.readers.xlsx import first_sheet_rows, read_workbook, workbook_sheet_names
 
 EVERY = 2_000  # rows
 
@@ -194,16 +193,6 @@ def _with_name(name: str, rows: Iterator[FileRow], columns: dict[str, str]) -> I
         yield row.with_fields({**row.fields, **columns})
 
 
-FORMATS = {
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".xlsx": "xlsx",
-    ".parquet": "parquet",
-}
 ROWS_AT_ONCE = 250  # rows
 FIRST_ROWS = 12  # that are shown as they stand,
 FIRST_LINES = 48  # and the lines that they may take
@@ -249,7 +238,7 @@ def read_blocks(name: str, raw: bytes | BinaryIO, *, layout: Mapping, problems: 
 def _note_layout(name: str, layout: Mapping, problems: Problems) -> None:
     """Note what is read in another way than the usual one."""
     codec = codec_called(layout.encoding) if layout.encoding else None
-    if codec not in (None, "utf_8") and (layout.format or _kind(name)) not in {"xlsx", "parquet"}:
+    if codec not in (None, "utf_8") and not ((known := _likely_format(name, layout)) and known.reader):
         problems.note(
             name,
             Words("its text is read as %(encoding)s, not as UTF-8.", encoding=dict(ENCODINGS).get(codec or "", codec)),
@@ -292,14 +281,13 @@ def _read_delimited_member(name: str, raw: bytes | BinaryIO, layout: Mapping, pr
 
 
 def _rows(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[FileRow]:
-    kind = layout.format or _format(name)
-    if kind == "xlsx":
-        return read_workbook(name, open_stream(raw), layout, problems)
-    if kind == "parquet":
-        return read_parquet(name, open_stream(raw), layout.ignore, problems)
-    if kind == "json":
+    chosen = _format(name, layout)
+    if chosen.reader:
+        rows: Iterator[FileRow] = chosen.function("read_file")(name, open_stream(raw), layout, problems)
+        return rows
+    if chosen.name == "json":
         return _json_rows(name, text_pieces(name, raw, layout.encoding), layout, problems)
-    if kind == "jsonl":
+    if chosen.name == "jsonl":
         return read_json_lines(name, text_lines(name, raw, layout.encoding), problems)
     lines, dialect = _delimited(name, raw, layout, problems)
     return read_csv(name, lines, dialect, layout.header, problems)
@@ -319,17 +307,19 @@ def first_lines(
 
     Where ``top`` is of that file (what `Problems` kept when it was read), the file is not opened again.
     """
-    kind = layout.format or _kind(name)
+    likely_format = _likely_format(name, layout)
     try:
-        if kind == "xlsx":
-            return first_sheet_rows(name, open_stream(raw), layout.sheet, FIRST_ROWS)
-        if kind not in {"csv", "tsv"}:
+        if likely_format and likely_format.has_sheets:
+            rows: list[tuple[int, list[str]]]
+            rows = likely_format.function("first_rows")(name, open_stream(raw), layout, FIRST_ROWS)
+            return rows
+        if not (likely_format and likely_format.is_delimited):
             return []
         is_kept = top is not None and top[0] == name and bool(top[1])
         lines = top[1] if top and is_kept else list(islice(text_lines(name, raw, layout.encoding), FIRST_LINES))
     except FormatError:
         return []
-    likely = [layout.delimiter] if layout.delimiter else ["\t"] if kind == "tsv" else DELIMITERS
+    likely = [layout.delimiter] if layout.delimiter else ["\t"] if likely_format.name == "tsv" else DELIMITERS
     return max((_first_cells(lines, delimiter, quoting=layout.quoting) for delimiter in likely), key=_common_width)
 
 
@@ -353,8 +343,12 @@ def _common_width(rows: list[tuple[int, list[str]]]) -> tuple[int, int]:
 
 def sheet_names(name: str, raw: bytes | BinaryIO, layout: Mapping) -> list[str]:
     """What the sheets of a workbook are called; none of another file, nor of one that can't be opened."""
+    likely_format = _likely_format(name, layout)
     try:
-        return workbook_sheet_names(name, open_stream(raw)) if (layout.format or _kind(name)) == "xlsx" else []
+        names: list[str] = []
+        if likely_format and likely_format.has_sheets:
+            names = likely_format.function("sheet_names")(name, open_stream(raw))
+        return names
     except FormatError:
         return []
 
@@ -362,8 +356,9 @@ def sheet_names(name: str, raw: bytes | BinaryIO, layout: Mapping) -> list[str]:
 def with_cached_head(file: File, given: Mapping) -> File:
     """A text file that is to be looked at several times: its first piece is read once. Others are as they are."""
     name, raw = file
-    kind = given.of(name).format or _kind(name)
-    if isinstance(raw, bytes | HeadCache) or kind not in {"csv", "tsv", "jsonl", "json"} or not raw.seekable():
+    likely_format = _likely_format(name, given.of(name))
+    is_text = likely_format is not None and likely_format.is_text
+    if isinstance(raw, bytes | HeadCache) or not is_text or not raw.seekable():
         return file
     return name, cast(BinaryIO, HeadCache(raw))
 
@@ -372,22 +367,23 @@ def guess_layout(name: str, raw: bytes | BinaryIO, given: Mapping) -> Mapping:
     """The layout of a file as far as ``given`` does not set it: its encoding, its header row, and whether rows may lack
     their last cells."""
     layout = given.of(name)
-    kind = layout.format or _kind(name)
+    likely_format = _likely_format(name, layout)
     if not isinstance(raw, bytes) and not raw.seekable():
         return Mapping()
-    if layout.encoding is None and kind in {"csv", "tsv", "jsonl", "json"}:
+    if layout.encoding is None and likely_format and likely_format.is_text:
         try:
             layout = replace(layout, encoding=_likely_encoding(name, raw))
         except FormatError:
             return Mapping()  # whoever reads it says what is wrong
     guessed = Mapping(encoding=layout.encoding if given.of(name).encoding is None else None)
-    if layout.header or layout.header_row or kind not in {"csv", "tsv", "xlsx"}:
+    has_rows = likely_format is not None and (likely_format.is_delimited or likely_format.has_sheets)
+    if likely_format is None or layout.header or layout.header_row or not has_rows:
         return guessed
     rows = first_lines(name, raw, layout)
-    row = _header_row(rows, is_ragged=kind == "xlsx")
+    row = _header_row(rows, is_ragged=likely_format.has_sheets)
     heading = next((cells for number, cells in rows if number == (row or 1)), [])
     # Mechanical Turk names the columns of a review that is yet to come.
-    is_batch = kind == "csv" and heading[-2:] == ["Approve", "Reject"] and "AssignmentId" in heading
+    is_batch = likely_format.name == "csv" and heading[-2:] == ["Approve", "Reject"] and "AssignmentId" in heading
     return replace(guessed, header_row=row, short_rows=is_batch, ignore=_index(rows, row or 1))
 
 
@@ -424,22 +420,23 @@ def _index(rows: list[tuple[int, list[str]]], header_row: int) -> tuple[str, ...
 
 def is_tabular(name: str, layout: Mapping) -> bool:
     """Whether every row of the file has the same columns."""
-    return (layout.format or _format(name)) in {"csv", "tsv", "xlsx", "parquet"}
+    return _format(name, layout).is_table
 
 
 def _is_delimited(name: str, layout: Mapping) -> bool:
-    return (layout.format or _kind(name)) in {"csv", "tsv"}
+    likely_format = _likely_format(name, layout)
+    return likely_format is not None and likely_format.is_delimited
 
 
-def _kind(name: str) -> str | None:
-    return next((kind for ending, kind in FORMATS.items() if name.lower().endswith(ending)), None)
+def _likely_format(name: str, layout: Mapping) -> ReadableFormat | None:
+    return FORMATS_BY_NAME[layout.format] if layout.format else format_of_name(name)
 
 
-def _format(name: str) -> str:
-    if kind := _kind(name):
-        return kind
+def _format(name: str, layout: Mapping) -> ReadableFormat:
+    if likely_format := _likely_format(name, layout):
+        return likely_format
     actual = Words("the name %(name)s", name=name.rpartition("/")[2])
-    expected = Words("a name that ends in %(names)s, or format: NAME under “Mapping (YAML)”", names=", ".join(FORMATS))
+    expected = Words("a name that ends in %(names)s, or format: NAME under “Mapping (YAML)”", names=", ".join(ENDINGS))
     raise FormatError(Problem(name, None, None, actual, expected, "format"))
 
 
@@ -466,7 +463,8 @@ def _delimited(
         blocks = _kept(blocks, problems.top[1])
     first = list(islice(blocks, 1))
     heading = next(islice(first[0], (layout.header_row or 1) - 1, None), "") if first else ""
-    usual = "\t" if (layout.format or _kind(name)) == "tsv" else likely_delimiter(heading)
+    likely_format = _likely_format(name, layout)
+    usual = "\t" if likely_format and likely_format.name == "tsv" else likely_delimiter(heading)
     # Who wrote the marks has quoted every line break.
     vouched = layout.line_breaks or heading.rstrip().endswith(f",{MARKS_COLUMN}")
     dialect = CsvDialect(

@@ -17,6 +17,7 @@ from annotation.readers.archives import File, is_container, is_not_data, unpacke
 from annotation.readers.columns import ColumnPlanner
 from annotation.readers.documents import Node, load_shipped, names_of, switch_of, word_of, words_of
 from annotation.readers.encoding import open_stream
+from annotation.readers.formats import READ_FROM_END
 from annotation.readers.guessing import SCORE_KEYS
 from annotation.readers.mapping import Mapping, unnamed_in_mapping
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
@@ -365,7 +366,7 @@ def _heads(file: File) -> list[Head]:
 
 def _beginning(name: str, raw: Any, packed: bool) -> Any:
     # Workbooks and Parquet are read from their end; a stream out of an archive is gone once the next one begins.
-    if name.lower().endswith((".xlsx", ".parquet")):
+    if name.lower().endswith(READ_FROM_END):
         return open_stream(raw).read() if packed else raw
     return raw[:HEAD] if isinstance(raw, bytes) else open_stream(raw).read(HEAD)
 

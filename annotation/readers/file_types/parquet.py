@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from annotation.readers.archives import UnpackBounds, UnpackedBytes
 from annotation.readers.json import require_storable
+from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt, visible
 from annotation.readers.rows import FileRow, matches_any
 from annotation.readers.words import Words
@@ -42,10 +43,10 @@ def parquet_is_installed() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems: Problems) -> Iterator[FileRow]:
+def read_file(name: str, stream: BinaryIO, layout: Mapping, problems: Problems) -> Iterator[FileRow]:
     """Yield the rows with their numbers from 1; lists, structs and maps are JSON values, moments are ISO text.
 
-    A column of bytes is refused unless ``ignore`` names it. Raises ``FormatError``.
+    A column of bytes is refused unless the mapping ignores it. Raises ``FormatError``.
     """
     try:
         import pyarrow as pa
@@ -60,7 +61,7 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
     meter = UnpackedBytes(name, size, UNPACKED)
     try:
         file = ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True)
-        promised, plain = file.metadata.num_rows, _columns(name, file.schema_arrow, ignore)
+        promised, plain = file.metadata.num_rows, _columns(name, file.schema_arrow, layout.ignore)
         together = _require_bounded(name, file.metadata, size, _Dictionaries(stream, plain))
         for batch in file.iter_batches(together, columns=list(plain), use_threads=False):
             for fields in _rows(batch, plain, meter):

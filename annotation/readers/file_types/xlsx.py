@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 from annotation.readers.csv import header_of
+from annotation.readers.file_types.workbooks import Sheet, TextCollector, Workbook, local_name
 from annotation.readers.json import require_storable
 from annotation.readers.mapping import (
     ROWS_BELOW_HEADER,
@@ -33,7 +34,6 @@ from annotation.readers.rows import (
     too_many_columns_error,
 )
 from annotation.readers.words import Setting, Words
-from annotation.readers.workbooks import Sheet, TextCollector, Workbook, local_name
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 _INTEGER = re.compile(r"-?[0-9]{1,15}")
@@ -55,7 +55,7 @@ class _Line(NamedTuple):
     cells: list[_Cell]
 
 
-def read_workbook(name: str, stream: BinaryIO, layout: Mapping, problems: Problems) -> Iterator[FileRow]:
+def read_file(name: str, stream: BinaryIO, layout: Mapping, problems: Problems) -> Iterator[FileRow]:
     """Yield the rows of the sheet that the mapping names, or of the only one with rows, with their row numbers there.
 
     A name with ``*``, which no sheet can have, is a pattern: the sheets with such names are read one after the other,
@@ -90,18 +90,18 @@ def is_sheet_pattern(sheet: str | None) -> bool:
     return sheet is not None and "*" in sheet
 
 
-def workbook_sheet_names(name: str, stream: BinaryIO) -> list[str]:
+def sheet_names(name: str, stream: BinaryIO) -> list[str]:
     """What the sheets of a workbook are called. Raises ``FormatError``."""
     with closing(Workbook(name, stream)) as workbook:
         return [sheet.name for sheet in workbook.sheets]
 
 
-def first_sheet_rows(name: str, stream: BinaryIO, sheet: str | None, most: int) -> list[tuple[int, list[str]]]:
+def first_rows(name: str, stream: BinaryIO, layout: Mapping, most: int) -> list[tuple[int, list[str]]]:
     """The first rows of a sheet as they are, each with its number. Raises ``FormatError``."""
     rows: list[tuple[int, list[str]]] = []
     with closing(Workbook(name, stream)) as workbook:
         table = _Table(name, workbook, Mapping(), Problems())
-        lines = _SheetReader(workbook, _chosen(workbook, sheet)[0]).lines()
+        lines = _SheetReader(workbook, _chosen(workbook, layout.sheet)[0]).lines()
         with suppress(FormatError):  # such as merged cells, which are reported when the rows are read
             rows.extend((line.number, table.texts(line)) for line in islice(lines, most))
     return rows

@@ -15,10 +15,12 @@ def test_every_name_is_there_and_none_is_a_module_of_the_package() -> None:
 
 
 def test_opening_no_workbook_loads_no_library_for_workbooks() -> None:
-    program = "import sys; import annotation.readers.xlsx; print({'openpyxl', 'numpy'} & set(sys.modules))"
+    program = "import sys; import annotation.readers.file_types.xlsx; print({'openpyxl', 'numpy'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True).stdout == b"set()\n"
 
 
 def test_a_name_loads_its_module_and_no_reader_of_workbooks() -> None:
-    program = "import sys; from annotation.readers import excerpt; print('annotation.readers.xlsx' in sys.modules)"
+    program = (
+        "import sys; from annotation.readers import excerpt; print('annotation.readers.file_types.xlsx' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True).stdout == b"False\n"

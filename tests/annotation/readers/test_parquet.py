@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.readers import parquet
 from annotation.readers.archives import UnpackBounds
+from annotation.readers.file_types import parquet
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import Problems
 from annotation.readers.reading import read_rows

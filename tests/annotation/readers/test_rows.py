@@ -123,7 +123,7 @@ def bombs(folder: Path) -> dict[str, Path]:
 def test_a_bomb_is_refused_within_300_megabytes(tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from annotation.readers import workbooks\n"
+        "from annotation.readers.file_types import workbooks\n"
         "workbooks._MOST_STRINGS = 4_000_000\n"  # of ten million: what each takes is bounded below
         "from annotation.readers.problems import Problems\n"
         "from annotation.readers.reading import read_rows\n"

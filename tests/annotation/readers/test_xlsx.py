@@ -10,10 +10,10 @@ import pytest
 from openpyxl import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
+from annotation.readers.file_types.xlsx import column_letters, column_number
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import Problems
 from annotation.readers.reading import read_rows
-from annotation.readers.xlsx import column_letters, column_number
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
