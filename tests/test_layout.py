@@ -37,7 +37,7 @@ BANNED = {
 # The client's exception is called as the server's. `measure` is the function of each measurement in bench that
 # `bench.against_release` calls in two checkouts, and one that notebooks import from `analytics.stats`. Every plugin of
 # pytest has hooks of these names.
-SEVERAL_MEANINGS = {"Refused", "measure"}
+SEVERAL_MEANINGS = {"Refused", "measure", "read_file"}
 
 
 def named(path: Path) -> str:

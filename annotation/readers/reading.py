@@ -347,7 +347,7 @@ def sheet_names(name: str, raw: bytes | BinaryIO, layout: Mapping) -> list[str]:
     try:
         names: list[str] = []
         if likely_format and likely_format.has_sheets:
-            names = likely_format.function("sheet_names")(name, open_stream(raw))
+            names = likely_format.function("names_of_sheets")(name, open_stream(raw))
         return names
     except FormatError:
         return []

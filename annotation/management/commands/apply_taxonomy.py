@@ -1,6 +1,6 @@
 """`panelbench apply_taxonomy`: create the duties that the rules of a taxonomy ask for, or count them.
 
-Exit status: 0 created (or counted, with --dry-run), 2 asked for wrongly or refused.
+Exit status: 0 created (or counted, with --dry-run), 2 usage error or refused.
 """
 
 from __future__ import annotations

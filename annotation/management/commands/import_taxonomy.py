@@ -1,6 +1,6 @@
 """`panelbench import_taxonomy`: check a taxonomy and store its next version; `--example` stores the one that ships.
 
-Exit status: 0 stored (or sound, with --dry-run), 1 refused with a line per problem, 2 asked for wrongly.
+Exit status: 0 stored (or sound, with --dry-run), 1 refused with a line per problem, 2 usage error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`panelbench remove_person`: remove a person's data from a project when they ask for it.
 
-Exit status: 0 removed, 2 asked for wrongly or refused.
+Exit status: 0 removed, 2 usage error or refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`panelbench select_items`: draw a selection of a campaign's items, for judge runs and panels.
 
-Exit status: 0 stored, 2 asked for wrongly.
+Exit status: 0 stored, 2 usage error.
 """
 
 from __future__ import annotations

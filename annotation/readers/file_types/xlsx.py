@@ -90,7 +90,7 @@ def is_sheet_pattern(sheet: str | None) -> bool:
     return sheet is not None and "*" in sheet
 
 
-def sheet_names(name: str, stream: BinaryIO) -> list[str]:
+def names_of_sheets(name: str, stream: BinaryIO) -> list[str]:
     """What the sheets of a workbook are called. Raises ``FormatError``."""
     with closing(Workbook(name, stream)) as workbook:
         return [sheet.name for sheet in workbook.sheets]
