@@ -60,6 +60,9 @@ def _join(project: Project, user: User, role: Role) -> User:
 
 
 @pytest.fixture
-def cast(db: None) -> Cast:
-    """The cast, one fresh set per test."""
+def cast(request: pytest.FixtureRequest, db: None) -> Cast:
+    """The cast: one fresh set per test, or that of its module's scene where the test uses it (tests/conftest.py)."""
+    if "module_scene" in request.fixturenames:
+        found: Cast = request.getfixturevalue("module_scene")[0]
+        return found
     return make_cast()

@@ -112,13 +112,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: _turn(item, tests_of[item.path]))
 
 
-def _turn(item: pytest.Item, tests_of_its_module: int) -> tuple[bool, bool, bool, int]:
+def _turn(item: pytest.Item, tests_of_its_module: int) -> tuple[bool, bool, bool, int, str, bool]:
     """The sort key of a test. The only test of a browser module is a long one."""
     is_browser, is_walk, is_nightly, is_grouped = (
         item.get_closest_marker(name) is not None for name in ("browser", "walk", "nightly", "xdist_group")
     )
     many_first = tests_of_its_module if is_browser else -tests_of_its_module if is_grouped else 0
-    return is_browser, not is_walk, not (is_nightly or is_grouped), many_first
+    module = item.nodeid.partition("::")[0] if is_grouped else ""  # its tests stay together
+    return is_browser, not is_walk, not (is_nightly or is_grouped), many_first, module, uses_rows_made_once(item)
 
 
 def made_once(item: pytest.Item) -> bool:
@@ -176,16 +177,12 @@ Made = TypeVar("Made")
 
 
 @pytest.fixture(scope="module")
-def once_per_module(
-    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any
-) -> Iterator[Callable[[Callable[[], Made]], Made]]:
+def once_per_module(django_db_setup: None, django_db_blocker: Any) -> Iterator[Callable[[Callable[[], Made]], Made]]:
     """Makes rows once for a module: each of its tests begins with them, and is rolled back to them.
 
     What a test changes in the objects themselves is not rolled back: give each test a copy (`copy.deepcopy`). Not for
-    a module with tests that commit: they would commit inside this transaction.
+    tests that commit: they would commit inside this transaction.
     """
-    commit = [item.nodeid for item in request.session.items if item.path == request.path and _commits(item)]
-    assert not commit, f"rows can't be made once for a module with tests that commit: {commit}"
 
     def make(rows: Callable[[], Made]) -> Made:
         with django_db_blocker.unblock():
@@ -199,10 +196,20 @@ def once_per_module(
         around.__exit__(None, None, None)
 
 
-def _commits(item: pytest.Item) -> bool:
-    marker = item.get_closest_marker("django_db")
-    is_marked = marker is not None and bool(marker.kwargs.get("transaction"))
-    return is_marked or not {"transactional_db", "live_server", "worker"}.isdisjoint(getattr(item, "fixturenames", ()))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
+    """End the rows that are made once for a module before a test of it that does not ask for them; whoever asks again
+    has them made anew. So every test begins with the rows that it names, in whatever order tests are run.
+    """
+    result = yield
+    if nextitem and uses_rows_made_once(item) and not uses_rows_made_once(nextitem):
+        ended: Any = item
+        ended._fixtureinfo.name2fixturedefs["once_per_module"][-1].finish(ended._request)
+    return result
+
+
+def uses_rows_made_once(item: pytest.Item) -> bool:
+    return "once_per_module" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="module")
@@ -218,10 +225,11 @@ def scene_once(request: pytest.FixtureRequest, once_per_module: Any) -> tuple[Ca
 
 
 @pytest.fixture
-def module_scene(scene_once: tuple[Cast, Any], db: None) -> tuple[Cast, Any]:
-    """A copy, for one test, of the cast and the scene that are made once for its module; the rows are rolled back to
-    what they were. Every test of such a module sees these rows: ask for this fixture in its `pytestmark`.
+def module_scene(request: pytest.FixtureRequest, scene_once: tuple[Cast, Any], db: None) -> tuple[Cast, Any]:
+    """For one test, a copy of the cast and the scene that are made once for its module (`make_scene`). The fixture
+    `cast` is of the same scene, for a test that uses both. The rows are rolled back to what they were.
     """
+    assert "transactional_db" not in request.fixturenames, "a test that commits makes its own rows"
     return copy.deepcopy(scene_once)
 
 

@@ -28,12 +28,16 @@ from tests.cast import Cast
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     made = scene.rated_campaign(cast)
     scene.with_verdicts(made)
     snapshots.snapshot(campaign=made)
     return made
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def nominal_campaign(cast: Cast) -> Campaign:
