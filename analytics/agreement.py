@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from accounts.refusals import Refused
 from analytics import ratings
 from analytics.computation.cells import question_table
-from analytics.questions import NumbersQuestion
+from analytics.questions.question import NumbersQuestion
 from analytics.stats.declared.register import COEFFICIENTS, STATISTICS
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number

@@ -21,8 +21,9 @@ from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
 from analytics.item_choices import ASKED_RULES, ATTRIBUTE, COMPARED, CUT, NOT_OF_ONE_ITEM
 from analytics.models import Computation, Snapshot
 from analytics.numbers import criterion_groups
-from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, statistic_name
-from analytics.questions import NEEDS_ORDER, NumbersQuestion
+from analytics.questions.question import NumbersQuestion
+from analytics.questions.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, statistic_name
+from analytics.questions.reference_rules import NEEDS_ORDER
 from analytics.ratings import attribute_choices
 from analytics.score_views import CLASS_NAMES
 from analytics.stats.declared.register import STATISTICS

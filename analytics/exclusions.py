@@ -32,7 +32,7 @@ from annotation.qualification import controls
 from annotation.writers.tables import Table
 
 if TYPE_CHECKING:
-    from analytics.questions import NumbersQuestion
+    from analytics.questions.question import NumbersQuestion
 
 FEWEST_LETTERS = 10
 FEWEST_WORDS = 6
@@ -437,7 +437,7 @@ def adjudicated_pairs(found: Table, campaign: Campaign, question: NumbersQuestio
 
 
 def leaves_out_ties(level: str, question: NumbersQuestion) -> bool:
-    """Whether a criterion of this level is settled by the mode, and a tie settles nothing (`questions.RULES`)."""
+    """Whether a criterion of this level is settled by the mode, and a tie settles nothing (`reference_rules.RULES`)."""
     rule, ties = question.rule
     if level == Criterion.Level.NOMINAL:
         return rule in (None, "mode", "median", "mean", "minimum")

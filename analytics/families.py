@@ -15,10 +15,12 @@ from itertools import combinations, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from analytics import planning, ratings
+from analytics import ratings
 from analytics.judges import judge_reports
 from analytics.judges.compared_judges import LEVELS, with_levels
 from analytics.judges.judge_reports import READ, with_audited
+from analytics.questions.goals import goal_values
+from analytics.questions.juries import jury_name
 from analytics.ratings import Row
 from analytics.stats.declared.register import REPORTS, STATISTICS
 from annotation import adjudication
@@ -27,7 +29,7 @@ from annotation.writers.tables import Column, Table
 
 if TYPE_CHECKING:
     from analytics.computation.stored_cells import CodedTable
-    from analytics.questions import NumbersQuestion
+    from analytics.questions.question import NumbersQuestion
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable
     from judging.models import JudgeRun
@@ -115,7 +117,7 @@ def _calls(
         report = partial(_compared, rules=rules, judges=judges, statistics=names, against=question.against)
         yield "comparison.", report, _chosen(how, "by", "bootstrap", "confidence", "seed")
     if names := wanted_of(question, "plan"):
-        goals = planning.goal_values(question.goals)
+        goals = goal_values(question.goals)
         plan = partial(judge_reports.plan, judge=next(iter(judges), None), names=names, goals=goals)
         yield "plan.", plan, _chosen(how, "by", "pool", "bootstrap", "seed")
     if names := wanted_of(question, "languages"):
@@ -243,13 +245,6 @@ TIED = "tied"
 """Why a jury has no score where no point has the most votes."""
 FEW_MEMBERS = "few_members"
 """Why a jury has no score where half of its members or fewer gave one on the scale."""
-JURY_RULES = ("majority", "median", "mean", "minimum")
-"""On nominal criteria the last three have no meaning, and the majority is taken."""
-
-
-def jury_name(members: Sequence[str], rule: str) -> str:
-    """What the ratings table calls a jury as a rater."""
-    return f"{rule} of {', '.join(members)}"
 
 
 def with_juries(found: Table, juries: Sequence[Sequence[str]], rule: str) -> Table:

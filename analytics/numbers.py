@@ -34,8 +34,8 @@ from analytics.figures import (
     spread,
 )
 from analytics.models import Chart, Snapshot
-from analytics.question_names import statistic_name
-from analytics.questions import NEEDS_ORDER
+from analytics.questions.question_names import statistic_name
+from analytics.questions.reference_rules import NEEDS_ORDER
 from analytics.score_views import Line
 from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, STATISTICS
 from annotation.models import Campaign, Criterion
@@ -49,7 +49,7 @@ RULE_NAMES = {
     "minimum": gettext_lazy("Minimum"),
     "each": gettext_lazy("Each annotator"),
 }
-"""What a judge is compared with (`questions.RULES`), as the page names it."""
+"""What a judge is compared with (`reference_rules.RULES`), as the page names it."""
 TIES_LEFT_OUT = ("", "mode")
 
 

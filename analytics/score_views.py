@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics.figures import SHARE_LEFT_OUT, Figure, Names, listed
+from analytics.figures import SHARE_LEFT_OUT, Figure, Figures, Names, listed
 from analytics.stats.declared.register import BY_PLAIN_NAME
-
-if TYPE_CHECKING:
-    from analytics.numbers import NumbersPage
 
 CLASS_NAMES = {
     "full": gettext_lazy("all agree"),
@@ -105,12 +102,46 @@ class PrevalenceTable:
     rows: tuple[tuple[str, tuple[tuple[tuple[str, Figure], ...], ...]], ...]
 
 
-def class_tables(page: NumbersPage) -> list[ClassTable]:
+class ScoredPage(Protocol):
+    """What the tables here read of a page of numbers."""
+
+    content: dict[str, Any]
+    figures: Figures
+    judge: str
+    languages: tuple[str, ...]
+
+    @property
+    def criteria(self) -> Mapping[str, str]: ...
+
+    @property
+    def nominal(self) -> list[str]: ...
+
+    @property
+    def ordered(self) -> list[str]: ...
+
+    @property
+    def judges(self) -> list[dict[str, Any]]: ...
+
+    @property
+    def part_language(self) -> str | None: ...
+
+    @property
+    def has_panel(self) -> bool: ...
+
+    @property
+    def lower_is_better(self) -> set[str]: ...
+
+    def point_name(self, criterion: str, point: str | None) -> str: ...
+
+    def language_name(self, tag: str | None) -> str: ...
+
+
+def class_tables(page: ScoredPage) -> list[ClassTable]:
     """Of each nominal criterion the judge's figures for each class, in the language that is shown."""
     return [table for key in page.nominal if (table := _class_table(page, key)).rows]
 
 
-def _class_table(page: NumbersPage, criterion: str) -> ClassTable:
+def _class_table(page: ScoredPage, criterion: str) -> ClassTable:
     where = (criterion, page.part_language)
     rows = []
     for share in page.figures.parts("score_share", *where, page.judge):
@@ -123,11 +154,11 @@ def _class_table(page: NumbersPage, criterion: str) -> ClassTable:
     return ClassTable(criterion, page.criteria[criterion], page.language_name(where[1]), compared, whole[0], whole[1])
 
 
-def _raters(page: NumbersPage) -> list[tuple[str | None, str]]:
+def _raters(page: ScoredPage) -> list[tuple[str | None, str]]:
     return [(None, _("Panel")), *((judge["name"], judge["name"]) for judge in page.judges)]
 
 
-def distributions(page: NumbersPage) -> list[Distribution]:
+def distributions(page: ScoredPage) -> list[Distribution]:
     """Of each criterion, the share of each point among the panel's scores and each judge's."""
     shown = []
     raters, inside = _raters(page), _rows_by(page, "class_score_share")
@@ -142,7 +173,7 @@ def distributions(page: NumbersPage) -> list[Distribution]:
     return shown
 
 
-def _rows_by(page: NumbersPage, statistic: str) -> dict[tuple[str, str | None], list[Mapping[str, Any]]]:
+def _rows_by(page: ScoredPage, statistic: str) -> dict[tuple[str, str | None], list[Mapping[str, Any]]]:
     """The rows of a statistic by criterion and language."""
     found: dict[tuple[str, str | None], list[Mapping[str, Any]]] = {}
     for row in page.content["estimates"]:
@@ -164,7 +195,7 @@ def _by_class(rows: Iterable[Mapping[str, Any]], raters: Sequence[tuple[str | No
     ]
 
 
-def prevalence_tables(page: NumbersPage) -> list[PrevalenceTable]:
+def prevalence_tables(page: ScoredPage) -> list[PrevalenceTable]:
     """Of each flag, the share of its higher label by generator and language: of the panel, and of the judge shown."""
     tables = []
     rows: dict[str, dict[tuple[str, str], dict[str | None, Figure]]] = {}
@@ -195,7 +226,7 @@ def _prevalence(
     return tuple((name, figures[judge]) for judge, name in raters if judge in figures)
 
 
-def generator_lines(page: NumbersPage) -> list[Line]:
+def generator_lines(page: ScoredPage) -> list[Line]:
     """Mean score of each generator on each criterion, with its rank: of the panel where it rated, and of each judge.
 
     Rankings are per language (METHODS 4): means over several languages have no rank.

@@ -24,7 +24,9 @@ from analytics.computation import cells
 from analytics.computation.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
 from analytics.judges import thresholds
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
-from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
+from analytics.questions.plan import chosen_runs
+from analytics.questions.question import DEFAULT_SETTINGS, NumbersQuestion, Settings
+from analytics.questions.reference_rules import NEEDS_ORDER, RULES
 from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, is_usual, statistics_of
 from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, Rating, RubricVersion

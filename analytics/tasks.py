@@ -12,7 +12,7 @@ from analytics import page_cache, snapshots
 from analytics.computation import computing
 from analytics.exporting import transfers
 from analytics.judges import alignments, decisions
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from annotation.models import Campaign
 from judging import tasks as judging_tasks
 

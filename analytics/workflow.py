@@ -15,14 +15,14 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from accounts import languages
-from analytics import questions
 from analytics.answer_pages import answer_now, criterion_names, current_answer
 from analytics.figures import Figure
 from analytics.judges import decisions
 from analytics.judges.reasons import CellDecision
 from analytics.judges.thresholds import current_thresholds
 from analytics.models import GateDecision, GateThresholds, Snapshot
-from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.questions.asked import QuestionChoices, question_choices
+from analytics.questions.question import NumbersQuestion
 from annotation.models import Campaign
 
 SURFACE = ("text.characters", "text.mattr", "text.turns", "text.words")
@@ -172,14 +172,14 @@ def campaign_workflow(
     judge: str = "",
     language: str = "",
     now: bool = False,
-    choices: questions.QuestionChoices | None = None,
+    choices: QuestionChoices | None = None,
 ) -> CampaignWorkflow:
     """The steps as stored answers have them; `now` computes what is missing, for commands.
 
     Without a judge the first by name; without a language English, or the first that there is. Refused where `now` meets
     ratings that can't be used.
     """
-    choices = choices or questions.question_choices(campaign)
+    choices = choices or question_choices(campaign)
     declared = current_thresholds(campaign.project)
     judge = judge if judge in choices.judges else next(iter(choices.listed_judges(NumbersQuestion())), "")
     tags = choices.languages

@@ -219,7 +219,7 @@ def _hanna() -> Iterator[str]:
     import pandas as pd
 
     from analytics import snapshots
-    from analytics.questions import Settings
+    from analytics.questions.question import Settings
     from analytics.stats.core.scales import scale_of
     from annotation.writers.coded_rows import CodedColumn, CodedRows
     from annotation.writers.tables import Column, Table

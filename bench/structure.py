@@ -12,8 +12,8 @@ What counts, everywhere below:
   no underscore. It is a duplicate when two or more modules define it. What a module imports or assigns is not counted,
   nor is ``Command``, the name that Django asks of every management command.
 - An *import circle* is a strongly connected component of two modules or more. ``from a import b`` leads to ``a.b``
-  where that is a module, else to ``a``; imports below ``if TYPE_CHECKING`` don't count. That importing ``a.b`` also
-  runs ``a/__init__.py`` is not counted (import-linter doesn't either).
+  where that is a module, else to ``a``; imports below ``if TYPE_CHECKING`` count only where this is
+  said. That importing ``a.b`` also runs ``a/__init__.py`` is not counted (import-linter doesn't either).
 - A function's length is counted from its first statement after the docstring to its last line.
 
 By these rules commit 1200a08 has 167 duplicates and 377 modules: the numbers "before" of issue 10 (167 and 378).
@@ -129,19 +129,26 @@ def _executed(body: Sequence[ast.stmt], *, into_classes: bool) -> Iterator[ast.s
 
 
 # --- imports --------------------------------------------------------------------------------------------------------
-def imports(parsed: Sequence[Module], *, in_functions: bool) -> Graph:
-    """By module, the modules of the checkout that it imports: when it is imported itself, or also inside functions."""
+def imports(parsed: Sequence[Module], *, in_functions: bool, of_types: bool = False) -> Graph:
+    """By module, the modules of the checkout that it imports: when it is imported itself, or also inside functions; or
+    all of them, with those that only a type checker reads.
+    """
     known = {module.name for module in parsed}
     return {
         module.name: {
-            target for node in _import_statements(module, in_functions) for target in _targets(module, node, known)
+            target
+            for node in _import_statements(module, in_functions, of_types)
+            for target in _targets(module, node, known)
         }
         - {module.name}
         for module in parsed
     }
 
 
-def _import_statements(module: Module, in_functions: bool) -> Iterator[ast.stmt]:
+def _import_statements(module: Module, in_functions: bool, of_types: bool) -> Iterator[ast.stmt]:
+    if of_types:
+        yield from (node for node in ast.walk(module.tree) if isinstance(node, ast.Import | ast.ImportFrom))
+        return
     top = list(_executed(module.tree.body, into_classes=True))
     yield from top
     if in_functions:
@@ -222,6 +229,7 @@ def report(root: Path, *, names: bool) -> str:
     twice, shared, counts = duplicates(parsed), duplicates(shared_modules(root)), folders(parsed)
     at_import = circles(imports(parsed, in_functions=False))
     anywhere = circles(imports(parsed, in_functions=True))
+    with_types = circles(imports(parsed, in_functions=True, of_types=True))
     full = {folder: count for folder, count in counts.items() if count > FULL_FOLDER}
     long = {str(module.path): module.lines for module in parsed if module.lines > LONG_FILE}
     rows = [
@@ -234,6 +242,7 @@ def report(root: Path, *, names: bool) -> str:
         (f"folders with more than {FULL_FOLDER} modules", len(full)),
         ("import circles, imports at the top of modules", len(at_import)),
         ("import circles, imports inside functions too", len(anywhere)),
+        ("import circles, imports for types too", len(with_types)),
         (f"files of more than {LONG_FILE} lines", len(long)),
         (f"functions of more than {LONG_FUNCTION} lines", len(long_functions(parsed))),
     ]
@@ -242,6 +251,7 @@ def report(root: Path, *, names: bool) -> str:
         *(f"- {folder}/: {count} modules" for folder, count in full.items()),
         *(f"- circle at import ({len(circle)}): {', '.join(circle)}" for circle in at_import),
         *(f"- circle with imports inside functions ({len(circle)}): {', '.join(circle)}" for circle in anywhere),
+        *(f"- circle with imports for types ({len(circle)}): {', '.join(circle)}" for circle in with_types),
         *(f"- {place}: {length} lines" for place, length in {**long, **long_functions(parsed)}.items()),
         *(f"- `{name}`: {', '.join(owners)}" for name, owners in (twice | shared).items() if names),
     ]

@@ -99,6 +99,12 @@ def test_a_public_name_means_one_thing() -> None:
     assert set(twice) == SEVERAL_MEANINGS, "take out of the list what is defined once"
 
 
+def test_no_modules_import_each_other() -> None:
+    """Neither at the top, nor inside functions, nor for types alone."""
+    graph = structure.imports(structure.modules(ROOT), in_functions=True, of_types=True)
+    assert structure.circles(graph) == []
+
+
 def test_names_say_what_they_mean() -> None:
     product = [path for path in CODE if "tests" not in path.parts]
     banned = {f"{named(path)}: {name}" for path in product for name in own_names(path) if name.lower() in BANNED}

@@ -23,7 +23,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Project, Role, User
-from analytics import agreement, answer_pages, planning, questions, snapshots, tasks
+from analytics import agreement, answer_pages, planning, snapshots, tasks
 from analytics.computation import cells
 from analytics.exporting import shares
 from analytics.exporting.exports import record_labels
@@ -31,6 +31,8 @@ from analytics.judges import compared_judges
 from analytics.judges.compared_judges import ComparedJudge, JudgeDisagreement
 from analytics.models import Share, Snapshot
 from analytics.numbers import RULE_NAMES
+from analytics.questions.asked import asked_question
+from analytics.questions.parameters import PARAMETERS
 from analytics.views.comparison import MEASURE_NAMES, ComparisonPage, chosen_comparison, named_run
 from analytics.views.exports import download
 from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters
@@ -54,44 +56,13 @@ REFERENCE = OpenApiParameter(
     {"type": "string", "enum": [name for name in RULE_NAMES if name]},
     description="What judges are compared with; by default the panel's mode, on interval scales its mean.",
 )
-_MEANINGS = {
-    "rows": "What the rows are: criterion, language, generator, judge, panel, variant or any attribute of the items.",
-    "columns": "What the columns are; empty for one column.",
-    "where": "COLUMN=VALUE: only items and criteria with it. Several of one column: any of them.",
-    "statistic": "krippendorff_alpha, mae, cohen_kappa, consistency.mean ...: a wrong name is answered with all.",
-    "variant": "Only these variants of a statistic.",
-    "judge": "Names of judges, all of them by default.",
-    "run": "Numbers of judge runs, or `each`; one run of each judge by default.",
-    "designs": "`show`: where no judge and no run is named, those that are only cells of designs count, too.",
-    "pairs": "`all`: the pairs of more than 24 raters are listed, too; by default their means alone.",
-    "raters": "Pseudonyms of the annotators that count, all of them by default.",
-    "panel": "Names of panels, all of them by default.",
-    "jury": "Judges as one more rater: A,B,C; a name that holds a comma in double quotes.",
-    "cluster": "`item`: items of one scenario are taken for independent; by default they are not.",
-    "measure": "Numeric attributes of the items, and text.words, text.mattr ...: set beside scores, and ranked.",
-    "goal": "NAME=VALUE: half_width, reliability, epsilon, budget, price.LANGUAGE or split, for plan.*.",
-    "jury_rule": "majority (a tie gives no score), median, mean or minimum.",
-    "against": "The judge that the others are compared with, for comparison.accuracy_difference and alike.",
-    "reference": "mode, mode_split, median, mean, minimum, each, dawid_skene, adjudicated, adjudicated_first."
-    " The last one takes the mode where nobody adjudicated; see `ties`.",
-    "ties": "What the mode does with a tie: exclude, lower, upper or median.",
-    "pool": "`on`: criteria are pooled.",
-    "blind": "`only`: leave out ratings by people who could see verdicts and other people's ratings.",
-    "exclude": "Leave out: version (an earlier one of the rubric), speed (too fast), rationale (breaks its rule),"
-    " critical (a critical mark), single (alone).",
-    "min_seconds": "Leave out ratings of items that took less time.",
-    "level": "nominal, ordinal or interval, whatever the criteria declare.",
-    "confidence": "Of the intervals; 0.95 by default.",
-    "bootstrap": "Resamples; 2000 by default.",
-    "seed": "Of the random numbers.",
-}
 QUESTION = [
     OpenApiParameter(
-        name,
-        {"type": "array", "items": {"type": "string"}} if name in questions.LISTS else {"type": "string"},
-        description=_MEANINGS[name],
+        parameter.name,
+        {"type": "array", "items": {"type": "string"}} if parameter.is_list else {"type": "string"},
+        description=parameter.meaning,
     )
-    for name in questions.PARAMETERS
+    for parameter in PARAMETERS.values()
 ]
 NUMBER = {"allow_null": True, "default": None}
 
@@ -272,7 +243,7 @@ class Estimates(APIView):
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """Estimates by any two columns of the ratings table: rows, columns, filters and statistics as asked."""
         current = _campaign(request.user, project, campaign)
-        question = questions.asked_question(current, _pairs(request))
+        question = asked_question(current, _pairs(request))
         snapshot, is_stale = answer_pages.current_answer(current, question)
         if is_stale:
             tasks.ask_to_compute(campaign=current, settings=question)
@@ -308,7 +279,7 @@ class RatingsTableDownload(APIView):
         current = _campaign(request.user, project, campaign)
         raters = named_raters(current, request.query_params.getlist("raters"))
         asked = [pair for pair in _pairs(request) if pair[0] != "raters"]
-        question = replace(questions.asked_question(current, asked), raters=raters.settings.raters)
+        question = replace(asked_question(current, asked), raters=raters.settings.raters)
         record_labels(current, request.user)
         name = slugify(current.name) or f"campaign-{current.pk}"
         with consistent():
@@ -332,7 +303,7 @@ class SoftLabelsDownload(APIView):
         if kind not in ("csv", "json"):
             raise Http404
         current = _campaign(request.user, project, campaign)
-        question = questions.asked_question(current, _pairs(request))
+        question = asked_question(current, _pairs(request))
         record_labels(current, request.user)
         name = f"{slugify(current.name) or current.pk}-soft-labels.{kind}"
         with consistent():
@@ -344,7 +315,7 @@ class SoftLabelsDownload(APIView):
 
 # --- judges side by side ---------------------------------------------------------------------------------------------
 MANY = {"type": "array", "items": {"type": "string"}}
-PARAMETERS = [
+COMPARISON_PARAMETERS = [
     OpenApiParameter("design", int, description="The judges of this design, and its jury."),
     OpenApiParameter("judge", MANY, description="Names of judges; all by default."),
     OpenApiParameter("run", MANY, description="Numbers of judge runs, or `each`."),
@@ -400,7 +371,7 @@ class ComparisonSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class JudgeComparison(APIView):
-    @extend_schema(parameters=PARAMETERS, responses=ComparisonSerializer)
+    @extend_schema(parameters=COMPARISON_PARAMETERS, responses=ComparisonSerializer)
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """Judges on the items that all of them scored: agreement, paired differences, effects, cost."""
         current_project = access.require(user=request.user, slug=project)

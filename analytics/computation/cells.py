@@ -24,13 +24,10 @@ from analytics.families import (
     measure_notes,
     with_additions,
 )
-from analytics.questions import (
-    NEEDS_ORDER,
-    NO_CUT,
-    NumbersQuestion,
-    Settings,
-    chosen_runs,
-)
+from analytics.questions.parameters import NO_CUT
+from analytics.questions.plan import chosen_runs
+from analytics.questions.question import NumbersQuestion, Settings
+from analytics.questions.reference_rules import NEEDS_ORDER
 from analytics.stats.declared.register import is_usual, statistics_of
 from annotation.models import Campaign
 from annotation.writers.tables import Table
@@ -274,7 +271,7 @@ def _of_judge(
 def calibration_cells(
     settings: Settings, by: tuple[str, ...], judge: str, statistics: Sequence[str], rule: tuple[str | None, str]
 ) -> CellReport:
-    """One judge against the panel in every cell; ``rule`` as in `questions.RULES`."""
+    """One judge against the panel in every cell; ``rule`` as in `reference_rules.RULES`."""
     from analytics.stats.judge import calibration
 
     is_asked = isinstance(settings, NumbersQuestion)

@@ -26,7 +26,8 @@ from analytics import ratings, snapshots
 from analytics.judges import decisions
 from analytics.judges.thresholds import GateSettings
 from analytics.models import Computation
-from analytics.questions import DEFAULT_SETTINGS, NumbersQuestion, Settings, question_of
+from analytics.questions.asked import question_of
+from analytics.questions.question import DEFAULT_SETTINGS, NumbersQuestion, Settings
 from annotation.models import Campaign
 from annotation.writers.tables import Table
 

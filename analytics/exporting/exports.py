@@ -20,9 +20,10 @@ from accounts import access, audit
 from accounts.inputs import whole_number
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from analytics import questions, ratings
+from analytics import ratings
 from analytics.exporting import bundles, hugging_face, training_sets
 from analytics.models import BY_WORKER
+from analytics.questions.asked import asked_question
 from annotation import adjudication
 from annotation import exports as rated
 from annotation.exports import consistent
@@ -232,7 +233,7 @@ def checked_export(
         sentence %= {"name": options.layout, "all": ", ".join(LAYOUTS)}
         raise Refused(sentence, code="unknown_choice", fields={"layout": sentence})
     if what in BY_WORKER:
-        questions.asked_question(subject, parse_qsl(options.question.lstrip("?"), keep_blank_values=True))
+        asked_question(subject, parse_qsl(options.question.lstrip("?"), keep_blank_values=True))
     if options.names and what not in NAMED:
         sentence = _("Only these exports can contain names: %(all)s. Leave the names out of this one.") % {
             "all": ", ".join(NAMED)

@@ -25,7 +25,7 @@ from accounts.refusals import Refused
 from analytics import ratings
 from analytics.judges.judge_reports import CHANGED, FAMILY, LENGTH, judge_families, with_audited
 from analytics.models import GateThresholds, Snapshot
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Table
 from judging import judges

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from django.utils import translation
@@ -13,23 +12,20 @@ from django.utils.translation import gettext as _
 from accounts import languages
 from accounts.models import Project
 from accounts.refusals import Refused
-from analytics import answer_pages
-from analytics.answer_pages import AnswerPage, Matrix
+from analytics.answer_pages import Matrix
 from analytics.exporting import hugging_face
 from analytics.exporting.exports import Export
 from analytics.figures import Figure, shortened
 from analytics.judges import decisions
 from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds, Snapshot
-from analytics.question_names import question_in_words, statistic_name, study_questions
-from analytics.questions import (
-    NumbersQuestion,
-    QuestionChoices,
-    chosen_runs,
-    question_choices,
-    question_of,
-)
+from analytics.questions.asked import QuestionChoices, question_choices, question_of
+from analytics.questions.plan import chosen_runs
+from analytics.questions.presets import study_questions
+from analytics.questions.question import NumbersQuestion
+from analytics.questions.question_names import statistic_name
 from analytics.reports import methods
+from analytics.reports.parts import AnsweredPart, ReportPart, answered_parts
 from analytics.stats.declared.register import COEFFICIENTS
 from annotation import questionnaires
 from annotation.models import Campaign
@@ -51,44 +47,6 @@ class ReportLayout:
 
     question: NumbersQuestion
     study: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReportPart:
-    """One question of a report; `name`: of its files; `about`: how its tables are read."""
-
-    name: str
-    title: str
-    about: str
-    question: NumbersQuestion
-
-
-class AnsweredPart:
-    """A part with its answer."""
-
-    def __init__(self, part: ReportPart, page: AnswerPage, snapshot: Snapshot) -> None:
-        self.part, self.page, self.snapshot = part, page, snapshot
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Items, clusters, raters, scores, N/A, judges and verdicts that its figures rest on."""
-        found: dict[str, int] = self.page.content["counts"]
-        return found
-
-    @cached_property
-    def tables(self) -> list[Matrix]:
-        """The tables that have a value somewhere."""
-        return [table for table in self.page.shown if any(cell.exact for cell in table.cells)]
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why there is no value in any cell."""
-        return sorted({cell.figure.reason for table in self.page.shown for cell in table.cells if cell.figure})[:3]
-
-    @property
-    def question_words(self) -> list[tuple[str, str]]:
-        """The question in words."""
-        return question_in_words(self.part.question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,15 +179,6 @@ def composed_report(campaign: Campaign, layout: ReportLayout, tell: Progress) ->
             methods=tuple(paragraphs), references=tuple(references), statement=tuple(_statement(campaign)),
             limits=tuple(hugging_face.study_limits(campaign, runs)),
         )  # fmt: skip
-
-
-def answered_parts(campaign: Campaign, parts: Sequence[ReportPart], tell: Progress) -> Iterator[AnsweredPart]:
-    """Every part with its answer, stored or computed now."""
-    for done, part in enumerate(parts):
-        tell(done, len(parts))
-        snapshot = answer_pages.answer_now(campaign, part.question)
-        yield AnsweredPart(part, AnswerPage(campaign, snapshot, part.question), snapshot)
-    tell(len(parts), len(parts))
 
 
 def _statement(campaign: Campaign) -> Iterator[str]:

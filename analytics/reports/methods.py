@@ -15,8 +15,14 @@ from django.conf import settings
 from accounts import languages
 from analytics import ratings
 from analytics.figures import listed
-from analytics.question_names import EXCLUSION_NAMES, JURY_RULE_NAMES, REFERENCE_NAMES, TIE_NAMES, statistic_name
-from analytics.questions import NumbersQuestion
+from analytics.questions.question import NumbersQuestion
+from analytics.questions.question_names import (
+    EXCLUSION_NAMES,
+    JURY_RULE_NAMES,
+    REFERENCE_NAMES,
+    TIE_NAMES,
+    statistic_name,
+)
 from annotation import exports as rated
 from annotation.models import Campaign, Criterion, Item
 from annotation.readers import rubric_from_dict
@@ -26,7 +32,7 @@ from judging.models import Attempt, JudgeRun
 from judging.runs import whole_run
 
 if TYPE_CHECKING:
-    from analytics.reports.content import AnsweredPart
+    from analytics.reports.parts import AnsweredPart
 
 PROGRAMS = ("panelbench", "numpy", "pandas", "scipy", "simplemma")
 """What figures are computed with."""

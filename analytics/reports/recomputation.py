@@ -25,9 +25,10 @@ from analytics.computation import cells
 from analytics.computation.stored_cells import CellStore
 from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds
-from analytics.questions import question_of
+from analytics.questions.asked import question_of
 from analytics.reports import methods, own_wheel
-from analytics.reports.content import ReportLayout, ReportPart, report_parts
+from analytics.reports.content import ReportLayout, report_parts
+from analytics.reports.parts import ReportPart
 from analytics.snapshots import code_version
 from annotation import exports as rated
 from annotation.models import Campaign

@@ -16,8 +16,9 @@ from analytics import agreement
 from analytics.agreement import PARTS, AgreementPart, chosen_criterion
 from analytics.answer_pages import AnswerPage, plain_value
 from analytics.figures import Figure
-from analytics.question_names import statistic_name
-from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.questions.asked import QuestionChoices
+from analytics.questions.question import NumbersQuestion
+from analytics.questions.question_names import statistic_name
 from analytics.stats.declared.register import COEFFICIENTS
 from analytics.views import parts
 from analytics.views.agreement_sections import (

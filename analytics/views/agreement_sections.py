@@ -23,8 +23,8 @@ from analytics.answer_pages import (
 )
 from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import MINUS, SMALL, Figure, HeatCell
-from analytics.question_names import column_name, statistic_name
-from analytics.questions import NumbersQuestion
+from analytics.questions.question import NumbersQuestion
+from analytics.questions.question_names import column_name, statistic_name
 from analytics.score_views import CLASS_NAMES
 from annotation.models import Item
 

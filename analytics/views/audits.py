@@ -24,7 +24,7 @@ from analytics.computation import computing
 from analytics.figures import Figure
 from analytics.judges.thresholds import current_thresholds
 from analytics.models import Snapshot
-from analytics.questions import NumbersQuestion
+from analytics.questions.question import NumbersQuestion
 from analytics.views.items import criterion_name, shown_campaign
 from analytics.workload import judge_positions
 from annotation.models import Campaign

@@ -15,8 +15,9 @@ from analytics.answer_pages import plain_value
 from analytics.figures import Figure
 from analytics.item_choices import NOT_OF_ONE_ITEM
 from analytics.judges import thresholds
-from analytics.question_names import column_name, statistic_name
-from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.questions.asked import QuestionChoices
+from analytics.questions.question import NumbersQuestion
+from analytics.questions.question_names import column_name, statistic_name
 from analytics.score_views import CLASS_NAMES
 from analytics.views.agreement_sections import (
     BAR_HEIGHT,

@@ -18,13 +18,16 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answer_pages, page_cache, questions, ratings, tasks
+from analytics import answer_pages, page_cache, ratings, tasks
 from analytics.computation.computing import failed
-from analytics.families import jury_name
 from analytics.figures import Figure
 from analytics.judges import compared_judges
 from analytics.judges.compared_judges import ComparedJudge, cost_chart, is_firm_agreement
 from analytics.models import Snapshot
+from analytics.questions.asked import asked_question
+from analytics.questions.juries import jury_name
+from analytics.questions.plan import chosen_runs
+from analytics.questions.question import NumbersQuestion
 from analytics.views.audits import CHANGE_NAMES, language_name
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign
@@ -52,14 +55,14 @@ class ComparisonChoice:
     campaign: Campaign
     measure: str
     design: JudgeDesign | None
-    question: questions.NumbersQuestion
+    question: NumbersQuestion
     first: str
     second: str
 
     @property
     def runs(self) -> list[JudgeRun]:
         """The runs that are compared."""
-        return questions.chosen_runs(self.campaign, self.question)
+        return chosen_runs(self.campaign, self.question)
 
 
 def chosen_comparison(campaign: Campaign, query: QueryDict) -> ComparisonChoice:
@@ -81,7 +84,7 @@ def chosen_comparison(campaign: Campaign, query: QueryDict) -> ComparisonChoice:
             pairs += [("jury", _csv_line(sorted({names[run.pk] for run in runs}))), ("jury_rule", design.jury)]
     statistics = _statistics(measure, with_sensitivity=ratings.audit_runs(campaign).exists())
     pairs += [("against", query.get("against", "")), *(("statistic", name) for name in statistics)]
-    question = questions.asked_question(campaign, pairs)
+    question = asked_question(campaign, pairs)
     return ComparisonChoice(campaign, measure, design, question, query.get("first", ""), query.get("second", ""))
 
 

@@ -19,10 +19,15 @@ from django.views.decorators.http import require_safe
 
 from accounts import languages
 from accounts.refusals import Refused
-from analytics import answer_pages, families, page_cache, questions, tasks
+from analytics import answer_pages, page_cache, tasks
 from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.computation import computing
-from analytics.question_names import (
+from analytics.questions.asked import QuestionChoices, asked_question, check_question, parsed_question, question_choices
+from analytics.questions.juries import jury_name
+from analytics.questions.parameters import EACH_RUN, LEVELS
+from analytics.questions.presets import study_questions
+from analytics.questions.question import NumbersQuestion, pairs_of
+from analytics.questions.question_names import (
     EXCLUSION_NAMES,
     JURY_RULE_NAMES,
     REFERENCE_NAMES,
@@ -30,9 +35,7 @@ from analytics.question_names import (
     column_name,
     question_in_words,
     statistic_name,
-    study_questions,
 )
-from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.stats.declared.register import GROUPS, STATISTICS
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
@@ -112,7 +115,7 @@ class QuestionForm:
         fields |= {"pool", "min_seconds", "exclude", "jury", "jury_rule", "measure", "level", "cluster", "designs"}
         return [
             (name, text)
-            for name, text in questions.pairs_of(self.question)
+            for name, text in pairs_of(self.question)
             if name not in fields and not (name == "where" and text.partition("=")[0] in self._filtered)
         ]
 
@@ -137,7 +140,7 @@ class QuestionForm:
     def compared_with(self) -> list[str]:
         """Judges and juries that others may be compared with."""
         rule = self.question.jury_rule
-        juries = [families.jury_name(members, rule) for members in self.question.jury_members]
+        juries = [jury_name(members, rule) for members in self.question.jury_members]
         return [*self.judges, *juries]
 
     @property
@@ -154,7 +157,7 @@ class QuestionForm:
     @property
     def runs(self) -> list[tuple[str, str, bool]]:
         """Each run apart, or runs by their numbers; where none is chosen, one run of each judge."""
-        choices = [(questions.EACH_RUN, _("Each run apart"))]
+        choices = [(EACH_RUN, _("Each run apart"))]
         own = [run for run in self.choices.runs if run.design_id is None or str(run.pk) in self.question.runs]
         listed = own if own and not self.question.designs else self.choices.runs
         choices += [
@@ -175,7 +178,7 @@ class QuestionForm:
 
     @property
     def levels(self) -> list[tuple[str, str, bool]]:
-        return [(value, Criterion.Level(value).label, value == self.question.level) for value in questions.LEVELS]
+        return [(value, Criterion.Level(value).label, value == self.question.level) for value in LEVELS]
 
     @property
     def ties(self) -> list[tuple[str, str, bool]]:
@@ -198,12 +201,12 @@ class QuestionForm:
 def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """The form and the answer. While a worker computes, the page asks for itself."""
     current = shown_campaign(request.user, project, campaign)
-    choices = questions.question_choices(current)
+    choices = question_choices(current)
     context: dict[str, Any] = {"title": _("Explore"), "project": current.project, "campaign": current}
     asked = [(name, text) for name, text in _pairs(request) if name != "seen"]
     try:
-        question = questions.parsed_question(asked)
-        questions.check_question(question, choices)
+        question = parsed_question(asked)
+        check_question(question, choices)
         snapshot, is_stale = answer_pages.current_answer(current, question)
     except Refused as refused:
         form = QuestionForm(NumbersQuestion(), choices, criterion_names(current))
@@ -239,7 +242,7 @@ def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -
     current = shown_campaign(request.user, project, campaign)
     try:
         asked = [(name, text) for name, text in _pairs(request) if name not in ("part", "from")]
-        question = questions.asked_question(current, asked)
+        question = asked_question(current, asked)
         snapshot, is_stale = answer_pages.current_answer(current, question)
     except Refused as refused:
         return HttpResponse(refused.sentence, status=422, content_type="text/plain; charset=utf-8")

@@ -21,7 +21,7 @@ from accounts.refusals import Refused
 from analytics import item_choices, items, page_cache, ratings
 from analytics.item_choices import ItemChoice, ItemOptions
 from analytics.items import CriterionScores, GivenVerdict, ItemScores
-from analytics.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, column_name
+from analytics.questions.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, column_name
 from analytics.score_views import CLASS_NAMES
 from analytics.views.exports import download
 from annotation import evidence

@@ -25,7 +25,7 @@ from analytics.figures import Figures, listed, spread
 from analytics.judges import decisions
 from analytics.models import Snapshot
 from analytics.numbers import RULE_NAMES, NumbersPage, chosen_option
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from annotation.models import Annotator, Campaign
 
 # --- what a reader chose in the address ------------------------------------------------------------------------------

@@ -19,11 +19,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answer_pages, page_cache, questions, tasks
+from analytics import answer_pages, page_cache, tasks
 from analytics.agreement import AgreementPart, chosen_criterion
 from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.computation import computing
-from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.questions.asked import QuestionChoices, check_question, parsed_question, question_choices
+from analytics.questions.question import NumbersQuestion, pairs_of
 from analytics.views.agreement_sections import AgreementSection
 from analytics.views.explore import QuestionForm
 from analytics.views.items import shown_campaign
@@ -80,7 +81,7 @@ class PartsPage:
     def whole(self, request: HttpRequest, project: str, campaign: int) -> HttpResponse:
         """The form and the first section; the others ask for themselves when they come into view."""
         current = shown_campaign(request.user, project, campaign)
-        choices = questions.question_choices(current)
+        choices = question_choices(current)
         context = self._context(current) | {"title": self.title}
         try:
             question = self._question(request, choices)
@@ -113,7 +114,7 @@ class PartsPage:
         if part not in self.parts:
             raise Http404("This page has no such section.")
         current = shown_campaign(request.user, project, campaign)
-        choices = questions.question_choices(current)
+        choices = question_choices(current)
         is_inserted = "HX-Request" in request.headers
         template = "analytics/_agreement_part.html" if is_inserted else "analytics/agreement.html"
         about = {"title": self.titles[part], "is_alone": True, "folds": is_inserted and part != self.first}
@@ -130,9 +131,9 @@ class PartsPage:
         return {"project": campaign.project, "campaign": campaign, "page_title": self.title, "page_address": here}
 
     def _question(self, request: HttpRequest, choices: QuestionChoices) -> NumbersQuestion:
-        question = questions.parsed_question(self.pairs(request.GET))
+        question = parsed_question(self.pairs(request.GET))
         self.about(question)
-        questions.check_question(question, choices)
+        check_question(question, choices)
         return question
 
     def _part(
@@ -158,7 +159,7 @@ class PartsPage:
             "job": answer_pages.open_job(campaign, asked) if is_stale else None,
             "addresses": self._addresses(campaign, question, asked, part),
             "criteria": _criteria_choices(campaign, asked, choices) if part.one_criterion else [],
-            "kept": [pair for pair in questions.pairs_of(question) if not _is_criterion(pair)],
+            "kept": [pair for pair in pairs_of(question) if not _is_criterion(pair)],
         }
 
     def _address(self, campaign: Campaign, question: NumbersQuestion, part: str) -> str:

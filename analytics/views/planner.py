@@ -22,8 +22,10 @@ from analytics.agreement import AgreementPart
 from analytics.answer_pages import AnswerPage, criterion_names, plain_value
 from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import SMALL, Figure
-from analytics.question_names import column_name
-from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.questions.asked import QuestionChoices
+from analytics.questions.goals import NUMBERS, USUAL, goals_of_form, prices_text
+from analytics.questions.question import NumbersQuestion
+from analytics.questions.question_names import column_name
 from analytics.views import parts
 from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow, figure_cell
 from analytics.views.calibration import nothing_about
@@ -123,7 +125,7 @@ def _with_judge(row: Mapping[str, Any] | None) -> str:
 
 
 def _stop(shown: AgreementSection) -> None:
-    goal = float(dict(shown.question.goals).get("half_width", planning.USUAL["half_width"]))
+    goal = float(dict(shown.question.goals).get("half_width", USUAL["half_width"]))
 
     def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
         row = found["plan.sequence_mean"]
@@ -206,9 +208,9 @@ def _asked(
 
 def _pairs(fields: QueryDict) -> list[tuple[str, str]]:
     """The parameters of an address, the form's own fields as goals."""
-    own = (*planning.NUMBERS, "split", "prices")
+    own = (*NUMBERS, "split", "prices")
     plain = [pair for pair in parameter_pairs(fields) if pair[0] not in own]
-    return plain + planning.goals_of_form({name: fields.get(name, "") for name in own})
+    return plain + goals_of_form({name: fields.get(name, "") for name in own})
 
 
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
@@ -217,13 +219,13 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
         more = _("A plan takes ratings as its pilot: let a panel rate a few items, or import ratings.")
         return {"nothing": _("Nobody has rated these items"), "nothing_more": more}
     found = dict(question.goals)
-    goals = {name: found.get(name, planning.USUAL.get(name, "")) for name in (*planning.NUMBERS, "split")}
+    goals = {name: found.get(name, USUAL.get(name, "")) for name in (*NUMBERS, "split")}
     example = ", ".join(f"{tag} {price}" for tag, price in zip(choices.languages, ("1.5", "2"), strict=False))
     return {
         "next_items": next_items_offered(campaign, choices),
         "judges": choices.judges,
         "judge": parts.chosen_judge(question, choices),
-        "goals": {**goals, "prices": planning.prices_text(question.goals)},
+        "goals": {**goals, "prices": prices_text(question.goals)},
         "goals_example": example,
         "form_note": _("The ratings of this campaign are the pilot. All figures are for items and raters like these."),
     }

@@ -17,8 +17,9 @@ from django.views.decorators.http import require_safe
 
 from accounts import access, languages
 from accounts.models import Role
-from analytics import overview, page_cache, questions, tasks, workflow
-from analytics.questions import NumbersQuestion
+from analytics import overview, page_cache, tasks, workflow
+from analytics.questions.asked import question_choices
+from analytics.questions.question import NumbersQuestion
 from analytics.views.items import shown_campaign
 from analytics.workflow import CampaignWorkflow, WorkflowStep
 from annotation.models import Campaign
@@ -56,7 +57,7 @@ def workflow_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
     """The checklist of one judge. The page asks for itself while figures are computed."""
     current = shown_campaign(request.user, project, campaign)
     asked = {name: request.GET.get(name, "") for name in ("judge", "language")}
-    choices = questions.question_choices(current)
+    choices = question_choices(current)
     found = workflow.campaign_workflow(current, **asked, choices=choices)
     for settings in found.stale:
         tasks.ask_to_compute(campaign=current, settings=settings)

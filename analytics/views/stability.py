@@ -12,8 +12,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from analytics.answer_pages import plain_value
 from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import Figure
-from analytics.question_names import column_name
-from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.questions.asked import QuestionChoices
+from analytics.questions.question import NumbersQuestion
+from analytics.questions.question_names import column_name
 from analytics.views import parts
 from analytics.views.agreement_sections import (
     NOTHING,

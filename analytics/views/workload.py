@@ -27,7 +27,8 @@ from analytics.agreement import AgreementPart
 from analytics.answer_pages import AnswerPage
 from analytics.exclusions import available_exclusions
 from analytics.figures import ALPHA, Figure
-from analytics.questions import NumbersQuestion, QuestionChoices, question_of
+from analytics.questions.asked import QuestionChoices, question_of
+from analytics.questions.question import NumbersQuestion
 from analytics.views.agreement_sections import AgreementSection, plain_cells
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign

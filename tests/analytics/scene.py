@@ -9,7 +9,7 @@ from django.test import Client
 
 from analytics import tasks
 from analytics.models import Computation
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make

@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 from django.core.management import call_command
 
-from analytics import questions, ratings, snapshots
+from analytics import ratings, snapshots
 from analytics.computation import cells, stored_cells
 from analytics.exporting import bundles
-from analytics.questions import question_of
+from analytics.questions.asked import question_of
+from analytics.questions.reference_rules import ADJUDICATED
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.declared.register import STATISTICS
 from analytics.stats.judge.reference import reference_labels
@@ -88,7 +89,7 @@ def figures(estimates: list[dict[str, object]]) -> dict[str, tuple[float, int]]:
     return {str(row["statistic"]): (row["value"], row["n_items"]) for row in estimates}  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("rule", questions.ADJUDICATED)
+@pytest.mark.parametrize("rule", ADJUDICATED)
 def test_page_api_and_command_give_what_pandas_gives(
     cast: Cast, campaign: Campaign, rule: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,7 +24,7 @@ from analytics import agreement, answer_pages, ratings
 from analytics.agreement import PARTS, is_dominated
 from analytics.answer_pages import ShownCell
 from analytics.figures import Figure
-from analytics.questions import question_of
+from analytics.questions.asked import question_of
 from annotation import allocation, campaigns, panels
 from annotation.desk import service
 from annotation.desk.answers import Answer

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from analytics import ratings, snapshots
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.validation import ratings_table

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry, Membership, Role, User
 from analytics import ratings, snapshots
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from annotation.desk import service
 from annotation.models import Annotation, Duty, PanelSeat
 from tests import make

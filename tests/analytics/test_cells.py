@@ -16,7 +16,8 @@ from django.db import OperationalError, connection
 from analytics import answer_pages, ratings, snapshots
 from analytics.computation import cells, stored_cells
 from analytics.models import Snapshot, StoredCell, packed_rows, unpacked_rows
-from analytics.questions import Settings, question_of
+from analytics.questions.asked import question_of
+from analytics.questions.question import Settings
 from analytics.stats.declared.register import is_usual
 from annotation.models import Annotation, Campaign, Criterion, Import, Item, Rating
 from judging.models import JudgeRun, Verdict

@@ -14,7 +14,7 @@ from accounts.models import Job, Project
 from analytics import snapshots, tasks
 from analytics.computation import computing
 from analytics.models import Computation, Snapshot
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from annotation import campaigns
 from annotation.models import Annotation, Campaign, Criterion
 from judging.models import JudgeRun

@@ -13,7 +13,7 @@ import pytest
 from analytics import ratings, snapshots, tasks
 from analytics.figures import Figure, Figures
 from analytics.models import Snapshot, StoredCell
-from analytics.questions import NumbersQuestion, Settings
+from analytics.questions.question import NumbersQuestion, Settings
 from annotation.models import Annotation, Campaign
 from annotation.writers import formats
 from judging.models import JudgeRun, Verdict

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 
 from analytics import snapshots
-from analytics.questions import question_of
+from analytics.questions.asked import question_of
 from annotation.models import Annotation, Assignment, Campaign, Duty, Panel
 from tests import make
 from tests.cast import Cast

@@ -19,7 +19,8 @@ from accounts.models import Heartbeat
 from accounts.refusals import Refused
 from analytics import answer_pages, ratings, snapshots
 from analytics.answer_pages import AnswerPage
-from analytics.questions import NumbersQuestion, asked_question, question_of
+from analytics.questions.asked import asked_question, question_of
+from analytics.questions.question import NumbersQuestion
 from analytics.stats.declared.register import STATISTICS, statistics_of
 from annotation import campaigns
 from annotation.models import Annotator, Campaign

@@ -14,9 +14,10 @@ from django.core.management import call_command
 from scipy import stats
 
 from accounts.refusals import Refused
-from analytics import questions, snapshots
+from analytics import snapshots
 from analytics.families import jury_score
-from analytics.questions import asked_question, question_of
+from analytics.questions.asked import asked_question, question_of
+from analytics.questions.parameters import EACH_RUN
 from analytics.stats.declared.register import STATISTICS
 from analytics.stats.judge.audits import jury_scores
 from annotation import campaigns
@@ -249,7 +250,7 @@ class TestJury:
         assert asked_question(rated, [("jury", "Anna\x00,\nCecil,")]).jury_members == [("Anna", "Cecil")]
         assert question_of("jury=B,A&jury_rule=median").query == question_of("jury=A,B,A&jury_rule=median").query
         with pytest.raises(Refused, match="one run of each judge"):
-            asked_question(rated, [("jury", "Anna,Cecil"), ("run", questions.EACH_RUN)])
+            asked_question(rated, [("jury", "Anna,Cecil"), ("run", EACH_RUN)])
         with pytest.raises(Refused, match="Only one is chosen"):
             asked_question(rated, [("judge", "Anna"), ("statistic", "judges.mae")])
 

@@ -18,7 +18,8 @@ from sklearn.metrics import confusion_matrix, f1_score
 from analytics import snapshots
 from analytics.judges import thresholds
 from analytics.models import Snapshot, StoredCell
-from analytics.questions import NumbersQuestion, check_question, question_choices, question_of
+from analytics.questions.asked import check_question, question_choices, question_of
+from analytics.questions.question import NumbersQuestion
 from analytics.views.agreement import MODEL_PARTS as RATER_PARTS
 from analytics.views.agreement import rater_question
 from analytics.views.parts import CALIBRATION_PARTS, PLANNER_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question

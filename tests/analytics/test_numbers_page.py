@@ -16,7 +16,7 @@ import analytics
 from accounts.models import Heartbeat
 from analytics import snapshots
 from analytics.models import Chart
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from annotation import campaigns
 from annotation.models import Campaign
 from judging.models import Judge

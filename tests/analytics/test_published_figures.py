@@ -18,7 +18,7 @@ import pytest
 from django.test import Client
 
 from analytics import snapshots
-from analytics.questions import question_of
+from analytics.questions.asked import question_of
 from analytics.stats.cli.commandline import run_command
 from annotation.models import Campaign
 from tests.cast import Cast

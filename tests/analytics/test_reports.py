@@ -17,7 +17,7 @@ from django.core.management import call_command
 from analytics import answer_pages
 from analytics.judges import thresholds
 from analytics.models import Snapshot, Transfer
-from analytics.questions import NumbersQuestion
+from analytics.questions.question import NumbersQuestion
 from analytics.reports import content
 from analytics.reports import files as report_files
 from annotation.models import Campaign, Criterion

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from analytics import snapshots
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from analytics.stats.cli.commandline import run_command
 from analytics.stats.cli.files import RatingsFile
 from analytics.stats.core.validation import ratings_table

@@ -11,7 +11,7 @@ from accounts.models import AuditEntry
 from accounts.refusals import Refused
 from analytics import planning, ratings
 from analytics.answer_pages import answer_now
-from analytics.questions import NumbersQuestion
+from analytics.questions.question import NumbersQuestion
 from analytics.stats.judge.corrected_means import ScoredItems
 from analytics.stats.judge.leaderboard import weighted_mean
 from analytics.stats.planning.pilot import expected_error, inclusion_probabilities, independent_draws, interval_sequence

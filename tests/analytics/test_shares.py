@@ -18,7 +18,7 @@ from accounts.models import AuditEntry
 from analytics import snapshots
 from analytics.exporting import shares
 from analytics.models import Share
-from analytics.questions import NumbersQuestion, Settings
+from analytics.questions.question import NumbersQuestion, Settings
 from annotation.desk import service
 from annotation.models import Annotation, Annotator, Campaign
 from tests import access, make

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analytics import ratings, snapshots
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from annotation import campaigns
 from annotation.imports import storage
 from annotation.models import Campaign, Dataset

@@ -10,8 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry
-from analytics import answer_pages, exclusions, questions, ratings
+from analytics import answer_pages, exclusions, ratings
 from analytics.exporting import bundles
+from analytics.questions.question import NumbersQuestion
 from analytics.stats.core.estimates import wilson_interval
 from analytics.stats.core.shares import wilson_of_share
 from annotation import panels
@@ -260,7 +261,7 @@ def test_a_question_leaves_out_ratings_by_failed_controls(cast: Cast) -> None:
         rated += not is_control
     campaign = Campaign.objects.get(pk=work.campaign_id)
     assert exclusions.available_exclusions(campaign)[0] == "controls"
-    question = questions.NumbersQuestion(exclude=("controls",))
+    question = NumbersQuestion(exclude=("controls",))
     found = ratings.table(campaign=campaign, runs=[])
     assert rated
     assert len(list(found.rows)) == 2 * rated

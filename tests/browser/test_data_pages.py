@@ -16,7 +16,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from accounts import webhooks
 from analytics import snapshots
 from analytics.exporting import shares
-from analytics.questions import Settings
+from analytics.questions.question import Settings
 from annotation.imports import opening
 from annotation.models import Dataset, Import
 from annotation.readers.mapping import Mapping

@@ -12,9 +12,10 @@ from argparse import ArgumentParser
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.refusals import Refused
-from analytics import questions, workflow
+from analytics import workflow
 from analytics.api.workflow import WorkflowSerializer
 from analytics.management.commands.gate import UNDECIDED, numbered_campaign
+from analytics.questions.asked import question_choices
 from analytics.workflow import StepState, WorkflowStep
 
 EXITS = {StepState.PASSED: 0, StepState.FAILED: 1, StepState.NOT_RUN: 3, StepState.INSUFFICIENT: 3}
@@ -31,7 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *, campaign: str, judge: str, language: str, as_json: bool, **_options: object) -> None:
         target = numbered_campaign(campaign)
-        choices = questions.question_choices(target)
+        choices = question_choices(target)
         for name, text, known in (("judge", judge, choices.judges), ("language", language, choices.languages)):
             if text and text not in known:
                 sentence = f"There is no {name} {text} here. There are: {', '.join(known) or 'none'}."

@@ -1,14 +1,11 @@
-"""What pages and reports call statistics, columns, rules and published questions."""
+"""What pages and reports call statistics, columns, rules and what is chosen in a question."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from analytics import questions
-from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.questions.question import NumbersQuestion
 from analytics.stats.declared.register import STATISTICS
 
 COLUMN_NAMES = {
@@ -62,32 +59,6 @@ TIE_NAMES = {
     "upper": gettext_lazy("the upper point"),
     "median": gettext_lazy("the median"),
 }
-S2_EXCLUSIONS = "exclude=rationale&exclude=critical&exclude=single"
-PRESETS = (
-    (
-        "S0",
-        gettext_lazy("Stability of rankings"),
-        "columns=languages&statistic=stability.kendall_tau_b&statistic=stability.inversions",
-    ),
-    (
-        "S0",
-        gettext_lazy("Label recovery"),
-        "rows=variant&columns=language&statistic=recovery.label_recovery",
-    ),
-    ("S1", gettext_lazy("Consistency of judges"), "rows=judge&columns=criterion&statistic=consistency.fleiss_kappa"),
-    (
-        "S2",
-        gettext_lazy("Error by generator"),
-        f"rows=generator&columns=criterion&statistic=mae&statistic=verdict_confidence&reference=mode&{S2_EXCLUSIONS}",
-    ),
-    ("S3", gettext_lazy("F1 against each annotator"), "statistic=f1&statistic=accuracy&reference=each"),
-    (
-        "S4",
-        gettext_lazy("Sensitivity to shuffled words"),
-        "rows=variant&columns=language&statistic=perturbation.score_drop&statistic=perturbation.stay",
-    ),
-    ("S4", gettext_lazy("Classes of agreement"), "statistic=percent_agreement_exact&statistic=class_share"),
-)
 
 
 def statistic_name(statistic: str) -> str:
@@ -98,18 +69,6 @@ def statistic_name(statistic: str) -> str:
 def column_name(column: str) -> str:
     """A column of the ratings table as a reader knows it; an attribute by its own name."""
     return str(COLUMN_NAMES.get(column, column))
-
-
-def study_questions(choices: QuestionChoices) -> list[tuple[str, str, NumbersQuestion]]:
-    """Study, subject and question of `PRESETS` that this campaign can be asked, without exclusions that it has no data
-    for.
-    """
-    asked = [(study, str(about), questions.question_of(query)) for study, about, query in PRESETS]
-    return [
-        (study, about, replace(question, exclude=tuple(sorted({*question.exclude} & {*choices.exclusions}))))
-        for study, about, question in asked
-        if choices.judges or not question.needs_judge
-    ]
 
 
 def _left_out(question: NumbersQuestion) -> list[str]:

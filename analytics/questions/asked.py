@@ -1,0 +1,174 @@
+"""Reads a question from its parameters, and checks it against what a campaign has to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from django.utils.translation import gettext as _
+
+from accounts.inputs import storable, without_nul
+from analytics import exclusions, families, ratings
+from analytics.questions.goals import check_goals
+from analytics.questions.juries import jury_name
+from analytics.questions.parameters import (
+    COMPUTED,
+    EACH_RUN,
+    OWN_COLUMNS,
+    PARAMETERS,
+    choice_refusal,
+    require_choice,
+)
+from analytics.questions.question import NumbersQuestion
+from analytics.stats.declared.register import STATISTICS, statistics_that_need
+from annotation.models import Campaign, Criterion, Duty, Item
+from judging.models import JudgeRun
+
+
+def parsed_question(pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
+    """The question of these parameters; refused with the sentence under the parameter's name. Empty ones count for
+    nothing but `columns`, where nothing means one column.
+    """
+    found: dict[str, list[str]] = {}
+    for name, text in pairs:
+        found.setdefault(name, []).append(storable(without_nul(text)).strip())
+    values: dict[str, Any] = {}
+    for name, parameter in PARAMETERS.items():
+        texts = [text for text in found.pop(name, []) if text or name == "columns"]
+        if texts:
+            values[parameter.field] = parameter.value(texts)
+    if found:
+        unknown = next(iter(found))
+        raise choice_refusal(
+            unknown,
+            _("There is no parameter “%(name)s”. Available: %(all)s.")
+            % {"name": unknown, "all": ", ".join(PARAMETERS)},
+        )
+    return NumbersQuestion(**values)
+
+
+def question_of(query: str) -> NumbersQuestion:
+    """The question of a query string."""
+    return parsed_question(parse_qsl(query.lstrip("?"), keep_blank_values=True))
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionChoices:
+    """What may be asked of one campaign. `attributes`: columns of its items' attributes, with the values of each."""
+
+    criteria: tuple[str, ...]
+    attributes: Mapping[str, tuple[str, ...]]
+    languages: tuple[str, ...]
+    generators: tuple[str, ...]
+    judges: tuple[str, ...]
+    runs: tuple[JudgeRun, ...]
+    raters: tuple[str, ...]
+    panels: tuple[str, ...]
+    measures: tuple[str, ...] = ()
+    exclusions: tuple[str, ...] = exclusions.EXCLUSIONS
+    of_designs: frozenset[str] = frozenset()
+
+    def listed_judges(self, question: NumbersQuestion) -> tuple[str, ...]:
+        """The judges that a form offers: those only of designs where the question asks for them, or names them."""
+        hidden = () if question.designs else self.of_designs
+        return ratings.usual_judges(self.judges, hidden, chosen=question.judges_named)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What rows and columns may be."""
+        return (*OWN_COLUMNS, *self.attributes, *COMPUTED)
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """What a filter may be about."""
+        return (*OWN_COLUMNS, *self.attributes)
+
+
+def question_choices(campaign: Campaign) -> QuestionChoices:
+    """What there is to choose from in a campaign."""
+    items = Item.objects.of(campaign.dataset).order_by()
+    criteria = Criterion.objects.filter(rubric_version=campaign.rubric_version_id)
+    languages, generators = (
+        tuple(sorted(set(items.values_list(name, flat=True).distinct()) - {""})) for name in ("language", "generator")
+    )
+    runs = tuple(ratings.all_runs(campaign))
+    names = ratings.judge_names(campaign, runs)
+    attributes = ratings.attribute_choices(campaign.dataset)
+    return QuestionChoices(
+        criteria=tuple(criteria.order_by("position").values_list("key", flat=True)),
+        attributes=attributes.values,
+        languages=languages,
+        generators=generators,
+        judges=tuple(sorted({names[run.pk] for run in runs})),
+        runs=runs,
+        raters=tuple(annotator.pseudonym for annotator in ratings.annotators(campaign)),
+        panels=tuple(sorted(set(Duty.objects.filter(campaign=campaign).values_list("panel__name", flat=True)))),
+        measures=(*attributes.numeric, *families.TEXT_MEASURES),
+        exclusions=exclusions.available_exclusions(campaign),
+        of_designs=ratings.names_of_designs(runs, names),
+    )
+
+
+def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
+    """Refuse a question that names what the campaign does not have, naming what there is."""
+    for name, text in (("rows", question.rows), ("columns", question.columns)):
+        if text or name == "rows":
+            require_choice(name, text, choices.columns)
+    if question.rows == question.columns:
+        raise choice_refusal("columns", _("Rows and columns are both “%s”. Choose two different ones.") % question.rows)
+    known: dict[str, Sequence[str]] = {
+        "statistic": tuple(STATISTICS),
+        "judge": choices.judges,
+        "run": (EACH_RUN, *(str(run.pk) for run in choices.runs)),
+        "raters": choices.raters,
+        "panel": choices.panels,
+        "measure": choices.measures,
+        "exclude": choices.exclusions,
+    }
+    for name, there in known.items():
+        for text in getattr(question, PARAMETERS[name].field):
+            require_choice(name, text, there)
+    _check_families(question, choices)
+    check_goals(question.goals, choices.languages)
+    values = {"criterion": choices.criteria, "language": choices.languages, "generator": choices.generators}
+    for column, value in question.where:
+        require_choice("where", column, choices.filters)
+        if in_column := {**values, **choices.attributes}.get(column):
+            require_choice("where", f"{column}={value}", [f"{column}={each}" for each in in_column])
+    if question.needs_judge and not choices.judges:
+        asked = next(name for name in question.statistics if name in statistics_that_need("judge"))
+        raise choice_refusal("statistic", _("“%s” is about a judge, and no judge has been run on these items.") % asked)
+
+
+def _check_families(question: NumbersQuestion, choices: QuestionChoices) -> None:
+    if question.against:
+        juries = [jury_name(members, question.jury_rule) for members in question.jury_members]
+        require_choice("against", question.against, [*choices.judges, *juries])
+    for member in (name for members in question.jury_members for name in members):
+        require_choice("jury", member, choices.judges)
+    if question.juries and EACH_RUN in question.runs:
+        raise choice_refusal(
+            "jury", _("A jury takes one run of each judge. Choose “One run of each judge”, or runs by number.")
+        )
+    need_measure, need_two = statistics_that_need("measure"), statistics_that_need("two judges")
+    if not question.measures and (asked := [name for name in question.statistics if name in need_measure]):
+        sentence = _("“%(asked)s” is about a measure of the items. Choose one. Available: %(all)s.")
+        raise choice_refusal("measure", sentence % {"asked": asked[0], "all": ", ".join(choices.measures)})
+    judges = len(question.judges or choices.judges) + len(question.juries)
+    if judges < 2 and (asked := [name for name in question.statistics if name in need_two]):
+        raise choice_refusal("statistic", _("“%s” is about two judges. Only one is chosen or has been run.") % asked[0])
+    if "languages.kappa_gap" in question.statistics:
+        chosen = [value for column, value in question.where if column == "criterion"] or choices.criteria
+        if len(chosen) > families.MOST_COMPARED:
+            sentence = _("“languages.kappa_gap” compares every two criteria. Choose at most %d of them.")
+            raise choice_refusal("statistic", sentence % families.MOST_COMPARED)
+
+
+def asked_question(campaign: Campaign, pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
+    """The question of these parameters, checked against the campaign. The default question fits every campaign."""
+    question = parsed_question(pairs)
+    if question != NumbersQuestion():
+        check_question(question, question_choices(campaign))
+    return question
