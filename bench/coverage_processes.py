@@ -84,8 +84,9 @@ class IntervalTally:
         """Whether intervals hold the truth in a share of ``low`` to ``high`` of the samples, or say they may not.
 
         ``inside``; ``marked``: nearly all say that they are approximate; ``limit``: beyond a limit by less than two
-        Monte Carlo errors; ``wide``: above; ``OUTSIDE``: below. Judged are the intervals that are not marked. Of a
-        test: rejections up to 1 - ``low``.
+        Monte Carlo errors; ``wide``: above; ``OUTSIDE``: below. Judged are the intervals that are not marked; where
+        these are few and below, but all intervals together are inside, ``all inside``: a mark that looks at the sample
+        leaves the unlucky samples without one. Of a test: rejections up to 1 - ``low``.
         """
         plain, held = self.given - self.marked, self.plain_held
         if self.is_test:
@@ -98,6 +99,8 @@ class IntervalTally:
             return "inside"
         if max(low - share, share - high) < 2 * error:
             return "limit"
+        if share < low and plain < self.given / 2 and low <= self.held / self.given <= high:
+            return "all inside"
         return "wide" if share > high else "OUTSIDE"
 
 

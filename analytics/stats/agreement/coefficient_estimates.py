@@ -204,7 +204,8 @@ class Resampling:
 
 def figures_for(cell: Coded, statistics: Collection[str] | None = None) -> list[CountFigure]:
     """The count-based figures that mean something on the cell's scale, in the published order."""
-    figures = [*_percentages(cell.scale), *_fleiss(cell), _alpha(cell.scale), *_weighted(cell.scale), *_confidence()]
+    weighted = _weighted(cell.scale, statistics)
+    figures = [*_percentages(cell.scale), *_fleiss(cell), _alpha(cell.scale), *weighted, *_confidence()]
     if not coefficients.is_wide(cell.scale, cell.n_items):
         figures += [
             CountFigure(
@@ -319,14 +320,15 @@ def _alpha(scale: Scale) -> CountFigure:
     )
 
 
-def _weighted(scale: Scale) -> list[CountFigure]:
+def _weighted(scale: Scale, statistics: Collection[str] | None) -> list[CountFigure]:
+    """Without those that nobody wants: their weights are tables of points by points."""
     names: tuple[Weighting, ...] = ("identity", "linear", "quadratic", "ordinal") if scale.has_order else ("identity",)
     figures = []
     for statistic, kernel, influence in (
         ("gwet_ac", kernels.gwet_ac_kernel, coefficients.gwet_influence),
         ("brennan_prediger", kernels.brennan_prediger, coefficients.brennan_prediger_influence),
     ):
-        for name in names:
+        for name in names if statistics is None or statistic in statistics else ():
             w = np.eye(1) if scale.is_continuous else agreement_weights(scale, name)
             figures.append(CountFigure(statistic, name, partial(kernel, w=w), partial(influence, w=w), name))
     return figures
