@@ -40,7 +40,7 @@ print(json.dumps([statistics.median(taken[1:]), value, pingouin.__version__]))
 """
 
 
-def scores_of(items: int, raters: int) -> pd.DataFrame:
+def scores_to_time(items: int, raters: int) -> pd.DataFrame:
     """Normal scores: a quality of each item, a severity of each rater, and noise."""
     rng = np.random.default_rng(items)
     scores = rng.normal(size=(items, 1)) + 0.3 * rng.normal(size=raters) + rng.normal(size=(items, raters))
@@ -61,7 +61,7 @@ def timed(call: Callable[[], object], repeats: int) -> float:
 def _rows(python: str, repeats: int) -> None:
     print("| items x raters | what | ours, ms | pingouin, ms | ours / pingouin |\n|---|---|---|---|---|")
     for items, raters in SHAPES:
-        frame = scores_of(items, raters)
+        frame = scores_to_time(items, raters)
         matrix = frame["score"].to_numpy().reshape(items, raters)
         table = ratings_table(
             frame.assign(criterion="c", rater_kind="annotator"), scales={"*": scale_of(np.unique(matrix), "interval")}
