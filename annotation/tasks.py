@@ -11,7 +11,7 @@ from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import duty_settings, rubric_changes
-from annotation.imports import import_jobs, lifecycle, opening, previews, storage
+from annotation.imports import import_jobs, lifecycle, opening, previews, undoing
 from annotation.models import Import
 
 ROWS_AT_ONCE = 5_000  # stored rows; imports of more are undone in the background
@@ -73,13 +73,13 @@ def store_import(import_pk: int, actor_pk: int | None = None) -> None:
 
 
 # --- undoing --------------------------------------------------------------------------------------------------------
-def undo_here_or_later(file_import: Import, actor: User, *, undo: Callable[..., None] = storage.undo) -> bool:
+def undo_here_or_later(file_import: Import, actor: User, *, undo: Callable[..., None] = undoing.undo) -> bool:
     """Undo a small import, and return True; start to undo a large one in the background, and return False.
 
     ``undo`` is the function of its kind.
     """
     if file_import.report.get("stored", 0) > ROWS_AT_ONCE:
-        storage.start_undo(file_import=file_import, actor=actor)
+        undoing.start_undo(file_import=file_import, actor=actor)
         jobs.enqueue(file_import)
         return False
     undo(file_import=file_import, actor=actor)
@@ -89,7 +89,7 @@ def undo_here_or_later(file_import: Import, actor: User, *, undo: Callable[..., 
 @shared_task(**LONGEST)
 def undo_large_import(import_pk: int) -> None:
     """Delete what an import stored. A refusal is saved in its job, for its page."""
-    storage.carry_out_undo(import_pk=import_pk, undo=storage.undo)
+    undoing.carry_out_undo(import_pk=import_pk, undo=undoing.undo)
 
 
 # --- versions of rubrics ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from django.db import connection
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import lifecycle, opening, previews, storage
+from annotation.imports import lifecycle, opening, previews, undoing
 from annotation.imports import storage as storing
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Import, Item, Rating, RubricVersion
 from annotation.readers.items import ItemRow, parse_items
@@ -143,10 +143,10 @@ class Rooms:
             stored = False
         else:
             fault = _unaccounted(file_import, way, others, records) or _unlike(file_import, seen)
-            undo = verdicts.remove_verdicts if way.kind == "verdicts" else storage.undo
+            undo = verdicts.remove_verdicts if way.kind == "verdicts" else undoing.undo
             undo(file_import=file_import)
             stored = True
-        storage.discard(file_import=file_import)
+        undoing.discard(file_import=file_import)
         return Fate(stored, fault or _difference(before, _counts()))
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.imports import import_jobs, lifecycle, storage
+from annotation.imports import import_jobs, lifecycle, undoing
 from annotation.models import Import
 from annotation.tasks import LONGEST, undo_here_or_later
 from judging import batches, calls, judges, providers, work_sessions
@@ -98,13 +98,13 @@ def undo_or_enqueue(file_import: Import, actor: User) -> bool:
 @shared_task(**LONGEST)
 def undo_verdicts(import_pk: int) -> None:
     """Delete what an import of verdicts stored. A refusal is saved in its job, for its page."""
-    storage.carry_out_undo(import_pk=import_pk, undo=verdicts.remove_verdicts)
+    undoing.carry_out_undo(import_pk=import_pk, undo=verdicts.remove_verdicts)
 
 
 @shared_task(**LONGEST)
 def undo_study(import_pk: int) -> None:
     """Delete what a whole study stored. A refusal is saved in its job, for its page."""
-    storage.carry_out_undo(import_pk=import_pk, undo=studies.remove_study)
+    undoing.carry_out_undo(import_pk=import_pk, undo=studies.remove_study)
 
 
 @shared_task(**LONGEST)

@@ -23,7 +23,7 @@ from analytics.models import Chart, Snapshot
 from annotation import selections, taxonomies
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
-from annotation.imports import opening, uploads
+from annotation.imports import opening, saved_mappings, uploads
 from annotation.models import ControlPause, Import, ItemQuestion, RubricChange, Skip
 from annotation.qualification import guidelines, references
 from annotation.qualification.references import ReferenceRow
@@ -191,7 +191,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "item": theirs.item_id,
         **qualified,
         **_imported(cast),
-        "mapping": opening.store_mapping(
+        "mapping": saved_mappings.store_mapping(
             project=cast.kassa, kind=Import.Kind.DATASET, name="Theirs", mapping=Mapping(columns={"x": "id"})
         ).pk,
         "upload": uploads.begin_upload(project=cast.kassa, name="u.csv", size=9, actor=cast.boris).key,

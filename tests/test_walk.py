@@ -20,7 +20,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import Membership, Role
-from annotation.imports import previews, storage, uploads
+from annotation.imports import check_reports, storage, uploads
 from annotation.models import Campaign, Dataset, Rating, RubricVersion
 from annotation.models.content import AT_ONCE as LARGEST_READ_AT_ONCE
 from judging import judges, runs, tasks
@@ -176,7 +176,7 @@ def test_files_above_every_threshold_come_in_by_page_and_by_api(cast: Cast, work
     text = "Kus on minu pakk? " * 300_000
     lines = [json.dumps({"id": f"d{n}", "language": "et", "question": text}).encode() for n in range(20)]
     content = b"\n".join(lines)
-    assert len(content) > uploads.AT_ONCE and len(lines[0]) > previews.MOST_SHOWN
+    assert len(content) > uploads.AT_ONCE and len(lines[0]) > check_reports.MOST_SHOWN
     key = _uploaded(browser, "Bytes.jsonl", content)
     sent = browser.post(f"{API}/imports/", {"uploads": [key], "kind": "dataset"}, "application/json")
     assert sent.status_code == 201, sent.content

@@ -30,8 +30,9 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation import tasks
 from annotation.blinding import CHOICES
-from annotation.imports import import_jobs, lifecycle, opening, previews, storage, targets, uploads
-from annotation.imports.previews import Preview, PreviewReport, preview_report
+from annotation.imports import import_jobs, lifecycle, opening, previews, saved_mappings, targets, undoing, uploads
+from annotation.imports.check_reports import PreviewReport, preview_report
+from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
 from annotation.models import Import, ImportFile, SavedMapping
 from annotation.readers import File, FormatError, Mapping
@@ -388,7 +389,7 @@ class ImportDetail(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, file_import: int) -> Response:
         """Delete an import that stored nothing, with its files."""
-        storage.discard(file_import=get_import(request.user, project, file_import), actor=request.user)
+        undoing.discard(file_import=get_import(request.user, project, file_import), actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -473,7 +474,7 @@ class ImportFileContent(APIView):
 class SavedMappingSerializer(serializers.Serializer[SavedMapping]):
     id = serializers.IntegerField(source="pk", read_only=True)
     name = serializers.CharField(max_length=120)
-    kind = serializers.ChoiceField(choices=[(kind.value, kind.label) for kind in opening.MAPPED_KINDS])
+    kind = serializers.ChoiceField(choices=[(kind.value, kind.label) for kind in saved_mappings.MAPPED_KINDS])
     mapping = serializers.DictField()
     created_at = serializers.DateTimeField(read_only=True)
 
@@ -498,7 +499,7 @@ class Mappings(generics.ListAPIView[SavedMapping]):
     def post(self, request: Request, project: str) -> Response:
         """Save a mapping under a name."""
         current_project = access.require(user=request.user, slug=project)
-        saved = opening.store_mapping(project=current_project, actor=request.user, **_posted_mapping(request))
+        saved = saved_mappings.store_mapping(project=current_project, actor=request.user, **_posted_mapping(request))
         return Response(SavedMappingSerializer(saved).data, status=status.HTTP_201_CREATED)
 
 
@@ -518,11 +519,11 @@ class MappingDetail(APIView):
     def put(self, request: Request, project: str, mapping: int) -> Response:
         """Change the name, the kind and the mapping. Imports that used it keep their own copy."""
         saved_mapping = self.find(request)
-        saved = opening.revise_saved_mapping(saved=saved_mapping, actor=request.user, **_posted_mapping(request))
+        saved = saved_mappings.revise_saved_mapping(saved=saved_mapping, actor=request.user, **_posted_mapping(request))
         return Response(SavedMappingSerializer(saved).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, mapping: int) -> Response:
         """Delete the mapping. Imports that used it keep their own copy."""
-        opening.remove_mapping(saved=self.find(request), actor=request.user)
+        saved_mappings.remove_mapping(saved=self.find(request), actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)

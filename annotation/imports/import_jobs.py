@@ -23,8 +23,9 @@ from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Event, Job, User
 from accounts.refusals import Refused
 from annotation.imports import targets, uploads
+from annotation.imports.check_reports import PreviewReport, preview_report
 from annotation.imports.parsed_files import forget_parsed
-from annotation.imports.previews import Preview, PreviewReport, preview_report
+from annotation.imports.previews import Preview
 from annotation.models import DryRun, Import
 
 State, Kind = Import.State, Import.Kind

@@ -19,7 +19,7 @@ from accounts import audit, data_folder, jobs
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import import_jobs, opening, previews, storage, targets, uploads
+from annotation.imports import checks, import_jobs, opening, previews, storage, targets, uploads
 from annotation.imports.import_jobs import ImportLease
 from annotation.imports.parsed_files import parse_import
 from annotation.imports.storage import FileRefused
@@ -192,7 +192,7 @@ def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, k
         )
     choice = file_import.target.get("generator_names", "")
     parsed = parse_import(file_import, file_import.column_mapping(), progress=held.reading, keeps=keeps)
-    report, shown = previews.compare_items(parsed, extends, names=choice)
+    report, shown = checks.compare_items(parsed, extends, names=choice)
     save_report(file_import, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
@@ -248,7 +248,7 @@ def _store_ratings(file_import: Import, actor: User | None, held: ImportLease, k
             _("Choose the campaign that these ratings belong to, or a dataset and a rubric."), code="no_target"
         )
     parsed = parse_import(file_import, file_import.column_mapping(), target.rubric_version, held.reading, keeps=keeps)
-    report = previews.report_ratings(parsed, target)
+    report = checks.report_ratings(parsed, target)
     save_report(file_import, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
@@ -262,7 +262,7 @@ def _store_ratings(file_import: Import, actor: User | None, held: ImportLease, k
             actor=actor,
             progress=held.writing,
         )
-        previews.add_stored(report, stored)
+        checks.add_stored(report, stored)
         opened_here = {} if target.campaign else {"opened_campaign": campaign.pk}
         save_report(file_import, report, campaign=campaign.pk, **opened_here)
 

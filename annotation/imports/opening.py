@@ -16,16 +16,16 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.core.files import File as StoredFile
 from django.core.files.base import ContentFile
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import access, audit
-from accounts.inputs import is_storable, without_nul
+from accounts.inputs import is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.imports import import_jobs, storage, targets, uploads
-from annotation.imports.rating_rows import names_known
-from annotation.models import Import, ImportFile, KeptFile, SavedMapping, Upload, opened_files
+from annotation.imports import import_jobs, targets, undoing, uploads
+from annotation.imports.criterion_names import names_known
+from annotation.models import Import, ImportFile, KeptFile, Upload, opened_files
 from annotation.readers import (
     MOST_LISTED,
     File,
@@ -411,59 +411,8 @@ def split_study(*, file_import: Import, actor: User | None = None) -> list[Impor
         if file_import.is_packed():
             # A target keeps the study from being recognised once more.
             entered = [_create_unopened(file_import.project, unopened_fields("", Mapping(), {}), kept=own, actor=actor)]
-            storage.discard(file_import=file_import, actor=actor)
+            undoing.discard(file_import=file_import, actor=actor)
             return entered
         entered = _create_parts(file_import.project, _parts(file_import.project, [], own, "", Mapping()), None, actor)
-        storage.discard(file_import=file_import, actor=actor)
+        undoing.discard(file_import=file_import, actor=actor)
     return entered
-
-
-# --- mappings that a project keeps under a name, so that the next file of the layout is read the same way ------------
-MAPPED_KINDS = (Import.Kind.DATASET, Import.Kind.RATINGS, Import.Kind.VERDICTS)
-
-
-def store_mapping(
-    *, project: Project, kind: str, name: str, mapping: Mapping, actor: User | None = None
-) -> SavedMapping:
-    """Keep a mapping under a name that no other of its kind has in the project."""
-    saved = SavedMapping(project=project, created_by=actor)
-    return _kept(saved, "save mapping", name=name, kind=kind, mapping=storable_mapping(mapping), actor=actor)
-
-
-def revise_saved_mapping(
-    *,
-    saved: SavedMapping,
-    name: str,
-    kind: str | None = None,
-    mapping: Mapping | None = None,
-    actor: User | None = None,
-) -> SavedMapping:
-    """Change the name, the kind or the content of a mapping; imports that used it do not change."""
-    fields = saved.mapping if mapping is None else storable_mapping(mapping)
-    return _kept(saved, "change mapping", name=name, kind=kind or saved.kind, mapping=fields, actor=actor)
-
-
-def _kept(
-    saved: SavedMapping, verb: str, *, name: str, kind: str, mapping: dict[str, Any], actor: User | None
-) -> SavedMapping:
-    name = without_nul(name).strip()[:120]
-    if not name:
-        raise Refused(_("Give it a name."), code="no_name", fields={"name": _("Give it a name.")})
-    if kind not in MAPPED_KINDS:
-        raise Refused(_("Only datasets, ratings and verdicts have mappings."), code="wrong_kind")
-    saved.name, saved.kind, saved.mapping = name, kind, mapping
-    try:
-        with transaction.atomic():
-            saved.save()
-            audit.record(actor=actor, project=saved.project, verb=verb, subject=saved, fields=["name", "mapping"])
-    except IntegrityError:
-        sentence = _("There is already a mapping “%s”. Choose another name, or delete the old mapping first.") % name
-        raise Refused(sentence, code="name_taken", fields={"name": sentence}) from None
-    return saved
-
-
-def remove_mapping(*, saved: SavedMapping, actor: User | None = None) -> None:
-    """Delete a mapping; imports that used it keep their own copy."""
-    with transaction.atomic():
-        audit.record(actor=actor, project=saved.project, verb="delete mapping", subject=saved)
-        SavedMapping.objects.filter(pk=saved.pk).delete()

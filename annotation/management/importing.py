@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.imports import lifecycle, opening, previews, storage
+from annotation.imports import checks, lifecycle, opening, previews, undoing
 from annotation.imports import storage as storing
 from annotation.imports.storage import FileRefused
 from annotation.models import Import
@@ -42,7 +42,7 @@ def discarded_on_failure(file_import: Import, clear: Callable[[Import], None] = 
     except BaseException:
         with suppress(Exception):
             clear(file_import)
-            storage.discard(file_import=file_import)
+            undoing.discard(file_import=file_import)
         raise
 
 
@@ -128,10 +128,10 @@ class ImportCommand(BaseCommand):
         except FileRefused as refused:
             report = Report.from_dict(file_import.report).after_refusal(refused.problems.refused)
             self._tell(report, refused.problems, {}, as_json, (laid, given_mapping))
-            storage.discard(file_import=file_import)
+            undoing.discard(file_import=file_import)
             sys.exit(REFUSED)
         except Refused as refused:
-            storage.discard(file_import=file_import)
+            undoing.discard(file_import=file_import)
             raise CommandError(refused.sentence, returncode=REFUSED) from None
         texts = {"import": f"#{file_import.pk}", **self.outcome(file_import, options)}
         self._tell(Report.from_dict(file_import.report), Problems(), texts, as_json, (laid, given_mapping), stored=True)
@@ -164,7 +164,7 @@ class ImportCommand(BaseCommand):
             self.stderr.write(
                 "Name the column with --map COLUMN=FIELD, or set a value for all rows with --set FIELD=VALUE."
             )
-        if any(problem.code == previews.NAMES_SHOWN for problem in problems):
+        if any(problem.code == checks.NAMES_SHOWN for problem in problems):
             self.stderr.write("Choose --generator-names mask, or --generator-names keep.")
         for line in report.lines():
             self.stdout.write(line)

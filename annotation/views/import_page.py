@@ -19,7 +19,8 @@ from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation.desk import presentation
 from annotation.imports import import_jobs, lifecycle, opening, targets
-from annotation.imports.previews import Preview, PreviewReport, preview_report
+from annotation.imports.check_reports import PreviewReport, preview_report
+from annotation.imports.previews import Preview
 from annotation.models import Campaign, Dataset, Import, Item, RubricVersion, SavedMapping
 from annotation.readers import (
     ENCODINGS,

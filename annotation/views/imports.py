@@ -23,7 +23,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import tasks
 from annotation.blinding import CHOICES
-from annotation.imports import lifecycle, opening, previews, storage, uploads
+from annotation.imports import lifecycle, opening, previews, saved_mappings, undoing, uploads
 from annotation.models import Dataset, Import, ImportFile, RubricVersion, SavedMapping
 from annotation.readers import File, FormatError, Mapping, parquet_is_installed
 from annotation.views import import_page
@@ -286,7 +286,7 @@ def discard_import(request: HttpRequest, project: str, file_import: int) -> Http
     """Delete an import that stored nothing, with its files."""
     current_project, current_import = find_import(request, project, file_import)
     try:
-        storage.discard(file_import=current_import, actor=request.user)
+        undoing.discard(file_import=current_import, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect(current_import)
@@ -330,7 +330,7 @@ class MappingForm(forms.Form):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
     kind = forms.ChoiceField(
         label=gettext_lazy("For"),
-        choices=[(kind.value, kind.label) for kind in opening.MAPPED_KINDS],
+        choices=[(kind.value, kind.label) for kind in saved_mappings.MAPPED_KINDS],
     )
     file = forms.FileField(label=gettext_lazy("Mapping (YAML)"))
 
@@ -352,7 +352,7 @@ def _mapping_uploaded(request: HttpRequest, project: Project, form: MappingForm)
     cleaned = form.cleaned_data
     try:
         mapping = Mapping.from_yaml(cleaned["file"].name, cleaned["file"].read(uploads.MEGABYTE))
-        opening.store_mapping(
+        saved_mappings.store_mapping(
             project=project, kind=cleaned["kind"], name=cleaned["name"], mapping=mapping, actor=request.user
         )
     except FormatError as error:
@@ -368,7 +368,7 @@ def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpRe
     """Save the mapping of an import under a name."""
     current_project, current_import = find_import(request, project, file_import)
     with refusals.refusals_as_messages(request):
-        saved = opening.store_mapping(
+        saved = saved_mappings.store_mapping(
             project=current_project,
             kind=current_import.kind,
             name=request.POST.get("name", ""),
@@ -410,7 +410,7 @@ def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResp
     """Rename a mapping."""
     saved_mapping = _find_mapping(request, project, mapping)
     with refusals.refusals_as_messages(request):
-        opening.revise_saved_mapping(saved=saved_mapping, name=request.POST.get("name", ""), actor=request.user)
+        saved_mappings.revise_saved_mapping(saved=saved_mapping, name=request.POST.get("name", ""), actor=request.user)
         messages.success(request, _("Renamed to “%s”.") % saved_mapping)
     return redirect("mappings", project)
 
@@ -420,6 +420,6 @@ def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResp
 def delete_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
     """Delete a mapping."""
     saved_mapping = _find_mapping(request, project, mapping)
-    opening.remove_mapping(saved=saved_mapping, actor=request.user)
+    saved_mappings.remove_mapping(saved=saved_mapping, actor=request.user)
     messages.success(request, _("“%s” is deleted. Imports that used it do not change.") % saved_mapping)
     return redirect("mappings", project)

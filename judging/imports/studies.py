@@ -22,10 +22,10 @@ from accounts import jobs
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import import_jobs, lifecycle, opening, storage, targets
+from annotation.imports import import_jobs, lifecycle, opening, targets, undoing
 from annotation.imports import storage as storing
+from annotation.imports.check_reports import PreviewReport, plain
 from annotation.imports.parsed_files import forget_parsed
-from annotation.imports.previews import PreviewReport, plain
 from annotation.imports.storage import FileRefused
 from annotation.models import Campaign, Dataset, Import, ImportFile, KeptFile, RubricVersion, opened_files
 from annotation.readers import (
@@ -252,18 +252,18 @@ def remove_study(*, file_import: Import, actor: User | None = None) -> None:
     """Take back all that a study stored, while nothing depends on it; rubrics, once published, stay."""
     with transaction.atomic():
         take_back(file_import, actor)
-        storage.unsettle(file_import=file_import, actor=actor)
+        undoing.unsettle(file_import=file_import, actor=actor)
 
 
 def take_back(file_import: Import, actor: User | None = None) -> None:
     """Undo the parts of a study, the latest first."""
     for part in file_import.parts.order_by("-pk").select_related("project").prefetch_related("files"):
         if part.state == State.STORED:
-            undo_part = verdicts.remove_verdicts if part.kind == Kind.VERDICTS else storage.undo
+            undo_part = verdicts.remove_verdicts if part.kind == Kind.VERDICTS else undoing.undo
             undo_part(file_import=part, actor=actor)
         storing.unstage(part)
         Import.objects.filter(pk=part.pk, state=State.STORING).update(state=State.FAILED)
-        storage.discard(file_import=part, actor=actor)
+        undoing.discard(file_import=part, actor=actor)
 
 
 def _give_back(file_import: Import, actor: User | None) -> None:

@@ -24,8 +24,9 @@ from accounts.inputs import storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import bulk
-from annotation.imports import import_jobs, lifecycle, previews, storage, targets
-from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
+from annotation.imports import checks, import_jobs, lifecycle, previews, targets, undoing
+from annotation.imports.parsed_files import parse_import
+from annotation.imports.parsing import ParsedFiles, parse_files
 from annotation.imports.previews import Preview
 from annotation.imports.rating_rows import TOGETHER, Items, chunks, one_of, partitions
 from annotation.imports.storage import FileRefused
@@ -443,7 +444,7 @@ def _compared(
             rows=parsed.rows,
             progress=progress,
         )
-        previews.append_problems(parsed.problems, fit.problems)
+        checks.append_problems(parsed.problems, fit.problems)
         _complete(report, fit.report)
     report.refused = parsed.problems.refused
     return previews.preview_of(Import.Kind.VERDICTS, parsed, report, target)
@@ -486,13 +487,13 @@ def remove_verdicts(*, file_import: Import, actor: User | None = None) -> None:
     """Delete the runs of a stored import, and the judges that have no other."""
     runs = list(JudgeRun.objects.filter(file_import=file_import).select_related("judge"))
     with transaction.atomic():
-        storage.require_unused(runs, but=(Verdict, Call))
+        undoing.require_unused(runs, but=(Verdict, Call))
         Verdict.objects.filter(run__in=runs)._raw_delete(using="default")
         bulk.delete_by_key(Attempt, "call", Call.objects.filter(run__in=runs).values_list("pk", flat=True))
         Call.objects.filter(run__in=runs)._raw_delete(using="default")
         JudgeRun.objects.filter(file_import=file_import).delete()
         Judge.objects.filter(pk__in=[run.judge_id for run in runs], provider="", runs=None).delete()
-        storage.unsettle(file_import=file_import, actor=actor)
+        undoing.unsettle(file_import=file_import, actor=actor)
 
 
 def _complete(report: Report, stored: VerdictsReport) -> None:

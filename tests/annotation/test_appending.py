@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.refusals import Refused
-from annotation.imports import storage
+from annotation.imports import storage, undoing
 from annotation.imports.storage import FileRefused
 from annotation.models import Dataset, Import, Item
 from tests import make
@@ -138,7 +138,7 @@ def test_items_are_added_by_api_looked_at_before_and_taken_back(cast: Cast) -> N
     assert in_the_way.status_code == 409
     assert "Küsimused v2” is in use by 1 dataset" in in_the_way.json()["detail"]
     for version in (third, second):
-        storage.undo(file_import=Import.objects.get(pk=version.file_import_id))
+        undoing.undo(file_import=Import.objects.get(pk=version.file_import_id))
     assert (Dataset.objects.get(), names(first)) == (first, ["q1", "q2"])
 
 

@@ -15,7 +15,7 @@ from django.test import Client
 from analytics.exporting import bundles, exports
 from annotation import campaigns
 from annotation.desk import service
-from annotation.imports import lifecycle, opening, storage
+from annotation.imports import lifecycle, opening, storage, undoing
 from annotation.models import Annotation, Draft, EvidenceSpan, Rating
 from annotation.readers import InvalidValue, Span, as_spans, item_texts, located_span, span_fault
 from tests import make
@@ -159,7 +159,7 @@ def test_spans_leave_with_the_ratings_and_come_back_equal(cast: Cast) -> None:
             (0, "", 17, 24, "بالعالم"),
         ], kind
     # An import that is undone takes its spans along.
-    storage.undo(file_import=Annotation.objects.filter(campaign=target).first().file_import)  # type: ignore[union-attr, arg-type]
+    undoing.undo(file_import=Annotation.objects.filter(campaign=target).first().file_import)  # type: ignore[union-attr, arg-type]
     assert not EvidenceSpan.objects.filter(rating__annotation__campaign=target).exists()
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts import jobs
 from accounts.models import AuditEntry
 from accounts.refusals import Refused
-from annotation.imports import import_jobs, lifecycle, opening, storage
+from annotation.imports import import_jobs, lifecycle, opening, undoing
 from annotation.imports import storage as storing
 from annotation.imports.import_jobs import ImportLease
 from annotation.imports.storage import FileRefused
@@ -181,7 +181,7 @@ def test_undoing_ratings_spares_what_others_gave(cast: Cast) -> None:
     file_import = opened(cast, "ratings", ("m.csv", MANUAL), target={"campaign": campaign.pk})
     lifecycle.carry_out(file_import=file_import)
     assert set(Annotator.objects.filter(user=None).values_list("pseudonym", flat=True)) == {"A1", "A2", "A9"}
-    storage.undo(file_import=file_import)
+    undoing.undo(file_import=file_import)
     assert set(Annotator.objects.filter(user=None).values_list("pseudonym", flat=True)) == {"A9"}
     assert (Annotation.objects.count(), Campaign.objects.count()) == (1, 1)
     assert AuditEntry.objects.filter(verb="undo import", subject_pk=file_import.pk).count() == 1
@@ -193,7 +193,7 @@ def test_undoing_takes_the_campaign_along_that_was_opened_for_it(cast: Cast) -> 
     file_import = opened(cast, "ratings", ("m.csv", MANUAL), target=target)
     lifecycle.carry_out(file_import=file_import)
     assert Campaign.objects.get().name == "Imported"
-    storage.undo(file_import=file_import)
+    undoing.undo(file_import=file_import)
     assert (Campaign.objects.count(), Annotation.objects.count()) == (0, 0)
     lifecycle.carry_out(file_import=Import.objects.get(pk=file_import.pk))
     assert Annotation.objects.count() == 2
@@ -205,7 +205,7 @@ def test_only_what_is_not_stored_can_be_mapped_or_discarded(cast: Cast) -> None:
     with pytest.raises(Refused):
         lifecycle.revise(file_import=file_import, mapping=Mapping())
     with pytest.raises(Refused, match="Undo it first"):
-        storage.discard(file_import=file_import)
+        undoing.discard(file_import=file_import)
     assert file_import.state_since <= timezone.now()
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation.imports import storage
+from annotation.imports import undoing
 from annotation.models import Dataset, Import, Item
 from annotation.readers.mapping import Mapping
 from tests import make
@@ -56,7 +56,7 @@ def by_upload(client: Client, name: str, raw: bytes, said: Mapping) -> list[tupl
 def stored(client: Client, file_import: Import) -> list[tuple[str, str]]:
     client.post(f"/p/kassa/imports/{file_import.pk}/store/")
     found = digests(Dataset.objects.get(file_import=file_import))
-    storage.undo(file_import=Import.objects.get(pk=file_import.pk))
+    undoing.undo(file_import=Import.objects.get(pk=file_import.pk))
     return found
 
 
@@ -64,7 +64,7 @@ def stored_by_api(client: Client, number: int) -> list[tuple[str, str]]:
     answer = client.post(f"/api/v1/projects/kassa/imports/{number}/store/")
     assert answer.status_code == 200, answer.content
     found = digests(Dataset.objects.get(file_import=number))
-    storage.undo(file_import=Import.objects.get(pk=number))
+    undoing.undo(file_import=Import.objects.get(pk=number))
     return found
 
 
@@ -209,7 +209,7 @@ def test_two_outputs_side_by_side_are_offered_as_a_pair_or_as_items(cast: Cast, 
     boris.post(f"{address}store/")
     pair = Item.objects.get(external_id="q1").fields
     assert pair == {"question": "Küsimus?", "passage_a": "Vastus üks.", "passage_b": "Vastus kaks."}
-    storage.undo(file_import=Import.objects.get(pk=file_import.pk))
+    undoing.undo(file_import=Import.objects.get(pk=file_import.pk))
     # As items, by the mapping that the note gives.
     offered = Mapping.from_yaml("mapping.yaml", note.partition("add to the mapping: ")[2])
     by_command(tmp_path, "pairs.csv", PAIRS.encode(), offered)

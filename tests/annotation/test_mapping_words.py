@@ -14,7 +14,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation import tasks
-from annotation.imports import storage
+from annotation.imports import undoing
 from annotation.models import Import, Item, Rating
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError
@@ -102,7 +102,7 @@ def test_numbers_with_a_decimal_comma_are_read_by_every_way(cast: Cast, tmp_path
     def kept(number: int) -> None:
         ratings = Rating.objects.filter(annotation__file_import=number)
         stored.append(sorted(ratings.values_list("annotation__annotator__pseudonym", "score", "annotation__seconds")))
-        storage.undo(file_import=Import.objects.get(pk=number))
+        undoing.undo(file_import=Import.objects.get(pk=number))
 
     file_import = uploaded(boris, file("r.csv", table), kind="ratings")
     address = f"/p/kassa/imports/{file_import.pk}/"
@@ -170,7 +170,7 @@ def test_all_sheets_of_a_workbook_are_read_by_every_way(cast: Cast, tmp_path: Pa
 
     def require_stored() -> None:
         assert {item.external_id: (item.fields["answer"], item.attributes) for item in Item.objects.all()} == items
-        storage.undo(file_import=Import.objects.latest("pk"))
+        undoing.undo(file_import=Import.objects.latest("pk"))
 
     file_import = uploaded(boris, SimpleUploadedFile("book.xlsx", book))
     opened(cast, file_import.pk)
@@ -222,7 +222,7 @@ def test_a_tar_archive_is_read_by_every_way(cast: Cast, tmp_path: Path, name: st
         boris.post(f"/p/kassa/imports/{number}/store/")
         tasks.store_import(number, cast.boris.pk)
         assert Item.objects.get().fields == {"answer": "One."}
-        storage.undo(file_import=Import.objects.get(pk=number))
+        undoing.undo(file_import=Import.objects.get(pk=number))
     (tmp_path / name).write_bytes(archive)
     assert run("import_dataset", tmp_path / name).status == 0 and Item.objects.count() == 1
 

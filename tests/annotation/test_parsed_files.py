@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation.imports import import_jobs, lifecycle, opening, parsed_files, previews
+from annotation.imports import import_jobs, lifecycle, opening, parsed_files, parsing, previews
 from annotation.models import Campaign, Dataset, Import, Item, Rating
 from annotation.readers import Mapping, propose_mapping
 from annotation.readers.encoding import PIECE
@@ -379,9 +379,7 @@ def test_answers_are_read_once_however_their_criteria_are_called(kind: str, scen
     told: list[int] = []
     files = [(f"{kind}.csv", FILES[kind].encode())]
     mapping = propose_mapping(kind, files, Mapping())  # type: ignore[arg-type]
-    parsed = parsed_files.parse_files(
-        kind, files, mapping, scene.rubric_version, lambda done, _total: told.append(done)
-    )
+    parsed = parsing.parse_files(kind, files, mapping, scene.rubric_version, lambda done, _total: told.append(done))
     assert {row.criterion for row in parsed.rows} == {"fluency", "coherence"}
     assert parsed.report.notes[0] == "“Fluency” was taken as the criterion fluency."
     assert parsed.mapping.values["criterion"] == {"Fluency": "fluency"}

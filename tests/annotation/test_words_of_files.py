@@ -13,8 +13,9 @@ from django.core.management import CommandError, call_command
 
 from accounts.refusals import Refused
 from annotation.imports import opening, targets, uploads
+from annotation.imports.check_reports import PreviewReport, preview_report
 from annotation.imports.opening import open_import
-from annotation.imports.previews import PreviewReport, preview_import, preview_report
+from annotation.imports.previews import preview_import
 from annotation.imports.rating_rows import scale_words
 from annotation.models import Criterion, Import, Item, Rating, RubricVersion
 from annotation.readers import guess_kind, parse_items, propose_mapping

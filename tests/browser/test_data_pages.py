@@ -17,7 +17,7 @@ from accounts import webhooks
 from analytics import snapshots
 from analytics.exporting import shares
 from analytics.questions.question import Settings
-from annotation.imports import opening
+from annotation.imports import saved_mappings
 from annotation.models import Dataset, Import
 from annotation.readers.mapping import Mapping
 from tests import make
@@ -55,7 +55,7 @@ def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> lis
     campaign = make.campaign(cast.kassa, name="Round 1")
     make.rated(campaign, {"fluency": {"A1": [0, 1, 2, 3], "A2": [0, 1, 2, 2]}})
     snapshots.snapshot(campaign=campaign, settings=Settings())
-    opening.store_mapping(project=cast.kassa, kind="dataset", name="Ours", mapping=Mapping(), actor=cast.aino)
+    saved_mappings.store_mapping(project=cast.kassa, kind="dataset", name="Ours", mapping=Mapping(), actor=cast.aino)
     _share, secret = shares.make(campaign=campaign, label="Reviewer 2", actor=cast.aino)
     with receiver() as there:
         webhook = webhooks.add(project=cast.kassa, address=there.address, events=["import.finished"], actor=cast.aino)

@@ -16,7 +16,7 @@ from django.test import Client
 from zeal import zeal_ignore
 
 from annotation import tasks as tasks_of_imports
-from annotation.imports import storage, targets
+from annotation.imports import targets, undoing
 from annotation.models import Annotator, EvidenceSpan, Import, Item, Rating
 from annotation.readers import known_studies
 from judging import tasks
@@ -273,7 +273,7 @@ def stored_in_background(file_import: Import) -> Import:
 
 def undo(file_import: Import) -> None:
     ways = {Kind.VERDICTS: verdicts.remove_verdicts, Kind.STUDY: studies.remove_study}
-    ways.get(Kind(file_import.kind), storage.undo)(file_import=Import.objects.get(pk=file_import.pk))
+    ways.get(Kind(file_import.kind), undoing.undo)(file_import=Import.objects.get(pk=file_import.pk))
 
 
 def require_equal_studies(boris: Client, name: str, folder: Path) -> Import:

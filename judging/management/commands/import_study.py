@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.blinding import CHOICES
-from annotation.imports import opening, storage
+from annotation.imports import opening, undoing
 from annotation.imports.storage import FileRefused
 from annotation.management.importing import discarded_on_failure
 from annotation.models import Import
@@ -86,7 +86,7 @@ class Command(BaseCommand):
             seen = study_preview_report(file_import, lambda _done, _total: None)
         except Refused as refused:
             self._refuse(refused.sentence, file_import)
-        storage.discard(file_import=file_import)
+        undoing.discard(file_import=file_import)
         self._tell(seen["parts"], seen["report"], as_json)
         if seen["sentence"]:
             self._say([problem["sentence"] for problem in seen["problems"]] or [seen["sentence"]])
@@ -108,7 +108,7 @@ class Command(BaseCommand):
 
     def _refuse(self, sentence: str, file_import: Import) -> NoReturn:
         self._say([sentence])
-        storage.discard(file_import=file_import)
+        undoing.discard(file_import=file_import)
         sys.exit(REFUSED)
 
     def _say(self, sentences: Iterable[str]) -> None:
