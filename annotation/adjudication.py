@@ -43,7 +43,7 @@ from annotation.writers.tables import BATCH, Column, Table, number
 
 LONGEST_RATIONALE, LONGEST_NOTE = 5000, 300
 LETTERS, DIGITS = "ABCDEFGHJKLMNPQRSTUVWXYZ", "23456789"
-"""Of the codes that stand for raters: none that can be taken for another."""
+"""The characters of codes that stand for raters; none can be taken for another."""
 DRAWS = 20
 """How often a rater draws a code of three characters."""
 
@@ -72,7 +72,7 @@ class SeenRating:
 def seen_ratings(
     campaign: Campaign, items: Iterable[int], *, with_evidence: bool = False
 ) -> dict[tuple[int, int], list[SeenRating]]:
-    """By item and criterion, the present ratings, in the order of their raters' codes."""
+    """Map each item and criterion to the present ratings, in the order of their raters' codes."""
     present = Rating.objects.filter(
         annotation__campaign=campaign, annotation__superseded_at=None, annotation__item__in=list(items)
     )
@@ -99,7 +99,7 @@ def _by_code(seen: SeenRating) -> tuple[str, str, int]:
 
 
 def rater_codes(item: int, annotators: Iterable[int]) -> dict[int, str]:
-    """By rater of an item, three characters such as KT7: another item gives the same rater another code.
+    """Map each rater of an item to three characters such as KT7: another item gives the same rater another code.
 
     They depend on the server's secret key, so that nobody can compute who it is. No two raters of an item have the same
     code: among 4,608, two of ten would in one item of a hundred. Who draws one that is taken draws again; where nearly
@@ -152,13 +152,13 @@ def adjudication_revision(campaign: Campaign) -> str:
 
 
 def current(campaign: Campaign, items: Iterable[int] | None = None) -> dict[tuple[int, int], Adjudication]:
-    """By item and criterion, the newest adjudication: it counts."""
+    """Map each item and criterion to the newest adjudication: it counts."""
     rows = history(campaign) if items is None else history(campaign).filter(item__in=list(items))
     return {(row.item_id, row.criterion_id): row for row in rows}
 
 
 def stale(campaign: Campaign, decided: Mapping[tuple[int, int], Adjudication]) -> set[tuple[int, int]]:
-    """Of these adjudications, those that saw other ratings than there are now: one was added, revised or undone."""
+    """Those of the adjudications that saw other ratings than there are now: one was added, revised or undone."""
     places = list(decided)
     ratings: dict[tuple[int, int], list[SeenRating]] = {}
     items = sorted({item for item, _criterion in places})
@@ -170,7 +170,7 @@ def stale(campaign: Campaign, decided: Mapping[tuple[int, int], Adjudication]) -
 
 
 def adjudicator_names(campaign: Campaign) -> dict[int | None, str]:
-    """By user, what tables call an adjudicator: numbered by their first adjudication, never by name."""
+    """Map each user to what tables call an adjudicator: numbered by their first adjudication, never by name."""
     taken = set(Annotator.objects.filter(project=campaign.project_id).values_list("pseudonym", flat=True))
     users = dict.fromkeys(history(campaign).values_list("adjudicator", flat=True))
     names = ((user, f"adjudicator {place}") for place, user in enumerate(users, 1))
@@ -332,7 +332,7 @@ COLUMNS = (
     Column("counts", "switch"),
     Column("stale", "switch"),
 )
-"""Of the export of adjudications: one row for each, replaced ones too; `counts` is true for the newest."""
+"""The columns of exported adjudications: one row for each, replaced ones too; `counts` is true for the newest."""
 
 
 def adjudications(campaign: Campaign, *, rationales: bool = True) -> Table:

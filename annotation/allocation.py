@@ -167,7 +167,7 @@ def require_own_selection(campaign: Campaign, selection: ItemSelection | None) -
 
 
 def drawn_with(selection: ItemSelection) -> tuple[dict[int, float], dict[int, str]]:
-    """By item of a selection, its inclusion probability and its stratum, as long as a duty's may be."""
+    """Map each item of a selection to its inclusion probability and its stratum, as long as a duty's may be."""
     rows = SelectedItem.objects.filter(selection=selection).values_list("item", "probability", "stratum")
     drawn = list(rows)
     longest = Selection._meta.get_field("stratum").max_length

@@ -246,7 +246,7 @@ def _escaped(text: str) -> str:
 
 
 class _Texts(dict[type, Callable[[Any], str]]):
-    """By type, the function that writes its values. A subclass, such as a field's choices, is written as its base."""
+    """Map each type to the function that writes its values. A subclass is written as its base."""
 
     def __missing__(self, kind: type) -> Callable[[Any], str]:
         self[kind] = writer = next(self[base] for base in kind.__mro__ if base in self)

@@ -210,7 +210,7 @@ def _duty(duty: Duty, counts: dict[str, int], unfinished: int, annotators: Itera
 
 
 def _annotators(campaign: Campaign, duties: Iterable[Duty]) -> dict[int, list[AnnotatorProgress]]:
-    """By duty, the annotators who sit on its panel or have rated in it, sorted by pseudonym."""
+    """Map each duty to the annotators who sit on its panel or have rated in it, sorted by pseudonym."""
     worked: Any = (
         Assignment.objects.filter(duty__campaign=campaign, annotator__isnull=False)
         .values("duty", "annotator__pseudonym")

@@ -196,7 +196,7 @@ _WAY = ("probability", "stratum", "wave", "origin")
 
 
 def _last_rated_wave(ways: QuerySet[Selection], duties: Sequence[int]) -> dict[int, int]:
-    """By duty, the last wave given former ones of which some item is rated: until then it tells nothing."""
+    """Map each duty to the last wave given former ones of which some item is rated: until then it tells nothing."""
     if not duties:
         return {}
     current = Annotation.objects.filter(assignment__duty=OuterRef("duty"), item=OuterRef("item"), superseded_at=None)
@@ -282,7 +282,7 @@ def _evidence(selected: QuerySet[Rating]) -> dict[int, list[dict[str, Any]]]:
 
 
 def dataset_versions(datasets: QuerySet[Dataset]) -> dict[int, tuple[str, int]]:
-    """By primary key, the name and the version of these datasets."""
+    """Map each primary key to the name and the version of these datasets."""
     return {pk: (name, version) for pk, name, version in datasets.values_list("pk", "name", "version")}
 
 

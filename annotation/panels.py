@@ -160,7 +160,7 @@ def seat_invited(invitation: Invitation, user: User) -> None:
 
 
 def names_by_invitation(invitations: Sequence[Invitation]) -> dict[int, str]:
-    """By primary key of an invitation, the name of its panel; invitations without a panel are left out."""
+    """Map each primary key of an invitation to the name of its panel; invitations without a panel are left out."""
     return dict(InvitedSeat.objects.filter(invitation__in=invitations).values_list("invitation", "panel__name"))
 
 

@@ -124,7 +124,7 @@ def work_done(condition: Q) -> list[Work]:
 
 
 def work_in(campaign: Campaign) -> list[Work]:
-    """Of everybody in a campaign."""
+    """The work of everybody in a campaign."""
     return work_done(Q(campaign=campaign) | Q(campaign__qualification_of=campaign))
 
 

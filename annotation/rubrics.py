@@ -223,7 +223,7 @@ def _texts_in(criterion: CriterionDocument, language: str) -> dict[PartKey, str]
 
 
 def translation_states(document: RubricDocument) -> dict[str, dict[str, str]]:
-    """By language other than the source language, the state of every criterion that has texts in it, by key."""
+    """Map each language other than the source language to the state of every criterion that has texts in it, by key."""
     states: dict[str, dict[str, str]] = {}
     for criterion in document.criteria:
         for tag in sorted({part[2] for part in _parts(criterion)} - {"", document.source_language}):
@@ -252,7 +252,8 @@ def translation_counts(document: RubricDocument) -> list[TranslationCounts]:
 
 
 def unreviewed(version: RubricVersion, languages: Iterable[str]) -> dict[str, dict[str, int]]:
-    """By language of the rubric that people of these ``languages`` would read, how many criteria are drafts or stale.
+    """Map each language of the rubric that people of these ``languages`` would read to its number of draft or stale
+    criteria.
 
     Languages of which every criterion is reviewed are left out, as is the source language.
     """

@@ -36,7 +36,7 @@ from annotation.readers import RuleSample, TaxonomyDocument, TaxonomyRule, loose
 from annotation.selections import ATTRIBUTE, PLAIN, RULE, RuleDraw, draw_for_rule
 
 Overlaps = Mapping[str, int]
-"""By key of a criterion, how many annotators rate it."""
+"""Map each key of a criterion to how many annotators rate it."""
 SECONDS_PER_RATING = 20.0
 """What one rating is taken to last before any was given in the project."""
 FEWEST_TIMED = 10
@@ -275,7 +275,7 @@ class _Planning:
         )
 
     def _draw_samples(self, rules: Mapping[_Cell, Sequence[TaxonomyRule]]) -> None:
-        """By name of a rule, what its sample draws of the items that fit it."""
+        """Map each name of a rule to what its sample draws of the items that fit it."""
         by_draw: dict[str, RuleDraw] = {}
         for rule in self.document.rules:
             if rule.sample is None:
@@ -338,7 +338,7 @@ class _Planning:
     def _wanted(
         self, cell: _Cell, items: Sequence[int], rules: Sequence[TaxonomyRule]
     ) -> dict[Panel, dict[_Queue, dict[str, int]]]:
-        """By panel and queue of its duty, the overlap of each criterion for some items of a cell.
+        """Map each panel and queue of its duty to the overlap of each criterion for some items of a cell.
 
         Rules without a sample come first: what they give is in a duty in which every item has the probability 1.
         """
@@ -438,7 +438,7 @@ class _Targets:
         self.already = self.beyond = 0
 
     def _present(self) -> dict[int, dict[int, Counter[str]]]:
-        """By duty and item, how many slots ask for each criterion."""
+        """Map each duty and item to how many slots ask for each criterion."""
         sets = {duty.pk: duty.criteria_sets for duty in self.duties}
         slots = Assignment.objects.filter(duty__in=self.duties).order_by().values("duty", "item", "criteria_set")
         has: dict[int, dict[int, Counter[str]]] = {duty.pk: defaultdict(Counter) for duty in self.duties}

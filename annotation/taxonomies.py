@@ -70,7 +70,7 @@ def remove_taxonomy(*, taxonomy: Taxonomy, actor: User | None = None) -> None:
 
 
 def panels_for(document: TaxonomyDocument, panels: Iterable[Panel]) -> dict[str, list[Panel]]:
-    """By name of a panel in the rules, the panels called so, or so with something after it, such as a language."""
+    """Map each name of a panel in the rules to the panels called so, alone or before a language or the like."""
     known = [(panel.name.casefold(), panel) for panel in panels]
     chosen = {}
     for rule in document.rules:
@@ -154,7 +154,7 @@ def _duty_of(
 
 
 def _numbered_sets(duty: Duty, planned: PlannedDuty) -> dict[tuple[str, ...], int]:
-    """By set of criteria, its number in the duty; new sets are added after those that it has."""
+    """Map each set of criteria to its number in the duty; new sets are added after those that it has."""
     numbers = {tuple(keys): number for number, keys in enumerate(duty.criteria_sets, 1)}
     for slots in planned.slots.values():
         for keys in slots:

@@ -54,7 +54,7 @@ def _project() -> Any:
     from accounts import people
     from accounts.models import User
 
-    return people.found_project(name="Bench", slug="bench", founder=User.objects.create_user("lead@panelbench.test"))
+    return people.create_project(name="Bench", slug="bench", founder=User.objects.create_user("lead@panelbench.test"))
 
 
 def _rows() -> list[Any]:

@@ -151,7 +151,7 @@ class _Scene:
 
         self.folder = folder
         self.lead = User.objects.create_user("lead@panelbench.test")
-        self.project = people.found_project(name="Bench", slug="bench", founder=self.lead)
+        self.project = people.create_project(name="Bench", slug="bench", founder=self.lead)
         criteria = [make.criterion(name, range(points)) for name, points in CRITERIA.items()]
         self.version = make.rubric(self.project, *criteria)
         self.target: dict[str, Any] = {}

@@ -87,7 +87,7 @@ class _Scene:
         from tests import make
 
         founder = User.objects.create_user("lead@panelbench.test")
-        self.project = people.found_project(name="Bench", slug="bench", founder=founder)
+        self.project = people.create_project(name="Bench", slug="bench", founder=founder)
         count = RATINGS // RATERS // CRITERIA
         self.dataset = make.dataset(self.project, count)
         criteria = [make.criterion(f"criterion_{number}", range(5)) for number in range(CRITERIA)]

@@ -111,7 +111,7 @@ def _project(number: int) -> Any:
 
     mail = f"lead{number}@panelbench.test"
     lead = User.objects.create_user(mail, "correct horse battery", name="Lead")
-    return people.found_project(name=f"Bench {number}", slug=f"bench-{number}", founder=lead)
+    return people.create_project(name=f"Bench {number}", slug=f"bench-{number}", founder=lead)
 
 
 def _run(case: LoadCase, judge: Any, dataset: Any, version: Any, profile: str) -> LoadFigures:

@@ -64,7 +64,7 @@ def _scene() -> tuple[Any, Any, Any]:
     from tests import make
 
     lead = User.objects.create_user("lead@panelbench.test", "correct horse battery", name="Lead")
-    project = people.found_project(name="Bench", slug="bench", founder=lead)
+    project = people.create_project(name="Bench", slug="bench", founder=lead)
     judge = judges.declare(project=project, name="Steady", provider="simulated", model="sim-steady")
     return judge, make.dataset(project, ITEMS), make.rubric(project)
 

@@ -57,7 +57,7 @@ def _walk(kind: str, programs: server.Stack, folder: Path) -> KillWalk:
     from tests import make
 
     lead = User.objects.create_user("lead@panelbench.test", ui_language="en")
-    project = people.found_project(name="Bench", slug="bench", founder=lead)
+    project = people.create_project(name="Bench", slug="bench", founder=lead)
     criteria = [make.criterion(name, range(points)) for name, points in import_large.CRITERIA.items()]
     _token, secret = tokens.issue(user=lead, name="bench", scope=Scope.WRITE, project=project)
     client = Client(programs.address, secret, "bench")

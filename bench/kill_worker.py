@@ -204,7 +204,7 @@ def _run(name: str) -> Any:
 
     slug = name.partition(",")[0].replace(" ", "-")
     founder = User.objects.create_user(f"{slug}@panelbench.test")
-    project = people.found_project(name=name, slug=slug, founder=founder)
+    project = people.create_project(name=name, slug=slug, founder=founder)
     steady = {"provider": "simulated", "model": "sim-steady", "variant": {"grouping": "single"}, "concurrency": WIDTH}
     judge = judges.declare(project=project, name="Steady", **steady)
     dataset = make.dataset(project, ITEMS)

@@ -71,7 +71,7 @@ def _campaign() -> Any:
     from annotation.readers.rubric import parse_rubric
 
     lead = User.objects.create_user("lead@panelbench.test", name="Lead")
-    project = people.found_project(name="Bench", slug="bench", founder=lead)
+    project = people.create_project(name="Bench", slug="bench", founder=lead)
     dataset = storage.store(project=project, name="Answers", items=map(_answer, range(ANSWERS)))
     scale = {"level": "ordinal", "points": [0, 1, 2]}
     anchors = {str(point): {"en": {"text": f"Anchor {point}"}} for point in range(3)}

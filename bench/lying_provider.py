@@ -611,7 +611,7 @@ def _measured(lies: dict[str, tuple[str, Lie]], address: str) -> list[str]:
     rows = []
     for number, (lie, (words, _answer)) in enumerate(lies.items()):
         lead = User.objects.create_user(f"{lie}@panelbench.test", "correct horse battery", name="Lead")
-        project = people.found_project(name=f"Bench of {lie}", slug=f"bench-{number}-{len(lies)}", founder=lead)
+        project = people.create_project(name=f"Bench of {lie}", slug=f"bench-{number}-{len(lies)}", founder=lead)
         rows.append(_row(lie, words, asked_under_cap(address, lie, project)))
     return rows
 

@@ -228,7 +228,7 @@ def stored_here(options: argparse.Namespace) -> MutantTally:
         from bench.mutant_imports import Rooms
 
         founder = User.objects.create_user("lead@panelbench.test")
-        rooms, tally = Rooms(people.found_project(name="Mutants", slug="mutants", founder=founder)), MutantTally()
+        rooms, tally = Rooms(people.create_project(name="Mutants", slug="mutants", founder=founder)), MutantTally()
         wholes = rooms.wholes(options.files, options.bytes)
         place, imagined_count = DATABASES.index(options.database), options.count // 8
         with suppress(KeyboardInterrupt):  # what was counted until then is told

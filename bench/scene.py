@@ -77,7 +77,7 @@ def _key(slot: Slot) -> object:
 
 def make_scene(*, items: int, annotators: int) -> Scene:
     founder = User.objects.create_user("lead@panelbench.test")
-    project = people.found_project(name="Bench", slug="bench", founder=founder)
+    project = people.create_project(name="Bench", slug="bench", founder=founder)
     dataset = storage.store(project=project, name="Dialogues", items=(_item(n) for n in range(1, items + 1)))
     campaign = campaigns.open_campaign(project=project, name="Round", dataset=dataset, rubric_version=_rubric(project))
     return Scene(project, campaign, [_person(project, n) for n in range(annotators)])

@@ -46,8 +46,8 @@ def person(name: str, *, languages: tuple[str, ...] = ("en",)) -> User:
 def make_cast() -> Cast:
     """The whole cast in a fresh database."""
     aino, zoltan = person("Aino"), person("Zoltan", languages=("hu",))
-    kassa = people.found_project(name="Kassa", slug="kassa", founder=aino)
-    teine = people.found_project(name="Teine", slug="teine", founder=zoltan)
+    kassa = people.create_project(name="Kassa", slug="kassa", founder=aino)
+    teine = people.create_project(name="Teine", slug="teine", founder=zoltan)
     boris = _join(kassa, person("Boris"), Role.RESEARCHER)
     maarika = _join(kassa, person("Maarika", languages=("et", "en")), Role.ANNOTATOR)
     layla = _join(kassa, person("Layla", languages=("ar", "en")), Role.ANNOTATOR)

@@ -164,7 +164,7 @@ class CriterionShown:
     examples: tuple[ExampleShown, ...]
     answer: AnswerShown
     tags: Mapping[str, str]
-    """By part of the criterion, the language of its text: that of the source where there is no translation."""
+    """Map each part of the criterion to the language of its text: that of the source where there is no translation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +296,7 @@ def answers_beside(
     sent: Mapping[str, Answer],
     swapped: bool | None,
 ) -> list[dict[str, str]]:
-    """By criterion, what is stored and what was sent, in words with the rationale."""
+    """Map each criterion to what is stored and what was sent, in words with the rationale."""
     sides = (show_criteria(criteria, language, answers, swapped) for answers in (stored, sent))
     return [
         {

@@ -53,8 +53,11 @@ def names_known(project: Project) -> set[str]:
 
 
 def label_values(version: RubricVersion | None) -> dict[str, dict[str, str]]:
-    """By field, what the labels of a rubric's points stand for: of ``score``, those that mean one value on all scales
-    that have them; of ``score.CRITERION``, those of its own. A label that is a number says nothing new."""
+    """Map each field to what the labels of a rubric's points stand for.
+
+    ``score`` has the labels that mean one value on all scales that have them, ``score.CRITERION`` its own. A label that
+    is a number is left out.
+    """
     criteria = list(version.criteria.all()) if version else []
     own = {f"score.{criterion.key}": score_labels([criterion]) for criterion in criteria}
     return {field: labels for field, labels in {**own, "score": score_labels(criteria)}.items() if labels}

@@ -153,7 +153,7 @@ class Items:
         return self._known
 
     def texts(self, names: set[str]) -> dict[str, dict[int | str, str]]:
-        """Of the items of these names that there are, the texts in which spans may be."""
+        """The texts in which spans may be, of the items of these names that there are."""
         rows = self._items.filter(external_id__in=spellings_of(names)).values_list("external_id", "turns", "fields")
         return {normal_identifier(name): item_texts(turns, fields) for name, turns, fields in rows}
 

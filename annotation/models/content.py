@@ -529,7 +529,7 @@ class Criterion(models.Model):
 
     @property
     def labels(self) -> dict[float | None, str]:
-        """By point, its label in the rubric's source language; points without a label are left out."""
+        """Map each point to its label in the rubric's source language; points without a label are left out."""
         source = self.text.get("source_language", "en")
         return {value: label for value in self.values if (label := self.label(value, source))}
 

@@ -272,7 +272,7 @@ def was_revealed(assignment: Assignment) -> bool:
 
 
 def below_threshold(campaign: Campaign) -> dict[int, set[int]]:
-    """By duty, the annotators whose controls fall under the threshold: paused now, or they would be."""
+    """Map each duty to the annotators whose controls fall under the threshold: paused now, or they would be."""
     rule = rule_of(campaign.pk)
     found: dict[int, set[int]] = defaultdict(set)
     if rule is None:

@@ -98,7 +98,7 @@ def _standing_after(
 
 
 def items_done(*, duty: Duty, annotator: Annotator) -> tuple[int, int]:
-    """Of the attempt that is under way, how many items are submitted, and how many it has."""
+    """How many items of the attempt that is under way are submitted, and how many it has."""
     items = ExamItem.objects.filter(attempt__duty=duty, attempt__annotator=annotator, attempt__finished_at=None)
     return items.filter(assignment__state=_SUBMITTED).count(), items.count()
 
@@ -221,7 +221,7 @@ def exam_comparisons(attempt: ExamAttempt, rule: QualificationRule) -> list[Refe
 
 
 def exam_result(attempt: ExamAttempt) -> list[MatchedShare]:
-    """By criterion and language, the share of matching answers of a finished attempt."""
+    """Map each criterion and language to the share of matching answers of a finished attempt."""
     rule = rule_of(attempt.duty.campaign_id)
     return shares(exam_comparisons(attempt, rule)) if rule and attempt.finished_at else []
 

@@ -84,7 +84,7 @@ def guideline_for(*, duty: Duty, user: User | None) -> Guideline | None:
 
 
 def newest_guidelines(campaign: int) -> dict[str, Guideline]:
-    """By language, the newest version."""
+    """Map each language to the newest version."""
     rows = Guideline.objects.filter(campaign=campaign).order_by("language", "number")
     return {guideline.language: guideline for guideline in rows}
 

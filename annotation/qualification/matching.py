@@ -126,7 +126,7 @@ def compare(assignments: Iterable[Assignment], *, campaign: int, rule: Qualifica
 
 
 def shares(compared: Sequence[ReferenceComparison]) -> list[MatchedShare]:
-    """By criterion and language of the items (without regions), the share that matches. Needs ``assignment.item``."""
+    """Map each criterion and language (without regions) to the share that matches. Needs ``assignment.item``."""
     counts: dict[tuple[int, str], list[ReferenceComparison]] = defaultdict(list)
     for one in compared:
         counts[one.criterion.pk, one.assignment.item.language.partition("-")[0]].append(one)

@@ -211,7 +211,7 @@ def _take_out_of_duties(campaign: Campaign, items: Sequence[Item]) -> None:
 
 
 def count_references(campaign: Campaign) -> list[dict[str, Any]]:
-    """By purpose and language, how many reference items there are."""
+    """Map each purpose and language to how many reference items there are."""
     found = ReferenceItem.objects.filter(campaign=campaign).order_by("purpose", "item__language")
     names = dict(ReferenceItem.Purpose.choices)
     rows = found.values("purpose", "item__language").annotate(items=Count("pk"))

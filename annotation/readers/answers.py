@@ -344,7 +344,7 @@ class AnswerCounts:
 
     @classmethod
     def of(cls, rows: Spool[Any]) -> AnswerCounts:
-        """Of ratings or verdicts, whose rows begin alike."""
+        """Count ratings or verdicts, whose rows begin alike."""
         counts = cls()
         for batch in rows.batches():
             _items, whose, criteria, scores, applicable, missing, *_rest = zip(*batch, strict=True)

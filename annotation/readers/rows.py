@@ -166,7 +166,7 @@ class RowBlock(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[FileRow]) -> Self:
-        """Of rows that have the same columns."""
+        """Make a block of rows that have the same columns."""
         values = zip(*(row.fields.values() for row in rows), strict=True)
         paths = [row.path for row in rows] if any(row.path for row in rows) else ()
         return cls(tuple(rows[0].fields), [row.line for row in rows], list(values), paths)

@@ -243,7 +243,7 @@ class StudyImport:
     some: str = ""
     mapping: Mapping = field(default_factory=Mapping)
     rubric_name: str = ""
-    """Of a rubric that was read from a file: by which name the other imports refer to it."""
+    """The name by which the other imports refer to a rubric that was read from a file."""
 
     @property
     def is_by_itself(self) -> bool:

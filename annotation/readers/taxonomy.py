@@ -18,7 +18,7 @@ MOST_ANNOTATORS = 50
 """The largest overlap of a rule."""
 LONGEST_NAME = 120
 ATTRIBUTE_NAMES = {"task": "task_type", "style": "functional_style", "difficulty": "difficulty"}
-"""By what rules ask for, the attribute of items that has it, unless a taxonomy names another."""
+"""The attribute of items for each thing that rules ask for, unless a taxonomy names another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class TaxonomyDocument:
         return as_plain_yaml(self.as_dict())
 
     def task_paths(self) -> dict[str, tuple[TaxonomyNode, ...]]:
-        """By key of a task, the tasks from the top of the tree down to it."""
+        """Map each key of a task to the tasks from the top of the tree down to it."""
         return {path[-1].key: path for top in self.tasks for path in top.walk()}
 
     def criteria_of_rule(self, rule: TaxonomyRule) -> list[str]:
@@ -150,7 +150,7 @@ class TaxonomyDocument:
 
 
 def names_in_items(nodes: Sequence[TaxonomyNode]) -> dict[str, str]:
-    """By what an item may call a task or a style (its key, or its name in any language, loosely), the key."""
+    """Map whatever an item may call a task or a style (its key, or its name in any language, loosely) to the key."""
     called: dict[str, str] = {}
     for top in nodes:
         for path in top.walk():

@@ -46,7 +46,7 @@ FOR_KINDS = {
     **dict.fromkeys(("duty", "wave"), "duty"),
     "items": "list",
 }
-"""By field of the form, the kinds that it is shown for."""
+"""Map each field of the form to the kinds that it is shown for."""
 
 
 class CampaignForm(forms.Form):
@@ -210,7 +210,7 @@ def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
 
 
 def unreviewed_sentence(version: RubricVersion, panel_languages: Iterable[str]) -> str:
-    """Of the rubric's translations that people of these languages read, those that nobody has reviewed; else ""."""
+    """The rubric's translations that people of these languages read and nobody has reviewed; else ""."""
     found = rubrics.unreviewed(version, panel_languages)
     reader = get_language()
     names = {"draft": _("%d draft"), "stale": _("%d stale")}

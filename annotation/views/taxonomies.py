@@ -223,7 +223,7 @@ class RulesForm(forms.Form):
 
     @property
     def panels(self) -> dict[str, list[Panel]]:
-        """By name in the rules, the panels chosen in a valid form."""
+        """Map each name in the rules to the panels chosen in a valid form."""
         return {name: list(self.cleaned_data[f"panel-{number}"]) for number, (name, _same) in enumerate(self.named)}
 
 

@@ -23,7 +23,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
         model = Project
         fields = ("slug", "name", "description", "created_at", "archived_at", "requires_second_factor")
         read_only_fields = ("archived_at", "requires_second_factor")
-        extra_kwargs = {"slug": {"validators": []}}  # people.found_project refuses an address in use
+        extra_kwargs = {"slug": {"validators": []}}  # people.create_project refuses an address in use
 
 
 class MembershipSerializer(serializers.ModelSerializer[Membership]):
@@ -72,7 +72,7 @@ class Projects(generics.ListCreateAPIView[Project]):
     def perform_create(self, serializer: Any) -> None:
         if not people.may_found(self.request.user):
             raise PermissionDenied(people.MAY_NOT_FOUND)
-        serializer.instance = people.found_project(founder=self.request.user, **serializer.validated_data)
+        serializer.instance = people.create_project(founder=self.request.user, **serializer.validated_data)
 
 
 class ProjectDetail(APIView):

@@ -30,7 +30,7 @@ ANNOTATORS_ONLY = gettext_lazy(
 MAY_NOT_FOUND = gettext_lazy("You can't create projects here. Ask the operator of this server for permission.")
 
 
-def found_project(*, name: str, founder: User, slug: str = "", description: str = "") -> Project:
+def create_project(*, name: str, founder: User, slug: str = "", description: str = "") -> Project:
     """Create a project with ``founder`` as its lead. Pages and API first check whether the user may create projects."""
     slug = slug or slugify(name)[:60]
     if not slug:
@@ -192,7 +192,7 @@ def offered_panels(project: Project) -> list[tuple[int, str]]:
 
 
 def panel_names(invitations: Sequence[Invitation]) -> dict[int, str]:
-    """By invitation's primary key, the name of the panel that the annotator joins; others are left out."""
+    """Map each invitation's primary key to the name of the panel that the annotator joins; others are left out."""
     return {pk: name for access in panel_access for pk, name in access.names(invitations).items()}
 
 

@@ -87,7 +87,7 @@ def test_every_configuration_is_a_table_with_the_rows_of_its_export(cast: Cast, 
 
 
 def test_the_folder_is_imported_again_and_is_equal(cast: Cast, rated: Campaign, tmp_path: Path) -> None:
-    target = people.found_project(name="Again", slug="again", founder=cast.aino)
+    target = people.create_project(name="Again", slug="again", founder=cast.aino)
     given = Rating.objects.filter(annotation__campaign=rated).order_by("pk").first()
     assert given is not None
     text = given.annotation.item.turns[0]["text"]

@@ -1,6 +1,6 @@
 """`panelbench align_judge`: split a campaign's labels, score versions of a judge, and look at the locked labels.
 
-Exit status: 0 done; 1 a run ended paused, cancelled or with failed calls; 2 asked for wrongly, or no look is left.
+Exit status: 0 done; 1 a run ended paused, cancelled or with failed calls; 2 usage error, or no look is left.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`panelbench perturb`: audit a judge with changed texts. Its figures: `panelbench numbers --statistic perturbation.*`.
 
-Exit status as of `run_judge`: 0 started, or with --wait and --here finished; 1 ended otherwise; 2 asked for wrongly.
+Exit status as of `run_judge`: 0 started, or with --wait and --here finished; 1 ended otherwise; 2 usage error.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def new_project(request: HttpRequest) -> HttpResponse:
     form = ProjectForm(request.POST or None)
     if form.is_valid():
         try:
-            project = people.found_project(founder=request.user, **form.cleaned_data)
+            project = people.create_project(founder=request.user, **form.cleaned_data)
             return redirect("project", project.slug)
         except Refused as refused:
             form.add_error("slug", refused.sentence)

@@ -100,7 +100,7 @@ def _document(name: str) -> dict[str, Any]:
 
 def _create_project(cast: dict[str, Any]) -> Project:
     lead, researcher = _person(cast["lead"], may_found_projects=True), _person(cast["researcher"])
-    project = people.found_project(
+    project = people.create_project(
         name="Customer support in five languages",
         slug=SLUG,
         founder=lead,

@@ -23,7 +23,7 @@ class Command(BaseCommand):
         if founder is None:
             raise CommandError(f"There is no account for {lead}. Create one: panelbench create_user {lead}")
         try:
-            project = people.found_project(name=name, slug=slug, founder=founder)
+            project = people.create_project(name=name, slug=slug, founder=founder)
         except Refused as refused:
             raise CommandError(refused.sentence) from None
         self.stdout.write(f"Created the project {project.slug}.")
