@@ -114,9 +114,9 @@ def test_every_statistic_of_every_family_is_answered(
     page = client.get(f"/p/kassa/numbers/{rated.pk}/explore/?columns=&bootstrap=0&{asked}")
     assert page.status_code == 200 and "Equivalence of two judges" in page.content.decode()
     by_name = {row["asked"]: row for row in rows}
-    for name, row in by_name.items():
-        items = client.get(page.context["page"].items_address(row))
-        assert items.status_code == 200, name
+    addresses = {page.context["page"].items_address(row): name for name, row in by_name.items()}
+    for address, name in addresses.items():
+        assert client.get(address).status_code == 200, name
 
     judged = {name: [judge_score(n, shift) for n in range(ITEMS)] for name, shift in JUDGES.items()}
     for pair in (("Anna", "Bert, B"), ("Anna", "Cecil"), ("Bert, B", "Cecil")):
