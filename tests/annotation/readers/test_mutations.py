@@ -6,6 +6,8 @@ from bench.mutants import examine, mutants
 from bench.mutations import Original, forms, original
 from tests.study_data import study_file
 
+pytestmark = pytest.mark.slow
+
 EMBEDDED = {
     "ratings.csv": b'item,rater,criterion,score,rationale\nx,A,fluency,2.0,"so, so"\ny,"B ""b""",fluency,,\r\n'
     b'z,C,"flu\r\nency",N/A,\nx,A,fluency,2.0,\nw,D,fluency,9E+9,"a ""quoted"" word"\n',

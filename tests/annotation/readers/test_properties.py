@@ -16,6 +16,8 @@ from annotation.readers.ratings import parse_ratings, parse_verdicts
 from annotation.readers.reading import peek, read_rows
 from annotation.readers.rubric import parse_rubric
 
+pytestmark = pytest.mark.slow
+
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 awkward = st.sampled_from(
     ["\r\n", "\n", "\r", '"', '""', ",", ";", "\t", "\u200f", "\u200d", "e\u0301", "ـ", "👩‍👧", "\u2028", "\ufeff", " "]

@@ -14,6 +14,8 @@ from analytics.stats.agreement.coefficient_estimates import patterns_of
 from analytics.stats.core.scales import Level, Scale, disagreement
 from analytics.stats.core.tables import Coded, coded_from_matrix
 
+pytestmark = pytest.mark.slow
+
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 
 

@@ -15,6 +15,8 @@ from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.scales import Scale
 from analytics.stats.judge import association
 
+pytestmark = pytest.mark.slow
+
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from(["nominal", "ordinal", "interval"]))
 @settings(max_examples=3 * settings().max_examples // 2, deadline=None)
