@@ -338,11 +338,11 @@ def _is_wanted(row: Sequence[Any], wanted: Mapping[int, set[str]]) -> bool:
 
 # --- counts ----------------------------------------------------------------------------------------------------------
 def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
-    """How many ratings of the chosen raters, under the question's filters, each exclusion leaves out.
+    """How many ratings of the chosen raters, under the question's filters, are left out by who gave them and how fast.
 
     `not_blind`: by people who could see verdicts, counted where that exclusion is off, too; `too_fast`: below
     `min_seconds`, without those that are left out as not blind; `version`: given under an earlier version of the
-    rubric, also counted where it is off; then those of `EXCLUSIONS` that are on.
+    rubric, counted where that exclusion is off. Those of `EXCLUSIONS` that are on, `without_excluded` counts.
     """
     chosen = ratings.ratings_condition(question.raters) & of_panels(question)
     here = Rating.objects.filter(chosen, annotation__campaign=campaign, annotation__superseded_at=None)
@@ -356,14 +356,14 @@ def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, 
         counts = {"not_blind": not_blind.count(), "too_fast": too_fast.count()}
         if number := earlier.count():
             counts["version"] = number
-        return counts | _counted(campaign, question)
+        return counts
     every = Q(pk__in=not_blind) | Q(pk__in=too_fast) | Q(pk__in=earlier)
     found = ratings.table(campaign=campaign, runs=[], more=every)
     rows = list(filtered(found, question).rows)
     blind, seconds, version = (found.names.index(name) for name in ("blind", "seconds", "rubric_version"))
     present = campaign.rubric_version.number
     given_earlier = {"version": number} if (number := sum(row[version] != present for row in rows)) else {}
-    counts = given_earlier | {
+    return given_earlier | {
         "not_blind": sum(row[blind] is False for row in rows),
         "too_fast": sum(
             row[seconds] is not None
@@ -372,20 +372,6 @@ def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, 
             for row in rows
         ),
     }
-    return counts | _counted(campaign, question)
-
-
-def _counted(campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
-    """The counts of the exclusions that are on; the table is read once more where there are any."""
-    counts = Counter[str]()
-    if question.exclude:
-        more = of_panels(question) & slow_enough(question)
-        found = ratings.table(
-            campaign=campaign, runs=[], raters=question.raters, blind_only=question.blind_only, more=more
-        )
-        for _row in without_excluded(filtered(found, question), campaign, question, counts).rows:
-            pass
-    return {name: counts[name] for name in EXCLUSIONS if name in question.exclude}
 
 
 def tied_modes(found: Table, question: NumbersQuestion) -> dict[str, int]:

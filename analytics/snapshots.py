@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -272,8 +273,8 @@ def _question_fields(
     """The fields of a snapshot that answers a question."""
     started = perf_counter()
     chosen = chosen_runs(campaign, question)
-    found = cells.question_table(campaign, question, chosen)
-    table = found.settled()
+    left_out = Counter[str]()
+    table = cells.question_table(campaign, question, chosen, left_out).settled()
     store = CellStore(campaign, question.digest, code_version())
     with _digest_in_thread(table) as digest:
         scales = ratings.scales(campaign)
@@ -284,7 +285,8 @@ def _question_fields(
         "question": question.as_json,
         "query": question.query,
         "counts": ratings.counted_table(table),
-        "left_out": exclusions.excluded_scores(campaign, question),
+        "left_out": exclusions.excluded_scores(campaign, question)
+        | {name: left_out[name] for name in exclusions.EXCLUSIONS if name in question.exclude},
         "ties": exclusions.tied_modes(table, question) if compared else {},
         "adjudicated": exclusions.adjudicated_pairs(table, campaign, question),
         "judges": _judges(campaign, chosen),

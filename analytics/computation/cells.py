@@ -7,6 +7,7 @@ submission only the cells that it touches are computed again. pandas and scipy a
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -42,8 +43,17 @@ Progress = Callable[[int, int], None]
 
 
 # --- the rows that a question is about -------------------------------------------------------------------------------
-def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence[JudgeRun] | None = None) -> Table:
-    """The ratings table of a question: nothing is left in it that the figures do not rest on."""
+def question_table(
+    campaign: Campaign,
+    question: NumbersQuestion,
+    runs: Sequence[JudgeRun] | None = None,
+    left_out: Counter[str] | None = None,
+) -> Table:
+    """The ratings table of a question: nothing is left in it that the figures do not rest on.
+
+    `left_out` is added to as rows are read: by exclusion, how many ratings it leaves out. Filters are about items and
+    criteria, so that they let all ratings of one item and criterion through or none.
+    """
     runs = chosen_runs(campaign, question) if runs is None else runs
     found = ratings.table(
         campaign=campaign,
@@ -52,8 +62,8 @@ def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence
         blind_only=question.blind_only,
         more=of_panels(question) & slow_enough(question),
     )
-    found = without_excluded(found, campaign, question)
-    return filtered(with_additions(found, campaign, question, runs), question)
+    found = without_excluded(filtered(found, question), campaign, question, left_out)
+    return with_additions(found, campaign, question, runs)
 
 
 # --- estimates -------------------------------------------------------------------------------------------------------

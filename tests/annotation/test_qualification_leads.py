@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import count
 
 import pytest
@@ -265,8 +266,9 @@ def test_a_question_leaves_out_ratings_by_failed_controls(cast: Cast) -> None:
     found = ratings.table(campaign=campaign, runs=[])
     assert rated
     assert len(list(found.rows)) == 2 * rated
-    assert list(exclusions.without_excluded(found, campaign, question).rows) == []
-    assert exclusions.excluded_scores(campaign, question)["controls"] == 2 * rated
+    left_out = Counter[str]()
+    assert list(exclusions.without_excluded(found, campaign, question, left_out).rows) == []
+    assert left_out["controls"] == 2 * rated
     Duty.objects.filter(pk=work.pk).update(name="Hinnang " * 15)
     answer = answer_pages.answer_now(campaign, question)  # stored under a revision, whatever the duty is called
     assert (answer.content["left_out"]["controls"], len(answer.revision) <= 120) == (2 * rated, True)
