@@ -358,7 +358,8 @@ def criteria_of(duty: int, rubric_version: int, criteria_set: int = 0) -> tuple[
     ``Refused`` (code ``rubric_changed``) under a version that the campaign no longer has.
     """
     own = Duty.criteria.through.objects.filter(duty=duty).values("criterion")
-    criteria = list(Criterion.objects.filter(pk__in=own, rubric_version=rubric_version))
+    asked = Criterion.objects.filter(pk__in=own, rubric_version=rubric_version)
+    criteria = list(asked.select_related("rubric_version"))
     if not criteria:
         raise Refused(_("The rubric has just changed. Reload the page."), code="rubric_changed")
     if not criteria_set:

@@ -376,7 +376,7 @@ MEMBERS = (
         },
         written={"file_import": "intake"},
         leaves=("key", "rubric_change"),
-        since={"blind": 2, "swapped": 5},
+        since={"blind": 2, "certainty": 7, "swapped": 5},
         on_read=_submitted,
     ),
     Member(

@@ -109,6 +109,7 @@ class _RatedAgain(NamedTuple):
 
     answers: dict[str, Any]
     seconds: float
+    certainty: int | None
     first: tuple[datetime, int]
 
 
@@ -214,7 +215,7 @@ class Carrier:
     def _annotations(self, keys: Sequence[int]) -> None:
         names = (
             "campaign_id", "item_id", "annotator_id", "assignment_id", "file_import_id", "key", "revision", "seconds",
-            "blind", "swapped", "submitted_at",
+            "certainty", "blind", "swapped", "submitted_at",
         )  # fmt: skip
         rows = list(Annotation.objects.filter(pk__in=keys).order_by("pk").values("pk", *names))
         sets = Assignment.objects.filter(annotations__in=keys).values_list(
@@ -300,7 +301,9 @@ class Carrier:
             if rating.status != Rating.Status.STOPPED
         }
         first = (row["submitted_at"], row["assignment_id"])
-        self.reopened[row["assignment_id"]] = _RatedAgain(answers, row["seconds"] or 0.0, first)
+        self.reopened[row["assignment_id"]] = _RatedAgain(
+            answers=answers, seconds=row["seconds"] or 0.0, certainty=row["certainty"], first=first
+        )
 
     def _keys_of(self, duty: int) -> set[str]:
         if duty not in self.asked:
@@ -348,8 +351,8 @@ class Carrier:
             if slot.is_seated and slot.person:
                 again = self.reopened[slot.pk]
                 owner = {"duty_id": slot.duty_id, "item_id": slot.item_id, "annotator_id": slot.annotator_id}
-                entered = {"answers": again.answers, "seconds": again.seconds, "saved_at": self.change.at}
-                drafts.append(Draft(**owner, key=slot.key, **entered))
+                entered = {"answers": again.answers, "seconds": again.seconds, "certainty": again.certainty}
+                drafts.append(Draft(**owner, key=slot.key, **entered, saved_at=self.change.at))
             else:
                 slot.state, slot.annotator, slot.key = Assignment.State.OPEN, None, None
                 slot.leased_at = slot.leased_until = None
@@ -360,7 +363,7 @@ class Carrier:
             batch_size=500,
             update_conflicts=True,
             unique_fields=["duty", "item", "annotator"],
-            update_fields=["key", "answers", "seconds", "saved_at"],
+            update_fields=["key", "answers", "certainty", "seconds", "saved_at"],
         )
         return former
 

@@ -64,6 +64,7 @@ OWN = (
     Column("shown_first", "word"),
     Column("evidence", "object"),
     Column("given_score", "number"),
+    Column("certainty", "number"),
 )
 """The columns of ratings only."""
 NAME = Column("rater_name")
@@ -240,6 +241,7 @@ _READ = (
     "pk",
     "given_version",
     "given_score",
+    "annotation__certainty",
 )
 
 
@@ -265,13 +267,13 @@ def _ratings(
         under = versions[row[20] or scale.version]
         yield (
             *studies[brought], external, language, generator, scenario, rubric.key, under, scale.key,
-            names[person], "annotator", 0, status, score, status == "na", row[22] if rationales else "",
+            names[person], "annotator", 0, status, score, status == "na", row[23] if rationales else "",
             drawn.probability, file_import, scenario or external, scale.level, scale.scale, scale.labels.get(score, ""),
             written,
             identified[person], seconds, *duties.get(duty, unseated),
             drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
             None if swapped is None else CANDIDATES[swapped],
-            marked.get(rating), row[21],
+            marked.get(rating), row[21], row[22],
         )  # fmt: skip
 
 

@@ -25,10 +25,10 @@ def criterion(key: str, points: Sequence[float] = (0, 1, 2, 3), **parts: Any) ->
     return {"key": key, "name": {"en": key.title()}, "scale": scale, "anchors": anchors, **parts}
 
 
-def rubric(project: Project, *criteria: dict[str, Any], key: str = "quality") -> RubricVersion:
+def rubric(project: Project, *criteria: dict[str, Any], key: str = "quality", **more: Any) -> RubricVersion:
     """A published rubric version; fluency 0-3 and coherence 0-1 when no criteria are given."""
     parts = list(criteria) or [criterion("fluency"), criterion("coherence", (0, 1))]
-    document = {"key": key, "name": {"en": "Quality"}, "source_language": "en", "criteria": parts}
+    document = {"key": key, "name": {"en": "Quality"}, "source_language": "en", "criteria": parts, **more}
     parsed = parse_rubric("rubric.json", orjson.dumps(document))
     assert parsed.document, parsed.problems.sentences()
     return rubrics.publish(version=rubrics.draft(project=project, document=parsed.document))

@@ -165,7 +165,7 @@ class ListedItemSerializer(ScoresSerializer):
 
 
 class ItemRatingSerializer(serializers.Serializer[Rating]):
-    """One person's rating, by pseudonym; `panel` and `seconds` (for the whole item) are empty in imports."""
+    """One person's rating, by pseudonym; imports have no `panel`, `seconds` or `certainty` (of the whole item)."""
 
     rater = serializers.CharField(source="annotation.annotator.pseudonym")
     panel = serializers.SerializerMethodField()
@@ -175,6 +175,7 @@ class ItemRatingSerializer(serializers.Serializer[Rating]):
     evidence = SpanSerializer(many=True, source="evidence.all")
     critical_mark = serializers.SerializerMethodField()
     seconds = serializers.FloatField(source="annotation.seconds", **NUMBER)
+    certainty = serializers.IntegerField(source="annotation.certainty", **NUMBER)
     blind = serializers.BooleanField(source="annotation.blind", **NUMBER)
     revision = serializers.IntegerField(source="annotation.revision")
     submitted_at = serializers.DateTimeField(source="annotation.submitted_at")

@@ -59,6 +59,21 @@ def complete(criteria: Sequence[Criterion], answers: Mapping[str, Answer]) -> di
     return {key: replace(answer, rationale=answer.rationale.strip()) for key, answer in completed.items()}
 
 
+SUREST = 100
+
+
+def check_certainty(rule: str, certainty: int | None) -> None:
+    """Refuse a certainty that is none, is missing where the rubric asks for it, or was not asked for."""
+    if certainty is None:
+        sentence = _("Say how sure you are: a whole number from 0 to 100.") if rule == "required" else ""
+    elif rule == "none":
+        sentence = _("This rubric does not ask how sure you are.")
+    else:
+        sentence = "" if 0 <= certainty <= SUREST else _("Say how sure you are: a whole number from 0 to 100.")
+    if sentence:
+        raise Refused(sentence, code="invalid", fields={"certainty": sentence})
+
+
 def worst(criterion: Criterion) -> float | None:
     """The worst point of the scale; None if neither direction is better."""
     return {"higher_is_better": criterion.minimum, "lower_is_better": criterion.maximum}.get(criterion.direction)

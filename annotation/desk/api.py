@@ -89,6 +89,7 @@ class AssignmentSerializer(serializers.Serializer[Assignment]):
     expires_at = serializers.DateTimeField()
     item = ItemSerializer()
     criteria = CriterionSerializer(many=True)
+    certainty = serializers.ChoiceField(choices=["none", "optional", "required"])
 
 
 class SpanSerializer(serializers.Serializer[Span]):
@@ -112,6 +113,9 @@ class AnswerSerializer(serializers.Serializer[Answer]):
 class SubmissionSerializer(serializers.Serializer[Annotation]):
     answers = AnswerSerializer(many=True, max_length=500)  # type: ignore[call-arg]
     seconds = serializers.FloatField(default=0.0)
+    certainty = serializers.IntegerField(
+        min_value=0, max_value=100, allow_null=True, default=None, help_text="How sure, if the rubric asks for it."
+    )
 
 
 class AnnotationSerializer(serializers.Serializer[Annotation]):
@@ -160,9 +164,8 @@ class Submit(APIView):
         posted.is_valid(raise_exception=True)
         answers = {answer.pop("criterion"): _answer(answer) for answer in posted.validated_data["answers"]}
         try:
-            annotation = service.submit(
-                assignment=assignment, key=key, answers=answers, seconds=posted.validated_data["seconds"]
-            )
+            entered = {name: posted.validated_data[name] for name in ("seconds", "certainty")}
+            annotation = service.submit(assignment=assignment, key=key, answers=answers, **entered)
         except service.SubmittedAlready as refused:
             refused.more = {
                 "stored": _listed(service.answers_of(refused.stored)),
@@ -219,4 +222,5 @@ def _shown(assignment: Assignment) -> dict[str, Any]:
         "expires_at": assignment.leased_until,
         "item": presentation.show_item(assignment.item, criteria, assignment.duty.campaign.dataset.layout, swapped),
         "criteria": presentation.show_criteria(criteria, language, {}, swapped),
+        "certainty": service.certainty_rule(assignment),
     }

@@ -25,7 +25,7 @@ from accounts.models import SIGHTED, Event, Membership, User
 from accounts.refusals import Refused
 from annotation import allocation, evidence
 from annotation.desk import leasing, pairs, times
-from annotation.desk.answers import Answer, Status, complete
+from annotation.desk.answers import SUREST, Answer, Status, check_certainty, complete
 from annotation.desk.column_lists import ColumnList
 from annotation.desk.leasing import LEASE, LeaseLost, require_open
 from annotation.models import (
@@ -231,37 +231,47 @@ def criteria_on_desk(assignment: Assignment) -> tuple[Criterion, ...]:
     return allocation.criteria_of(duty.visible_pk, duty.campaign.rubric_version_id, assignment.criteria_set)
 
 
-def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float]:
-    """The answers in the annotator's draft, by criterion, and the seconds spent so far."""
+def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float, int | None]:
+    """The answers in the annotator's draft, by criterion, the seconds spent so far, and the certainty."""
     draft = _drafts(assignment).first()
     if draft is None:
-        return {}, 0.0
-    return {key: _entered(parts) for key, parts in draft.answers.items()}, draft.seconds
+        return {}, 0.0, None
+    return {key: _entered(parts) for key, parts in draft.answers.items()}, draft.seconds, draft.certainty
+
+
+def certainty_rule(assignment: Assignment) -> str:
+    """Whether the rubric asks how sure the annotator is: none, optional or required."""
+    return criteria_on_desk(assignment)[0].rubric_version.certainty
 
 
 def _entered(parts: Mapping[str, Any]) -> Answer:
     return Answer(**{**parts, "evidence": as_spans(parts.get("evidence"))})
 
 
-def save_draft(*, assignment: Assignment, answers: Mapping[str, Answer], seconds: float) -> datetime:
+def save_draft(
+    *, assignment: Assignment, answers: Mapping[str, Answer], seconds: float, certainty: int | None = None
+) -> datetime:
     """Save the answers entered so far, and return the time. Raises ``LeaseLost`` if the slot is no longer theirs."""
     now = timezone.now()
     with transaction.atomic():
         if not _leased(assignment).select_for_update(no_key=True).exists():
-            _refuse_others(Annotation.objects.filter(key=assignment.key).first(), answers)
+            _refuse_others(Annotation.objects.filter(key=assignment.key).first(), answers, certainty)
             raise LeaseLost
-        _write_draft(assignment, answers, seconds, now)
+        kept = certainty if certainty is not None and 0 <= certainty <= SUREST else None
+        _write_draft(assignment, answers=answers, seconds=seconds, certainty=kept, now=now)
     return now
 
 
-def _write_draft(assignment: Assignment, answers: Mapping[str, Answer], seconds: float, now: datetime) -> None:
-    entered = _entered_parts(answers)
+def _write_draft(
+    assignment: Assignment, *, answers: Mapping[str, Answer], seconds: float, certainty: int | None, now: datetime
+) -> None:
+    entered = {"answers": _entered_parts(answers), "certainty": certainty}
     lease = _owner_keys(assignment) | {"key": assignment.key}
     Draft.objects.bulk_create(
-        [Draft(**lease, answers=entered, seconds=times.possible_seconds(assignment, seconds, now), saved_at=now)],
+        [Draft(**lease, **entered, seconds=times.possible_seconds(assignment, seconds, now), saved_at=now)],
         update_conflicts=True,
         unique_fields=["duty", "item", "annotator"],
-        update_fields=["key", "answers", "seconds", "saved_at"],
+        update_fields=["key", "answers", "certainty", "seconds", "saved_at"],
     )
 
 
@@ -300,39 +310,48 @@ def _finite(score: float | None) -> float | None:
     return score if score is not None and math.isfinite(score) else None
 
 
-def submit(*, assignment: Assignment, key: UUID, answers: Mapping[str, Answer], seconds: float) -> Annotation:
+def submit(
+    *,
+    assignment: Assignment,
+    key: UUID,
+    answers: Mapping[str, Answer],
+    seconds: float,
+    certainty: int | None = None,
+) -> Annotation:
     """Submit the assignment: store its ratings, all or none. The same key and answers again return what is stored.
 
     A lease that has expired is accepted if nobody else took the slot. Raises ``Refused`` with all problems by
     criterion, ``SubmittedAlready`` if other answers are stored under the key, or ``LeaseLost``.
     """
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
-        return _stored_alike(key, answers)
+        return _stored_alike(key, answers, certainty)
     require_open(assignment.duty.campaign)
     answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
+    check_certainty(certainty_rule(assignment), certainty)
     with transaction.atomic():
         if _leased(assignment).update(state=Assignment.State.SUBMITTED, leased_until=None):
-            return _store(assignment, answered, seconds)
-    return _stored_alike(key, answers)
+            return _store(assignment, answered, seconds=seconds, certainty=certainty)
+    return _stored_alike(key, answers, certainty)
 
 
-def _stored_alike(key: UUID, answers: Mapping[str, Answer]) -> Annotation:
+def _stored_alike(key: UUID, answers: Mapping[str, Answer], certainty: int | None) -> Annotation:
     """The annotation that was submitted with the key and these answers. Raises ``LeaseLost`` if there is none, and
     ``SubmittedAlready`` if it has other answers."""
     stored = Annotation.objects.filter(key=key).first()
     if stored is None:
         raise LeaseLost
-    _refuse_others(stored, answers)
+    _refuse_others(stored, answers, certainty)
     return stored
 
 
-def _refuse_others(stored: Annotation | None, sent: Mapping[str, Answer]) -> None:
+def _refuse_others(stored: Annotation | None, sent: Mapping[str, Answer], certainty: int | None) -> None:
     """Raise ``SubmittedAlready`` if an annotation has other answers than were sent. A critical mark's own answers are
     compared, not what it stopped."""
     if stored is None:
         return
     given = {key: _compared(answer) for key, answer in sent.items() if answer.is_given and answer.status != "stopped"}
-    if given != {key: _compared(answer) for key, answer in answers_of(stored).items()}:
+    has_others = given != {key: _compared(answer) for key, answer in answers_of(stored).items()}
+    if has_others or certainty != stored.certainty:
         raise SubmittedAlready(stored, sent)
 
 
@@ -341,7 +360,9 @@ def _compared(answer: Answer) -> tuple[Any, ...]:
     return answer.status, answer.score, answer.rationale.strip(), spans
 
 
-def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: float) -> Annotation:
+def _store(
+    assignment: Assignment, answered: Mapping[str, Answer], *, seconds: float, certainty: int | None
+) -> Annotation:
     if assignment.revision > 1 or assignment.has_rubric_changes:
         _supersede(assignment)
     annotation = Annotation.objects.create(
@@ -352,6 +373,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         key=assignment.key,
         revision=assignment.revision,
         seconds=times.possible_seconds(assignment, seconds),
+        certainty=certainty,
         blind=_is_blind(assignment),
         swapped=pairs.swapped_for(assignment, criteria_on_desk(assignment)),
     )
@@ -482,7 +504,13 @@ def _reopen(assignment: Assignment) -> Assignment:
     annotation = Annotation.objects.get(key=assignment.key)
     Annotation.objects.filter(pk=annotation.pk).update(superseded_at=now)
     assignment.refresh_from_db()
-    _write_draft(assignment, answers_of(annotation), annotation.seconds or 0.0, now)
+    _write_draft(
+        assignment,
+        answers=answers_of(annotation),
+        seconds=annotation.seconds or 0.0,
+        certainty=annotation.certainty,
+        now=now,
+    )
     return assignment
 
 
@@ -513,7 +541,13 @@ def current_submission(assignment: Assignment) -> Annotation:
 
 
 def revise_scores(
-    *, assignment: Assignment, shown: UUID, key: UUID, answers: Mapping[str, Answer], seconds: float
+    *,
+    assignment: Assignment,
+    shown: UUID,
+    key: UUID,
+    answers: Mapping[str, Answer],
+    seconds: float,
+    certainty: int | None = None,
 ) -> Annotation:
     """Replace the scores of a submitted assignment, until its campaign closes: a new revision supersedes them.
 
@@ -524,18 +558,19 @@ def revise_scores(
     if earlier := Annotation.objects.filter(key=key).values_list("assignment", flat=True).first():
         if earlier != assignment.pk:
             raise LeaseLost
-        return _stored_alike(key, answers)
+        return _stored_alike(key, answers, certainty)
     require_open(assignment.duty.campaign)
     _require_changeable(assignment)
     answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
+    check_certainty(certainty_rule(assignment), certainty)
     submitted = Assignment.objects.filter(pk=assignment.pk, key=shown, state=Assignment.State.SUBMITTED)
     with transaction.atomic():
         if not submitted.update(key=key, revision=F("revision") + 1):
             own = Annotation.objects.filter(assignment=assignment, annotator=assignment.annotator_id)
-            _refuse_others(own.filter(superseded_at=None).first(), answers)
+            _refuse_others(own.filter(superseded_at=None).first(), answers, certainty)
             raise LeaseLost
         assignment.refresh_from_db(fields=["key", "revision"])
-        return _store(assignment, answered, seconds)
+        return _store(assignment, answered, seconds=seconds, certainty=certainty)
 
 
 def asked_again(assignment: Assignment) -> list[Criterion]:

@@ -219,8 +219,9 @@ def item(request: HttpRequest, *, key: UUID) -> HttpResponse:
         return redirect("desk_duty", duty=assignment.duty.visible_pk)
     if not service.is_leased(assignment):
         return offer_page(request, request.path, assignment.duty, offer="expired")
-    answers, seconds = service.answers_so_far(assignment)
-    return render(request, "annotation/desk.html", {"desk": desk_context(assignment, answers, seconds)})
+    answers, seconds, certainty = service.answers_so_far(assignment)
+    context = desk_context(assignment, answers, seconds=seconds, certainty=certainty)
+    return render(request, "annotation/desk.html", {"desk": context})
 
 
 def redirect_to_item(assignment: Assignment) -> HttpResponse:
@@ -246,14 +247,14 @@ def submit_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Submit the item. The same key again gets the same response."""
     assignment = service.on_desk(user=request.user, key=key)
     keep_posted_note(request, assignment)
-    answers, seconds = read_answers(request.POST), read_seconds(request.POST)
+    answers, seconds, certainty = read_answers(request.POST), read_seconds(request.POST), read_certainty(request.POST)
     try:
-        service.submit(assignment=assignment, key=key, answers=answers, seconds=seconds)
+        service.submit(assignment=assignment, key=key, answers=answers, seconds=seconds, certainty=certainty)
     except Refused as refused:
         if wants_json(request) or not refused.fields:
             raise
         whole = service.on_desk(user=request.user, key=key, related=NEEDED)
-        shown = {"desk": desk_context(whole, answers, seconds), "errors": refused.fields}
+        shown = {"desk": desk_context(whole, answers, seconds=seconds, certainty=certainty), "errors": refused.fields}
         return render(request, "annotation/desk.html", shown, status=422)
     return after_submission(request, assignment)
 
@@ -273,9 +274,9 @@ def after_submission(request: HttpRequest, assignment: Assignment) -> HttpRespon
 @refusals_as_responses
 def draft_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Save a draft (autosave)."""
-    answers, seconds = read_answers(request.POST), read_seconds(request.POST)
+    answers, seconds, certainty = read_answers(request.POST), read_seconds(request.POST), read_certainty(request.POST)
     assignment = assignment_with_key(request, key)
-    saved_at = service.save_draft(assignment=assignment, answers=answers, seconds=seconds)
+    saved_at = service.save_draft(assignment=assignment, answers=answers, seconds=seconds, certainty=certainty)
     keep_posted_note(request, assignment)
     return next_address(request, reverse("desk_item", args=[key]), saved_at=saved_at)
 
@@ -379,22 +380,27 @@ def revise_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     assignment = service.own_submission(user=request.user, key=key, related=NEEDED)
     leasing.require_open(assignment.duty.campaign)
     stored = service.current_submission(assignment)
-    context = desk_context(assignment, service.answers_of(stored), stored.seconds or 0.0, revising=True)
+    entered = {"seconds": stored.seconds or 0.0, "certainty": stored.certainty}
+    context = desk_context(assignment, service.answers_of(stored), **entered, revising=True)
     return render(request, "annotation/desk.html", {"desk": context})
 
 
 def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
     assignment = service.own_submission(user=request.user, key=key)
     keep_posted_note(request, assignment)
-    answers, seconds = read_answers(request.POST), read_seconds(request.POST)
+    answers, seconds, certainty = read_answers(request.POST), read_seconds(request.POST), read_certainty(request.POST)
     try:
         own = own_key(request.POST)
-        service.revise_scores(assignment=assignment, shown=key, key=own, answers=answers, seconds=seconds)
+        entered = {"answers": answers, "seconds": seconds, "certainty": certainty}
+        service.revise_scores(assignment=assignment, shown=key, key=own, **entered)
     except Refused as refused:
         if wants_json(request) or not refused.fields:
             raise
         whole = service.own_submission(user=request.user, key=key, related=NEEDED)
-        shown = {"desk": desk_context(whole, answers, seconds, revising=True), "errors": refused.fields}
+        shown = {
+            "desk": desk_context(whole, answers, seconds=seconds, certainty=certainty, revising=True),
+            "errors": refused.fields,
+        }
         return render(request, "annotation/desk.html", shown, status=422)
     return next_address(request, reverse("desk_scored", args=[assignment.duty.visible_pk]), opened_by="get")
 
@@ -449,8 +455,19 @@ def read_seconds(form: QueryDict) -> float:
     return _number(form.get("seconds", "0"))
 
 
+def read_certainty(form: QueryDict) -> int | None:
+    """How sure the annotator is; -1, which nobody can be, for what is no whole number."""
+    written = form.get("certainty", "").strip()
+    return int(written) if written.isascii() and written.isdecimal() and len(written) < 9 else -1 if written else None
+
+
 def desk_context(
-    assignment: Assignment, answers: Mapping[str, Answer], seconds: float, *, revising: bool = False
+    assignment: Assignment,
+    answers: Mapping[str, Answer],
+    *,
+    seconds: float,
+    certainty: int | None,
+    revising: bool = False,
 ) -> dict[str, Any]:
     """The complete context of the scoring page. The ``NEEDED`` relations of the assignment must be loaded.
 
@@ -477,6 +494,7 @@ def desk_context(
             "version": f"v{campaign.rubric_version.number}",
         },
         "criteria": presentation.show_criteria(criteria, language, answers, swapped),
+        "certainty": {"rule": service.certainty_rule(assignment), "value": certainty},
         "versions": [
             presentation.show_version(at, rated, language, given, swapped)
             for at, rated, given in service.earlier_versions(assignment)

@@ -385,6 +385,7 @@ class Draft(models.Model):
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
     key = models.UUIDField()
     answers = models.JSONField(default=dict)
+    certainty = models.PositiveSmallIntegerField(null=True)
     seconds = models.FloatField(default=0)
     saved_at = models.DateTimeField()
 
@@ -518,7 +519,8 @@ class Annotation(models.Model):
 
     `blind` is False if the annotator's role showed them verdicts and other people's ratings when they submitted, and
     None if this is not known (imported, or submitted before this column existed). `swapped`: of two candidates
-    ``passage_b`` was shown first; None where no preference was asked, or imported.
+    ``passage_b`` was shown first; None where no preference was asked, or imported. `certainty`: how sure the annotator
+    was of the item's scores, 0 to 100; None where the rubric does not ask, or nothing was said.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
@@ -532,6 +534,7 @@ class Annotation(models.Model):
     key = models.UUIDField(null=True)
     revision = models.PositiveSmallIntegerField(default=1)
     seconds = models.FloatField(null=True)
+    certainty = models.PositiveSmallIntegerField(null=True)
     blind = models.BooleanField(null=True)
     swapped = models.BooleanField(null=True)
     submitted_at = models.DateTimeField(default=timezone.now)
@@ -554,6 +557,9 @@ class Annotation(models.Model):
                 condition=Q(assignment__isnull=False, key__isnull=False, file_import=None)
                 | Q(assignment=None, key=None, file_import__isnull=False),
                 name="annotation_has_one_origin",
+            ),
+            models.CheckConstraint(
+                condition=Q(certainty=None) | Q(certainty__lte=100), name="annotation_certainty_in_percent"
             ),
         ]
         indexes: ClassVar = [models.Index(fields=["annotator", "id"], name="annotation_by_annotator")]

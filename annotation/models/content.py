@@ -446,6 +446,11 @@ class RubricVersion(models.Model):
     def __str__(self) -> str:
         return f"{self.rubric.key} v{self.number}"
 
+    @property
+    def certainty(self) -> str:
+        """Whether annotators say of every item how sure they are: none, optional or required."""
+        return str(self.document.get("certainty", "none"))
+
     def name(self, language: str = "en") -> str:
         """The rubric's name in ``language`` or its nearest fallback."""
         return spoken(self.document["name"], language, self.document["source_language"]) or self.rubric.key

@@ -16,6 +16,7 @@ Level = Literal["nominal", "ordinal", "interval"]
 Group = Literal["critical", "general", "domain", "task", "subjective"]
 Rule = Literal["never", "optional", "required", "required_except_best"]
 Evidence = Literal["none", "optional", "required"]
+Certainty = Literal["none", "optional", "required"]
 Direction = Literal["higher_is_better", "lower_is_better", "none"]
 TranslationState = Literal["draft", "reviewed", "stale"]
 TextByLanguage = dict[str, str]  # language -> text
@@ -148,6 +149,7 @@ class RubricDocument:
     name: TextByLanguage
     source_language: str
     criteria: tuple[CriterionDocument, ...]
+    certainty: Certainty = "none"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values in canonical order."""
@@ -155,6 +157,7 @@ class RubricDocument:
             "key": self.key,
             "name": self.name,
             "source_language": self.source_language,
+            **({} if self.certainty == "none" else {"certainty": self.certainty}),
             "criteria": [criterion.as_dict() for criterion in self.criteria],
         }
 
@@ -204,6 +207,7 @@ def scale_in_words(scale: ScaleDocument) -> str:
 
 
 _RUBRIC_KEYS = ("key", "name", "source_language", "criteria")
+_RUBRIC_OPTIONS = ("certainty",)
 _CRITERION_KEYS = (
     *("key", "name", "question", "definition", "scale", "anchors", "mark_if", "dont_mark_if", "examples"),
     *("speaker", "not_applicable", "rationale", "evidence", "group", "panel", "direction", "translations"),
@@ -243,13 +247,14 @@ class _Reader(MultilingualReader):
 
     def rubric(self, node: Node) -> RubricDocument:
         """The whole document."""
-        parts = self.members(node, _RUBRIC_KEYS, required=_RUBRIC_KEYS)
+        parts = self.members(node, (*_RUBRIC_KEYS, *_RUBRIC_OPTIONS), required=_RUBRIC_KEYS)
         self.source = self.language(parts.get("source_language")) or "en"
         return RubricDocument(
             key=self.key(parts.get("key")),
             name=self.words(parts.get("name")),
             source_language=self.source,
             criteria=self.criteria(parts.get("criteria")),
+            certainty=self.one_of(parts.get("certainty"), get_args(Certainty), "none"),
         )
 
     def criteria(self, node: Node | None) -> tuple[CriterionDocument, ...]:

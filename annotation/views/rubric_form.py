@@ -38,6 +38,7 @@ PARTS = {
     "key": gettext_lazy("Key"),
     "name": gettext_lazy("Name"),
     "source_language": gettext_lazy("Source language"),
+    "certainty": gettext_lazy("How sure annotators are"),
     "criteria": gettext_lazy("Criteria"),
     "question": gettext_lazy("Question"),
     "definition": gettext_lazy("Definition"),
@@ -154,6 +155,7 @@ class RubricFields:
     languages: list[str] = field(default_factory=lambda: ["en"])
     shown: str = ""
     criteria: list[CriterionFields] = field(default_factory=list)
+    certainty: str = "none"
 
     def as_document(self) -> dict[str, Any]:
         """The document, complete or not."""
@@ -161,6 +163,7 @@ class RubricFields:
             "key": self.key.strip() or None,
             "name": _filled(self.name) or None,
             "source_language": self.languages[0],
+            "certainty": self.certainty,
             "criteria": [criterion.as_document() for criterion in self.criteria],
         }
 
@@ -210,7 +213,9 @@ def fields_of(document: Mapping[str, Any]) -> RubricFields:
         tags.update(criterion.examples, *(tag for point in criterion.points for tag in (point.labels, point.anchors)))
     spoken = [source, *sorted(tags - {source})]
     shown = spoken[1] if len(spoken) > 1 else ""
-    return RubricFields(document["key"], dict(document["name"]), spoken, shown, criteria)
+    return RubricFields(
+        document["key"], dict(document["name"]), spoken, shown, criteria, document.get("certainty", "none")
+    )
 
 
 def _criterion_fields(part: Mapping[str, Any]) -> CriterionFields:
@@ -292,7 +297,14 @@ def posted_fields(posted: QueryDict) -> RubricFields:
         )
 
     criteria = [criterion(f"c{number}") for number in _count(posted, "criteria", MOST_CRITERIA)]
-    return RubricFields(posted.get("key", ""), texts("name"), spoken, posted.get("shown", ""), criteria)
+    return RubricFields(
+        key=posted.get("key", ""),
+        name=texts("name"),
+        languages=spoken,
+        shown=posted.get("shown", ""),
+        criteria=criteria,
+        certainty=posted.get("certainty") or "none",
+    )
 
 
 def _count(posted: QueryDict, name: str, most: int) -> range:

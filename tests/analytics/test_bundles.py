@@ -240,6 +240,7 @@ ADDED = {
     },
     6: {"campaigns": ["asks_at_close"], "ratings": ["given_version", "given_score"]},
     7: {
+        "annotations": ["certainty"],
         "runs": ["bills_from"],
         "calls": ["losses"],
         "attempts": ["doubt"],

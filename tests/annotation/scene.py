@@ -30,13 +30,14 @@ def duty(
     criteria: Sequence[dict[str, Any]] = (),
     seated: Sequence[User] = (),
     language: str = "et",
+    **rubric: Any,
 ) -> Duty:
     """A duty of an Estonian panel, on which Maarika sits and whoever else is named."""
     campaign = campaigns.open_campaign(
         project=cast.kassa,
         name="Round 1",
         dataset=make.dataset(cast.kassa, items),
-        rubric_version=make.rubric(cast.kassa, *criteria),
+        rubric_version=make.rubric(cast.kassa, *criteria, **rubric),
     )
     panel = panels.create(project=cast.kassa, name="Estonian", language=language)
     for user in (cast.maarika, *seated):

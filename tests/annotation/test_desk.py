@@ -148,7 +148,7 @@ def test_a_draft_comes_back_on_the_page(cast: Cast) -> None:
     shown = maarika.get(scene.next_page(maarika, work)).content.decode()
     assert "Pooleli mõte" in shown
     assert 'name="seconds" value="40"' in shown
-    answers, _seconds = service.answers_so_far(Assignment.objects.get(state=ITEM.LEASED))
+    answers, _seconds, _certainty = service.answers_so_far(Assignment.objects.get(state=ITEM.LEASED))
     assert answers == {"fluency": Answer(), "coherence": Answer(1.0, "scored", "Pooleli mõte")}
 
 

@@ -78,6 +78,34 @@ def test_three_digits_within_a_moment_go_to_three_criteria(visit_as: VisitAs, ca
     assert list(stored()) == ["312n"]
 
 
+def test_how_sure_one_is_at_eight_keys_a_second(visit_as: VisitAs, cast: Cast) -> None:
+    """After the last score the digits go into its field; Enter or Ctrl+Enter submits; keys ahead keep their order."""
+    page = opened(visit_as, scene.duty(cast, items=10, overlap=1, certainty="required"))
+    given = [(f"{number % 4}", f"{number % 2}", f"{number * 11}") for number in range(10)]
+    keys = [key for one in given for key in (one[0], one[1], *one[2], ("Enter", "Control+Enter")[len(one[2]) % 2])]
+    typed(page, keys)
+    wait_for_workers(lambda: Annotation.objects.count() == len(given), seconds=60)
+    assert scores_given("rating") == [one[0] + one[1] for one in given]
+    assert list(Annotation.objects.order_by("pk").values_list("certainty", flat=True)) == [int(one[2]) for one in given]
+
+
+def test_a_certainty_that_is_missing_is_asked_for_and_a_draft_keeps_it(visit_as: VisitAs, cast: Cast) -> None:
+    page = opened(visit_as, scene.duty(cast, items=1, overlap=1, certainty="required"))
+    page.keyboard.type("21")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Say how sure you are: a whole number from 0 to 100.")).to_be_visible()
+    page.keyboard.type("70")
+    page.keyboard.press("Control+s")
+    expect(page.locator("[data-save-text]")).to_have_text("Draft saved")
+    page.reload()
+    expect(page.get_by_label("How sure are you of these scores")).to_have_value("70")
+    page.keyboard.press("c")
+    page.keyboard.type("100")
+    page.keyboard.press("Control+Enter")
+    wait_for_workers(Annotation.objects.exists)
+    assert Annotation.objects.get().certainty == 100
+
+
 def typed(page: Page, keys: list[str]) -> None:
     """Press the keys at the pace of a fast typist, whatever the page does."""
     begun = time.monotonic()

@@ -225,10 +225,17 @@ class PlainMethods(ServerConnection):
         return cast(types.Assignment | None, self.json("POST", self.at("desk/{}/take/", duty), repeatable=True))
 
     @operation("POST", "/projects/{project}/desk/at/{key}/")
-    def submit(self, key: str, answers: Sequence[types.Answer], *, seconds: float | None = None) -> types.Annotation:
+    def submit(
+        self,
+        key: str,
+        answers: Sequence[types.Answer],
+        *,
+        seconds: float | None = None,
+        certainty: int | None = None,
+    ) -> types.Annotation:
         """Submit an item. The same key again returns the stored annotation."""
         sent: dict[str, Any] = {"answers": answers}
-        sent |= given(seconds=seconds)
+        sent |= given(seconds=seconds, certainty=certainty)
         return cast(types.Annotation, self.json("POST", self.at("desk/at/{}/", key), json=sent, repeatable=True))
 
     @operation("GET", "/providers/")

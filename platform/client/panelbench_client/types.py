@@ -26,6 +26,7 @@ CauseEnum: TypeAlias = Literal[
     "language",
     "other",
 ]
+CertaintyEnum: TypeAlias = Literal["none", "optional", "required"]
 ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_certain", "not_run"]
 DecisionEnum: TypeAlias = Literal[
     "stale",
@@ -253,6 +254,7 @@ class Assignment(TypedDict):
     expires_at: Moment
     item: Item
     criteria: list[Criterion]
+    certainty: CertaintyEnum
 
 
 class Attempt(TypedDict):
@@ -1015,7 +1017,7 @@ class ItemDetail(TypedDict):
 
 
 class ItemRating(TypedDict):
-    """One person's rating, by pseudonym; `panel` and `seconds` (for the whole item) are empty in imports."""
+    """One person's rating, by pseudonym; imports have no `panel`, `seconds` or `certainty` (of the whole item)."""
 
     rater: str
     panel: str
@@ -1025,6 +1027,7 @@ class ItemRating(TypedDict):
     evidence: list[Span]
     critical_mark: bool
     seconds: float | None
+    certainty: int | None
     blind: bool | None
     revision: int
     submitted_at: Moment
@@ -1911,6 +1914,7 @@ class StudyPreview(TypedDict):
 class Submission(TypedDict):
     answers: list[Answer]
     seconds: NotRequired[float]
+    certainty: NotRequired[int | None]
 
 
 class Target(TypedDict):

@@ -257,8 +257,26 @@ function listen(desk) {
   });
 }
 
+// After the last score: to the button, or to how sure one is where the rubric asks and nothing is said yet.
 function toSubmit() {
-  document.querySelector("[data-submit]").focus();
+  const sure = document.querySelector("[data-certainty]:required");
+  (sure && !sure.value ? sure : document.querySelector("[data-submit]")).focus();
+}
+
+function certaintyOf({ form }) {
+  return form.querySelector("[data-certainty]");
+}
+
+// Whether the certainty is what the rubric asks for; if not, says so.
+function saysHowSure(desk, sentence = "") {
+  const sure = certaintyOf(desk);
+  if (!sure) return true;
+  const place = desk.form.querySelector("[data-certainty-error]");
+  const isRight = sure.validity.valid && !sentence;
+  place.textContent = isRight ? "" : sentence || place.dataset.sentence;
+  place.hidden = isRight;
+  if (!isRight) sure.focus();
+  return isRight;
 }
 
 function changed(desk) {
@@ -277,7 +295,7 @@ function submit(desk) {
   const { sheet, draft, submission, show } = desk;
   sheet.holdStill();
   show("rubric");
-  if (!sheet.check()) return false;
+  if (!sheet.check() || !saysHowSure(desk)) return false;
   draft.close();
   freeze(desk, true);
   desk.ahead ??= new KeysAhead();
@@ -313,7 +331,7 @@ function playAhead(desk, ahead) {
     const pressed = ahead.next();
     desk.sheet.advanceNow();
     if (CHOOSING.has(pressed.name)) desk.sheet.left = null;
-    const isSubmit = pressed.name === "enter" ? document.activeElement?.matches("[data-submit]") : pressed.name === "submit";
+    const isSubmit = pressed.name === "enter" ? document.activeElement?.matches("[data-submit], [data-certainty]") : pressed.name === "submit";
     if (isSubmit) {
       desk.ahead = ahead;
       if (submit(desk)) return;
@@ -321,13 +339,22 @@ function playAhead(desk, ahead) {
       desk.status.alert(desk.words.keysLeft);
       return;
     }
-    played[pressed.name]?.(desk, pressed);
+    const isHowSure = document.activeElement?.matches("[data-certainty]");
+    if (!isHowSure || !IGNORED_BY_NUMBERS.has(pressed.name)) played[pressed.name]?.(desk, pressed);
   }
 }
 
+const IGNORED_BY_NUMBERS = new Set(["side", "na", "next", "previous", "certainty"]);
+
 // Keys that the browser itself would put into a field.
 const played = {
+  certainty: (desk) => commands.certainty(desk),
   score(desk, pressed) {
+    const sure = certaintyOf(desk);
+    if (sure && document.activeElement === sure) {
+      sure.value += pressed.digit;
+      return entered(sure);
+    }
     const { number } = desk.sheet.current;
     if (!number) return commands.score(desk, pressed);
     const isBegun = document.activeElement === number;
@@ -406,6 +433,12 @@ const commands = {
     text.scrollTo({ top: Math.max(0, Math.min(top, text.scrollHeight)) });
     return true;
   },
+  certainty(desk) {
+    const sure = certaintyOf(desk);
+    sure?.focus();
+    sure?.select();
+    return Boolean(sure);
+  },
   "leave-text": ({ sheet }) => sheet.current.summary.focus(),
   submit: (desk) => void submit(desk),
   save: ({ draft }) => void draft.flush(),
@@ -444,6 +477,7 @@ function outcomes(desk) {
       again(Object.keys(fields).length ? "" : detail);
       draft.change();
       sheet.sayAll(fields);
+      if (fields.certainty) saysHowSure(desk, fields.certainty);
     },
     conflict(body) {
       again();
@@ -568,7 +602,7 @@ function comparedRow({ name, lang, dir, stored, sent }) {
 function restore(form, kept) {
   if (!kept) return false;
   for (const [name, value] of kept.fields) {
-    if (name !== "note" && !/^(score|rationale)-/.test(name)) continue;
+    if (name !== "note" && name !== "certainty" && !/^(score|rationale)-/.test(name)) continue;
     for (const input of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) put(input, value);
   }
   return true;
