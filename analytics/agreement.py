@@ -1,4 +1,4 @@
-"""What the Agreement page asks: one question for each of its sections, its warnings, and soft labels as files.
+"""What the Agreement page asks about: its coefficient, its warnings, and soft labels as files.
 
 A section is a question like any other (`questions`): its address, its cells as CSV and JSON, the API and `panelbench
 numbers` give the same figures.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
@@ -19,7 +18,7 @@ from accounts.refusals import Refused
 from analytics import ratings
 from analytics.computation.cells import question_table
 from analytics.questions.question import NumbersQuestion
-from analytics.stats.declared.register import COEFFICIENTS, STATISTICS
+from analytics.stats.declared.register import COEFFICIENTS
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number
 
@@ -33,83 +32,12 @@ ENOUGH = 0.8
 """Reliability of the mean of several raters that the page reads as enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementPart:
-    """A section of the page: its statistics, its rows and columns, and whether it is about one criterion at a time.
-
-    No statistics: those of `part_question`. `needs_order`: labels without an order have none of its figures.
-    """
-
-    name: str
-    statistics: tuple[str, ...] = ()
-    rows: str = "criterion"
-    columns: str = ""
-    one_criterion: bool = False
-    needs_order: bool = False
-
-
-PARTS = {
-    part.name: part
-    for part in (
-        AgreementPart("matrix"),
-        AgreementPart("annotators", one_criterion=True),
-        AgreementPart("pairs", ("pairs.cohen_kappa", "pairs.percent_agreement"), one_criterion=True),
-        AgreementPart("classes", ("class_share",), columns="language"),
-        AgreementPart("raters", ("panel_reliability",)),
-        AgreementPart("panels", ("panel_difference", "panel_spearman", "panel_same_mode")),
-        AgreementPart("criteria", ("criteria_spearman",), needs_order=True),
-        AgreementPart("applicability", ("applicability_agreement", "applicability_ac"), columns="language"),
-        AgreementPart("rationales", ("rationale_share", "rationale_length")),
-        AgreementPart("time", columns="week"),
-        AgreementPart("items", ("label_spread", "label_share")),
-    )
-}
-
-
 def coefficient_of(question: NumbersQuestion) -> str:
     """The one coefficient that a page is about; refused where its address names another statistic, or several."""
     if len(question.statistics) != 1 or question.statistics[0] not in COEFFICIENTS:
         sentence = _("This page shows one coefficient. Choose one of: %s.") % ", ".join(COEFFICIENTS)
         raise Refused(sentence, code="unknown_choice", fields={"statistic": sentence})
     return question.statistics[0]
-
-
-def part_question(
-    part: AgreementPart, question: NumbersQuestion, criteria: Sequence[str], n_raters: int = 0
-) -> NumbersQuestion:
-    """The question of a section, from that of the page: the same filters, raters, panels, exclusions and intervals.
-
-    A section about one criterion takes the first of `criteria` where the question does not name one. Pairs of more than
-    `LARGE_PANEL` annotators come without their percent agreement.
-    """
-    coefficient = coefficient_of(question)
-    rows, columns, statistics = part.rows, part.columns, part.statistics
-    if part.name == "matrix":
-        rows, columns, statistics = question.rows, question.columns, (coefficient, *BESIDE)
-    elif part.name == "annotators":
-        left_out = f"left_out.{coefficient}"
-        left_out = left_out if left_out in STATISTICS else "left_out.krippendorff_alpha"
-        statistics = (left_out, f"{left_out}_change")
-    elif part.name == "pairs" and (len(question.raters) or n_raters) > LARGE_PANEL:
-        statistics = statistics[:1]
-    elif part.name == "time":
-        statistics = (coefficient, "percent_agreement")
-        columns = "hundred" if "hundred" in question.dimensions else columns
-    where = question.where
-    if part.one_criterion and criteria and (chosen := chosen_criterion(question, criteria)):
-        where = (*((name, value) for name, value in where if name != "criterion"), ("criterion", chosen))
-    return replace(
-        question,
-        rows=rows,
-        columns=columns,
-        statistics=tuple(dict.fromkeys(statistics)),
-        where=tuple(sorted(where)),
-        pool=question.pool and part.name == "matrix",
-        judges=(),
-        runs=(),
-        reference="",
-        ties="exclude",
-    )
 
 
 def chosen_criterion(question: NumbersQuestion, criteria: Sequence[str]) -> str:

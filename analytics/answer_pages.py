@@ -18,6 +18,7 @@ from accounts.refusals import Refused
 from analytics import snapshots
 from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
+from analytics.grids import in_order, plain_value
 from analytics.item_choices import ASKED_RULES, ATTRIBUTE, COMPARED, CUT, NOT_OF_ONE_ITEM
 from analytics.models import Computation, Snapshot
 from analytics.numbers import criterion_groups
@@ -301,25 +302,6 @@ def criterion_names(campaign: Campaign) -> dict[str, str]:
     spoken = get_language() or "en"
     criteria = campaign.rubric_version.criteria.all()
     return {each.key: str(each.says("name", spoken) or each.key) for each in criteria}
-
-
-def plain_value(value: Any) -> str:
-    return " ~ ".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
-
-
-def in_order(known: Sequence[str], rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
-    """The values of a column that occur: in their known order, then numbers by size, then text."""
-    place = {value: number for number, value in enumerate(known)}
-    return sorted(
-        {plain_value(row.get(name)) for row in rows}, key=lambda value: (place.get(value, len(place)), *_size(value))
-    )
-
-
-def _size(value: str) -> tuple[float, str]:
-    try:
-        return float(value), ""
-    except ValueError:
-        return float("inf"), value
 
 
 # --- the stored answer, one that a command computes, and both as files -----------------------------------------------

@@ -23,10 +23,11 @@ from analytics.views import (
     shares,
     workload,
 )
-from analytics.views.agreement import AGREEMENT, RATER_MODELS
+from analytics.views.agreement import AGREEMENT
 from analytics.views.calibration import CALIBRATION
 from analytics.views.planner import PLANNER, draw_next_items_view
 from analytics.views.projects import workflow_page
+from analytics.views.rater_models import RATER_MODELS
 from analytics.views.results import RESULTS
 from analytics.views.stability import STABILITY
 from analytics.views.workload import ANNOTATORS

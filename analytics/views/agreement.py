@@ -1,154 +1,419 @@
-"""The Agreement page: a matrix of one coefficient, sections on who and what makes raters agree, and models of raters.
-
-What the models add to the coefficients: docs/methods/raters.md.
-"""
+"""The Agreement page: a matrix of one coefficient, and sections on who and what makes annotators agree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import agreement
-from analytics.agreement import PARTS, AgreementPart, chosen_criterion
-from analytics.answer_pages import AnswerPage, plain_value
-from analytics.figures import Figure
+from analytics.answer_pages import AnswerPage, ShownCell
+from analytics.figure_words import FIGURE_SENTENCES
+from analytics.figures import MINUS, SMALL, Figure, HeatCell
+from analytics.grids import NOTHING, CellRows, EstimateRow, Grid, GridCell, GridRow, plain_value
 from analytics.questions.asked import QuestionChoices
 from analytics.questions.question import NumbersQuestion
-from analytics.questions.question_names import statistic_name
-from analytics.stats.declared.register import COEFFICIENTS
-from analytics.views import parts
-from analytics.views.agreement_sections import (
-    NOTHING,
-    TITLES,
-    AgreementSection,
-    GridCell,
-    figure_cell,
-)
-from analytics.views.calibration import nothing_about, p_in_words
+from analytics.questions.question_names import column_name, statistic_name
+from analytics.score_views import CLASS_NAMES
+from analytics.stats.declared.register import COEFFICIENTS, STATISTICS
 from analytics.views.parts import PartsPage
-from annotation.models import Campaign
+from analytics.views.sections import BAR_HEIGHT, BAR_WIDTH, Section, ShownSection, figure_cell, plain_cells
+from annotation.models import Campaign, Item
 
-SEVERITY, INFIT, SHARE, DEPENDABILITY, ACCURACY = (
-    f"raters.{name}"
-    for name in ("rasch_severity", "rasch_infit", "variance_share", "dependability", "annotator_accuracy")
-)
-SHIFT, UNIFORM, NONUNIFORM = (f"severity.severity_{name}" for name in ("shift", "uniform", "nonuniform"))
-MODEL_PARTS = {
-    part.name: part
-    for part in (
-        AgreementPart("severity", (SEVERITY, INFIT), rows="annotator", columns="criterion", needs_order=True),
-        AgreementPart("variance", (SHARE,), rows="variant", columns="criterion", needs_order=True),
-        AgreementPart("study", (DEPENDABILITY,), rows="variant", columns="criterion", needs_order=True),
-        AgreementPart("errors", (ACCURACY,), rows="annotator", columns="language", one_criterion=True),
-        AgreementPart("languages", (SHIFT, UNIFORM, NONUNIFORM), columns="language"),
+MOST_IN_MATRIX = 12
+"""Criteria up to which their correlations are a matrix; more of them are a list of the strongest."""
+MOST_LISTED = 60
+
+
+def _means_cell(page: AnswerPage, row: EstimateRow, *, of_panels: bool = False) -> GridCell:
+    """A figure over means (or modes of panels) of items: its counts are items, raters and clusters, not ratings."""
+    figure, n = Figure.of(row), row["n_items"]
+    items = ngettext("%d item", "%d items", n) if of_panels else ngettext("mean of %d item", "means of %d items", n)
+    parts = [items % n, ngettext("%d rater", "%d raters", figure.n_raters) % figure.n_raters]
+    if (clusters := figure.n_clusters) is not None:
+        parts.append(ngettext("%d cluster", "%d clusters", clusters) % clusters)
+    return figure_cell(page, row, counts=", ".join(parts), inked=not of_panels)
+
+
+def _signed(value: float) -> str:
+    text = f"{value:+.2f}"
+    return "0.00" if float(text) == 0 else text.replace("-", MINUS)
+
+
+# --- sections --------------------------------------------------------------------------------------------------------
+def _matrix(shown: ShownSection) -> None:
+    coefficient = shown.subject
+
+    def build(found: CellRows) -> GridCell:
+        row = found.get(coefficient)
+        if row is None:
+            return NOTHING
+        percent, ac, commonest = (found.get(name) for name in agreement.BESIDE)
+        beside = [
+            label % Figure.of(other).number
+            for label, other in ((_("%s equal"), percent), (_("AC %s"), ac))
+            if other and other["value"] is not None and other["asked"] != coefficient
+        ]
+        cell = figure_cell(shown.page, row, " · ".join(beside))
+        shares = (row["value"], percent and percent["value"], commonest and commonest["value"])
+        if coefficient != "percent_agreement" and agreement.is_dominated(*shares):
+            share = Figure.of(commonest or {}).number
+            warning = _("%(share)s of the scores are “%(score)s”: read percent and AC")
+            return replace(cell, warning=warning % {"share": share, "score": (commonest or {}).get("variant")})
+        return cell
+
+    shown.cells_of(build)
+
+
+def _annotators(shown: ShownSection) -> None:
+    without_name, change_name = shown.question.statistics
+    changes = {row["annotator"]: row for row in shown.of(change_name)}
+    rows = []
+    values = [row for row in shown.of(without_name) if row["annotator"] in changes]
+    for row in sorted(values, key=lambda row: -changes[row["annotator"]]["value"]):
+        change = Figure.of(changes[row["annotator"]])
+        clear = change.excludes_zero and not change.is_small
+        better, worse = _("The others agree better without"), _("The others agree less without")
+        few_clusters = (change.n_clusters or change.n_items) < change.n_items
+        too_few = _("too few clusters to say") if few_clusters else _("too few items to say")
+        unclear = too_few if change.excludes_zero else _("no clear change")
+        words = (better if (change.value or 0) > 0 else worse) if clear else unclear
+        few, url = ShownCell("", "", change).few, shown.page.items_address(row)
+        cells = (
+            GridCell(Figure.of(row).number, (Figure.of(row).basis,), url=url),
+            GridCell(change.number, (change.interval or change.no_interval,), few, url=url, title=change.made),
+            GridCell(lines=(words,)),
+        )
+        rows.append(GridRow(row["annotator"], cells))
+    if rows:
+        first = values[0]
+        with_all = first["value"] - changes[first["annotator"]]["value"]
+        columns = (statistic_name(without_name), _("Change"), _("In words"))
+        note = _("With all annotators: %s.") % _signed(with_all).lstrip("+")
+        shown.grids.append(Grid(_("Annotator"), columns, tuple(rows), (note,)))
+        if shown.subject not in without_name:
+            shown.notes.append(_("Annotators are left out of Krippendorff’s α, Fleiss’ κ, Gwet’s AC and percent only."))
+
+
+def _pairs(shown: ShownSection) -> None:
+    pairs = {tuple(row["raters"]): row for row in shown.rows if row["asked"] == "pairs.cohen_kappa" and row["raters"]}
+    shares = {tuple(row["raters"]): row for row in shown.of("pairs.percent_agreement") if row["raters"]}
+    means = {row["annotator"]: row for row in shown.of("pairs.cohen_kappa") if row["annotator"]}
+    shares_of = {row["annotator"]: row for row in shown.of("pairs.percent_agreement") if row["annotator"]}
+    names = sorted(means, key=lambda name: -means[name]["value"])
+    if not names:
+        return
+    _mean_pairs(shown, names, means, shares_of, pairs)
+    if not pairs:
+        shown.notes.append(
+            _("Pairs of more than %d annotators are left out. The means are over all of them.") % agreement.LARGE_PANEL
+        )
+        shown.notes.append(_("To list the pairs, add pairs=all to the address of this page."))
+        return
+    shown.notes.append(_("The means with the others and the shares of equal scores are shown without intervals."))
+    in_name_order, small = sorted(names), len(names) > agreement.LARGE_PANEL
+    both = {**pairs, **{pair[::-1]: row for pair, row in pairs.items()}}
+    equal = {**shares, **{pair[::-1]: row for pair, row in shares.items()}}
+    cells = {pair: _pair_cell(shown.page, row, equal.get(pair), small=small) for pair, row in both.items()}
+    rows = tuple(
+        GridRow(down, tuple(cells.get((down, across), NOTHING) for across in in_name_order)) for down in in_name_order
     )
-}
-MODEL_TITLES = {
-    "severity": gettext_lazy("Severity of annotators and judges on one scale"),
-    "variance": gettext_lazy("Where the differences between scores come from"),
-    "study": gettext_lazy("How dependable is a mean of several raters?"),
-    "errors": gettext_lazy("How often each annotator gives the right score"),
-    "languages": gettext_lazy("Is the judge more lenient in one language?"),
-}
-NOTES = {
-    "severity": gettext_lazy(
-        "Beyond agreement: who scores lower or higher than the panel, whatever items each of them had. "
-        "Many-facet Rasch model, from pairs of scores on one item, in logits. 0 is the mean annotator; below 0: lower "
-        "scores. Infit is near 1 where the model fits, above 1.5 erratic, below 0.5 nearly always the same."
-    ),
-    "variance": gettext_lazy(
-        "Beyond agreement: what to work on. A large share of raters asks for training, one of languages for a "
-        "look at the translations. A large rest asks for a clearer rubric or more raters. Generalizability theory, "
-        "Henderson’s method 1; annotators only."
-    ),
-    "study": gettext_lazy(
-        "Beyond agreement: how many raters an item needs. Φ is the share of the items’ variance in the mean of "
-        "so many raters; .8 is often asked for. The Planner turns it into a number of raters."
-    ),
-    "errors": gettext_lazy(
-        "Beyond agreement: how often each annotator gives the score that the model takes for the right one. "
-        "Dawid and Skene’s model, fitted in each language by EM. It takes the panel’s errors for independent; judges "
-        "have no part in it."
-    ),
-    "languages": gettext_lazy(
-        "Beyond bias by language: a test on answers that the panel finds equally good. Differential item "
-        "functioning: a cumulative logit of the judge’s score on the panel’s mean. In logits against the pivot "
-        "language; above 0: the judge is more lenient."
-    ),
-}
-EMPTY = {
-    "severity": gettext_lazy("This needs raters who scored the same items, on a scale with an order."),
-    "variance": gettext_lazy("This needs two annotators or more who scored the same items, on a scale with an order."),
-    "study": gettext_lazy("This needs two annotators or more who scored the same items, on a scale with an order."),
-    "errors": gettext_lazy("This needs annotators who scored the same items."),
-    "languages": gettext_lazy("This needs a judge and a panel that scored items in two languages or more."),
-}
-SOURCES = {
-    "item": gettext_lazy("Items: what is to be measured"),
-    "rater": gettext_lazy("Raters: severity"),
-    "language": gettext_lazy("Languages"),
-    "criterion": gettext_lazy("Criteria"),
-    "item x criterion": gettext_lazy("Items on single criteria"),
-    "rater x criterion": gettext_lazy("Raters on single criteria"),
-    "residual": gettext_lazy("The rest: raters on single items, and chance"),
-}
-ERRATIC, MUTED = 1.5, 0.5
-SECTION_NOTES = {
-    "matrix": gettext_lazy("Large: the coefficient, with its interval. Below: percent agreement and Gwet’s AC."),
-    "annotators": gettext_lazy(
-        "The coefficient without the annotator, and the change: without minus with. Above 0: the others agree better "
-        "without this annotator."
-    ),
-    "pairs": gettext_lazy(
-        "Cohen’s κ of two annotators on the items that both scored; on ordered scales with quadratic weights."
-    ),
-    "classes": gettext_lazy(
-        "Of the items with two scores or more: all scores are the same, some are, no two are. With more raters fewer "
-        "items are in the first class."
-    ),
-    "raters": gettext_lazy(
-        "How reliable the mean score would be with 1 to 10 raters per item (Spearman-Brown formula). It is a "
-        "projection, so it has no interval."
-    ),
-    "panels": gettext_lazy("Two panels on the items that both scored, by the panels’ means and modes of each item."),
-    "criteria": gettext_lazy(
-        "Spearman’s ρ of two criteria over the annotators’ means of the items. Criteria that always move together "
-        "measure one thing."
-    ),
-    "applicability": gettext_lazy("Do annotators agree on where a criterion does not apply? N/A is never a score."),
-    "rationales": gettext_lazy("Share of ratings with a rationale, and their median length. No text is shown."),
-    "time": gettext_lazy("Each item counts in the time of its last rating, so that its ratings stay together."),
-    "items": gettext_lazy(
-        "Spread: mean distance of two annotators’ scores of the item, 0 to 1. The files contain every item."
-    ),
-}
-EMPTY_SECTIONS = {
-    "matrix": gettext_lazy("Agreement needs two annotators who score the same items."),
-    "annotators": gettext_lazy("Leaving one annotator out needs three annotators who are known as persons."),
-    "pairs": gettext_lazy("Pairs need two annotators, known as persons, who share items."),
-    "classes": gettext_lazy("Classes need items with two scores or more."),
-    "raters": gettext_lazy("The curve needs two annotators, two items and scores in order, or two labels."),
-    "panels": gettext_lazy("This campaign has no two panels on the same items."),
-    "criteria": gettext_lazy("Correlations need two criteria with scores in order on the same items."),
-    "applicability": gettext_lazy("Nobody has answered “not applicable”."),
-    "rationales": gettext_lazy("Nothing is rated yet."),
-    "time": gettext_lazy("All items were rated in one period. Agreement over time needs two."),
-    "items": gettext_lazy("Annotators do not differ on any item with two scores."),
-}
+    counts = [row["n_items"] for row in pairs.values()]
+    low, high = min(counts), max(counts)
+    shared_by = _("%(n)d common items in every pair.") if low == high else _("%(low)d to %(n)d common items in a pair.")
+    note = _("Not inked: fewer than %d common items or clusters.") % SMALL
+    notes = (shared_by % {"low": low, "n": high}, *(() if small else (note,)))
+    if not small and 2 * len(pairs) < len(list(combinations(names, 2))):
+        rows = tuple(GridRow(" ~ ".join(pair), (cells[pair],)) for pair in sorted(pairs))
+        shown.grids.append(Grid(_("Two annotators"), (_("Cohen’s κ"),), rows, notes))
+        return
+    asked = parse_qsl(shown.page.items_address(next(iter(pairs.values()))).partition("?")[2])
+    hidden = tuple(pair for pair in asked if pair[0] != "rater")
+    shown.grids.append(Grid(_("Annotator"), tuple(in_name_order), rows, notes, is_small=small, hidden=hidden))
 
 
-def _asked(
-    campaign: Campaign, part: AgreementPart, question: NumbersQuestion, choices: QuestionChoices
+def _mean_pairs(
+    shown: ShownSection,
+    names: Sequence[str],
+    means: Mapping[str, EstimateRow],
+    shares: Mapping[str, EstimateRow],
+    pairs: Mapping[tuple[str, ...], EstimateRow],
+) -> None:
+    """Of every annotator the mean κ and percent with the others."""
+    rows = []
+    for name in names:
+        row, share = means[name], shares.get(name)
+        figure = Figure.of(row)
+        others = ngettext("%d other annotator", "%d other annotators", row["n_raters"] - 1) % (row["n_raters"] - 1)
+        items = ngettext("%d item", "%d items", row["n_items"]) % row["n_items"]
+        cells = (
+            GridCell(figure.number, (f"{others}, {items}",), url=shown.page.items_address(row)),
+            *([GridCell(Figure.of(share).number)] if share else []),
+        )
+        rows.append(GridRow(name, cells))
+    columns = (_("Mean κ with the others"), *([_("Mean percent agreement")] if shares else []))
+    if len(names) > 2 or not pairs:
+        shown.grids.append(Grid(_("Annotator"), columns, tuple(rows)))
+
+
+def _pair_cell(page: AnswerPage, row: EstimateRow, share: EstimateRow | None, *, small: bool) -> GridCell:
+    figure = Figure.of(row)
+    ink = HeatCell("", None, figure).bin
+    if small:
+        number = f"{row['value']:.2f}".replace("-", MINUS).replace("0.", ".") if figure.is_defined else "–"
+        return GridCell(number, bin=ink)
+    url, equal = page.items_address(row), [_("%s equal") % Figure.of(share).number] if share else []
+    line = " · ".join([*equal, ngettext("%d item", "%d items", figure.n_items) % figure.n_items])
+    if not figure.is_defined:
+        return GridCell("–", (line,), url=url, title=figure.reason)
+    spans = (figure.interval,) if figure.interval else ()
+    return GridCell(figure.number, (*spans, line), url=url, title=figure.made, bin=None if figure.is_small else ink)
+
+
+def _classes(shown: ShownSection) -> None:
+    rows = shown.of("class_share")
+    if not rows:
+        return
+    shown.table(
+        rows, lambda found: _class_cell(shown.page, found), down="criterion", across="language",
+        within="agreement_class", downs=shown.axis("criterion"), acrosses=shown.axis("language"),
+        notes=(_("The bar shows, from its start: %s.") % ", ".join(map(str, CLASS_NAMES.values())),),
+    )  # fmt: skip
+    shown.notes.append(_("The shares are shown without intervals."))
+    without = GridCell(lines=(_("no item has two scores"),))
+    shown.grids[:] = [
+        replace(
+            each,
+            rows=tuple(
+                replace(row, cells=tuple(without if cell is NOTHING else cell for cell in row.cells))
+                for row in each.rows
+            ),
+        )
+        for each in shown.grids
+    ]
+
+
+def _class_cell(page: AnswerPage, found: CellRows) -> GridCell:
+    """A bar of the classes' shares, and each share, which leads to its items."""
+    start, bars, links = 0.0, [], []
+    for name, row in found.items():
+        figure = Figure.of(row)
+        width = round(BAR_WIDTH * (figure.value or 0.0), 1)
+        bars.append((round(start, 1), width, name))
+        start += width
+        links.append((f"{CLASS_NAMES[name]} {figure.number}", page.items_address(row) if figure.value else ""))
+    first = ShownCell("", "", Figure.of(next(iter(found.values()))))
+    full = found.get("full")
+    number = Figure.of(full or next(iter(found.values()))).number
+    url = page.items_address(full) if full else ""
+    return GridCell(number, (first.counts,), first.few, url=url, bars=tuple(bars), links=tuple(links))
+
+
+def _raters(shown: ShownSection) -> None:
+    curves: dict[str, dict[int, EstimateRow]] = {}
+    for row in shown.of("panel_reliability"):
+        curves.setdefault(plain_value(row["criterion"]), {})[int(row["variant"])] = row
+    if not curves:
+        return
+    most = max(max(curve) for curve in curves.values())
+    rows = []
+    for key in [key for key in shown.axis("criterion") if key in curves]:
+        curve = curves[key]
+        cells = []
+        for raters in range(1, most + 1):
+            figure = Figure.of(curve[raters])
+            ink = None if figure.is_small else HeatCell("", None, figure).bin
+            cells.append(GridCell(figure.number, bin=ink))
+        step = BAR_WIDTH / max(most - 1, 1)
+        points = " ".join(
+            f"{step * (raters - 1):.1f},{BAR_HEIGHT - 2 - (BAR_HEIGHT - 4) * max(row['value'], 0.0):.1f}"
+            for raters, row in sorted(curve.items())
+        )
+        enough = next((raters for raters, row in sorted(curve.items()) if row["value"] >= agreement.ENOUGH), None)
+        words = (
+            ngettext("%d rater reaches .80", "%d raters reach .80", enough) % enough
+            if enough
+            else _("more than %d raters for .80") % most
+        )
+        first = ShownCell("", "", Figure.of(curve[1]))
+        basis = " · ".join(text for text in (first.counts, first.few) if text)
+        about = {"below": words, "curve": points, "basis": basis, "url": shown.page.items_address(curve[1])}
+        rows.append(GridRow(shown.name("criterion", key), tuple(cells), **about))
+    columns = tuple(ngettext("%d rater", "%d raters", n) % n for n in range(1, most + 1))
+    shown.grids.append(Grid(column_name("criterion"), columns, tuple(rows)))
+    reasons = {
+        FIGURE_SENTENCES.translated(row["reason"]) for row in shown.rows if row["value"] is None and row.get("reason")
+    }
+    shown.notes += [_("Other criteria have no curve: %s.") % reason for reason in sorted(reasons)]
+
+
+def _panels(shown: ShownSection) -> None:
+    if not any(row["value"] is not None for row in shown.rows):
+        return
+
+    def cell(found: CellRows) -> GridCell:
+        return _means_cell(shown.page, next(iter(found.values())), of_panels=True)
+
+    def below(place: str) -> str:
+        first, _sign, second = place.partition("\0")[0].partition(" ~ ")
+        return _("%(second)s compared with %(first)s") % {"first": first, "second": second}
+
+    places = {_of_panels(row): plain_value(row["criterion"]) for row in shown.rows}
+    shown.table(
+        shown.rows, cell, down=_of_panels, across="asked", corner=column_name("criterion"), below=below,
+        downs=sorted(places), acrosses=shown.question.statistics, column_name=statistic_name,
+        row_name=lambda place: shown.name("criterion", places[place]),
+    )  # fmt: skip
+    shown.notes.append(
+        _("The difference is the mean of the panel named first less that of the other, in points of the scale.")
+    )
+
+
+def _of_panels(row: EstimateRow) -> str:
+    """A row of the table of panels: the pair of panels, then the criterion."""
+    return f"{row['variant'] or ''}\0{plain_value(row['criterion'])}"
+
+
+def _criteria(shown: ShownSection) -> None:
+    pairs = {tuple(str(row["variant"]).split(" ~ ")): row for row in shown.of("criteria_spearman")}
+    keys = [key for key in shown.page.criteria if any(key in pair for pair in pairs)]
+    if not pairs:
+        return
+    name = shown.page.criteria
+    if len(keys) <= MOST_IN_MATRIX:
+        shown.table(
+            list(pairs.values()), lambda found: _means_cell(shown.page, found["criteria_spearman"]),
+            down=lambda row: str(row["variant"]).split(" ~ ")[0],
+            across=lambda row: str(row["variant"]).split(" ~ ")[-1],
+            corner=column_name("criterion"), downs=keys, is_mirrored=True, row_name=name.__getitem__,
+            column_name=name.__getitem__,
+        )  # fmt: skip
+        return
+    strongest = sorted(pairs.items(), key=lambda each: -abs(each[1]["value"]))[:MOST_LISTED]
+    listed = tuple(
+        GridRow(f"{name.get(pair[0], pair[0])} ~ {name.get(pair[-1], pair[-1])}", (_means_cell(shown.page, row),))
+        for pair, row in strongest
+    )
+    note = _("The %(shown)d strongest of %(all)d pairs. The files contain all of them.")
+    note %= {"shown": len(listed), "all": len(pairs)}
+    shown.grids.append(Grid(_("Two criteria"), (statistic_name("criteria_spearman"),), listed, (note,)))
+
+
+def _rationales(shown: ShownSection) -> None:
+    shares, lengths = shown.of("rationale_share"), shown.of("rationale_length")
+    if not shares:
+        return
+
+    def build(found: CellRows) -> GridCell:
+        share, length = found.get("rationale_share"), found.get("rationale_length")
+        words = ngettext("median %d character", "median %d characters", int(length["value"])) if length else ""
+        lines = (words % round(length["value"]),) if length else ()
+        return figure_cell(shown.page, share, *lines, inked=False) if share else NOTHING
+
+    shown.table(
+        [*shares, *lengths], build, down="criterion", across="judge", downs=shown.axis("criterion"),
+        acrosses=["", *sorted({row["judge"] for row in shares if row["judge"]})],
+        column_name=lambda judge: judge or _("Annotators"),
+    )  # fmt: skip
+    if not lengths:
+        shown.notes.append(_("Nobody has written a rationale."))
+
+
+def _time(shown: ShownSection) -> None:
+    column = shown.question.columns
+    rated = [row for row in shown.rows if plain_value(row.get(column))]
+    if len({plain_value(row.get(column)) for row in rated}) < 2:
+        return
+    plain_cells(shown)
+    if column == "week":
+        weeks = {plain_value(row.get(column)) for row in rated}
+        for week, number in sorted(agreement.published_versions(shown.page.campaign).items()):
+            if week in weeks:
+                text = _("Version %(number)d of the rubric was published in the week %(week)s.")
+                shown.notes.append(text % {"number": number, "week": week})
+        own = shown.page.campaign.rubric_version.number
+        shown.notes.append(_("All ratings of this campaign are on version %d of its rubric.") % own)
+
+
+def _items(shown: ShownSection) -> None:
+    spreads = shown.of("label_spread")
+    campaign = shown.page.campaign
+    names = {row["item"] for row in spreads}
+    items = {item.external_id: item for item in Item.objects.of(campaign.dataset).filter(external_id__in=names)}
+    shares: dict[tuple[Any, ...], list[EstimateRow]] = {}
+    for row in shown.of("label_share"):
+        shares.setdefault((row["criterion"], row["item"]), []).append(row)
+    rows = []
+    for row in spreads:
+        item, key = items[row["item"]], row["criterion"]
+        given = shares.get((key, row["item"]), [])
+        tallest = max((share["value"] for share in given), default=1.0)
+        width = BAR_WIDTH / max(len(given), 1)
+        bars = tuple(
+            (round(place * width, 1), round(BAR_HEIGHT * share["value"] / tallest, 1), f"{width * 0.8:.1f}")
+            for place, share in enumerate(given)
+        )
+        text = ", ".join(f"{share['variant']}: {Figure.of(share).number}" for share in given if share["value"])
+        address = reverse("numbers_item", args=[campaign.project.slug, campaign.pk, item.pk])
+        raters = ngettext("%d rater", "%d raters", row["n_raters"]) % row["n_raters"]
+        cells = (
+            GridCell(f"{row['value']:.2f}", (raters,)),
+            GridCell(lines=(text or _("A continuous scale has no points."),), bars=bars),
+            GridCell(lines=(shown.name("criterion", key), shown.name("language", item.language))),
+        )
+        rows.append(GridRow(item.external_id, cells, url=f"{address}?{urlencode({'criterion': key})}"))
+    if rows:
+        columns = (_("Spread"), _("Soft label"), _("Criterion and language"))
+        shown.grids.append(Grid(column_name("item"), columns, tuple(rows)))
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+def part_question(
+    part: Section, question: NumbersQuestion, criteria: Sequence[str], n_raters: int = 0
 ) -> NumbersQuestion:
-    return agreement.part_question(part, question, choices.criteria, len(choices.raters))
+    """The question of a section, from that of the page: the same filters, raters, panels, exclusions and intervals.
+
+    A section about one criterion takes the first of `criteria` where the question does not name one. Pairs of more than
+    `LARGE_PANEL` annotators come without their percent agreement.
+    """
+    coefficient = agreement.coefficient_of(question)
+    rows, columns, statistics = part.rows, part.columns, part.statistics
+    if part.name == "matrix":
+        rows, columns, statistics = question.rows, question.columns, (coefficient, *agreement.BESIDE)
+    elif part.name == "annotators":
+        left_out = f"left_out.{coefficient}"
+        left_out = left_out if left_out in STATISTICS else "left_out.krippendorff_alpha"
+        statistics = (left_out, f"{left_out}_change")
+    elif part.name == "pairs" and (len(question.raters) or n_raters) > agreement.LARGE_PANEL:
+        statistics = statistics[:1]
+    elif part.name == "time":
+        statistics = (coefficient, "percent_agreement")
+        columns = "hundred" if "hundred" in question.dimensions else columns
+    where = question.where
+    if part.one_criterion and criteria and (chosen := agreement.chosen_criterion(question, criteria)):
+        where = (*((name, value) for name, value in where if name != "criterion"), ("criterion", chosen))
+    return replace(
+        question,
+        rows=rows,
+        columns=columns,
+        statistics=tuple(dict.fromkeys(statistics)),
+        where=tuple(sorted(where)),
+        pool=question.pool and part.name == "matrix",
+        judges=(),
+        runs=(),
+        reference="",
+        ties="exclude",
+    )
 
 
-def _section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, coefficient: str) -> AgreementSection:
-    return AgreementSection(part, page, asked, coefficient)
+def _asked(campaign: Campaign, part: Section, question: NumbersQuestion, choices: QuestionChoices) -> NumbersQuestion:
+    return part_question(part, question, choices.criteria, len(choices.raters))
 
 
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
@@ -158,175 +423,118 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
 AGREEMENT = PartsPage(
     name="agreement",
     title=gettext_lazy("Agreement"),
-    parts=PARTS,
-    titles=TITLES,
-    notes=SECTION_NOTES,
-    empty=EMPTY_SECTIONS,
+    sections=(
+        Section(
+            "matrix",
+            title=gettext_lazy("Agreement"),
+            about=gettext_lazy("Large: the coefficient, with its interval. Below: percent agreement and Gwet’s AC."),
+            empty=gettext_lazy("Agreement needs two annotators who score the same items."),
+            build=_matrix,
+        ),
+        Section(
+            "annotators",
+            title=gettext_lazy("Each annotator left out"),
+            about=gettext_lazy(
+                "The coefficient without the annotator, and the change: without minus with. Above 0: the others agree "
+                "better without this annotator."
+            ),
+            empty=gettext_lazy("Leaving one annotator out needs three annotators who are known as persons."),
+            build=_annotators,
+            one_criterion=True,
+        ),
+        Section(
+            "pairs",
+            title=gettext_lazy("Pairs of annotators"),
+            about=gettext_lazy(
+                "Cohen’s κ of two annotators on the items that both scored; on ordered scales with quadratic weights."
+            ),
+            empty=gettext_lazy("Pairs need two annotators, known as persons, who share items."),
+            build=_pairs,
+            statistics=("pairs.cohen_kappa", "pairs.percent_agreement"),
+            one_criterion=True,
+        ),
+        Section(
+            "classes",
+            title=gettext_lazy("Classes of agreement"),
+            about=gettext_lazy(
+                "Of the items with two scores or more: all scores are the same, some are, no two are. With more raters "
+                "fewer items are in the first class."
+            ),
+            empty=gettext_lazy("Classes need items with two scores or more."),
+            build=_classes,
+            statistics=("class_share",),
+            columns="language",
+        ),
+        Section(
+            "raters",
+            title=gettext_lazy("Reliability by raters per item"),
+            about=gettext_lazy(
+                "How reliable the mean score would be with 1 to 10 raters per item (Spearman-Brown formula). It is a "
+                "projection, so it has no interval."
+            ),
+            empty=gettext_lazy("The curve needs two annotators, two items and scores in order, or two labels."),
+            build=_raters,
+            statistics=("panel_reliability",),
+        ),
+        Section(
+            "panels",
+            title=gettext_lazy("Panel against panel"),
+            about=gettext_lazy(
+                "Two panels on the items that both scored, by the panels’ means and modes of each item."
+            ),
+            empty=gettext_lazy("This campaign has no two panels on the same items."),
+            build=_panels,
+            statistics=("panel_difference", "panel_spearman", "panel_same_mode"),
+        ),
+        Section(
+            "criteria",
+            title=gettext_lazy("Correlation between criteria"),
+            about=gettext_lazy(
+                "Spearman’s ρ of two criteria over the annotators’ means of the items. Criteria that always move "
+                "together measure one thing."
+            ),
+            empty=gettext_lazy("Correlations need two criteria with scores in order on the same items."),
+            build=_criteria,
+            statistics=("criteria_spearman",),
+            needs_order=True,
+        ),
+        Section(
+            "applicability",
+            title=gettext_lazy("Agreement on “not applicable”"),
+            about=gettext_lazy("Do annotators agree on where a criterion does not apply? N/A is never a score."),
+            empty=gettext_lazy("Nobody has answered “not applicable”."),
+            build=plain_cells,
+            statistics=("applicability_agreement", "applicability_ac"),
+            columns="language",
+        ),
+        Section(
+            "rationales",
+            title=gettext_lazy("Rationales, annotators and judges"),
+            about=gettext_lazy("Share of ratings with a rationale, and their median length. No text is shown."),
+            empty=gettext_lazy("Nothing is rated yet."),
+            build=_rationales,
+            statistics=("rationale_share", "rationale_length"),
+        ),
+        Section(
+            "time",
+            title=gettext_lazy("Agreement over time"),
+            about=gettext_lazy("Each item counts in the time of its last rating, so that its ratings stay together."),
+            empty=gettext_lazy("All items were rated in one period. Agreement over time needs two."),
+            build=_time,
+            columns="week",
+        ),
+        Section(
+            "items",
+            title=gettext_lazy("Items on which annotators differ most"),
+            about=gettext_lazy(
+                "Spread: mean distance of two annotators’ scores of the item, 0 to 1. The files contain every item."
+            ),
+            empty=gettext_lazy("Annotators do not differ on any item with two scores."),
+            build=_items,
+            statistics=("label_spread", "label_share"),
+        ),
+    ),
     asked=_asked,
-    section=_section,
     offered=_offered,
     about=agreement.coefficient_of,
-)
-
-
-class RaterSection(AgreementSection):
-    """A section of the page."""
-
-    def build(self) -> None:
-        _BUILDERS[self.part.name](self)
-
-
-# --- sections --------------------------------------------------------------------------------------------------------
-def _severity(shown: AgreementSection) -> None:
-    judges = {plain_value(row["annotator"]) for row in shown.rows if row["judge"]}
-
-    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
-        row = found.get(SEVERITY)
-        if row is None:
-            return NOTHING
-        cell = figure_cell(shown.page, row, *_infit(found.get(INFIT)), inked=False)
-        figure = Figure.of(row)
-        if not figure.is_defined:
-            return cell
-        clear = _("scores lower") if (figure.value or 0) < 0 else _("scores higher")
-        words = clear if figure.excludes_zero else _("no clear difference")
-        return replace(cell, lines=(words, *cell.lines))
-
-    shown.cells_of(build)
-    for place, grid in enumerate(shown.grids):
-        rows = (replace(row, name=_("%s (judge)") % row.name) if row.name in judges else row for row in grid.rows)
-        shown.grids[place] = replace(grid, corner=_("Rater"), rows=tuple(rows))
-    if shown.grids:
-        shown.notes.append(_("Intervals are for each rater separately, for these raters and items like these."))
-
-
-def _infit(row: Mapping[str, Any] | None) -> list[str]:
-    if row is None or row["value"] is None:
-        return []
-    words = _("erratic") if row["value"] > ERRATIC else _("nearly always the same") if row["value"] < MUTED else ""
-    number = _("infit %s") % Figure.of(row).number
-    return [f"{number}, {words}" if words else number]
-
-
-def _variance(shown: AgreementSection) -> None:
-    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
-        row = found.get(SHARE)
-        if row is None:
-            return NOTHING
-        figure = Figure.of(row)
-        cell = figure_cell(shown.page, row, inked=False)
-        return replace(cell, bin=figure.shade if figure.value and not cell.few else None)
-
-    shown.cells_of(build)
-    order = list(map(str, SOURCES.values()))
-    for place, grid in enumerate(shown.grids):
-        named = [replace(row, name=str(SOURCES.get(row.name, row.name))) for row in grid.rows]
-        rows = tuple(sorted(named, key=lambda row: order.index(row.name) if row.name in order else len(order)))
-        shown.grids[place] = replace(grid, corner=_("Source"), rows=rows)
-    if shown.grids:
-        shown.notes.append(_("Shares add up to 100%. Intervals are for these raters and these languages."))
-
-
-def _study(shown: AgreementSection) -> None:
-    shown.cells_of(lambda found: figure_cell(shown.page, found[DEPENDABILITY], inked=False))
-    for place, grid in enumerate(shown.grids):
-        rows = sorted((row for row in grid.rows if row.name.isdigit()), key=lambda row: int(row.name))
-        named = (replace(row, name=ngettext("%d rater", "%d raters", int(row.name)) % int(row.name)) for row in rows)
-        shown.grids[place] = replace(grid, corner=_("Mean of"), rows=tuple(named))
-    shown.grids[:] = [grid for grid in shown.grids if grid.rows]
-
-
-def _errors(shown: AgreementSection) -> None:
-    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
-        cell = figure_cell(shown.page, found[ACCURACY], inked=False)
-        without = Figure.of(found[ACCURACY]).no_interval  # a note below the table says it once
-        return replace(cell, lines=tuple(line for line in cell.lines if line != without))
-
-    shown.cells_of(build)
-    if shown.grids:
-        text = _("The model gives no intervals. Its figures are too high where annotators make the same errors.")
-        shown.notes.append(text)
-
-
-def _languages(shown: AgreementSection) -> None:
-    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
-        row = found.get(SHIFT)
-        if row is None:
-            return _tests(found)
-        figure = Figure.of(row)
-        if not figure.is_defined:
-            return figure_cell(shown.page, row)
-        clear = _("more lenient") if (figure.value or 0) > 0 else _("more severe")
-        words = clear if figure.excludes_zero else _("no clear difference")
-        return figure_cell(shown.page, row, words, inked=False)
-
-    shown.cells_of(build)
-    if shown.grids:
-        against = sorted({str(row["note"]).partition(";")[0].removeprefix("against ") for row in shown.of(SHIFT)})
-        names = ", ".join(shown.name("language", tag) for tag in against)
-        shown.notes.append(_("Each language is compared with: %s.") % names)
-        shown.notes.append(_("The tests are approximate: they take items for independent."))
-
-
-def _tests(found: Mapping[str, Mapping[str, Any]]) -> GridCell:
-    """Of all languages together: is there a difference at all, and does it change along the scale?"""
-    words = {UNIFORM: _("a difference everywhere: %s"), NONUNIFORM: _("a difference that changes along the scale: %s")}
-    rows = [(text, found[name]) for name, text in words.items() if name in found and found[name]["value"] is not None]
-    return GridCell(lines=tuple(text % p_in_words(row["value"]) for text, row in rows))
-
-
-_BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
-    "severity": _severity,
-    "variance": _variance,
-    "study": _study,
-    "errors": _errors,
-    "languages": _languages,
-}
-
-
-# --- the page --------------------------------------------------------------------------------------------------------
-def rater_question(
-    campaign: Campaign, part: AgreementPart, question: NumbersQuestion, choices: QuestionChoices
-) -> NumbersQuestion:
-    """The question of a section: the page's filters, raters and exclusions; of one judge where it is about one."""
-    where = question.where
-    if part.one_criterion and (chosen := chosen_criterion(question, choices.criteria)):
-        where = (*(pair for pair in where if pair[0] != "criterion"), ("criterion", chosen))
-    judge = parts.chosen_judge(question, choices)
-    judges = (judge,) if judge and part.name == "languages" else ()
-    return replace(
-        question, rows=part.rows, columns=part.columns, statistics=part.statistics, where=tuple(sorted(where)),
-        judges=judges, juries=(), reference="", ties="exclude", pool=False, measures=(), goals=(),
-        variants=("corrected",) if part.name == "languages" else (),
-    )  # fmt: skip
-
-
-def _model_section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, about: str) -> RaterSection:
-    return RaterSection(part, page, asked, about)
-
-
-def _offered_models(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
-    """The judges to choose from; or what is missing."""
-    if not choices.raters:
-        more = _("Models of raters need a panel: let it rate, or import ratings.")
-        return {"nothing": _("Nobody has rated these items"), "nothing_more": more}
-    note = _("The chosen judge counts in the last section; all judges stand in the first one.")
-    return {
-        "judges": choices.listed_judges(question),
-        "judge": parts.chosen_judge(question, choices),
-        "form_note": note,
-    }
-
-
-RATER_MODELS = PartsPage(
-    name="raters",
-    title=gettext_lazy("Rater models"),
-    parts=MODEL_PARTS,
-    titles=MODEL_TITLES,
-    notes=NOTES,
-    empty=EMPTY,
-    asked=rater_question,
-    section=_model_section,
-    offered=_offered_models,
-    about=nothing_about,
 )

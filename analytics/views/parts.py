@@ -6,7 +6,7 @@ view, and again every two seconds while a worker computes their answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,20 +20,18 @@ from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
 from analytics import answer_pages, page_cache, tasks
-from analytics.agreement import AgreementPart, chosen_criterion
+from analytics.agreement import chosen_criterion
 from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.computation import computing
 from analytics.questions.asked import QuestionChoices, check_question, parsed_question, question_choices
 from analytics.questions.question import NumbersQuestion, pairs_of
-from analytics.views.agreement_sections import AgreementSection
 from analytics.views.explore import QuestionForm
 from analytics.views.items import shown_campaign
+from analytics.views.sections import Section, ShownSection
 from analytics.workflow import SURFACE
 from annotation.models import Campaign, Criterion
 
-Words = Mapping[str, Any]
-Asked = Callable[[Campaign, AgreementPart, NumbersQuestion, QuestionChoices], NumbersQuestion]
-Section = Callable[[AgreementPart, AnswerPage, NumbersQuestion, str], AgreementSection]
+Asked = Callable[[Campaign, Section, NumbersQuestion, QuestionChoices], NumbersQuestion]
 Offered = Callable[[Campaign, NumbersQuestion, QuestionChoices], dict[str, Any]]
 
 
@@ -42,253 +40,11 @@ def parameter_pairs(fields: QueryDict) -> list[tuple[str, str]]:
     return [(name, text) for name, texts in fields.lists() for text in texts]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartsPage:
-    """A page of sections. `name`: in its addresses, `numbers_NAME` and `numbers_NAME_part`, and in its files' names.
-
-    `titles`, `notes`, `empty`: words of each part. `asked`: the question of a part; `section`: its tables, given what
-    `about` says of the page's question, which refuses one that the page is not for. `pairs`: the parameters of an
-    address, where the form has fields of its own. `offered`: what else the form and
-    the page need, `nothing` among it where there is nothing to show and why.
-    """
-
-    name: str
-    title: Any
-    parts: Mapping[str, AgreementPart]
-    titles: Words
-    notes: Words
-    empty: Words
-    asked: Asked
-    section: Section
-    offered: Offered
-    about: Callable[[NumbersQuestion], str]
-    pairs: Callable[[QueryDict], list[tuple[str, str]]] = parameter_pairs
-
-    @property
-    def first(self) -> str:
-        return next(iter(self.parts))
-
-    @property
-    def routes(self) -> list[URLPattern]:
-        """The addresses of the page and of its sections."""
-        whole = f"p/<slug:project>/numbers/<int:campaign>/{self.name}/"
-        return [
-            path(whole, self.whole, name=f"numbers_{self.name}"),
-            path(f"{whole}<slug:part>/", self.one, name=f"numbers_{self.name}_part"),
-        ]
-
-    @method_decorator([require_safe, login_required, page_cache.cached_page])
-    def whole(self, request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-        """The form and the first section; the others ask for themselves when they come into view."""
-        current = shown_campaign(request.user, project, campaign)
-        choices = question_choices(current)
-        context = self._context(current) | {"title": self.title}
-        try:
-            question = self._question(request, choices)
-            offered = self.offered(current, question, choices)
-            first = {} if "nothing" in offered else self._part(current, question, self.parts[self.first], choices)
-        except Refused as refused:
-            question = NumbersQuestion()
-            offered = self.offered(current, question, choices)
-            context |= {
-                "refusal": refused.sentence,
-                "form": QuestionForm(question, choices, criterion_names(current)),
-                **offered,
-            }
-            return render(request, "analytics/agreement.html", context, status=422)
-        sections = [
-            {"name": name, "title": self.titles[name], "address": self._address(current, question, name)}
-            for name in self.parts
-            if name != self.first and first
-        ]
-        context |= {
-            "form": QuestionForm(question, choices, criterion_names(current)),
-            "question": question,
-            "sections": sections,
-        }
-        return render(request, "analytics/agreement.html", {**context, **offered, **first})
-
-    @method_decorator([require_safe, login_required, page_cache.cached_page])
-    def one(self, request: HttpRequest, project: str, campaign: int, part: str) -> HttpResponse:
-        """One section: by itself for the page that asks for it, as a page of its own for a person."""
-        if part not in self.parts:
-            raise Http404("This page has no such section.")
-        current = shown_campaign(request.user, project, campaign)
-        choices = question_choices(current)
-        is_inserted = "HX-Request" in request.headers
-        template = "analytics/_agreement_part.html" if is_inserted else "analytics/agreement.html"
-        about = {"title": self.titles[part], "is_alone": True, "folds": is_inserted and part != self.first}
-        context = self._context(current) | about
-        try:
-            question = self._question(request, choices)
-            context |= {"question": question, **self._part(current, question, self.parts[part], choices)}
-        except Refused as refused:
-            return render(request, template, {**context, "refusal": refused.sentence}, status=422)
-        return render(request, template, context)
-
-    def _context(self, campaign: Campaign) -> dict[str, Any]:
-        here = reverse(f"numbers_{self.name}", args=[campaign.project.slug, campaign.pk])
-        return {"project": campaign.project, "campaign": campaign, "page_title": self.title, "page_address": here}
-
-    def _question(self, request: HttpRequest, choices: QuestionChoices) -> NumbersQuestion:
-        question = parsed_question(self.pairs(request.GET))
-        self.about(question)
-        check_question(question, choices)
-        return question
-
-    def _part(
-        self, campaign: Campaign, question: NumbersQuestion, part: AgreementPart, choices: QuestionChoices
-    ) -> dict[str, Any]:
-        """The answer to a section's question, or how far it is."""
-        asked = self.asked(campaign, part, question, choices)
-        snapshot, is_stale = answer_pages.current_answer(campaign, asked)
-        failed = None
-        if is_stale:
-            tasks.ask_to_compute(campaign=campaign, settings=asked)
-            failed = computing.failed(campaign=campaign, settings=asked)
-        page = AnswerPage(campaign, snapshot, asked) if snapshot else None
-        return {
-            "part": part,
-            "part_title": self.titles[part.name],
-            "part_about": self.notes[part.name],
-            "part_empty": _no_order(campaign, part, asked) or self.empty[part.name],
-            "shown": self.section(part, page, asked, self.about(question)) if page else None,
-            "snapshot": snapshot,
-            "is_stale": is_stale,
-            "failed": failed,
-            "job": answer_pages.open_job(campaign, asked) if is_stale else None,
-            "addresses": self._addresses(campaign, question, asked, part),
-            "criteria": _criteria_choices(campaign, asked, choices) if part.one_criterion else [],
-            "kept": [pair for pair in pairs_of(question) if not _is_criterion(pair)],
-        }
-
-    def _address(self, campaign: Campaign, question: NumbersQuestion, part: str) -> str:
-        here = [campaign.project.slug, campaign.pk]
-        address = (
-            reverse(f"numbers_{self.name}", args=here)
-            if part == self.first
-            else reverse(f"numbers_{self.name}_part", args=[*here, part])
-        )
-        return f"{address}?{question.query}" if question.query else address
-
-    def _addresses(
-        self, campaign: Campaign, question: NumbersQuestion, asked: NumbersQuestion, part: AgreementPart
-    ) -> dict[str, str]:
-        here, query = [campaign.project.slug, campaign.pk], f"?{asked.query}" if asked.query else ""
-        kinds = {"csv": "numbers_cells_csv", "json": "numbers_cells_json", "explore": "numbers_explore"}
-        found = {name: reverse(route, args=here) + query for name, route in kinds.items()}
-        labels = {
-            f"labels_{kind}": reverse("api_soft_labels", args=[*here, kind]) + query
-            for kind in ("csv", "json")
-            if self.name == "agreement" and part.name == "items"
-        }
-        alone = reverse(f"numbers_{self.name}_part", args=[*here, part.name])
-        this = f"{alone}?{question.query}" if question.query else alone
-        found["csv"] += f"{'&' if query else '?'}part={self.name}-{part.name}"
-        return {**found, **labels, "this": this, "alone": alone, "api": reverse("api_estimates", args=here) + query}
-
-
-def _no_order(campaign: Campaign, part: AgreementPart, asked: NumbersQuestion) -> str:
-    """Why a section has no figures, where the only reason is that its criteria are nominal."""
-    wanted = {value for column, value in asked.where if column == "criterion"}
-    criteria = [each for each in campaign.rubric_version.criteria.all() if each.key in (wanted or {each.key})]
-    if not part.needs_order or {asked.level or each.level for each in criteria} != {Criterion.Level.NOMINAL}:
-        return ""
-    return _("This needs scores in order. The labels of these criteria have none: their scale is nominal.")
-
-
-def _is_criterion(pair: tuple[str, str]) -> bool:
-    return pair[0] == "where" and pair[1].startswith("criterion=")
-
-
-def _criteria_choices(
-    campaign: Campaign, asked: NumbersQuestion, choices: QuestionChoices
-) -> list[tuple[str, str, bool]]:
-    """The criteria that a section about one of them can be about: the parameter's value, its name, whether chosen."""
-    names = criterion_names(campaign)
-    chosen = dict(asked.where).get("criterion", "")
-    return [(f"criterion={key}", names[key], key == chosen) for key in choices.criteria]
-
-
-# --- what Calibration, Stability, Results and Planner ask: one question for each of their sections -------------------
-CALIBRATION_PARTS = {
-    part.name: part
-    for part in (
-        AgreementPart("bias", ("bias",), columns="language", needs_order=True),
-        AgreementPart("confusion", ("beside.confusion",), columns="language", one_criterion=True),
-        AgreementPart(
-            "reliability", ("beside.panel_given_judge",), columns="language", one_criterion=True, needs_order=True
-        ),
-        AgreementPart("classes", ("score_share",), columns="language", one_criterion=True),
-        AgreementPart("f1", ("beside.f1", "beside.human_f1"), columns="language", one_criterion=True),
-        AgreementPart("correlation", ("spearman", "kendall_tau_b", "pearson"), columns="language", needs_order=True),
-        AgreementPart("pooled", ("spearman",), rows="generator", columns="language", needs_order=True),
-        AgreementPart("confidence", ("beside.verdict_confidence",), columns="language"),
-        AgreementPart("alt-test", ("alt_test.alt_test_omega", "alt_test.alt_test_rho"), columns="language"),
-        AgreementPart("power", ("alt_test.alt_test_power",), columns="language", one_criterion=True),
-        AgreementPart("ceiling", ("ceiling_accuracy", "ceiling_pearson"), columns="language"),
-        AgreementPart("judges", ("judges.spearman", "judges.accuracy"), one_criterion=True),
-    )
-}
-STABILITY_PARTS = {
-    part.name: part
-    for part in (
-        AgreementPart(
-            "ranks", ("stability.rank", "stability.mean"), columns="language", one_criterion=True, needs_order=True
-        ),
-        AgreementPart(
-            "rankings",
-            tuple(
-                f"stability.{name}" for name in ("kendall_tau_b", "inversions", "confirmed_inversions", "tied_pairs")
-            ),
-            columns="languages",
-            one_criterion=True,
-            needs_order=True,
-        ),
-        AgreementPart("judge", ("ranking.ranking_tau_b",), columns="language", needs_order=True),
-        AgreementPart("surface", ("stability.kendall_tau_b", "stability.inversions"), columns="languages"),
-        AgreementPart("parallel", ("consistency.fleiss_kappa", "consistency.mean"), rows="judge", columns="criterion"),
-        AgreementPart("pivot", ("consistency.cohen_kappa",), columns="languages"),
-        AgreementPart("juries", ("languages.ensemble_kappa", "languages.kappa_against_level")),
-    )
-}
-LEADERBOARD = tuple(
-    f"leaderboard.{name}"
-    for name in ("panel_mean", "judge_mean", "corrected_mean", "effective_labels", "corrected_difference")
-)
-POOLED, MACRO = "leaderboard.pooled_mean", "leaderboard.macro_mean"
-PREFERENCES = tuple(f"preference.{name}" for name in ("strength", "win", "tie", "loss"))
-RESULTS_PARTS = {
-    part.name: part
-    for part in (
-        AgreementPart("board", LEADERBOARD, rows="generator", one_criterion=True, needs_order=True),
-        AgreementPart(
-            "languages",
-            (*LEADERBOARD, POOLED),
-            rows="generator",
-            columns="language",
-            one_criterion=True,
-            needs_order=True,
-        ),
-        AgreementPart("criteria", LEADERBOARD, rows="generator", columns="criterion", needs_order=True),
-        AgreementPart("differences", LEADERBOARD[-1:], columns="language", one_criterion=True, needs_order=True),
-        AgreementPart("tasks", (MACRO, *LEADERBOARD[:3]), rows="generator", columns="criterion", needs_order=True),
-        AgreementPart("preferences", PREFERENCES, rows="criterion", columns=""),
-    )
-}
-PLANNER_PARTS = {
-    part.name: part
-    for part in (
-        AgreementPart("labels", ("plan.labels_needed",), columns="language", needs_order=True),
-        AgreementPart("stop", ("plan.sequence_mean",), columns="language", needs_order=True),
-        AgreementPart("budget", ("plan.labels_affordable",), columns="language", needs_order=True),
-        AgreementPart("items", ("plan.items_needed",), columns="language"),
-        AgreementPart("raters", ("plan.raters_needed",), columns="language", needs_order=True),
-        AgreementPart("test", ("plan.alt_test_power",), columns="language", one_criterion=True),
-    )
-}
+# --- what pages about a judge ask ------------------------------------------------------------------------------------
 EVERY_JUDGE = frozenset({"judges", "parallel", "juries"})
 """Sections on all judges, not on the chosen one."""
+OWN_COLUMNS = frozenset({"ranks", "rankings", "judge", "surface", "parallel", "pivot", "juries"})
+"""Sections on rankings in languages (Stability), which no other column cuts."""
 
 
 def chosen_judge(question: NumbersQuestion, choices: QuestionChoices) -> str:
@@ -297,7 +53,7 @@ def chosen_judge(question: NumbersQuestion, choices: QuestionChoices) -> str:
 
 
 def judge_question(
-    campaign: Campaign, part: AgreementPart, question: NumbersQuestion, choices: QuestionChoices
+    campaign: Campaign, part: Section, question: NumbersQuestion, choices: QuestionChoices
 ) -> NumbersQuestion:
     """The question of a section, from that of the page: the same judge, filters, raters, exclusions and intervals.
 
@@ -306,7 +62,7 @@ def judge_question(
     Where the page's question has no reference, the bias is against the panel's mean, as in decisions about judges.
     """
     columns = part.columns
-    if columns == "language" and question.columns not in ("", part.rows, "judge") and part.name not in STABILITY_PARTS:
+    if columns == "language" and question.columns not in ("", part.rows, "judge") and part.name not in OWN_COLUMNS:
         columns = question.columns
     where = question.where
     chosen = chosen_criterion(question, choices.criteria)
@@ -336,3 +92,173 @@ def _on_one_scale(campaign: Campaign, question: NumbersQuestion, chosen: str) ->
         for each in campaign.rubric_version.criteria.all()
     }
     return [key for key in scales if scales[key] == scales[chosen] and (not named or key in named)]
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartsPage:
+    """A page of sections. `name`: in its addresses, `numbers_NAME` and `numbers_NAME_part`, and in its files' names.
+
+    `sections` in their order, the first shown at once. `asked`: the question of a section. `about`: what the page's
+    question is about, which a section is given; it refuses a question that the page is not for. `pairs`: the parameters
+    of an address, where the form has fields of its own. `offered`: what else the form and the page need, `nothing`
+    among it where there is nothing to show and why.
+    """
+
+    name: str
+    title: Any
+    sections: tuple[Section, ...]
+    offered: Offered
+    asked: Asked = judge_question
+    about: Callable[[NumbersQuestion], str] = lambda _question: ""
+    pairs: Callable[[QueryDict], list[tuple[str, str]]] = parameter_pairs
+
+    @property
+    def parts(self) -> dict[str, Section]:
+        """The sections by name."""
+        return {section.name: section for section in self.sections}
+
+    @property
+    def routes(self) -> list[URLPattern]:
+        """The addresses of the page and of its sections."""
+        whole = f"p/<slug:project>/numbers/<int:campaign>/{self.name}/"
+        return [
+            path(whole, self.whole, name=f"numbers_{self.name}"),
+            path(f"{whole}<slug:part>/", self.one, name=f"numbers_{self.name}_part"),
+        ]
+
+    @method_decorator([require_safe, login_required, page_cache.cached_page])
+    def whole(self, request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+        """The form and the first section; the others ask for themselves when they come into view."""
+        current = shown_campaign(request.user, project, campaign)
+        choices = question_choices(current)
+        context = self._context(current) | {"title": self.title}
+        try:
+            question = self._question(request, choices)
+            offered = self.offered(current, question, choices)
+            first = {} if "nothing" in offered else self._part(current, question, self.sections[0], choices)
+        except Refused as refused:
+            question = NumbersQuestion()
+            offered = self.offered(current, question, choices)
+            context |= {
+                "refusal": refused.sentence,
+                "form": QuestionForm(question, choices, criterion_names(current)),
+                **offered,
+            }
+            return render(request, "analytics/agreement.html", context, status=422)
+        sections = [
+            {"name": each.name, "title": each.title, "address": self._address(current, question, each.name)}
+            for each in self.sections[1:]
+            if first
+        ]
+        context |= {
+            "form": QuestionForm(question, choices, criterion_names(current)),
+            "question": question,
+            "sections": sections,
+        }
+        return render(request, "analytics/agreement.html", {**context, **offered, **first})
+
+    @method_decorator([require_safe, login_required, page_cache.cached_page])
+    def one(self, request: HttpRequest, project: str, campaign: int, part: str) -> HttpResponse:
+        """One section: by itself for the page that asks for it, as a page of its own for a person."""
+        if part not in self.parts:
+            raise Http404("This page has no such section.")
+        current = shown_campaign(request.user, project, campaign)
+        choices = question_choices(current)
+        is_inserted = "HX-Request" in request.headers
+        template = "analytics/_agreement_part.html" if is_inserted else "analytics/agreement.html"
+        about = {
+            "title": self.parts[part].title,
+            "is_alone": True,
+            "folds": is_inserted and part != self.sections[0].name,
+        }
+        context = self._context(current) | about
+        try:
+            question = self._question(request, choices)
+            context |= {"question": question, **self._part(current, question, self.parts[part], choices)}
+        except Refused as refused:
+            return render(request, template, {**context, "refusal": refused.sentence}, status=422)
+        return render(request, template, context)
+
+    def _context(self, campaign: Campaign) -> dict[str, Any]:
+        here = reverse(f"numbers_{self.name}", args=[campaign.project.slug, campaign.pk])
+        return {"project": campaign.project, "campaign": campaign, "page_title": self.title, "page_address": here}
+
+    def _question(self, request: HttpRequest, choices: QuestionChoices) -> NumbersQuestion:
+        question = parsed_question(self.pairs(request.GET))
+        self.about(question)
+        check_question(question, choices)
+        return question
+
+    def _part(
+        self, campaign: Campaign, question: NumbersQuestion, part: Section, choices: QuestionChoices
+    ) -> dict[str, Any]:
+        """The answer to a section's question, or how far it is."""
+        asked = self.asked(campaign, part, question, choices)
+        snapshot, is_stale = answer_pages.current_answer(campaign, asked)
+        failed = None
+        if is_stale:
+            tasks.ask_to_compute(campaign=campaign, settings=asked)
+            failed = computing.failed(campaign=campaign, settings=asked)
+        page = AnswerPage(campaign, snapshot, asked) if snapshot else None
+        return {
+            "part": part,
+            "part_title": part.title,
+            "part_about": part.about,
+            "part_empty": _no_order(campaign, part, asked) or part.empty,
+            "shown": ShownSection(part, page, asked, self.about(question)) if page else None,
+            "snapshot": snapshot,
+            "is_stale": is_stale,
+            "failed": failed,
+            "job": answer_pages.open_job(campaign, asked) if is_stale else None,
+            "addresses": self._addresses(campaign, question, asked, part),
+            "criteria": _criteria_choices(campaign, asked, choices) if part.one_criterion else [],
+            "kept": [pair for pair in pairs_of(question) if not _is_criterion(pair)],
+        }
+
+    def _address(self, campaign: Campaign, question: NumbersQuestion, part: str) -> str:
+        here = [campaign.project.slug, campaign.pk]
+        address = (
+            reverse(f"numbers_{self.name}", args=here)
+            if part == self.sections[0].name
+            else reverse(f"numbers_{self.name}_part", args=[*here, part])
+        )
+        return f"{address}?{question.query}" if question.query else address
+
+    def _addresses(
+        self, campaign: Campaign, question: NumbersQuestion, asked: NumbersQuestion, part: Section
+    ) -> dict[str, str]:
+        here, query = [campaign.project.slug, campaign.pk], f"?{asked.query}" if asked.query else ""
+        kinds = {"csv": "numbers_cells_csv", "json": "numbers_cells_json", "explore": "numbers_explore"}
+        found = {name: reverse(route, args=here) + query for name, route in kinds.items()}
+        labels = {
+            f"labels_{kind}": reverse("api_soft_labels", args=[*here, kind]) + query
+            for kind in ("csv", "json")
+            if self.name == "agreement" and part.name == "items"
+        }
+        alone = reverse(f"numbers_{self.name}_part", args=[*here, part.name])
+        this = f"{alone}?{question.query}" if question.query else alone
+        found["csv"] += f"{'&' if query else '?'}part={self.name}-{part.name}"
+        return {**found, **labels, "this": this, "alone": alone, "api": reverse("api_estimates", args=here) + query}
+
+
+def _no_order(campaign: Campaign, part: Section, asked: NumbersQuestion) -> str:
+    """Why a section has no figures, where the only reason is that its criteria are nominal."""
+    wanted = {value for column, value in asked.where if column == "criterion"}
+    criteria = [each for each in campaign.rubric_version.criteria.all() if each.key in (wanted or {each.key})]
+    if not part.needs_order or {asked.level or each.level for each in criteria} != {Criterion.Level.NOMINAL}:
+        return ""
+    return _("This needs scores in order. The labels of these criteria have none: their scale is nominal.")
+
+
+def _is_criterion(pair: tuple[str, str]) -> bool:
+    return pair[0] == "where" and pair[1].startswith("criterion=")
+
+
+def _criteria_choices(
+    campaign: Campaign, asked: NumbersQuestion, choices: QuestionChoices
+) -> list[tuple[str, str, bool]]:
+    """The criteria that a section about one of them can be about: the parameter's value, its name, whether chosen."""
+    names = criterion_names(campaign)
+    chosen = dict(asked.where).get("criterion", "")
+    return [(f"criterion={key}", names[key], key == chosen) for key in choices.criteria]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -18,67 +16,27 @@ from django.views.decorators.http import require_POST
 from accounts.inputs import whole_number
 from accounts.refusals import Refused
 from analytics import planning
-from analytics.agreement import AgreementPart
-from analytics.answer_pages import AnswerPage, criterion_names, plain_value
+from analytics.answer_pages import criterion_names
 from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import SMALL, Figure
+from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell
 from analytics.questions.asked import QuestionChoices
 from analytics.questions.goals import NUMBERS, USUAL, goals_of_form, prices_text
 from analytics.questions.question import NumbersQuestion
-from analytics.questions.question_names import column_name
-from analytics.views import parts
-from analytics.views.agreement_sections import NOTHING, AgreementSection, Grid, GridCell, GridRow, figure_cell
-from analytics.views.calibration import nothing_about
 from analytics.views.items import shown_campaign
-from analytics.views.parts import PLANNER_PARTS, PartsPage, parameter_pairs
+from analytics.views.parts import PartsPage, chosen_judge, judge_question, parameter_pairs
+from analytics.views.sections import Section, ShownSection, figure_cell
 from annotation.models import Campaign
 
-TITLES = {
-    "labels": gettext_lazy("Labels for a mean"),
-    "stop": gettext_lazy("May labelling stop?"),
-    "budget": gettext_lazy("What the budget pays for"),
-    "items": gettext_lazy("Items for agreement"),
-    "raters": gettext_lazy("Raters per item"),
-    "test": gettext_lazy("Power of the alternative annotator test"),
-}
-NOTES = {
-    "labels": gettext_lazy(
-        "Labelled items with which the mean of the panel is known to the half width at 95%; below it the same with the "
-        "judge’s scores of all items beside the labels (PPI++)."
-    ),
-    "stop": gettext_lazy(
-        "The mean of the labels so far with an interval of a confidence sequence. It stays valid however often you "
-        "look. You may stop as soon as it is as narrow as the half width above."
-    ),
-    "budget": gettext_lazy("Labels in each language, by its most varied criterion and its price; at least 30 each."),
-    "items": gettext_lazy("Items with which Krippendorff’s α is known to the half width at 95%."),
-    "raters": gettext_lazy("The number of annotators per item that gives their mean this reliability."),
-    "test": gettext_lazy("The share of 200 simulated studies, drawn from these items, in which the judge passes."),
-}
-EMPTY = {
-    "labels": gettext_lazy("A plan needs labelled items with scores in order that vary."),
-    "stop": gettext_lazy("This needs labels with scores in order, and the order in which items were rated."),
-    "budget": gettext_lazy("Give a budget above. A plan needs labelled items with scores in order that vary."),
-    "items": gettext_lazy("A plan for α needs items with two ratings or more."),
-    "raters": gettext_lazy("A plan for raters needs items with two ratings or more, in order."),
-    "test": gettext_lazy("The power needs a judge, and two annotators, known as persons."),
-}
 FEWEST_FOR_CORRECTION = 20
 """Labels below which PPI++ is refused (METHODS 3)."""
-
-
-class PlannerSection(AgreementSection):
-    """A section of the Planner page."""
-
-    def build(self) -> None:
-        _BUILDERS[self.part.name](self)
 
 
 def _count(value: float) -> str:
     return f"{round(value):,}"
 
 
-def _cell(shown: AgreementSection, row: Mapping[str, Any] | None, *lines: str) -> GridCell:
+def _cell(shown: ShownSection, row: EstimateRow | None, *lines: str) -> GridCell:
     """A number of things with what it rests on, which leads to these items; why there is none."""
     if row is None:
         return NOTHING
@@ -91,31 +49,35 @@ def _cell(shown: AgreementSection, row: Mapping[str, Any] | None, *lines: str) -
 
 
 # --- sections --------------------------------------------------------------------------------------------------------
-def _plain(statistic: str, shown: AgreementSection) -> None:
-    shown.cells_of(lambda found: _cell(shown, found.get(statistic)))
-    if shown.grids and statistic == "plan.items_needed":
-        shown.notes.append(_("A decision about a judge needs at least %d items all the same.") % SMALL)
-    if shown.grids:
-        shown.notes.append(_("An estimate from the ratings so far, without an interval."))
+def _items(shown: ShownSection) -> None:
+    shown.cells_of(lambda found: _cell(shown, found.get("plan.items_needed")))
+    shown.note(
+        _("A decision about a judge needs at least %d items all the same.") % SMALL,
+        _("An estimate from the ratings so far, without an interval."),
+    )
 
 
-def _labels(shown: AgreementSection) -> None:
+def _raters(shown: ShownSection) -> None:
+    shown.cells_of(lambda found: _cell(shown, found.get("plan.raters_needed")))
+    shown.note(_("An estimate from the ratings so far, without an interval."))
+
+
+def _labels(shown: ShownSection) -> None:
     rows = [row for row in shown.rows if row["asked"] == "plan.labels_needed"]
     question = shown.question
     places = {(row.get(question.rows), row.get(question.columns), row["variant"]): row for row in rows}
 
-    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
+    def build(found: CellRows) -> GridCell:
         row = found["plan.labels_needed"]
         key = row.get(question.rows), row.get(question.columns)
         with_judge = places.get((*key, "judge"))
         return _cell(shown, places.get((*key, "humans")), _with_judge(with_judge))
 
     shown.cells_of(build)
-    if shown.grids:
-        shown.notes.append(_("An estimate from the ratings so far, without an interval. Clusters are not counted in."))
+    shown.note(_("An estimate from the ratings so far, without an interval. Clusters are not counted in."))
 
 
-def _with_judge(row: Mapping[str, Any] | None) -> str:
+def _with_judge(row: EstimateRow | None) -> str:
     """The labels with a judge beside them; a correction takes `FEWEST_FOR_CORRECTION` at least."""
     if row is None or row["value"] is None:
         return ""
@@ -124,10 +86,10 @@ def _with_judge(row: Mapping[str, Any] | None) -> str:
     return _("with the judge: %s") % _count(row["value"])
 
 
-def _stop(shown: AgreementSection) -> None:
+def _stop(shown: ShownSection) -> None:
     goal = float(dict(shown.question.goals).get("half_width", USUAL["half_width"]))
 
-    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
+    def build(found: CellRows) -> GridCell:
         row = found["plan.sequence_mean"]
         if row["value"] is None:
             return figure_cell(shown.page, row, inked=False)
@@ -136,73 +98,53 @@ def _stop(shown: AgreementSection) -> None:
         return replace(figure_cell(shown.page, row, words % {"half": half}, inked=False), few="")
 
     shown.cells_of(build)
-    if shown.grids:
-        note = _("Items must have been rated in random order, as duties give them. One value counts for each cluster.")
-        shown.notes += [note, _("It is wider than an interval that you look at only once.")]
-
-
-def _budget(shown: AgreementSection) -> None:
-    rows = [row for row in shown.rows if row["asked"] == "plan.labels_affordable"]
-    there = {row["language"]: row for row in rows if row["value"] is not None}
-    if not there:
-        return
-    cells = tuple(
-        GridRow(
-            shown.name("language", tag),
-            (
-                GridCell(
-                    _count(there[tag]["value"]),
-                    (FIGURE_SENTENCES.translated(str(there[tag]["note"])),),
-                    url=shown.page.items_address(there[tag]),
-                ),
-            ),
-        )
-        for tag in shown.axis("language", list(there.values()))
+    shown.note(
+        _("Items must have been rated in random order, as duties give them. One value counts for each cluster."),
+        _("It is wider than an interval that you look at only once."),
     )
-    shown.grids.append(Grid(column_name("language"), (_("Labels"),), cells))
-    total = sum(round(row["value"]) for row in there.values())
-    shown.notes.append(ngettext("%d label in all.", "%d labels in all.", total) % total)
 
 
-def _test(shown: AgreementSection) -> None:
+def _budget(shown: ShownSection) -> None:
+    rows = shown.of("plan.labels_affordable")
+
+    def build(found: CellRows) -> GridCell:
+        row = next(iter(found.values()))
+        note = FIGURE_SENTENCES.translated(str(row["note"]))
+        return GridCell(_count(row["value"]), (note,), url=shown.page.items_address(row))
+
+    shown.table(
+        rows,
+        build,
+        down="language",
+        across="",
+        downs=shown.axis("language", rows),
+        column_name=lambda _column: _("Labels"),
+    )
+    total = sum(round(row["value"]) for row in rows)
+    shown.note(ngettext("%d label in all.", "%d labels in all.", total) % total)
+
+
+def _test(shown: ShownSection) -> None:
     rows = [row for row in shown.rows if row["asked"] == "plan.alt_test_power" and row["variant"]]
     column = shown.question.columns
-    sizes = sorted({row["variant"] for row in rows}, key=lambda size: int(size.split(" ")[0]))
-    found = {(row["variant"], plain_value(row.get(column))): row for row in rows}
-    places = shown.axis(column, rows)
-    cells = tuple(GridRow(size, tuple(_power(shown, found.get((size, place))) for place in places)) for size in sizes)
-    if rows:
-        names = tuple(shown.name(column, place) for place in places)
-        shown.grids.append(Grid(_("Study of"), names, cells))
-        shown.notes.append(_("An estimate from these items, without an interval."))
 
+    def build(found: CellRows) -> GridCell:
+        row = next(iter(found.values()))
+        cell = _cell(shown, row)
+        return cell if row["value"] is None else replace(cell, number=f"{100 * row['value']:.0f}%")
 
-def _power(shown: AgreementSection, row: Mapping[str, Any] | None) -> GridCell:
-    if row is None or row["value"] is None:
-        return _cell(shown, row)
-    return replace(_cell(shown, row), number=f"{100 * row['value']:.0f}%")
-
-
-_BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
-    "labels": _labels,
-    "stop": _stop,
-    "budget": _budget,
-    "items": partial(_plain, "plan.items_needed"),
-    "raters": partial(_plain, "plan.raters_needed"),
-    "test": _test,
-}
+    shown.table(
+        rows, build, down="variant", across=column, corner=_("Study of"), row_name=str,
+        downs=sorted({row["variant"] for row in rows}, key=lambda size: int(size.split(" ")[0])),
+        acrosses=shown.axis(column, rows),
+    )  # fmt: skip
+    shown.note(_("An estimate from these items, without an interval."))
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
-def _section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, about: str) -> AgreementSection:
-    return PlannerSection(part, page, asked, about)
-
-
-def _asked(
-    campaign: Campaign, part: AgreementPart, question: NumbersQuestion, choices: QuestionChoices
-) -> NumbersQuestion:
+def _asked(campaign: Campaign, part: Section, question: NumbersQuestion, choices: QuestionChoices) -> NumbersQuestion:
     """The question of a section; a budget is split over languages."""
-    asked = parts.judge_question(campaign, part, question, choices)
+    asked = judge_question(campaign, part, question, choices)
     return replace(asked, columns="language") if part.name == "budget" else asked
 
 
@@ -224,7 +166,7 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
     return {
         "next_items": next_items_offered(campaign, choices),
         "judges": choices.judges,
-        "judge": parts.chosen_judge(question, choices),
+        "judge": chosen_judge(question, choices),
         "goals": {**goals, "prices": prices_text(question.goals)},
         "goals_example": example,
         "form_note": _("The ratings of this campaign are the pilot. All figures are for items and raters like these."),
@@ -263,13 +205,78 @@ def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> H
 PLANNER = PartsPage(
     name="planner",
     title=gettext_lazy("Planner"),
-    parts=PLANNER_PARTS,
-    titles=TITLES,
-    notes=NOTES,
-    empty=EMPTY,
-    asked=_asked,
-    section=_section,
+    sections=(
+        Section(
+            "labels",
+            title=gettext_lazy("Labels for a mean"),
+            about=gettext_lazy(
+                "Labelled items with which the mean of the panel is known to the half width at 95%; below it the same "
+                "with the judge’s scores of all items beside the labels (PPI++)."
+            ),
+            empty=gettext_lazy("A plan needs labelled items with scores in order that vary."),
+            build=_labels,
+            statistics=("plan.labels_needed",),
+            columns="language",
+            needs_order=True,
+        ),
+        Section(
+            "stop",
+            title=gettext_lazy("May labelling stop?"),
+            about=gettext_lazy(
+                "The mean of the labels so far with an interval of a confidence sequence. It stays valid however often "
+                "you look. You may stop as soon as it is as narrow as the half width above."
+            ),
+            empty=gettext_lazy("This needs labels with scores in order, and the order in which items were rated."),
+            build=_stop,
+            statistics=("plan.sequence_mean",),
+            columns="language",
+            needs_order=True,
+        ),
+        Section(
+            "budget",
+            title=gettext_lazy("What the budget pays for"),
+            about=gettext_lazy(
+                "Labels in each language, by its most varied criterion and its price; at least 30 each."
+            ),
+            empty=gettext_lazy("Give a budget above. A plan needs labelled items with scores in order that vary."),
+            build=_budget,
+            statistics=("plan.labels_affordable",),
+            columns="language",
+            needs_order=True,
+        ),
+        Section(
+            "items",
+            title=gettext_lazy("Items for agreement"),
+            about=gettext_lazy("Items with which Krippendorff’s α is known to the half width at 95%."),
+            empty=gettext_lazy("A plan for α needs items with two ratings or more."),
+            build=_items,
+            statistics=("plan.items_needed",),
+            columns="language",
+        ),
+        Section(
+            "raters",
+            title=gettext_lazy("Raters per item"),
+            about=gettext_lazy("The number of annotators per item that gives their mean this reliability."),
+            empty=gettext_lazy("A plan for raters needs items with two ratings or more, in order."),
+            build=_raters,
+            statistics=("plan.raters_needed",),
+            columns="language",
+            needs_order=True,
+        ),
+        Section(
+            "test",
+            title=gettext_lazy("Power of the alternative annotator test"),
+            about=gettext_lazy(
+                "The share of 200 simulated studies, drawn from these items, in which the judge passes."
+            ),
+            empty=gettext_lazy("The power needs a judge, and two annotators, known as persons."),
+            build=_test,
+            statistics=("plan.alt_test_power",),
+            columns="language",
+            one_criterion=True,
+        ),
+    ),
     offered=_offered,
-    about=nothing_about,
+    asked=_asked,
     pairs=_pairs,
 )

@@ -2,76 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics.answer_pages import plain_value
 from analytics.figure_words import FIGURE_SENTENCES
 from analytics.figures import Figure
+from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell, rows_by
 from analytics.questions.asked import QuestionChoices
 from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import column_name
-from analytics.views import parts
-from analytics.views.agreement_sections import (
-    NOTHING,
-    AgreementSection,
-    Grid,
-    GridCell,
-    GridRow,
+from analytics.views.parts import PartsPage, chosen_judge
+from analytics.views.sections import (
+    Section,
+    ShownSection,
+    cells_by_variant,
     figure_cell,
+    p_in_words,
     plain_cells,
 )
-from analytics.views.calibration import cells_by_variant, p_in_words, page_about_judges
-from analytics.views.parts import STABILITY_PARTS
 from analytics.workflow import SURFACE
 from annotation.models import Campaign, Criterion
 
-TITLES = {
-    "ranks": gettext_lazy("Ranking of generators in each language"),
-    "rankings": gettext_lazy("Do two languages rank alike?"),
-    "judge": gettext_lazy("The judge’s ranking beside the panel’s"),
-    "surface": gettext_lazy("Measures of the texts, then scores"),
-    "parallel": gettext_lazy("Consistency of each judge across languages"),
-    "pivot": gettext_lazy("Each language against English"),
-    "juries": gettext_lazy("All judges together"),
-}
-NOTES = {
-    "ranks": gettext_lazy(
-        "The rank of each generator by its mean score. In brackets: the ranks that are possible given the clear "
-        "differences."
-    ),
-    "rankings": gettext_lazy(
-        "Kendall’s τ-b of the generators’ means in two languages: 1 is the same order, −1 the opposite one. "
-        "An inversion is a pair of generators that change places; it is confirmed where both differences are clear."
-    ),
-    "judge": gettext_lazy("Kendall’s τ-b of the generators’ means by the judge and by the panel, on the same items."),
-    "surface": gettext_lazy(
-        "First stage: do plain measures of the texts rank the generators alike in both languages? "
-        "Second stage: do the panel’s scores?"
-    ),
-    "parallel": gettext_lazy(
-        "Fleiss’ κ with languages as raters, on scenarios that exist in several languages. "
-        "Below it the lowest and the highest mean of a language."
-    ),
-    "pivot": gettext_lazy("Cohen’s κ of the judge’s scores in a language and in English, on the same scenarios."),
-    "juries": gettext_lazy(
-        "Fleiss’ κ with languages as raters, of the majority of all judges; below it that of the worst judge, "
-        "and the difference."
-    ),
-}
-EMPTY = {
-    "ranks": gettext_lazy("A ranking needs two generators with scores in order."),
-    "rankings": gettext_lazy("Rankings are compared where two languages have the same two generators or more."),
-    "judge": gettext_lazy("This needs two generators with scores in order by a judge and by the panel."),
-    "surface": gettext_lazy("Rankings are compared where two languages have the same two generators or more."),
-    "parallel": gettext_lazy("This needs a judge, and scenarios that exist in two languages or more."),
-    "pivot": gettext_lazy("This needs a judge, and scenarios that exist in English and in another language."),
-    "juries": gettext_lazy("This needs two judges or more, and scenarios that exist in two languages or more."),
-}
 STEP_ACROSS, STEP_DOWN, MARGIN, NAMES = 96, 34, 22, 132
 MOST_LINES = 8
 """Generators whose lines have a colour of their own; further ones share them."""
@@ -100,26 +56,20 @@ class BumpChart:
     summary: str
 
 
-class StabilitySection(AgreementSection):
-    """A section of the Stability page."""
-
-    def build(self) -> None:
-        _BUILDERS[self.part.name](self)
-
-
-def _whose(shown: AgreementSection) -> list[tuple[str, str]]:
+# --- sections --------------------------------------------------------------------------------------------------------
+def _whose(shown: ShownSection) -> list[tuple[str, str]]:
     """The panel and the chosen judge: the value in the column `judge`, and the name."""
     judge = next(iter(shown.question.judges), "")
     return [("", _("The panel")), *([(judge, judge)] if judge else [])]
 
 
-# --- sections --------------------------------------------------------------------------------------------------------
-def _ranks(shown: AgreementSection) -> None:
+def _ranks(shown: ShownSection) -> None:
     if shown.of("stability.rank"):
         shown.notes.append(_rank_one(shown))
-    means = {_place(row): row for row in shown.of("stability.mean")}
+    both = [*shown.of("stability.rank"), *shown.of("stability.mean")]
+    by_judge = rows_by(both, "judge")
     for judge, title in _whose(shown):
-        rows = [row for row in shown.of("stability.rank") if plain_value(row["judge"]) == judge]
+        rows = [row for row in by_judge.get(judge, ()) if row["asked"] == "stability.rank"]
         languages, generators = (sorted({row[name] for row in rows}) for name in ("language", "generator"))
         if not rows:
             continue
@@ -127,24 +77,17 @@ def _ranks(shown: AgreementSection) -> None:
         tied = [tag for tag in languages if len({ranks[key]["value"] for key in ranks if key[1] == tag}) == 1]
         names = [shown.name("language", tag) for tag in languages]
         shown.charts.append(_bump(title, ranks, languages, names, generators))
-        cells = tuple(
-            GridRow(
-                name,
-                tuple(_rank_cell(shown, ranks.get((name, tag)), means.get((judge, name, tag))) for tag in languages),
-            )
-            for name in generators
-        )
-        notes = [
-            _("%s: all means are equal, so that there is no ranking (a ceiling).") % shown.name("language", tag)
-            for tag in tied
-        ]
-        shown.grids.append(Grid(column_name("generator"), tuple(names), cells, tuple(notes), title=title))
+        ceiling = _("%s: all means are equal, so that there is no ranking (a ceiling).")
+        shown.table(
+            by_judge[judge], lambda found: _rank_cell(shown, found), down="generator", across="language",
+            downs=generators, acrosses=languages, row_name=str, title=title,
+            notes=tuple(ceiling % shown.name("language", tag) for tag in tied),
+        )  # fmt: skip
 
 
-def _rank_one(shown: AgreementSection) -> str:
+def _rank_one(shown: ShownSection) -> str:
     """What rank 1 is on the criterion shown."""
-    key = dict(shown.question.where).get("criterion", "")
-    criterion = shown.page.campaign.rubric_version.criteria.filter(key=key).first()
+    criterion = shown.page.campaign.rubric_version.criteria.filter(key=shown.criterion).first()
     if criterion is not None and criterion.direction == Criterion.Direction.LOWER:
         return _("Rank 1 has the lowest mean: the rubric says that lower is better.")
     if criterion is not None and criterion.direction == Criterion.Direction.HIGHER:
@@ -152,11 +95,8 @@ def _rank_one(shown: AgreementSection) -> str:
     return _("Rank 1 has the highest mean: the rubric prefers neither end of the scale.")
 
 
-def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return plain_value(row["judge"]), row["generator"], row["language"]
-
-
-def _rank_cell(shown: AgreementSection, row: Mapping[str, Any] | None, mean: Mapping[str, Any] | None) -> GridCell:
+def _rank_cell(shown: ShownSection, found: CellRows) -> GridCell:
+    row, mean = found.get("stability.rank"), found.get("stability.mean")
     if row is None:
         return NOTHING
     figure, lines = Figure.of(row), []
@@ -197,30 +137,20 @@ def _bump(
     return BumpChart(title, width, height, columns, tuple(lines), " ".join(sentences))
 
 
-def _rankings(shown: AgreementSection) -> None:
-    found: dict[tuple[str, tuple[str, ...]], dict[str, Mapping[str, Any]]] = {}
-    for row in shown.rows:
-        if row["languages"]:
-            found.setdefault((plain_value(row["judge"]), tuple(row["languages"])), {})[row["asked"]] = row
+def _rankings(shown: ShownSection) -> None:
+    found = rows_by((row for row in shown.rows if row["languages"]), "judge")
     for judge, title in _whose(shown):
-        pairs = {languages: rows for (who, languages), rows in found.items() if who == judge}
-        both = {**pairs, **{pair[::-1]: rows for pair, rows in pairs.items()}}
-        tags = sorted({tag for pair in pairs for tag in pair})
-        cells = tuple(
-            GridRow(
-                shown.name("language", down), tuple(_ranking_cell(shown, both.get((down, across))) for across in tags)
-            )
-            for down in tags
-        )
-        if cells:
-            names = tuple(shown.name("language", tag) for tag in tags)
-            shown.grids.append(Grid(column_name("language"), names, cells, title=title))
-    if shown.grids:
-        shown.notes.append(_("p: by permutation of the languages; Holm’s correction is with the method of each cell."))
+        shown.table(
+            found.get(judge, []), lambda rows: _ranking_cell(shown, rows), is_mirrored=True, title=title,
+            down=lambda row: row["languages"][0], across=lambda row: row["languages"][1],
+            corner=column_name("language"), row_name=partial(shown.name, "language"),
+            column_name=partial(shown.name, "language"),
+        )  # fmt: skip
+    shown.note(_("p: by permutation of the languages; Holm’s correction is with the method of each cell."))
 
 
-def _ranking_cell(shown: AgreementSection, rows: Mapping[str, Mapping[str, Any]] | None) -> GridCell:
-    if not rows or (row := rows.get("stability.kendall_tau_b")) is None:
+def _ranking_cell(shown: ShownSection, rows: CellRows) -> GridCell:
+    if (row := rows.get("stability.kendall_tau_b")) is None:
         return NOTHING
     lines = []
     inversions, sure, tied = (
@@ -243,27 +173,17 @@ def _ranking_cell(shown: AgreementSection, rows: Mapping[str, Mapping[str, Any]]
     return replace(cell, title=" · ".join([cell.title, *notes]))
 
 
-def _surface(shown: AgreementSection) -> None:
-    stages = (
-        (_("First stage: measures of the texts"), lambda row: row["criterion"] in SURFACE),
-        (_("Second stage: scores of the panel"), lambda row: not row["judge"]),
-    )
-    for title, is_of_stage in stages:
-        found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
-        for row in filter(is_of_stage, shown.rows):
-            place = plain_value(row["criterion"]), plain_value(row["languages"])
-            found.setdefault(place, {})[row["asked"]] = row
-        pairs = sorted({pair for _key, pair in found if pair})
-        cells = tuple(
-            GridRow(
-                _MEASURE_NAMES.get(key) or shown.name("criterion", key),
-                tuple(_ranking_cell(shown, found.get((key, pair))) for pair in pairs),
-            )
-            for key in dict.fromkeys(key for key, _pair in found)
-        )
-        if pairs:
-            names = tuple(shown.name("languages", pair) for pair in pairs)
-            shown.grids.append(Grid(_("Measure or criterion"), names, cells, title=title))
+def _surface(shown: ShownSection) -> None:
+    for title, rows in (
+        (_("First stage: measures of the texts"), [row for row in shown.rows if row["criterion"] in SURFACE]),
+        (_("Second stage: scores of the panel"), [row for row in shown.rows if not row["judge"]]),
+    ):
+        if pairs := sorted(filter(None, rows_by(rows, "languages"))):
+            shown.table(
+                rows, lambda found: _ranking_cell(shown, found), down="criterion", across="languages", acrosses=pairs,
+                corner=_("Measure or criterion"), title=title,
+                row_name=lambda key: _MEASURE_NAMES.get(key) or shown.name("criterion", key),
+            )  # fmt: skip
     shown.notes += [str(note) for note in shown.page.content.get("notes", []) if str(note).startswith("words of texts")]
 
 
@@ -275,12 +195,12 @@ _MEASURE_NAMES = {
 }
 
 
-def _parallel(shown: AgreementSection) -> None:
-    means: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+def _parallel(shown: ShownSection) -> None:
+    means: dict[tuple[str, str], list[EstimateRow]] = {}
     for row in shown.of("consistency.mean"):
         means.setdefault((row["judge"], row["criterion"]), []).append(row)
 
-    def build(found: dict[str, Mapping[str, Any]]) -> GridCell:
+    def build(found: CellRows) -> GridCell:
         row = found.get("consistency.fleiss_kappa")
         if row is None:
             return NOTHING
@@ -296,34 +216,20 @@ def _parallel(shown: AgreementSection) -> None:
     shown.cells_of(build)
 
 
-def _juries(shown: AgreementSection) -> None:
+def _juries(shown: ShownSection) -> None:
     further = [("min", _("worst judge: %s")), ("ens-min", _("difference: %s"))]
     cells_by_variant(shown, "languages.ensemble_kappa", "ens", further, _("Majority of all judges"))
-    rows = {plain_value(row["criterion"]): row for row in shown.of("languages.kappa_against_level")}
-    cells = tuple(
-        GridRow(shown.name("criterion", key), (GridCell(Figure.of(row).number, (_judges(row["n_raters"]),)),))
-        for key, row in rows.items()
-    )
-    if cells:
-        columns = (_("Spearman’s ρ"),)
-        title = _("Over judges: is who scores higher also more consistent?")
-        notes = (_("Shown without an interval."),)
-        shown.grids.append(Grid(column_name("criterion"), columns, cells, notes, title=title))
 
+    def build(found: CellRows) -> GridCell:
+        row = next(iter(found.values()))
+        judges = ngettext("%d judge", "%d judges", row["n_raters"]) % row["n_raters"]
+        return GridCell(Figure.of(row).number, (judges,))
 
-def _judges(count: int) -> str:
-    return ngettext("%d judge", "%d judges", count) % count
-
-
-_BUILDERS: dict[str, Callable[[AgreementSection], None]] = {
-    "ranks": _ranks,
-    "rankings": _rankings,
-    "judge": plain_cells,
-    "surface": _surface,
-    "parallel": _parallel,
-    "pivot": plain_cells,
-    "juries": _juries,
-}
+    shown.table(
+        shown.of("languages.kappa_against_level"), build, down="criterion", across="",
+        column_name=lambda _column: _("Spearman’s ρ"), notes=(_("Shown without an interval."),),
+        title=_("Over judges: is who scores higher also more consistent?"),
+    )  # fmt: skip
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
@@ -339,16 +245,103 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
     note = one if len(choices.languages) < 2 else ""
     return {
         "judges": choices.listed_judges(question),
-        "judge": parts.chosen_judge(question, choices),
+        "judge": chosen_judge(question, choices),
         "form_note": note,
     }
 
 
-STABILITY = page_about_judges(
+STABILITY = PartsPage(
     name="stability",
     title=gettext_lazy("Stability"),
-    parts=STABILITY_PARTS,
-    words=(TITLES, NOTES, EMPTY),
-    section=StabilitySection,
+    sections=(
+        Section(
+            "ranks",
+            title=gettext_lazy("Ranking of generators in each language"),
+            about=gettext_lazy(
+                "The rank of each generator by its mean score. In brackets: the ranks that are possible given the "
+                "clear differences."
+            ),
+            empty=gettext_lazy("A ranking needs two generators with scores in order."),
+            build=_ranks,
+            statistics=("stability.rank", "stability.mean"),
+            columns="language",
+            one_criterion=True,
+            needs_order=True,
+        ),
+        Section(
+            "rankings",
+            title=gettext_lazy("Do two languages rank alike?"),
+            about=gettext_lazy(
+                "Kendall’s τ-b of the generators’ means in two languages: 1 is the same order, −1 the opposite one. "
+                "An inversion is a pair of generators that change places; it is confirmed where both differences are "
+                "clear."
+            ),
+            empty=gettext_lazy("Rankings are compared where two languages have the same two generators or more."),
+            build=_rankings,
+            statistics=tuple(
+                f"stability.{name}" for name in ("kendall_tau_b", "inversions", "confirmed_inversions", "tied_pairs")
+            ),
+            columns="languages",
+            one_criterion=True,
+            needs_order=True,
+        ),
+        Section(
+            "judge",
+            title=gettext_lazy("The judge’s ranking beside the panel’s"),
+            about=gettext_lazy(
+                "Kendall’s τ-b of the generators’ means by the judge and by the panel, on the same items."
+            ),
+            empty=gettext_lazy("This needs two generators with scores in order by a judge and by the panel."),
+            build=plain_cells,
+            statistics=("ranking.ranking_tau_b",),
+            columns="language",
+            needs_order=True,
+        ),
+        Section(
+            "surface",
+            title=gettext_lazy("Measures of the texts, then scores"),
+            about=gettext_lazy(
+                "First stage: do plain measures of the texts rank the generators alike in both languages? "
+                "Second stage: do the panel’s scores?"
+            ),
+            empty=gettext_lazy("Rankings are compared where two languages have the same two generators or more."),
+            build=_surface,
+            statistics=("stability.kendall_tau_b", "stability.inversions"),
+            columns="languages",
+        ),
+        Section(
+            "parallel",
+            title=gettext_lazy("Consistency of each judge across languages"),
+            about=gettext_lazy(
+                "Fleiss’ κ with languages as raters, on scenarios that exist in several languages. "
+                "Below it the lowest and the highest mean of a language."
+            ),
+            empty=gettext_lazy("This needs a judge, and scenarios that exist in two languages or more."),
+            build=_parallel,
+            statistics=("consistency.fleiss_kappa", "consistency.mean"),
+            rows="judge",
+            columns="criterion",
+        ),
+        Section(
+            "pivot",
+            title=gettext_lazy("Each language against English"),
+            about=gettext_lazy("Cohen’s κ of the judge’s scores in a language and in English, on the same scenarios."),
+            empty=gettext_lazy("This needs a judge, and scenarios that exist in English and in another language."),
+            build=plain_cells,
+            statistics=("consistency.cohen_kappa",),
+            columns="languages",
+        ),
+        Section(
+            "juries",
+            title=gettext_lazy("All judges together"),
+            about=gettext_lazy(
+                "Fleiss’ κ with languages as raters, of the majority of all judges; below it that of the worst judge, "
+                "and the difference."
+            ),
+            empty=gettext_lazy("This needs two judges or more, and scenarios that exist in two languages or more."),
+            build=_juries,
+            statistics=("languages.ensemble_kappa", "languages.kappa_against_level"),
+        ),
+    ),
     offered=_offered,
 )

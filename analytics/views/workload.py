@@ -23,16 +23,15 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts import access, audit, refusals
 from accounts.models import Role, User
 from analytics import agreement, answer_pages, page_cache, tasks, workload
-from analytics.agreement import AgreementPart
-from analytics.answer_pages import AnswerPage
 from analytics.exclusions import available_exclusions
 from analytics.figures import ALPHA, Figure
 from analytics.questions.asked import QuestionChoices, question_of
 from analytics.questions.question import NumbersQuestion
-from analytics.views.agreement_sections import AgreementSection, plain_cells
+from analytics.views.agreement import part_question
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
 from analytics.views.parts import PartsPage
+from analytics.views.sections import Section, plain_cells
 from analytics.workload import position_preferences
 from annotation import pay
 from annotation.models import Campaign, Duty, PayRate
@@ -155,45 +154,11 @@ def pay_sheet(request: HttpRequest, project: str, campaign: int) -> HttpResponse
 
 
 # --- each annotator beside the others: sections that are questions ---------------------------------------------------
-PARTS = {
-    part.name: part
-    for part in (
-        AgreementPart("severity", ("annotators.severity",), rows="annotator", columns="criterion"),
-        AgreementPart(
-            "others", ("annotators.cohen_kappa", "annotators.accuracy"), rows="annotator", columns="criterion"
-        ),
-        AgreementPart(
-            "weeks",
-            ("annotators.cohen_kappa", "annotators.accuracy"),
-            rows="annotator",
-            columns="week",
-            one_criterion=True,
-        ),
-        AgreementPart(
-            "scores",
-            ("annotators.same_score", "annotators.same_score_of_others"),
-            rows="annotator",
-            columns="criterion",
-        ),
-    )
-}
+_EMPTY = gettext_lazy("This needs two annotators who score the same items.")
 
 
-class AnnotatorSection(AgreementSection):
-    """A section of the page: its first statistic, with the others below it."""
-
-    def build(self) -> None:
-        plain_cells(self)
-
-
-def _asked(
-    campaign: Campaign, part: AgreementPart, question: NumbersQuestion, choices: QuestionChoices
-) -> NumbersQuestion:
-    return replace(agreement.part_question(part, question, choices.criteria, len(choices.raters)), pool=False)
-
-
-def _section(part: AgreementPart, page: AnswerPage, asked: NumbersQuestion, about: str) -> AnnotatorSection:
-    return AnnotatorSection(part, page, asked, about)
+def _asked(campaign: Campaign, part: Section, question: NumbersQuestion, choices: QuestionChoices) -> NumbersQuestion:
+    return replace(part_question(part, question, choices.criteria, len(choices.raters)), pool=False)
 
 
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
@@ -203,33 +168,59 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
 ANNOTATORS = PartsPage(
     name="annotators",
     title=gettext_lazy("Annotators"),
-    parts=PARTS,
-    titles={
-        "severity": gettext_lazy("Severity: who gives lower or higher scores?"),
-        "others": gettext_lazy("Agreement with the others"),
-        "weeks": gettext_lazy("Agreement with the others over time"),
-        "scores": gettext_lazy("The most frequent score of each annotator"),
-    },
-    notes={
-        "severity": gettext_lazy(
-            "The annotator’s score less the mean of the others, over the items that both scored, in points. Below 0: "
-            "lower scores than the others."
+    sections=(
+        Section(
+            "severity",
+            title=gettext_lazy("Severity: who gives lower or higher scores?"),
+            about=gettext_lazy(
+                "The annotator’s score less the mean of the others, over the items that both scored, in points. Below "
+                "0: lower scores than the others."
+            ),
+            empty=_EMPTY,
+            build=plain_cells,
+            statistics=("annotators.severity",),
+            rows="annotator",
+            columns="criterion",
         ),
-        "others": gettext_lazy(
-            "Cohen’s κ with each other annotator on their common items, averaged; on ordered scales with quadratic "
-            "weights. Below it the share of equal scores."
+        Section(
+            "others",
+            title=gettext_lazy("Agreement with the others"),
+            about=gettext_lazy(
+                "Cohen’s κ with each other annotator on their common items, averaged; on ordered scales with quadratic "
+                "weights. Below it the share of equal scores."
+            ),
+            empty=_EMPTY,
+            build=plain_cells,
+            statistics=("annotators.cohen_kappa", "annotators.accuracy"),
+            rows="annotator",
+            columns="criterion",
         ),
-        "weeks": gettext_lazy("Each item counts in the week of its last rating, so that its ratings stay together."),
-        "scores": gettext_lazy(
-            "The share of the scores on the point that the annotator gives most, and the same share of the others on "
-            "these items. A large difference may mean that one score is given to everything."
+        Section(
+            "weeks",
+            title=gettext_lazy("Agreement with the others over time"),
+            about=gettext_lazy("Each item counts in the week of its last rating, so that its ratings stay together."),
+            empty=_EMPTY,
+            build=plain_cells,
+            statistics=("annotators.cohen_kappa", "annotators.accuracy"),
+            rows="annotator",
+            columns="week",
+            one_criterion=True,
         ),
-    },
-    empty=dict.fromkeys(
-        ("severity", "others", "weeks", "scores"), gettext_lazy("This needs two annotators who score the same items.")
+        Section(
+            "scores",
+            title=gettext_lazy("The most frequent score of each annotator"),
+            about=gettext_lazy(
+                "The share of the scores on the point that the annotator gives most, and the same share of the others "
+                "on these items. A large difference may mean that one score is given to everything."
+            ),
+            empty=_EMPTY,
+            build=plain_cells,
+            statistics=("annotators.same_score", "annotators.same_score_of_others"),
+            rows="annotator",
+            columns="criterion",
+        ),
     ),
     asked=_asked,
-    section=_section,
     offered=_offered,
     about=agreement.coefficient_of,
 )

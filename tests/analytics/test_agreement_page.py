@@ -21,10 +21,11 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from analytics import agreement, answer_pages, ratings
-from analytics.agreement import PARTS, is_dominated
+from analytics.agreement import is_dominated
 from analytics.answer_pages import ShownCell
 from analytics.figures import Figure
 from analytics.questions.asked import question_of
+from analytics.views.agreement import AGREEMENT, part_question
 from annotation import allocation, campaigns, panels
 from annotation.desk import service
 from annotation.desk.answers import Answer
@@ -70,8 +71,8 @@ def rows_of(client: Client, campaign: Campaign, part: str, query: str = "") -> l
 def test_every_section_stands_alone_and_names_its_files(cast: Cast, campaign: Campaign) -> None:
     client = cast.client("boris")
     page = opened(client, campaign).content.decode()
-    assert client.get(ADDRESS.format(campaign.pk)).content.count(b'hx-trigger="revealed"') == len(PARTS) - 1
-    for part in PARTS:
+    assert client.get(ADDRESS.format(campaign.pk)).content.count(b'hx-trigger="revealed"') == len(AGREEMENT.parts) - 1
+    for part in AGREEMENT.parts:
         alone = f"{ADDRESS.format(campaign.pk)}{part}/"
         assert part == "matrix" or alone in page
         text = opened(client, campaign, part).content.decode()
@@ -308,7 +309,7 @@ class TestEmpty:
         one = three_items(alone, "One rater")
         make.rated(one, {"fluency": {"mari": [1.0, 2.0, 3.0]}})
         for made in (alone, one):
-            for part in PARTS:
+            for part in AGREEMENT.parts:
                 read(client, made, part)
         assert "Agreement needs two annotators" in read(client, alone)
         assert "only one rater" in read(client, one)
@@ -340,7 +341,7 @@ def test_a_section_asks_for_itself_until_a_worker_has_computed_it(cast: Cast, ca
     client = cast.client("boris")
     page = client.get(f"{ADDRESS.format(campaign.pk)}criteria/", headers={"HX-Request": "true"}).content.decode()
     assert 'hx-trigger="every 2s"' in page
-    asked = agreement.part_question(PARTS["criteria"], question_of(""), ("fluency", "coherence"))
+    asked = part_question(AGREEMENT.parts["criteria"], question_of(""), ("fluency", "coherence"))
     scene.compute(campaign, asked)
     page = client.get(f"{ADDRESS.format(campaign.pk)}criteria/", headers={"HX-Request": "true"}).content.decode()
     assert 'hx-trigger="every 2s"' not in page and "cells.csv" in page
@@ -352,7 +353,7 @@ def test_dices_with_123_raters(cast: Cast) -> None:
     scores = np.array([given["safety"][name] for name in sorted(given["safety"])], dtype=float).T
     client = cast.client("boris")
     for part, query in (("matrix", ""), ("pairs", ""), ("pairs", "pairs=all"), ("annotators", "")):
-        asked = agreement.part_question(PARTS[part], question_of(query), ("safety",), 123)
+        asked = part_question(AGREEMENT.parts[part], question_of(query), ("safety",), 123)
         answer_pages.answer_now(made, asked)
     expected = krippendorff.alpha(reliability_data=scores.T, level_of_measurement="nominal")
     assert f"{expected:.2f}" in read(client, made)

@@ -20,9 +20,12 @@ from analytics.judges import thresholds
 from analytics.models import Snapshot, StoredCell
 from analytics.questions.asked import check_question, question_choices, question_of
 from analytics.questions.question import NumbersQuestion
-from analytics.views.agreement import MODEL_PARTS as RATER_PARTS
-from analytics.views.agreement import rater_question
-from analytics.views.parts import CALIBRATION_PARTS, PLANNER_PARTS, RESULTS_PARTS, STABILITY_PARTS, judge_question
+from analytics.views.calibration import CALIBRATION
+from analytics.views.parts import judge_question
+from analytics.views.planner import PLANNER
+from analytics.views.rater_models import RATER_MODELS, rater_question
+from analytics.views.results import RESULTS
+from analytics.views.stability import STABILITY
 from annotation import campaigns
 from annotation.models import Campaign
 from tests import make
@@ -30,13 +33,7 @@ from tests.analytics import scene
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
-PAGES = {
-    "calibration": CALIBRATION_PARTS,
-    "stability": STABILITY_PARTS,
-    "results": RESULTS_PARTS,
-    "planner": PLANNER_PARTS,
-    "raters": RATER_PARTS,
-}
+PAGES = {page.name: page.parts for page in (CALIBRATION, STABILITY, RESULTS, PLANNER, RATER_MODELS)}
 RATERS = ("mari", "jaan", "noor")
 LANGUAGES = ("en", "et")
 GENERATORS = ("atlas-1", "birch-2", "cedar-3")
@@ -99,9 +96,9 @@ def value(rows: list[dict[str, Any]], **about: Any) -> float:
 def test_the_question_of_every_section_is_the_one_of_its_address(cast: Cast, judged: Campaign) -> None:
     """Else its answer is stored under another digest, and computed again and again."""
     choices = question_choices(judged)
-    for parts in PAGES.values():
+    for page, parts in PAGES.items():
         for part in parts.values():
-            asked = (rater_question if parts is RATER_PARTS else judge_question)(
+            asked = (rater_question if page == RATER_MODELS.name else judge_question)(
                 judged, part, NumbersQuestion(where=(("language", "et"),)), choices
             )
             assert question_of(asked.query) == asked, part.name

@@ -1,0 +1,58 @@
+"""Tables of estimates: cells by row and column, from rows that were written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analytics.grids import NOTHING, CellRows, GridCell, grid, in_order, rows_by
+
+
+def row(asked: str, value: float, **about: Any) -> Mapping[str, Any]:
+    return {"asked": asked, "value": value, **about}
+
+
+def built(found: CellRows) -> GridCell:
+    return GridCell(" ".join(f"{name}={row['value']:g}" for name, row in found.items()))
+
+
+def test_a_cell_has_all_rows_of_its_keys_and_a_gap_is_nothing() -> None:
+    rows = [
+        row("mae", 1, criterion="قيمة 'a'", language="et"),
+        row("bias", 2, criterion="قيمة 'a'", language="et"),
+        row("mae", 3, criterion="b c", language=None),
+    ]
+    made = grid(
+        rows, built, corner="Criterion", down="criterion", across="language", column_name=lambda tag: f"<{tag}>"
+    )
+    assert made.columns == ("<et>", "<>")
+    assert [each.name for each in made.rows] == ["قيمة 'a'", "b c"]
+    assert [[cell.number for cell in each.cells] for each in made.rows] == [["mae=1 bias=2", ""], ["", "mae=3"]]
+    assert made.rows[0].cells[1] is NOTHING
+
+
+def test_the_order_that_is_given_holds_and_leaves_out_other_rows() -> None:
+    rows = [row("mae", n, criterion=key, language="et") for n, key in enumerate("abc")]
+    made = grid(rows, built, corner="", down="criterion", across="language", downs=["c", "a", "z"], below=str.upper)
+    assert [(each.name, each.cells[0].number, each.below) for each in made.rows] == [
+        ("c", "mae=2", "C"),
+        ("a", "mae=0", "A"),
+        ("z", "", "Z"),
+    ]
+
+
+def test_pairs_are_mirrored_and_have_nothing_on_the_diagonal() -> None:
+    rows = [row("kappa", 0.5, raters=["b", "a"]), row("kappa", 0.7, raters=["a", "c"])]
+    made = grid(
+        rows, built, corner="", down=lambda r: r["raters"][0], across=lambda r: r["raters"][1], is_mirrored=True
+    )
+    assert made.columns == ("a", "b", "c")
+    cells = {(each.name, name): cell for each in made.rows for name, cell in zip(made.columns, each.cells, strict=True)}
+    assert cells["a", "b"] == cells["b", "a"] == GridCell("kappa=0.5")
+    assert cells["b", "c"] is cells["a", "a"] is NOTHING
+
+
+def test_values_are_in_their_known_order_then_numbers_then_text() -> None:
+    rows = [{"point": value} for value in ("z", "10", "9", None, "known")]
+    assert in_order(["known"], rows, "point") == ["known", "9", "10", "", "z"]
+    assert list(rows_by(rows, "point")) == ["z", "10", "9", "", "known"]
