@@ -18,8 +18,8 @@ class JudgingConfig(AppConfig):
         people.stops.append(_pause_all)
         jobs.cleanings.append(_clear_failed)
         removal.contents.append(_contents)
-        budgets.register("calls", _spent_on_calls)
-        budgets.register("proposals", _spent_on_proposals)
+        budgets.register("calls", _paid_calls)
+        budgets.register("proposals", _paid_proposals)
 
 
 def _job_kinds() -> dict[str, Any]:
@@ -58,13 +58,13 @@ def _contents(project: Any) -> Any:
     return runs.judging_contents(project)
 
 
-def _spent_on_calls(project: int, provider: str, since: Any) -> Any:
-    from judging import spending
+def _paid_calls() -> Any:
+    from judging import runs
 
-    return spending.spent_on_calls(project, provider, since)
+    return runs.PaidCalls()
 
 
-def _spent_on_proposals(project: int, provider: str, since: Any) -> Any:
-    from judging import spending
+def _paid_proposals() -> Any:
+    from judging.versions import proposals
 
-    return spending.spent_on_proposals(project, provider, since)
+    return proposals.PaidProposals()

@@ -31,8 +31,10 @@ from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job
 from accounts.refusals import Refused
 from judging import calls, judges, runs, work_sessions
-from judging.asking import client, prices
+from judging.asking import client, endpoints, prices
 from judging.asking.client import Connection, ProviderRefused, ProviderUnavailable
+from judging.asking.declarations import OPENAI
+from judging.asking.wire import Question, wire_of
 from judging.calls import CallOutcome
 from judging.models import Attempt, Call, CallBatch, Judge, JudgeRun
 from judging.requests import CallRequest, CallRequestWriter
@@ -224,14 +226,18 @@ def _name(reply: Mapping[str, Any]) -> str:
 
 
 def _line(judge: Judge, call_request: CallRequest, refused: Sequence[str]) -> bytes:
-    body, _dropped = _body(judge, call_request, refused)
+    body = _written(judge, call_request, refused).body
     return orjson.dumps({"custom_id": f"{call_request.attempt.pk}", "method": "POST", "url": CHAT, "body": body})
 
 
-def _body(judge: Judge, call_request: CallRequest, refused: Sequence[str]) -> tuple[dict[str, Any], Any]:
-    return client.request_body(
-        judge.model, call_request.messages, call_request.parameters, call_request.schema, refused
+def _written(judge: Judge, call_request: CallRequest, refused: Sequence[str]) -> client.SentRequest:
+    asked = Question(
+        model=judge.model,
+        messages=call_request.messages,
+        parameters=call_request.parameters,
+        schema=call_request.schema,
     )
+    return client.written_request(wire_of(OPENAI), asked, refused)
 
 
 def _create(batch: CallBatch) -> bool:
@@ -314,7 +320,7 @@ def _collect(batch: CallBatch, remote: Mapping[str, Any]) -> None:
             del content
             while lines := list(islice(entries, CHUNK)):
                 _settle(batch, lines, refused)
-    judges.learn(batch.run.judge, refused)
+    endpoints.learn(batch.run.judge.provider, batch.run.judge.model, refused)
     reason = _complaint(remote)
     if batch.status in UNPAID:
         _settle_unanswered(batch, reason or _("The batch ended without it: %s.") % batch.status)
@@ -365,9 +371,8 @@ def _outcome(
     call_request = writer.write(attempt.call)
     call_request.attempt.pk, call_request.attempt.number = attempt.pk, attempt.number
     judge = batch.run.judge
-    body, dropped = _body(judge, call_request, batch.leaves_out)
     try:
-        answer = client.line_answer(entry, body=body, dropped=dropped)
+        answer = client.batch_answer(entry, request=_written(judge, call_request, batch.leaves_out))
     except client.Unsupported as unsupported:
         if unsupported.what not in refused:
             refused.append(unsupported.what)
@@ -383,8 +388,7 @@ def _outcome(
         if no.fatal:
             runs.pause_run(run=batch.run, reason=no.reason)
         return calls.refused_outcome(call_request, no, lease=batch.lease)
-    about: dict[str, Any] = {"judge": judge, "variant": writer.variant, "answer": answer}
-    outcome = calls.answered_outcome(call_request, lease=batch.lease, **about)
+    outcome = calls.answered_outcome(call_request, lease=batch.lease, variant=writer.variant, answer=answer)
     outcome.attempt.latency = None
     return outcome
 

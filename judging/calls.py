@@ -37,10 +37,10 @@ from django.utils import timezone
 from accounts.refusals import Refused
 from annotation import bulk
 from judging import judges, known_replies, runs, spending
-from judging.asking import bills, client
+from judging.asking import bills, budgets, client
 from judging.asking import holders as holders_here
 from judging.asking.bills import Bill
-from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.models import Attempt, Call, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
 from judging.replies import NoScore, Reading, Status, parse
@@ -56,11 +56,11 @@ MOST_LOSSES = 20  # workers that a call is lost with before it has failed
 MOST_UNREADABLE = 3  # bodies of one call that nobody could read, and may have been paid, before it has failed
 
 ATTEMPT = (
-    *("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "reserved", "at"),
+    *("id", "call_id", "number", "outcome", "request", "reply", "answer", "reason", "served_model", "reserved", "at"),
     *("reply_key", "reused_from_id", "cost"),
 )
 SETTLED = (
-    *("outcome", "reply", "reason", "served_model", "tokens_in", "tokens_out"),
+    *("outcome", "reply", "answer", "reason", "served_model", "tokens_in", "tokens_out"),
     *("cost", "estimated", "doubt", "latency"),
 )
 VERDICT = (
@@ -151,12 +151,13 @@ def _reused_outcome(
     call_request: CallRequest, source: Attempt, number: int, variant: PromptVariant, now: datetime
 ) -> CallOutcome:
     """The outcome of a request that is not sent, for its reply is known: it costs nothing and reserves nothing."""
-    answer = client.stored_answer(source.reply)
+    answer = client.stored_answer(source.reply, source.answer)
     attempt = Attempt(
         call=call_request.call,
         number=number,
         outcome=Attempt.Outcome.REUSED,
         reply=source.reply,
+        answer=source.answer,
         served_model=source.served_model,
         cost=_nothing(call_request),
         reply_key=source.reply_key,
@@ -245,7 +246,9 @@ def _lease(taken: TakenCalls, now: datetime) -> None:
 
 
 def _attempt_row(call_request: CallRequest, attempt: Attempt) -> tuple[Any, ...]:
-    plain = {"request": bulk.json_text(call_request.request()), "reply": bulk.json_text(attempt.reply)}
+    plain: dict[str, str | None] = {"request": bulk.json_text(call_request.request())}
+    plain["reply"] = bulk.json_text(attempt.reply)
+    plain["answer"] = None if attempt.answer is None else bulk.json_text(attempt.answer)
     plain["outcome"] = Attempt.Outcome(attempt.outcome).value
     return tuple(plain[name] if name in plain else getattr(attempt, name) for name in ATTEMPT)
 
@@ -352,23 +355,16 @@ class CallOutcome:
 
 
 def answered_outcome(
-    call_request: CallRequest, *, lease: UUID, judge: Judge, variant: PromptVariant, answer: client.ProviderAnswer
+    call_request: CallRequest, *, lease: UUID, variant: PromptVariant, answer: client.ProviderAnswer
 ) -> CallOutcome:
     """A reply, whatever it says: one reading per criterion."""
-    bill = bills.bill_reply(
-        judge,
-        answer,
-        messages=call_request.messages,
-        schema=call_request.schema,
-        parameters=call_request.parameters,
-        worst_case=call_request.worst_case,
-        prices=call_request.prices,
-    )
+    bill = bills.bill_reply(call_request, answer)
     attempt = _finished_attempt(
         call_request,
         Attempt.Outcome.REPLIED,
         bill,
         reply=answer.raw,
+        answer=answer.stored,
         served_model=answer.served_model[:160],
         tokens_in=bill.tokens_in,
         tokens_out=bill.tokens_out,
@@ -405,7 +401,7 @@ def _readings(call_request: CallRequest, answer: client.ProviderAnswer, variant:
         material=call_request.messages[1]["content"],
         language=call_request.call.item.language,
     )
-    readings = weighed(readings, reply=answer.raw, criteria=call_request.criteria)
+    readings = weighed(readings, tokens=answer.tokens, criteria=call_request.criteria)
     if call_request.is_swapped:
         readings = [in_order_of_item(reading) for reading in readings]
     if call_request.call.repairs_id is None:
@@ -419,7 +415,7 @@ def unavailable_outcome(
     """No reply: twice as long a pause after each try, with jitter; never shorter than the endpoint asked for."""
     pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**call_request.call.tries) * random.uniform(0.5, 1.0)
     retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
-    bill = _bill_of_failure(call_request, unavailable)
+    bill = bills.bill_failure(call_request, unavailable)
     attempt = _finished_attempt(
         call_request,
         Attempt.Outcome.UNAVAILABLE,
@@ -435,24 +431,13 @@ def refused_outcome(call_request: CallRequest, no: client.ProviderRefused, *, le
 
     Where it will answer none, the call waits for the run to be resumed.
     """
-    bill = _bill_of_failure(call_request, no)
+    bill = bills.bill_failure(call_request, no)
     attempt = _finished_attempt(call_request, Attempt.Outcome.REFUSED, bill, reason=no.reason)
     status: Status = "unparsed" if call_request.call.repairs_id else "refused"
     why = NoScore("not_answered", "provider", no.reason)
     readings = [Reading(criterion=criterion.key, status=status, reason=why) for criterion in call_request.criteria]
     kept = [] if no.fatal else readings
     return CallOutcome(call_request=call_request, lease=lease, attempt=attempt, readings=kept, stops=bill.stops)
-
-
-def _bill_of_failure(call_request: CallRequest, failure: client.ProviderUnavailable | client.ProviderRefused) -> Bill:
-    return bills.bill_failure(
-        call_request.call.run.judge,
-        prices=call_request.prices,
-        counted=failure.counted,
-        maybe_paid=failure.maybe_paid,
-        status=failure.status,
-        worst_case=call_request.worst_case,
-    )
 
 
 def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
@@ -500,8 +485,10 @@ def settle_call(*, outcomes: Sequence[CallOutcome]) -> int:
         ]
         _settle(settled, repeated_calls=repeated_calls, tried=1)
         _try_again(again)
-        for run_pk, sentence in {outcome.call.run_id: outcome.stops for outcome in new if outcome.stops}.items():
-            runs.stop_asking(run_pk, sentence)
+        for outcome in {outcome.call.run_id: outcome for outcome in new if outcome.stops}.values():
+            asked = outcome.call_request
+            project = asked.call.run.project_id
+            budgets.stop_asking(project, provider=asked.provider, model=asked.model, reason=outcome.stops)
         for run_pk in {outcome.call.run_id for outcome in (*settled, *again)}:
             runs.announce_finish(run_pk)
     return len(settled)

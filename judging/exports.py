@@ -82,7 +82,8 @@ def _verdicts(
     versions = {run.rubric_version_id for run in runs}
     criteria = on_scales(versions)
     drawn = _drawn_with(described)
-    extra = (*(("rationale",) if rationales else ()), *(("attempt__request", "attempt__reply") if replies else ()))
+    bodies = ("attempt__request", "attempt__reply", "attempt__answer") if replies else ()
+    extra = (*(("rationale",) if rationales else ()), *bodies)
     for row in ordered.values_list(*_READ, *extra).iterator(BATCH):
         (external, language, generator, scenario, criterion, run, repeat, status, score, applicable) = row[:10]
         fractional, coerced, call, served, into, out, cost, latency, written, brought, item, reason = row[10:22]
@@ -97,7 +98,7 @@ def _verdicts(
             written,
             run, *judges[run], fractional, coerced, *_why(reason), call, served or "", into, out,
             None if cost is None else float(cost), latency,
-            *((_prompt(row[-2]), _reply(row[-1])) if replies else ()),
+            *((_prompt(row[-3]), _reply(row[-2], row[-1])) if replies else ()),
         )  # fmt: skip
 
 
@@ -171,9 +172,9 @@ def _prompt(request: Mapping[str, Any] | None) -> str:
     return json.dumps(messages, ensure_ascii=False) if messages else ""
 
 
-def _reply(reply: Mapping[str, Any] | None) -> str:
+def _reply(reply: Mapping[str, Any] | None, answer: Mapping[str, Any] | None) -> str:
     """A stored reply as the text that was said."""
-    return reply_text(reply) if reply else ""
+    return reply_text(reply, answer) if reply else ""
 
 
 # --- bundles ----------------------------------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ def _unleased(row: Row, outgoing: Outgoing) -> None:
 
 def _without_bodies(row: Row, outgoing: Outgoing) -> None:
     if not outgoing.replies:
-        row["request"], row["reply"] = {}, {}
+        row["request"], row["reply"], row["answer"] = {}, {}, None
 
 
 def _without_quote(row: Row, outgoing: Outgoing) -> None:
@@ -288,7 +289,7 @@ BUNDLE_MEMBERS = (
         rows=lambda project: Attempt.objects.filter(call__run__project=project, **_TAKEN_OF_CALL),
         refers={"call": "calls"},
         leaves=("reply_key", "reused_from"),
-        since={"doubt": 7, "estimated": 2, "reserved": 2},
+        since={"answer": 7, "doubt": 7, "estimated": 2, "reserved": 2},
         on_write=_without_bodies,
     ),
     Member(

@@ -19,9 +19,9 @@ from annotation.models import Dataset, ItemSelection, RubricVersion
 from judging import judges
 from judging.asking import endpoints
 from judging.asking.allowances import LARGEST_CAP
+from judging.asking.declarations import API_NAMES, MOST, OPENAI, DeclaredProvider
 from judging.models import Attempt, Call, Judge, JudgeDesign, Verdict
 from judging.perturbed_runs import MOST_PER_LANGUAGE, PER_LANGUAGE
-from judging.provider_declarations import MOST, DeclaredProvider
 from judging.runs import MAX_REPEATS
 from judging.versions.examples import MOST_PER_CLASS
 
@@ -285,8 +285,9 @@ class ProviderForm(forms.Form):
         label=_("Address"),
         max_length=500,
         widget=forms.URLInput(attrs={"placeholder": "https://"}),
-        help_text=_("Of an OpenAI-compatible server. It starts with https://, or names this machine."),
+        help_text=_("It starts with https://, or names this machine."),
     )
+    api = forms.ChoiceField(label=_("Kind of API"), choices=list(API_NAMES.items()), required=False)
     key_variable = forms.CharField(
         label=_("Variable with the key"),
         max_length=100,
@@ -324,7 +325,8 @@ class ProviderForm(forms.Form):
     def declared(self) -> dict[str, Any]:
         """What `providers.add_provider` and `change_provider` take."""
         return {
-            **{name: value for name, value in self.cleaned_data.items() if name != "models"},
+            **{name: value for name, value in self.cleaned_data.items() if name not in ("models", "api")},
+            "api": self.cleaned_data["api"] or OPENAI,
             **self.cleaned_data["models"],
         }
 

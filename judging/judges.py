@@ -9,13 +9,11 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import timedelta
 from typing import Any, Final
 
 import orjson
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -29,7 +27,7 @@ from annotation.readers import RubricDocument, parse_rubric
 from judging.asking import allowances, endpoints
 from judging.asking.client import Endpoint
 from judging.asking.refused_parts import RESERVED
-from judging.models import Call, Judge, JudgeRun, ModelCapability
+from judging.models import Call, Judge, JudgeRun
 from judging.prompts import (
     INSTRUCTION_LANGUAGES,
     CriterionBrief,
@@ -361,26 +359,9 @@ def endpoint(judge: Judge) -> Endpoint:
     return endpoints.endpoint_of(provider)
 
 
-LEARNT_FOR = timedelta(days=30)  # then what a model refused is tried again
-
-
 def refused_by_model(judge: Judge) -> list[str]:
     """What the judge's model has refused by name lately: formats of a reply, and parameters."""
-    return refused_by_models().get((judge.provider, judge.model), [])
-
-
-def refused_by_models() -> dict[tuple[str, str], list[str]]:
-    """The same of every model, by provider and model."""
-    lately = ModelCapability.objects.filter(learnt_at__gt=timezone.now() - LEARNT_FOR)
-    return {(known.provider, known.model): list(known.refused) for known in lately}
-
-
-def learn(judge: Judge, refused: Sequence[str]) -> None:
-    """Keep what the judge's model has refused, for every judge that asks it."""
-    if refused and list(refused) != refused_by_model(judge):
-        about: dict[str, Any] = {"provider": judge.provider, "model": judge.model}
-        learnt = {"refused": list(refused), "learnt_at": timezone.now()}
-        ModelCapability.objects.update_or_create(**about, defaults=learnt)
+    return endpoints.refused_by(judge.provider, judge.model)
 
 
 @dataclass(frozen=True, slots=True)

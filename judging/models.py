@@ -40,13 +40,14 @@ class ProviderAllowance(models.Model):
 class StoredProvider(models.Model):
     """A provider that the operator declared on a page, by the API or by a command (judging/providers.py).
 
-    `key_variable` is the name of the environment variable with its key: the key itself is stored nowhere. `prices` and
-    `batch_prices` are JSON objects: by model, USD for a million tokens in and out. One that was removed is kept with
-    `removed_at`: its name stands in judges, and means no other address.
+    `api` is the kind of its API. `key_variable` is the name of the environment variable with its key: the key itself is
+    stored nowhere. `prices` and `batch_prices` are JSON objects: by model, USD for a million tokens in and out. One
+    that was removed is kept with `removed_at`: its name stands in judges, and means no other address.
     """
 
     name = models.CharField(_("name"), max_length=80, unique=True)
     base_url = models.CharField(_("address"), max_length=500)
+    api = models.CharField(max_length=20, default="openai", db_default="openai")
     key_variable = models.CharField(max_length=100, blank=True)
     prices = models.JSONField(default=dict)
     batch_prices = models.JSONField(default=dict)
@@ -148,7 +149,7 @@ class Judge(models.Model):
 class ModelCapability(models.Model):
     """What a provider's model has refused by name, so that it is not sent again: formats of a reply, parameters.
 
-    Learnt from its errors, once for all projects; after a while it is tried anew (judging/judges.py).
+    Learnt from its errors, once for all projects; after a while it is tried anew (judging/asking/endpoints.py).
     """
 
     provider = models.CharField(max_length=80)
@@ -159,6 +160,39 @@ class ModelCapability(models.Model):
     class Meta:
         ordering: ClassVar = ["provider", "model"]
         constraints: ClassVar = [models.UniqueConstraint(fields=["provider", "model"], name="capability_once")]
+
+
+class PaidRow(models.Model):
+    """A request to a model that may cost money: written before it is sent, with the most that it can cost.
+
+    `reserved` is the worst case (None where no price is known), `cost` what was paid: by the provider's count of
+    tokens, or, `estimated`, the worst case where the provider may have been paid and nobody knows how much. `doubt`
+    says why its count was not believed (judging/asking/bills.py).
+
+    `answer` is what the model replied, whatever its API (`asking.wire.ModelReply`), and `reply` the JSON as it came.
+    Rows of before the answer was stored, and those that were imported, have only the JSON.
+    """
+
+    class Doubt(models.TextChoices):
+        NONE = "", _("Believed")
+        UNCOUNTED = "uncounted", _("The provider did not count the tokens")
+        TOO_FEW = "too_few", _("The provider counted fewer tokens than there are")
+        TOO_MANY = "too_many", _("The provider counted more tokens than there can be")
+        OTHER_MODEL = "other_model", _("Another model answered, without a declared price")
+        DEARER_MODEL = "dearer_model", _("Another model answered, which costs more")
+        FAILED = "failed", _("The provider failed, and may bill it")
+
+    request = models.JSONField(default=dict)
+    reply = models.JSONField(default=dict)
+    answer = models.JSONField(null=True)
+    reason = models.TextField(blank=True)
+    reserved = models.DecimalField(max_digits=12, decimal_places=8, null=True)
+    cost = models.DecimalField(max_digits=12, decimal_places=8, null=True)
+    estimated = models.BooleanField(default=False, db_default=False)
+    doubt = models.CharField(max_length=12, choices=Doubt, blank=True, default="", db_default="")
+
+    class Meta:
+        abstract = True
 
 
 class JudgeDesignQuerySet(models.QuerySet["JudgeDesign"]):
@@ -313,11 +347,10 @@ class AlignmentCandidate(models.Model):
         constraints: ClassVar = [models.UniqueConstraint(fields=["alignment", "judge"], name="candidate_once")]
 
 
-class AlignmentProposal(HasJob):
+class AlignmentProposal(PaidRow, HasJob):
     """A version that a model was asked to write: what it was sent, what it replied, and what came of that.
 
-    `reserved` is the most that the request can cost (None where no price is known), `cost` what was paid; a request
-    that was sent and has no cost counts at its worst case. `reason` says why no version came of it.
+    A request that was sent and has no cost counts at its worst case. `reason` says why no version came of it.
     """
 
     alignment = models.ForeignKey(Alignment, on_delete=models.PROTECT, related_name="proposals")
@@ -326,11 +359,6 @@ class AlignmentProposal(HasJob):
     provider = models.CharField(_("provider"), max_length=80)
     model = models.CharField(_("provider model"), max_length=160)
     parameters = models.JSONField(default=dict)
-    request = models.JSONField(default=dict)
-    reply = models.JSONField(default=dict)
-    reason = models.TextField(blank=True)
-    reserved = models.DecimalField(max_digits=12, decimal_places=8, null=True)
-    cost = models.DecimalField(max_digits=12, decimal_places=8, null=True)
     sent_at = models.DateTimeField(null=True)
     candidate = models.OneToOneField(AlignmentCandidate, null=True, on_delete=models.PROTECT, related_name="proposal")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
@@ -513,28 +541,18 @@ class CallBatch(HasJob):
         ]
 
 
-class Attempt(models.Model):
+class Attempt(PaidRow):
     """One request: written before it is sent, with what it may cost at most; settled by what came back.
 
-    `reserved` is the worst case (None where no price is known). `cost` is what was paid: by the provider's count of
-    tokens, or, `estimated`, the worst case where the provider may have been paid and nobody knows how much. A request
-    that was sent and of which nothing came back because its worker died is lost, and counts at its worst case.
+    A request that was sent and of which nothing came back, because its worker died, is lost. It counts at its worst
+    case.
 
     `reply_key` is the same for requests that get the same reply: everything that was sent, and the repeat. An attempt
     that was `reused_from` another was not sent: it has that one's reply, and cost nothing.
 
-    `doubt` says why the provider's count was not believed (judging/asking/bills.py). A request that `failed` with an
-    error of the server is booked at nothing, and counted at its worst case against the caps until the run is resumed.
+    One that `failed` with an error of the server is booked at nothing, and counted at its worst case against the caps
+    until the run is resumed.
     """
-
-    class Doubt(models.TextChoices):
-        NONE = "", _("Believed")
-        UNCOUNTED = "uncounted", _("The provider did not count the tokens")
-        TOO_FEW = "too_few", _("The provider counted fewer tokens than there are")
-        TOO_MANY = "too_many", _("The provider counted more tokens than there can be")
-        OTHER_MODEL = "other_model", _("Another model answered, without a declared price")
-        DEARER_MODEL = "dearer_model", _("Another model answered, which costs more")
-        FAILED = "failed", _("The provider failed, and may bill it")
 
     class Outcome(models.TextChoices):
         PENDING = "pending", _("Not sent yet")
@@ -548,16 +566,9 @@ class Attempt(models.Model):
     call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
     number = models.PositiveSmallIntegerField()
     outcome = models.CharField(max_length=11, choices=Outcome)
-    request = models.JSONField(default=dict)
-    reply = models.JSONField(default=dict)
-    reason = models.TextField(blank=True)
     served_model = models.CharField(max_length=160, blank=True)
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
-    reserved = models.DecimalField(max_digits=12, decimal_places=8, null=True)
-    cost = models.DecimalField(max_digits=12, decimal_places=8, null=True)
-    estimated = models.BooleanField(default=False, db_default=False)
-    doubt = models.CharField(max_length=12, choices=Doubt, blank=True, default="", db_default="")
     latency = models.FloatField(null=True)
     reply_key = models.CharField(max_length=64, blank=True, default="", db_default="")
     reused_from = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")

@@ -7,10 +7,10 @@ import json
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Final
+from typing import Final
 
 from judging.prompts import CriterionBrief
 from judging.replies import NUMBER, Reading
@@ -20,45 +20,45 @@ MOST_OPEN_MASS: Final = 0.01  # of the probability that may lie on tokens that c
 MOST_POINTS: Final = 10_001  # of a stepped scale that are looked at
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedToken:
+    """A token of a reply with its log-probability, and the tokens that could have stood there with theirs."""
+
+    token: str
+    logprob: float | None
+    others: tuple[tuple[str, float | None], ...] = ()
+
+
 def weighed(
-    readings: Sequence[Reading], *, reply: Mapping[str, Any], criteria: Sequence[CriterionBrief]
+    readings: Sequence[Reading], *, tokens: Sequence[LoggedToken], criteria: Sequence[CriterionBrief]
 ) -> list[Reading]:
-    """The readings with expected score and confidence, where the reply has the probabilities of a score's token.
+    """The readings with expected score and confidence, where the reply's ``tokens`` have probabilities.
 
     The token must be the whole score; the alternatives to it that are points of the scale are weighed by their
     probability. Without them, or with less than half of the probability on the scale, a reading stays as it is; so it
     does where the token or an alternative may be the beginning of a longer score ("1" of "10", "3" of "3.5").
     """
-    tokens = _tokens(reply)
     if not tokens:
         return list(readings)
-    text = "".join(str(token.get("token")) for token in tokens)
+    text = "".join(token.token for token in tokens)
     briefs = {criterion.key: criterion for criterion in criteria}
     return [_weighed(reading, tokens, text, briefs[reading.criterion], len(briefs) == 1) for reading in readings]
 
 
-def _tokens(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
-    try:
-        tokens = reply["choices"][0]["logprobs"]["content"]
-    except (LookupError, TypeError):
-        return []
-    return tokens if isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens) else []
-
-
 def _weighed(
-    reading: Reading, tokens: Sequence[Mapping[str, Any]], text: str, criterion: CriterionBrief, alone: bool
+    reading: Reading, tokens: Sequence[LoggedToken], text: str, criterion: CriterionBrief, alone: bool
 ) -> Reading:
     key = "" if alone else rf"{re.escape(json.dumps(criterion.key, ensure_ascii=False))}\s*:\s*\{{[^{{}}]{{0,20000}}?"
     places = list(re.finditer(rf'{key}"score"\s*:\s*"?', text))
     if reading.status != "ok" or reading.score is None or len(places) != 1:
         return reading
-    starts = list(accumulate((len(str(token.get("token"))) for token in tokens), initial=0))
+    starts = list(accumulate((len(token.token) for token in tokens), initial=0))
     number = bisect_right(starts, places[0].end()) - 1  # the token that begins the score
     if number >= len(tokens):
         return reading
     following = text[starts[number + 1] : starts[number + 1] + 1]
     token = tokens[number]
-    written = str(token.get("token")).strip(' "')
+    written = token.token.strip(' "')
     if not re.fullmatch(NUMBER, written) or float(written) != reading.score or re.match(r"[\d.]", following):
         return reading
     alternatives = _alternatives(token)
@@ -76,17 +76,12 @@ def _weighed(
     return replace(reading, expected=expected, confidence=min(1.0, masses[reading.score] / on_scale))
 
 
-def _alternatives(token: Mapping[str, Any]) -> list[tuple[str, float]]:
+def _alternatives(token: LoggedToken) -> list[tuple[str, float]]:
     """A token and its alternatives, without spaces and quotation marks, and the probability of each."""
-    listed = token.get("top_logprobs")
-    others = [other for other in listed if isinstance(other, dict)] if isinstance(listed, list) else []
-    if not any(other.get("token") == token.get("token") for other in others):
-        others.append(dict(token))
-    return [
-        (str(other.get("token")).strip(' "'), math.exp(logged))
-        for other in others
-        if isinstance(logged := other.get("logprob"), int | float) and logged <= 0
-    ]
+    others = list(token.others)
+    if not any(other == token.token for other, _logprob in others):
+        others.append((token.token, token.logprob))
+    return [(other.strip(' "'), math.exp(logprob)) for other, logprob in others if logprob is not None and logprob <= 0]
 
 
 def _beginnings(alternatives: Sequence[tuple[str, float]], criterion: CriterionBrief) -> set[str]:

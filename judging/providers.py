@@ -27,9 +27,9 @@ from accounts.inputs import is_storable
 from accounts.models import User
 from accounts.refusals import Refused
 from judging.asking import client, endpoints
+from judging.asking.declarations import API_NAMES, MOST, OPENAI, DeclaredProvider, price_rows, price_table
 from judging.models import Call, Judge, JudgeRun, ProviderTest, StoredProvider
 from judging.prompts import CriterionBrief, ItemText, PointBrief, PromptVariant, Turn, render, response_schema
-from judging.provider_declarations import MOST, DeclaredProvider, price_rows, price_table
 from judging.replies import parse
 
 KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,80}_API_KEY|PANELBENCH_KEY_[A-Z0-9_]{1,80}")
@@ -60,6 +60,7 @@ def add_provider(*, name: str, base_url: str, actor: User | None = None, **setti
         sentence = _("The environment declares a provider “%s”. Choose another name.") % name
         _refuse("name", sentence, code="name_taken")
     fields = _checked(settings_given)
+    _refuse_batches(fields.get("api", OPENAI), fields.get("batches", False))
     check_provider_address(base_url)
     taken = _("There is already a provider “%s”.") % name
     with transaction.atomic():
@@ -94,6 +95,10 @@ def change_provider(*, name: str, actor: User | None = None, **settings_given: A
                 _refuse("base_url", sentence, code="in_use")
             check_provider_address(base_url.strip())
             fields["base_url"] = base_url.strip()
+        if fields.get("api", row.api) != row.api and Judge.objects.filter(provider=name).exists():
+            sentence = _("Judges are asked at this address, so it can't change. Add a provider with another name.")
+            _refuse("api", sentence, code="in_use")
+        _refuse_batches(fields.get("api", row.api), fields.get("batches", row.batches))
         changed = [field for field, value in fields.items() if getattr(row, field) != value]
         for field in changed:
             setattr(row, field, fields[field])
@@ -126,6 +131,11 @@ def _stored(name: str) -> StoredProvider:
     return row
 
 
+def _refuse_batches(api: str, batches: bool) -> None:
+    if batches and api != OPENAI:
+        _refuse("batches", _("Only a provider with OpenAI’s API is asked in batches."))
+
+
 def check_provider_address(address: str) -> None:
     """Refuse an address that no prompt may be sent to: https to a public or allowed network, or this machine."""
     try:
@@ -146,6 +156,8 @@ def _checked(given: Mapping[str, Any], known: Sequence[str] = ()) -> dict[str, A
             "write the key itself."
         )
         _refuse("key_variable", sentence)
+    if fields.get("api", OPENAI) not in API_NAMES:
+        _refuse("api", _("Choose one of the kinds of API: %s.") % ", ".join(API_NAMES))
     for table in ("prices", "batch_prices"):
         if table in fields:
             try:
@@ -228,7 +240,7 @@ def _result(test: ProviderTest) -> dict[str, Any]:
     )
     return {
         "served_model": answer.served_model,
-        "form": client.reply_form(refused),
+        "form": endpoints.reply_form(provider.name, refused),
         "refused": list(refused),
         "limits": {unit: quota.remaining for unit, quota in answer.quotas.items()},
         "tokens_in": answer.tokens_in,

@@ -307,12 +307,15 @@ def _shown(value: Any) -> str:
 # --- The text of a stored reply ---------------------------------------------------------------------------------------
 
 
-def reply_text(reply: Mapping[str, Any]) -> str:
-    """The text of a stored reply (a chat completion), for people to read.
+def reply_text(reply: Mapping[str, Any], answer: Mapping[str, Any] | None = None) -> str:
+    """The text of a stored reply, for people to read: of its ``answer``, which rows of before it was stored have not.
 
     An imported one is the text itself. Its answer, else its refusal, else its reasoning; without any, the finish reason
     in parentheses. A reply of another shape is shown as JSON; without a reply the text is empty.
     """
+    if answer:
+        kept = (answer.get(name, "") for name in ("text", "refusal", "reasoning"))
+        return next((text for text in kept if text.strip()), f"({answer.get('finish_reason')})")
     if isinstance(imported := reply.get("imported"), str):
         return imported
     try:

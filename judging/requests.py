@@ -8,8 +8,7 @@ messages, the schema of the reply, the parameters, and what it costs at worst.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from random import Random
 from typing import Any
@@ -22,7 +21,8 @@ from annotation.blinding import CANDIDATES, lay_out
 from annotation.desk import pairs
 from annotation.models import Criterion, Dataset, Item, RubricVersion
 from judging import judges
-from judging.asking import prices
+from judging.asking import endpoints, prices
+from judging.asking.paid_requests import PaidRequest, paid_request
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import RULE, changed_criteria, changed_text, changed_variant, changes_request
 from judging.prompts import (
@@ -196,7 +196,7 @@ def _item_in_another_language(item: Item, seed: int) -> Item | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallRequest:
+class CallRequest(PaidRequest):
     """One request: the call it is for, what is sent, and the attempt under which it is booked.
 
     `criterion_keys` are the primary keys of the criteria by their own keys.
@@ -204,15 +204,8 @@ class CallRequest:
 
     call: Call
     criteria: Sequence[CriterionBrief]
-    messages: Sequence[Message]
-    schema: dict[str, Any]
-    parameters: dict[str, Any]
-    worst_case: Decimal | None
     attempt: Attempt = field(compare=False)
     criterion_keys: Mapping[str, int]
-    prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
-    """Of every model of the provider: a reply may name another one than was asked for."""
-    by_batch: bool = False
     is_swapped: bool = False
     """Whether the candidates were exchanged: scores of the reply are turned back."""
 
@@ -296,8 +289,14 @@ class CallRequestWriter:
         return self._same_for_every_item[key]
 
     @cached_property
-    def _prices(self) -> dict[str, tuple[Decimal, Decimal]]:
-        return prices.price_list(self.run.judge, by_batch=self.run.by_batch, run=self.run)
+    def _priced(self) -> dict[str, Any]:
+        """What is the same for every request about what it costs."""
+        judge, by_batch = self.run.judge, self.run.by_batch
+        return {
+            "price": prices.price(judge, by_batch=by_batch, run=self.run),
+            "prices": prices.price_list(judge.provider, by_batch=by_batch, run=self.run),
+            "api": endpoints.api_of(judge.provider),
+        }
 
     @cached_property
     def _examples(self) -> ShownExamples:
@@ -313,19 +312,19 @@ class CallRequestWriter:
         is_swapped = is_shown_swapped(text, criteria, variant, call.repeat)
         messages = [instructions, user_message(swapped_text(text) if is_swapped else text, variant, shown)]
         if call.repairs is not None:
-            messages = repair_turn(messages, storable(reply_text(call.repairs.reply)), variant)
-        sent: dict[str, Any] = {
-            "schema": schema,
-            "parameters": self._parameters(call),
-            "messages": messages,
-        }
+            messages = repair_turn(messages, storable(reply_text(call.repairs.reply, call.repairs.answer)), variant)
         judge = self.run.judge
-        worst = prices.worst_case(judge, by_batch=self.run.by_batch, run=self.run, **sent)
+        sent: dict[str, Any] = {"schema": schema, "parameters": self._parameters(call), "messages": messages}
         key = judges.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
-        attempt = Attempt(call=call, reserved=worst, reply_key=key)
-        kept: dict[str, Any] = {"worst_case": worst, "attempt": attempt, "by_batch": self.run.by_batch}
-        kept |= {"is_swapped": is_swapped, "criterion_keys": self._criterion_keys, "prices": self._prices}
-        return CallRequest(call=call, criteria=criteria, **kept, **sent)
+        paid = paid_request(provider=judge.provider, model=judge.model, **self._priced, **sent)
+        return CallRequest(
+            **{each.name: getattr(paid, each.name) for each in fields(PaidRequest)},
+            call=call,
+            criteria=criteria,
+            attempt=Attempt(call=call, reserved=paid.worst_case, reply_key=key),
+            criterion_keys=self._criterion_keys,
+            is_swapped=is_swapped,
+        )
 
     def _text(self, call: Call, variant: PromptVariant, criteria: Sequence[CriterionBrief]) -> ItemText:
         """The text of the call's item, changed where the call says so."""

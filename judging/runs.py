@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from itertools import chain, product
 from typing import Any
@@ -26,6 +27,7 @@ from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import judges, spending
 from judging.asking import allowances, bills, endpoints, prices
+from judging.asking.budgets import Committed
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
@@ -347,16 +349,20 @@ def pause_run(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> 
     return _change_state(run, (JudgeRun.State.RUNNING,), JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
 
 
-def stop_asking(run_pk: int, reason: str) -> None:
-    """Pause a run, and the others of its project that ask the same model: what is wrong with its bills is so for all.
+class PaidCalls:
+    """The calls of judges, as a kind of paid requests."""
 
-    Runs in the transaction that stores the bill, so that no request goes out after it.
-    """
-    run = JudgeRun.objects.select_related("judge").get(pk=run_pk)
-    alike = JudgeRun.objects.filter(project=run.project_id, state=JudgeRun.State.RUNNING)
-    alike = alike.filter(judge__provider=run.judge.provider, judge__model=run.judge.model)
-    for judge_run in alike.select_related("project").order_by("pk"):
-        pause_run(run=judge_run, reason=reason)
+    def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
+        """What the calls of a project's runs at a provider have cost, and what is reserved."""
+        attempts = Attempt.objects.filter(call__run__project=project, call__run__judge__provider=provider)
+        return spending.committed(attempts if since is None else attempts.filter(at__gte=since))
+
+    def stop(self, project: int, *, provider: str, model: str, reason: str) -> None:
+        """Pause the runs of a project that ask this model: what is wrong with the bills of one is so for all."""
+        running = JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING)
+        alike = running.filter(judge__provider=provider, judge__model=model)
+        for judge_run in alike.select_related("project").order_by("pk"):
+            pause_run(run=judge_run, reason=reason)
 
 
 def pause_all(project: Project) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
 
-from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.models import Job
 from accounts.refusals import Refused
 from judging.asking import allowances, endpoints, prices
 from judging.asking.allowances import LARGEST_CAP
@@ -90,7 +90,7 @@ def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
     if run.design_id is not None:
         run_caps += _design_caps(JudgeDesign.objects.select_for_update(no_key=True).get(pk=run.design_id))
     if run.alignment_id is not None:
-        run_caps += _alignment_caps(Alignment.objects.select_for_update(no_key=True).get(pk=run.alignment_id))
+        run_caps += alignment_caps(Alignment.objects.select_for_update(no_key=True).get(pk=run.alignment_id))
     if allowances.needs_allowance(run.judge.provider):
         rows = ProviderAllowance.objects.select_for_update(no_key=True)
         allowed = rows.filter(project=run.project_id, provider=run.judge.provider).first()
@@ -110,7 +110,7 @@ def _design_caps(design: JudgeDesign) -> list[Cap]:
     return [Cap(design.budget, committed(Attempt.objects.filter(call__run__design=design.pk)), sentence)]
 
 
-def _alignment_caps(alignment: Alignment) -> list[Cap]:
+def alignment_caps(alignment: Alignment) -> list[Cap]:
     """The cap of everything that an alignment asks."""
     if alignment.budget is None:
         return []
@@ -120,46 +120,28 @@ def _alignment_caps(alignment: Alignment) -> list[Cap]:
     return [Cap(alignment.budget, committed_of_alignment(alignment), sentence)]
 
 
-def reserve_proposal(proposal: AlignmentProposal, worst: Decimal | None) -> None:
-    """Reserve what a proposal can cost at most, and mark it as sent; refused where a cap is too small for it."""
-    alignment = proposal.alignment
-    with transaction.atomic():
-        held = _alignment_caps(Alignment.objects.select_for_update(no_key=True).get(pk=alignment.pk))
-        allowed = allowances.allowance(alignment.project, proposal.provider)
-        if allowed is not None:
-            locked = ProviderAllowance.objects.select_for_update(no_key=True).get(pk=allowed.pk)
-            held += allowances.project_caps(locked, timezone.now())
-        for cap in held:
-            if worst is None or cap.left < worst:
-                raise Refused(cap.sentence, code="budget")
-        AlignmentProposal.objects.filter(pk=proposal.pk).update(reserved=worst, sent_at=timezone.now())
-
-
 def committed_of_alignment(alignment: Alignment) -> Committed:
     """What the runs and proposals of an alignment have cost, and what is reserved."""
     attempts = Attempt.objects.filter(call__run__alignment=alignment.pk)
-    return committed(attempts) + _of_proposals(AlignmentProposal.objects.filter(alignment=alignment.pk))
+    return committed(attempts) + committed_to_proposals(AlignmentProposal.objects.filter(alignment=alignment.pk))
 
 
-def spent_on_calls(project: int, provider: str, since: datetime | None) -> Committed:
-    """What the calls of a project's runs at a provider have cost, and what is reserved."""
-    attempts = Attempt.objects.filter(call__run__project=project, call__run__judge__provider=provider)
-    return committed(attempts if since is None else attempts.filter(at__gte=since))
+def committed_to_proposals(proposals: QuerySet[AlignmentProposal]) -> Committed:
+    """What proposals that were sent have cost; one without a cost counts at its worst case.
 
-
-def spent_on_proposals(project: int, provider: str, since: datetime | None) -> Committed:
-    """The same of the proposals of versions."""
-    proposals = AlignmentProposal.objects.filter(alignment__project=project, provider=provider)
-    return _of_proposals(proposals if since is None else proposals.filter(sent_at__gte=since))
-
-
-def _of_proposals(proposals: QuerySet[AlignmentProposal]) -> Committed:
-    """What proposals that were sent have cost; one without a cost counts at its worst case."""
+    One that the provider failed may be billed all the same: it counts until somebody asks for another proposal.
+    """
     zero = Decimal(0)
+    later = AlignmentProposal.objects.filter(alignment=OuterRef("alignment"), pk__gt=OuterRef("pk"))
+    failed = Q(~Exists(later), doubt=AlignmentProposal.Doubt.FAILED)
     sums = proposals.exclude(sent_at=None).aggregate(
-        paid=Coalesce(Sum("cost"), zero), reserved=Coalesce(Sum("reserved", filter=Q(cost=None)), zero)
+        paid=Coalesce(Sum("cost"), zero),
+        reserved=Coalesce(Sum("reserved", filter=Q(cost=None)), zero),
+        in_flight=Count("pk", filter=Q(cost=None, reserved__gt=0, job__state__in=Job.OPEN)),
+        failed=Coalesce(Sum("reserved", filter=failed), zero),
+        failures=Count("pk", filter=failed),
     )
-    return Committed(sums["paid"], sums["reserved"])
+    return Committed(**sums)
 
 
 def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:

@@ -31,11 +31,11 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from judging import calls, judges, runs
-from judging.asking import client, limits
+from judging.asking import client, endpoints, limits
 from judging.asking.client import Endpoint
+from judging.asking.sending import LimitedConnection, limited_connection
 from judging.calls import CallOutcome
 from judging.models import JudgeRun
-from judging.prompts import Message
 from judging.requests import CallRequest, CallRequestWriter
 
 logger = logging.getLogger(__name__)
@@ -234,13 +234,12 @@ def _await_the_rest(worked: Future[bool], give_up: Callable[[], object]) -> None
 async def _work(session: WorkSession) -> bool:
     try:
         async with (
-            client.connect(session.endpoint, refused={session.run.judge.model: session.refused}) as line,
-            limits.budget(session.endpoint, settings.REDIS_URL or None, settings.DATA_DIR / "limits") as budget,
+            limited_connection(session.endpoint, refused={session.run.judge.model: session.refused}) as limited,
             asyncio.TaskGroup() as group,
         ):
 
             def send(call_request: CallRequest) -> None:
-                task = group.create_task(_put(session, line, budget, call_request))
+                task = group.create_task(_put(session, limited, call_request))
                 session.tasks.add(task)
                 task.add_done_callback(session.tasks.discard)
                 task.add_done_callback(lambda _task: session.news.set())
@@ -254,7 +253,9 @@ async def _work(session: WorkSession) -> bool:
         await _hand_in(session)
         await session.query(lambda: calls.release_calls(lease=session.lease))
         await session.query(lambda: runs.save_concurrency(run=session.run, width=session.limiter.width))
-        await session.query(lambda: judges.learn(session.run.judge, session.refused))
+        await session.query(
+            lambda: endpoints.learn(session.run.judge.provider, session.run.judge.model, session.refused)
+        )
         if session.trouble:
             await session.query(lambda: runs.pause_run(run=session.run, reason=session.trouble))
 
@@ -360,12 +361,10 @@ async def _wait(session: WorkSession) -> bool:
     return True
 
 
-async def _put(
-    session: WorkSession, line: client.Connection, budget: limits.RequestBudget, call_request: CallRequest
-) -> None:
+async def _put(session: WorkSession, limited: LimitedConnection, call_request: CallRequest) -> None:
     """See one call through. Whatever comes of it, the round hears that its place is free."""
     try:
-        outcome = await _outcome_of(session, line, budget, call_request)
+        outcome = await _outcome_of(session, limited, call_request)
     except Exception as fault:
         # A fault of ours must not drop the replies of other calls, which were paid for.
         logger.exception("Judge run %s: call %s", session.run.pk, call_request.call.pk)
@@ -380,27 +379,19 @@ async def _put(
 
 
 async def _outcome_of(
-    session: WorkSession, line: client.Connection, budget: limits.RequestBudget, call_request: CallRequest
+    session: WorkSession, limited: LimitedConnection, call_request: CallRequest
 ) -> CallOutcome | None:
     """One request: paced, written, sent, read. None when it was not sent."""
-    lease, booked = session.lease, _tokens(call_request.messages)
+    lease, tokens = session.lease, call_request.tokens
     try:
         async with AsyncExitStack() as place:
-            if not await _placed(session, place, budget, booked):
+            if not await _placed(session, place, limited.budget, tokens):
                 return None
             if not await session.mark_sent(call_request):
-                await budget.give_back(tokens=booked)
+                await limited.budget.give_back(tokens=tokens)
                 return None
-            answer = await client.ask(
-                line,
-                model=session.run.judge.model,
-                messages=call_request.messages,
-                parameters=call_request.parameters,
-                schema=call_request.schema,
-                timeout=session.pace.timeout,
-            )
+            answer = await limited.ask(call_request, seconds=session.pace.timeout)
     except client.ProviderUnavailable as unavailable:
-        await budget.heed(unavailable.quotas, tokens=booked)
         if (unavailable.retry_after or 0) > calls.LONGEST_WAIT:
             session.stop(_retry_later_sentence(unavailable))
         return calls.unavailable_outcome(call_request, unavailable, lease=lease)
@@ -411,16 +402,13 @@ async def _outcome_of(
         return calls.refused_outcome(call_request, no, lease=lease)
     session.heard = time.monotonic()
     session.refusals.clear()
-    await budget.heed(answer.quotas, tokens=booked)
-    if answer.tokens_in is not None and answer.tokens_out is not None:
-        await budget.correct(booked=booked, used=answer.tokens_in + answer.tokens_out)
     return await _read(session, call_request, answer)
 
 
 async def _read(session: WorkSession, call_request: CallRequest, answer: client.ProviderAnswer) -> CallOutcome:
     def read() -> CallOutcome:
-        judge, variant = session.run.judge, session.writer.variant
-        return calls.answered_outcome(call_request, lease=session.lease, judge=judge, variant=variant, answer=answer)
+        variant = session.writer.variant
+        return calls.answered_outcome(call_request, lease=session.lease, variant=variant, answer=answer)
 
     return await asyncio.to_thread(read) if len(answer.readable) > LARGE else read()
 
@@ -462,11 +450,6 @@ async def _placed(session: WorkSession, place: AsyncExitStack, budget: limits.Re
         await budget.give_back(tokens=tokens)
         return False
     return booked
-
-
-def _tokens(messages: Sequence[Message]) -> int:
-    """About how many tokens a request takes, reply included: four bytes each; corrected once it is known."""
-    return sum(len(message["content"].encode("utf-8", "replace")) for message in messages) // 4 + 200
 
 
 def store_outcomes(arrived: Sequence[CallOutcome]) -> None:

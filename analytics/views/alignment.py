@@ -393,7 +393,7 @@ def proposal_page(request: HttpRequest, project: str, alignment_pk: int, proposa
         "project": current_project,
         "alignment": current,
         "proposal": shown,
-        "reply": reply_text(shown.reply),
+        "reply": reply_text(shown.reply, shown.answer),
         "erased": "" if shown.request else proposals.erased_words(),
     }
     return render(request, "analytics/alignment_proposal.html", context)

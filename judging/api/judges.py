@@ -22,6 +22,7 @@ from accounts.models import Project, User
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Item, RubricVersion
 from judging import judges, requests
+from judging.asking import endpoints
 from judging.models import Judge
 from judging.study_presets import STUDY_PRESETS
 
@@ -122,7 +123,7 @@ class DeclaredJudgeSerializer(StrictSerializer):
 
     @cached_property
     def _refused(self) -> dict[tuple[str, str], list[str]]:
-        return judges.refused_by_models()
+        return endpoints.refused_by_models()
 
 
 class PresetSerializer(serializers.Serializer[Any]):

@@ -16,8 +16,8 @@ from accounts.models import User
 from judging import providers, tasks
 from judging.api.judges import StrictSerializer
 from judging.asking import endpoints
+from judging.asking.declarations import API_NAMES, MOST, DeclaredProvider, price_table
 from judging.models import ProviderTest
-from judging.provider_declarations import MOST, DeclaredProvider, price_table
 
 
 class ListedProviderSerializer(serializers.Serializer[Any]):
@@ -42,6 +42,7 @@ class ChangedProviderSerializer(StrictSerializer):
     """The settings of a provider; `key_variable` names the environment variable that has the key."""
 
     base_url = serializers.CharField(max_length=500, required=False)
+    api = serializers.ChoiceField(choices=[*API_NAMES], required=False, help_text="The kind of its API.")
     key_variable = serializers.CharField(max_length=100, required=False, allow_blank=True)
     models = serializers.ListField(child=serializers.CharField(max_length=160), required=False)
     prices = _prices("By model, USD for a million tokens in and out.")
@@ -81,7 +82,7 @@ def _require_superuser(user: User) -> None:
 
 
 def _whole(provider: DeclaredProvider) -> dict[str, Any]:
-    plain = ("name", "base_url", "key_variable", "models", "batches", "simulated", *MOST)
+    plain = ("name", "base_url", "api", "key_variable", "models", "batches", "simulated", *MOST)
     fields = {name: getattr(provider, name) for name in plain}
     tables = {name: price_table(getattr(provider, name)) for name in ("prices", "batch_prices")}
     declared_by = "environment" if endpoints.is_of_environment(provider.name) else "operator"

@@ -2,23 +2,25 @@
 
 The tokens of a request are counted here too, as bounds that hold in every script: no token is shorter than a byte, and
 a token of plain text is shorter than `LONGEST_TOKEN` bytes, once characters that are repeated are left out. A count
-outside its bounds is not believed: the larger of both is booked, and `Attempt.doubt` says why. A reply that bills more
+outside its bounds is not believed: the larger of both is booked, and `PaidRow.doubt` says why. A reply that bills more
 than was declared, or that another model gave, which costs more or has no price, stops the run.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from judging.asking.client import ProviderAnswer
-from judging.asking.prices import cost_at, most_tokens, token_limit
-from judging.models import Attempt, Judge
+from judging.asking.client import ProviderRefused, ProviderUnavailable
+from judging.asking.paid_requests import PaidRequest
+from judging.asking.prices import Prices, cost_at, token_limit
+from judging.asking.wire import ModelReply
+from judging.models import PaidRow
 from judging.prompts import Message
 
 LONGEST_TOKEN = 16  # bytes of a token, on average over a text: English has about 4, Thai and Burmese up to 9
@@ -29,9 +31,7 @@ _VERSION = re.compile(
 )
 """How the name of a snapshot ends: a date, a number of three digits, `v2` or `latest`."""
 
-Doubt = Attempt.Doubt
-Prices = Mapping[str, tuple[Decimal, Decimal]]
-"""By model, USD per million tokens in and out."""
+Doubt = PaidRow.Doubt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,66 +89,50 @@ def served_price(asked: str, served: str, prices: Prices) -> tuple[Decimal, Deci
 # --- bills ------------------------------------------------------------------------------------------------------------
 
 
-def bill_reply(
-    judge: Judge,
-    answer: ProviderAnswer,
-    *,
-    messages: Sequence[Message],
-    schema: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-    worst_case: Decimal | None,
-    prices: Prices,
-) -> Bill:
+def bill_reply(request: PaidRequest, answer: ModelReply) -> Bill:
     """What a reply is booked at. Without a price, only its tokens are stored."""
-    asked, price = prices.get(judge.model), served_price(judge.model, answer.served_model, prices)
+    asked, price = request.prices.get(request.model), served_price(request.model, answer.served_model, request.prices)
     counted: dict[str, Any] = {"tokens_in": _stored(answer.tokens_in), "tokens_out": _stored(answer.tokens_out)}
     if asked is None or not any((*asked, *(price or ()))):
         return Bill(**counted, cost=None if asked is None else Decimal(0))
     stated = _stated(price or asked, answer.tokens_in, answer.tokens_out)
-    most, limit = most_tokens(messages, schema), token_limit(parameters)
-    larger = max((cost for cost in (stated, worst_case) if cost is not None), default=None)
-    if excess := _excess(answer.tokens_in, answer.tokens_out, most, limit):
+    larger = max((cost for cost in (stated, request.worst_case) if cost is not None), default=None)
+    limit = token_limit(request.parameters)
+    if excess := _excess(answer.tokens_in, answer.tokens_out, request.most_tokens, limit):
         return Bill(**counted, cost=larger, doubt=Doubt.TOO_MANY, stops=excess)
+    named = {"served": answer.served_model[:80], "asked": request.model[:80]}
     if price is None:
         sentence = _(
             "The provider answered with the model “%(served)s” instead of “%(asked)s”, and no price is declared for it."
-        ) % {"served": answer.served_model[:80], "asked": judge.model[:80]}
+        )
         remedy = _("Choose a model that the provider serves, or ask the operator to declare its price.")
-        return Bill(**counted, cost=larger, estimated=True, doubt=Doubt.OTHER_MODEL, stops=f"{sentence} {remedy}")
-    doubt = _shortfall(answer, messages)
+        stops = f"{sentence % named} {remedy}"
+        return Bill(**counted, cost=larger, estimated=True, doubt=Doubt.OTHER_MODEL, stops=stops)
+    doubt = _shortfall(answer, request.messages)
     booked: dict[str, Any] = {**counted, "cost": larger if doubt else stated, "estimated": bool(doubt)}
     if any(of_served > of_asked for of_served, of_asked in zip(price, asked, strict=True)):
         sentence = _("The provider answered with the model “%(served)s”, which costs more than “%(asked)s”.")
-        sentence %= {"served": answer.served_model[:80], "asked": judge.model[:80]}
         remedy = _("Its replies are booked at its own price. Choose that model itself, or another provider.")
-        return Bill(**booked, doubt=Doubt.DEARER_MODEL, stops=f"{sentence} {remedy}")
+        return Bill(**booked, doubt=Doubt.DEARER_MODEL, stops=f"{sentence % named} {remedy}")
     return Bill(**booked, doubt=doubt)
 
 
-def bill_failure(
-    judge: Judge,
-    *,
-    counted: tuple[int | None, int | None],
-    maybe_paid: bool,
-    status: int | None,
-    worst_case: Decimal | None,
-    prices: Prices,
-) -> Bill:
+def bill_failure(request: PaidRequest, failure: ProviderUnavailable | ProviderRefused) -> Bill:
     """What a request without a usable reply is booked at: nothing for an error status.
 
     The worst case where it may have been paid, and what the body of the error counts, if that is more.
     """
-    price = prices.get(judge.model)
+    price, worst_case = request.prices.get(request.model), request.worst_case
     if price is None or worst_case is None:
         return Bill(cost=None)
-    stated = _stated(price, *counted)
+    stated = _stated(price, *failure.counted)
     if stated is not None and stated > worst_case:
         excess = _("The provider bills more than was declared, for a request that it did not answer.")
         remedy = _("Check its bill before you resume the run.")
         return Bill(cost=stated, doubt=Doubt.TOO_MANY, stops=f"{excess} {remedy}")
-    if maybe_paid or stated:
+    if failure.maybe_paid or stated:
         return Bill(cost=worst_case, estimated=True, doubt=Doubt.UNCOUNTED)
-    return Bill(cost=Decimal(0), doubt=Doubt.FAILED if (status or 0) >= 500 else Doubt.NONE)
+    return Bill(cost=Decimal(0), doubt=Doubt.FAILED if (failure.status or 0) >= 500 else Doubt.NONE)
 
 
 def _stated(price: tuple[Decimal, Decimal], into: int | None, out: int | None) -> Decimal | None:
@@ -170,7 +154,7 @@ def _excess(into: int | None, out: int | None, most: int, limit: int | None) -> 
     return f"{sentence} {_('Check its bill before you resume the run.')}" if sentence else ""
 
 
-def _shortfall(answer: ProviderAnswer, messages: Sequence[Message]) -> str:
+def _shortfall(answer: ModelReply, messages: Sequence[Message]) -> str:
     """Why a count is not believed that is missing or smaller than it can be; empty otherwise."""
     if answer.tokens_in is None or answer.tokens_out is None:
         return Doubt.UNCOUNTED

@@ -11,13 +11,16 @@ failed with an error of the server costs nothing, and may be billed all the same
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Protocol
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+
+from accounts.refusals import Refused
 
 DEAREST = 32
 """Times its worst case that a request may cost, and the requests in flight still keep a cap."""
@@ -94,16 +97,51 @@ class Cap:
         return f"{sentence % {'count': self.committed.failures}} {remedy}"
 
 
-Spent = Callable[[int, str, datetime | None], Committed]
-"""What a project (its key) has spent at a provider since a time, or in all, on one kind of paid requests."""
-_kinds: dict[str, Spent] = {}
+def refuse_beyond(caps: Sequence[Cap], worst: Decimal | None) -> None:
+    """Refuse a single request that a cap does not allow: it is spent, or others in flight may use it up."""
+    for cap in caps:
+        if worst is None:
+            raise Refused(cap.sentence, code="budget")
+        if not cap.allows(worst):
+            raise Refused(cap.is_spent(worst) or others_first(), code="budget")
 
 
-def register(kind: str, spent: Spent) -> None:
-    """Count a kind of paid requests against the caps of projects. Called from `ready` of the app's configuration."""
-    _kinds[kind] = spent
+def others_first() -> str:
+    """What to say where requests in flight have to be answered before another is sent."""
+    return _("Other requests have to be answered first. Try again in a minute.")
+
+
+# --- kinds of paid requests -------------------------------------------------------------------------------------------
+
+
+class PaidKind(Protocol):
+    """A kind of paid requests: what asks, such as the runs of judges."""
+
+    def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
+        """What a project (its key) has spent at a provider on these since a time, or in all."""
+
+    def stop(self, project: int, *, provider: str, model: str, reason: str) -> None:
+        """Send none to this model any more, because of its bills; in the transaction that stores such a bill."""
+
+
+_kinds: dict[str, Callable[[], PaidKind]] = {}
+
+
+def register(name: str, kind: Callable[[], PaidKind]) -> None:
+    """Count a kind of paid requests against the caps of projects; called from `ready` of an app's configuration.
+
+    ``kind`` is called when it is needed, so that its module is imported late.
+    """
+    _kinds[name] = kind
 
 
 def spent_at(project: int, provider: str, since: datetime | None = None) -> Committed:
-    """What a project has spent at a provider on requests of every kind; each kind makes one query."""
-    return sum((spent(project, provider, since) for spent in _kinds.values()), Committed(Decimal(0), Decimal(0)))
+    """What a project has spent at a provider on requests of every kind; a query for each kind."""
+    nothing = Committed(Decimal(0), Decimal(0))
+    return sum((kind().spent(project, provider, since) for kind in _kinds.values()), nothing)
+
+
+def stop_asking(project: int, *, provider: str, model: str, reason: str) -> None:
+    """Let nobody in the project ask a model any more whose bills are not what was declared, until somebody resumes."""
+    for kind in _kinds.values():
+        kind().stop(project, provider=provider, model=model, reason=reason)

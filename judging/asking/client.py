@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
@@ -24,18 +24,20 @@ from urllib.parse import urljoin, urlsplit
 import orjson
 
 from accounts.inputs import storable, storable_value
+from judging.asking.declarations import OPENAI
 from judging.asking.limit_headers import Quota, read_quotas, retry_after
 from judging.asking.refused_parts import (
-    FORMATS,
     RESERVED,
     SYSTEM_ROLE,
     TOKEN_LIMITS,
+    SentParts,
     names_no_cause,
     next_guess,
     refused_part,
 )
+from judging.asking.wire import ErrorWords, ModelReply, Question, Wire, as_object, read_stored, wire_of
 from judging.prompts import Message
-from judging.replies import CUT_OFF, VERDICTS_TOOL, answer_text, plain_text
+from judging.replies import CUT_OFF
 
 if TYPE_CHECKING:
     import ssl
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _RETRYABLE: Final = frozenset({408, 409, 425, 429})
-_OUT_OF_MONEY: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _TOGETHER: Final = {"top_logprobs": "logprobs"}  # the first is left out with the second
 _MOST_IN_VAIN: Final = 2  # questions
 _MANY_BRACKETS: Final = 300
@@ -53,10 +54,8 @@ LARGEST_BODY: Final = 8 * 2**20  # bytes of a reply that are read; of one that i
 LARGEST_PACKED: Final = 2**17
 LARGEST_FILE: Final = 2**28  # bytes of the results of a batch
 _LARGE: Final = 2**16  # bytes from which a body is read in a thread of its own, away from the event loop
-_KEPT: Final = 2**18  # bytes of a body that are stored as they came; of a larger one, the texts are shortened
+_KEPT: Final = 2**18  # bytes of a body that are stored as they came; of a larger one, what was said is kept, shortened
 KEPT_TEXT: Final = 20_000  # characters
-LONGEST_TEXT: Final = 200_000  # characters of a reply's text that are kept and read
-_TEXT_FIELDS: Final = ("content", "refusal", "reasoning_content", "reasoning")
 _GAVE_UP: Final = frozenset({408, 504, 524})  # the time was up: what was under way by then may have been paid for
 
 
@@ -119,6 +118,7 @@ class Endpoint:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     simulated: bool = False
+    api: str = OPENAI
 
     def __post_init__(self) -> None:
         if not self.base_url.startswith(("http://", "https://")):
@@ -142,20 +142,18 @@ class Connection:
     in_vain: dict[str, int] = field(default_factory=dict)
     finding_out: dict[str, asyncio.Lock] = field(default_factory=dict)
 
+    @property
+    def wire(self) -> Wire:
+        """How requests are written for this endpoint, and its replies are read."""
+        return wire_of(self.endpoint.api)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderAnswer:
-    """One reply, as it came. ``dropped`` names what the model would not take, so the request went out without it."""
+class ProviderAnswer(ModelReply):
+    """One reply, and the JSON as it came. ``dropped`` names what the request went out without."""
 
-    text: str
-    finish_reason: str | None
-    refusal: str | None
-    reasoning: str
-    tokens_in: int | None
-    tokens_out: int | None
-    served_model: str
-    latency: float
-    raw: dict[str, Any]
+    latency: float = 0.0
+    raw: dict[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     quotas: Mapping[str, Quota] = field(default_factory=dict)
 
@@ -192,7 +190,7 @@ async def connect(endpoint: Endpoint, *, refused: Mapping[str, list[str]] | None
             "Accept-Encoding": "identity",
         },
     )
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Accept": "application/json"}
+    headers = {**wire_of(endpoint.api).headers(key), "Content-Type": "application/json", "Accept": "application/json"}
     headers |= {"Accept-Encoding": "identity", "User-Agent": client.user_agent}
     async with client:
         yield Connection(endpoint, client, http, headers, refused=dict(refused or {}))
@@ -240,18 +238,19 @@ async def ask(
     """
     if reserved := RESERVED & parameters.keys():
         raise ValueError(f"not a parameter of a judge: {', '.join(sorted(reserved))}")
-    refused = connection.refused.setdefault(model, [])
+    refused, wire = connection.refused.setdefault(model, []), connection.wire
+    asked = Question(model=model, messages=messages, parameters=parameters, schema=schema)
     lock = connection.finding_out.setdefault(model, asyncio.Lock())
 
     async def put(left_out: Sequence[str]) -> ProviderAnswer:
-        body, dropped = request_body(model, messages, parameters, schema, left_out)
+        request = written_request(wire, asked, left_out)
         started = time.perf_counter()
-        response = await exchange(connection, "/chat/completions", body=body, seconds=timeout)
+        response = await exchange(connection, request.path, body=request.body, sent=request.sent, seconds=timeout)
         latency = time.perf_counter() - started
         large = len(response.content) > _LARGE
-        reply = await asyncio.to_thread(_reply, connection, response) if large else _reply(connection, response)
+        reply, raw = await asyncio.to_thread(_reply, connection, response) if large else _reply(connection, response)
         connection.answered.add(model)
-        return _answer(reply, latency, dropped, read_quotas(response.headers))
+        return _answer(reply, raw, latency=latency, dropped=request.dropped, quotas=read_quotas(response.headers))
 
     while True:
         known = tuple(refused)
@@ -292,7 +291,7 @@ async def _find_out(
             keep_token_limit(parameters, refused)
         else:
             unnamed = unnamed or complaint.refusal
-            guess = next_guess(complaint.body, [*refused, *guesses])
+            guess = next_guess(complaint.sent, [*refused, *guesses])
             if guess is None:
                 connection.in_vain[model] = connection.in_vain.get(model, 0) + 1
                 raise unnamed
@@ -323,34 +322,41 @@ class Unsupported(Exception):
 
 
 class _Unnamed(Exception):
-    """The provider refused the request and named no cause; holds the refusal and the body."""
+    """The provider refused the request and named no cause; holds the refusal and what was sent."""
 
-    def __init__(self, refusal: ProviderRefused, body: Mapping[str, Any]) -> None:
+    def __init__(self, refusal: ProviderRefused, sent: SentParts) -> None:
         super().__init__(refusal.reason)
         self.refusal = refusal
-        self.body = body
+        self.sent = sent
 
 
-def request_body(
-    model: str,
-    messages: Sequence[Message],
-    parameters: Mapping[str, Any],
-    schema: Mapping[str, Any] | None,
-    refused: Sequence[str],
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The request without what the model refuses, and what was left out of it."""
-    dropped = [name for name in parameters if name in refused or _TOGETHER.get(name) in refused]
-    kept = {name: value for name, value in parameters.items() if name not in dropped}
-    kept |= {_RENAMED[name]: parameters[name] for name in dropped if _RENAMED.get(name, name) not in {name, *refused}}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRequest:
+    """A request as it goes out: where to, its body, what was left out, and what of it may be refused."""
+
+    path: str
+    body: dict[str, Any]
+    dropped: tuple[str, ...]
+    sent: SentParts
+
+
+def written_request(wire: Wire, asked: Question, refused: Sequence[str]) -> SentRequest:
+    """The request without what the model refuses, and without parameters that the API has not."""
+    given, messages = asked.parameters, asked.messages
+    dropped = [name for name in given if name in refused or _TOGETHER.get(name) in refused]
+    kept = {name: value for name, value in given.items() if name not in dropped}
+    kept |= {_RENAMED[name]: given[name] for name in dropped if _RENAMED.get(name, name) not in {name, *refused}}
     if SYSTEM_ROLE in refused and messages[0]["role"] == "system":
         messages = _without_system_role(messages)
         dropped.append(SYSTEM_ROLE)
-    body: dict[str, Any] = {"model": model, "messages": list(messages), **kept}
-    if schema is not None:
-        chosen = reply_form(refused)
-        dropped += FORMATS[: FORMATS.index(chosen)]
-        body |= _response_format(chosen, schema)
-    return body, tuple(dropped)
+    form = None
+    if asked.schema is not None:
+        form = reply_form(refused, wire.FORMS)
+        dropped += wire.FORMS[: wire.FORMS.index(form)]
+    written = wire.write(replace(asked, messages=messages, parameters=kept, form=form))
+    has_system = len(messages) > 1 and messages[0]["role"] == "system"
+    sent = SentParts(form=form, has_system=has_system, names=written.names, form_words=wire.FORM_WORDS)
+    return SentRequest(path=written.path, body=written.body, dropped=(*dropped, *written.left_out), sent=sent)
 
 
 def _without_system_role(messages: Sequence[Message]) -> list[Message]:
@@ -359,21 +365,9 @@ def _without_system_role(messages: Sequence[Message]) -> list[Message]:
     return [{"role": "user", "content": f"{rubric['content']}\n\n{asked['content']}"}, *rest]
 
 
-def reply_form(refused: Sequence[str]) -> str:
-    """The strictest form of a reply that a model has not refused."""
-    return next(form for form in FORMATS if form == "none" or form not in refused)
-
-
-def _response_format(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    if kind == "none":
-        return {}
-    if kind == "tool_call":
-        function = {"name": VERDICTS_TOOL, "description": "The verdicts on the material.", "parameters": dict(schema)}
-        chosen = {"type": "function", "function": {"name": VERDICTS_TOOL}}
-        return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
-    if kind == "json_object":
-        return {"response_format": {"type": kind}}
-    return {"response_format": {"type": kind, kind: {"name": "verdicts", "strict": True, "schema": dict(schema)}}}
+def reply_form(refused: Sequence[str], forms: Sequence[str]) -> str:
+    """The strictest of an API's forms of a reply that a model has not refused."""
+    return next(form for form in forms if form == "none" or form not in refused)
 
 
 async def exchange(
@@ -383,11 +377,13 @@ async def exchange(
     body: dict[str, Any] | None = None,
     file: tuple[str, bytes] | None = None,
     remove: bool = False,
+    sent: SentParts | None = None,
     seconds: float,
 ) -> httpx2.Response:
     """The HTTP exchange alone (GET or, to `remove`, DELETE without a body), with every failure sorted, in a deadline.
 
-    Raises ``Unavailable``, ``Refused``, and ``Unsupported`` for what a model refuses by name."""
+    ``sent``: what of the body a model may refuse, where it is a question. Raises ``Unavailable``, ``Refused``, and
+    ``Unsupported`` for what a model refuses by name."""
     import httpx2
     import openai
 
@@ -403,7 +399,7 @@ async def exchange(
                 return cast("httpx2.Response", await connection.client.post(path, **whole))
             response = await _post(connection, path, body, seconds)
     except openai.APIStatusError as error:
-        _sort(connection, error.response, body or {})
+        _sort(connection, error.response, sent)
     except _TooLarge as too_large:
         raise _overflown(connection, too_large) from None
     except TimeoutError:
@@ -416,11 +412,11 @@ async def exchange(
         raise ProviderUnavailable(reason, maybe_paid=not _never_connected(error)) from None
     except UnicodeEncodeError:
         raise ProviderRefused("The prompt contains half a surrogate pair, which cannot be sent.") from None
-    return response if response.is_success else _sort(connection, response, body)
+    return response if response.is_success else _sort(connection, response, sent)
 
 
 async def _post(connection: Connection, path: str, body: Mapping[str, Any], seconds: float) -> httpx2.Response:
-    """The request by the SDK's transport alone: its own `post` takes as much processor time again."""
+    """The request of any wire, by the transport of OpenAI's SDK: MEASURED."""
     import httpx2
 
     try:
@@ -489,7 +485,7 @@ def _bounded() -> Callable[[httpx2.Response, int], httpx2.AsyncByteStream]:
 def _overflown(connection: Connection, too_large: _TooLarge) -> ProviderUnavailable | ProviderRefused:
     body = storable(too_large.start.decode("utf-8", "replace"))
     if too_large.status >= 400:
-        return _failure(status=too_large.status, code="", message=_scrubbed(connection, body), headers={})
+        return _failure(ErrorWords(code="", message=_scrubbed(connection, body)), status=too_large.status, headers={})
     return ProviderUnavailable(f"The reply is longer than {LARGEST_BODY // 2**20} MB.", maybe_paid=True, body=body)
 
 
@@ -520,29 +516,34 @@ def _no_connection(error: BaseException) -> str:
     return str(last) or "it was closed without a reply." if names_timeout else repr(last)
 
 
-def _sort(connection: Connection, response: httpx2.Response, body: Mapping[str, Any]) -> NoReturn:
+def _sort(connection: Connection, response: httpx2.Response, sent: SentParts | None) -> NoReturn:
     """Raise what an error status means. Nothing of the original exception is kept: it holds the request's headers."""
-    if 300 <= response.status_code < 400:
-        raise ProviderRefused(_redirected(connection, response), status=response.status_code, fatal=True) from None
+    status = response.status_code
+    if 300 <= status < 400:
+        raise ProviderRefused(_redirected(connection, response), status=status, fatal=True) from None
     stated: Any = response.text.strip()
     with suppress(ValueError, RecursionError):
         stated = json.loads(stated)
-    usage = _object(stated).get("usage")
-    stated = (stated.get("error") or stated) if isinstance(stated, dict) else stated
-    status = response.status_code
-    words, message = _object(stated), _complaint(stated) or response.text or f"Error code: {status}"
-    if what := refused_part(status=status, stated=stated, message=message, body=body):
+    words = connection.wire.read_error(stated)
+    words = replace(words, message=words.message or response.text or f"Error code: {status}")
+    if sent and (what := refused_part(status=status, stated=stated, message=words.message, sent=sent)):
         raise Unsupported(what) from None
     failure = _failure(
+        replace(words, message=_scrubbed(connection, words.message)),
         status=status,
-        code=str(words.get("code") or words.get("type") or ""),
-        message=_scrubbed(connection, message),
         headers=response.headers,
-        usage=usage,
+        counted=_counted(connection.wire, as_object(stated)),
     )
-    if isinstance(failure, ProviderRefused) and names_no_cause(status=status, message=message, body=body):
-        raise _Unnamed(failure, body) from None
+    unnamed = sent and not words.is_fatal and names_no_cause(status=status, message=words.message)
+    if sent and unnamed and isinstance(failure, ProviderRefused):
+        raise _Unnamed(failure, sent) from None
     raise failure from None
+
+
+def _counted(wire: Wire, body: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """The tokens in and out that the body of an error counts, as that of a reply does."""
+    counted = wire.read(body)
+    return counted.tokens_in, counted.tokens_out
 
 
 def _redirected(connection: Connection, response: httpx2.Response) -> str:
@@ -554,34 +555,23 @@ def _redirected(connection: Connection, response: httpx2.Response) -> str:
     return f"{response.status_code}: {connection.endpoint.name} redirects{named}, and redirects are not followed."
 
 
-def _complaint(body: Any) -> str:
-    """What an error says, in the words of whatever server: OpenAI's `message`, others' `detail` or `error`."""
-    if isinstance(body, str):
-        return body
-    if isinstance(body, list):
-        return "; ".join(filter(None, map(_complaint, body[:5])))
-    words = _object(body)
-    candidates = (words.get(name) for name in ("message", "msg", "detail", "error", "error_description", "title"))
-    return next((text for candidate in candidates if candidate and (text := _complaint(candidate))), "")
-
-
 def _failure(
+    words: ErrorWords,
     *,
     status: int,
-    code: str,
-    message: str,
     headers: Mapping[str, str],
     maybe_paid: bool = False,
-    usage: Any = None,
+    counted: tuple[int | None, int | None] = (None, None),
 ) -> ProviderUnavailable | ProviderRefused:
     """What an error means; ``maybe_paid``: it came as a reply, with the status 200."""
-    reason, counted = f"{status} {code}: {message}"[:400], _usage(usage)
-    if status in (401, 402) or code in _OUT_OF_MONEY:
+    reason = f"{status} {words.code}: {words.message}"[:400]
+    if status in (401, 402) or words.is_fatal:
         return ProviderRefused(reason, status=status, fatal=True, counted=counted)
     if status in _RETRYABLE or status >= 500:
+        wait = retry_after(headers)
         return ProviderUnavailable(
             reason,
-            retry_after=retry_after(headers),
+            retry_after=words.retry_after if wait is None else wait,
             maybe_paid=maybe_paid or status in _GAVE_UP,
             quotas=read_quotas(headers),
             status=status,
@@ -590,8 +580,8 @@ def _failure(
     return ProviderRefused(reason, status=status, maybe_paid=maybe_paid, counted=counted)
 
 
-def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
-    """The JSON of a 200. A gateway's page, or an error wrapped in a 200, is a failure like any other."""
+def _reply(connection: Connection, response: httpx2.Response) -> tuple[ModelReply, dict[str, Any]]:
+    """What a 200 says, and its JSON. A gateway's page, or an error wrapped in a 200, is a failure like any other."""
     try:
         reply = loaded(response.content)
     except (ValueError, RecursionError):
@@ -599,114 +589,55 @@ def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
     if not isinstance(reply, dict):
         body = storable(response.content[: 4 * KEPT_TEXT].decode("utf-8", "replace")[:KEPT_TEXT])
         raise ProviderUnavailable("The reply is not a JSON object.", maybe_paid=True, body=body)
-    error = reply.get("error")
-    if error and not reply.get("choices"):
-        words = error if isinstance(error, dict) else {"message": str(error)}
-        code = words.get("code")
-        status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    wire = connection.wire
+    if reply.get("error") and not wire.holds_reply(reply):
+        words = wire.read_error(reply)
+        code = as_object(reply["error"]).get("code")
         raise _failure(
-            status=status,
-            code=str(code or ""),
-            message=_scrubbed(connection, _complaint(words)),
+            replace(words, message=_scrubbed(connection, words.message)),
+            status=code if isinstance(code, int) and 400 <= code < 600 else 500,
             headers=response.headers,
             maybe_paid=True,
-            usage=reply.get("usage"),
+            counted=_counted(wire, reply),
         )
-    return reply if len(response.content) <= _KEPT else _shortened(reply, len(response.content))
+    return _kept(wire.read(reply), reply, len(response.content))
 
 
-def line_answer(line: Mapping[str, Any], *, body: Mapping[str, Any], dropped: tuple[str, ...]) -> ProviderAnswer:
-    """The reply in one line of a batch's results to the request ``body``; raises as `exchange` does."""
-    response, failure = _object(line.get("response")), _object(line.get("error"))
-    reply, status = _object(response.get("body")), response.get("status_code")
+def _kept(reply: ModelReply, raw: dict[str, Any], size: int) -> tuple[ModelReply, dict[str, Any]]:
+    """A reply and its JSON as they are stored: of a very large one, what was said up to a limit, and no JSON."""
+    return (reply, raw) if size <= _KEPT else (reply.shortened(), {"shortened_from_bytes": size})
+
+
+def batch_answer(entry: Mapping[str, Any], *, request: SentRequest) -> ProviderAnswer:
+    """The reply in one line of a batch's results to a request in OpenAI's form; raises as `exchange` does."""
+    wire, response, failure = wire_of(OPENAI), as_object(entry.get("response")), as_object(entry.get("error"))
+    reply, status = as_object(response.get("body")), response.get("status_code")
     if reply.get("choices") and status in (None, 200):
-        size = len(orjson.dumps(reply))
-        return _answer(reply if size <= _KEPT else _shortened(reply, size), 0.0, dropped, {})
-    words = _object(reply.get("error")) or failure or reply
+        return _answer(*_kept(wire.read(reply), reply, len(orjson.dumps(reply))), dropped=request.dropped)
+    stated = as_object(reply.get("error")) or failure or reply
+    words = wire.read_error({"error": stated})
     stated_status = status if isinstance(status, int) else 0
-    if what := refused_part(status=stated_status, stated=words, message=_complaint(words), body=body):
+    if what := refused_part(status=stated_status, stated=stated, message=words.message, sent=request.sent):
         raise Unsupported(what)
-    code, sent = str(words.get("code") or words.get("type") or ""), status if isinstance(status, int) else 500
     was_paid = status == 200
     raise _failure(
-        status=500 if was_paid else sent,
-        code=code,
-        message=_masked(_complaint(words)),
+        replace(words, message=_masked(words.message)),
+        status=500 if was_paid or not isinstance(status, int) else status,
         headers={},
         maybe_paid=was_paid,
-        usage=reply.get("usage"),
+        counted=_counted(wire, reply),
     )
 
 
-def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
-    """What is kept of a very large reply: what was said, up to a limit, and the provider's own counts."""
-    choices = reply.get("choices")
-    choice = _object(choices[0] if isinstance(choices, list) and choices else None)
-    message = _object(choice.get("message"))
-    message_parts = {name: plain_text(message.get(name))[:LONGEST_TEXT] for name in _TEXT_FIELDS if message.get(name)}
-    if answer := answer_text(message):
-        message_parts["content"] = answer[:LONGEST_TEXT]
-    ended = plain_text(choice.get("finish_reason"))[:80] or None
-    kept = {
-        name: plain_text(reply.get(name))[:200] for name in ("id", "model", "system_fingerprint") if reply.get(name)
-    }
-    usage = {name: _count(count) for name, count in list(_object(reply.get("usage")).items())[:40]}
-    return {
-        **kept,
-        "usage": {name[:80]: count for name, count in usage.items() if count is not None},
-        "choices": [{"index": 0, "message": message_parts, "finish_reason": ended}],
-        "shortened_from_bytes": size,
-    }
+def stored_answer(reply: Mapping[str, Any], answer: Mapping[str, Any] | None = None) -> ProviderAnswer:
+    """A stored ``answer``, as it was when it came, with its JSON; what it cost and how long it took is not in it.
+
+    Rows of before it was stored have only the ``reply``, a chat completion."""
+    return _answer(read_stored(answer) if answer else wire_of(OPENAI).read(reply), dict(reply))
 
 
-def stored_answer(reply: Mapping[str, Any]) -> ProviderAnswer:
-    """A stored reply as it was when it came; what it cost and how long it took is not in it."""
-    return _answer(dict(reply), 0.0, (), {})
-
-
-def _answer(
-    reply: dict[str, Any], latency: float, dropped: tuple[str, ...], quotas: Mapping[str, Quota]
-) -> ProviderAnswer:
-    """Read leniently: whatever a server leaves out or mistypes is missing, not an error."""
-    choices = reply.get("choices")
-    choice = _object(choices[0] if isinstance(choices, list) and choices else None)
-    message, (into, out) = _object(choice.get("message")), _usage(reply.get("usage"))
-    return ProviderAnswer(
-        text=answer_text(message),
-        finish_reason=plain_text(choice.get("finish_reason")) or None,
-        refusal=plain_text(message.get("refusal")) or None,
-        reasoning=plain_text(message.get("reasoning_content") or message.get("reasoning")),
-        tokens_in=into,
-        tokens_out=out,
-        served_model=plain_text(reply.get("model")),
-        latency=latency,
-        raw=reply,
-        dropped=dropped,
-        quotas=quotas,
-    )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _usage(usage: Any) -> tuple[int | None, int | None]:
-    """The tokens in and out that a provider counts. Some leave reasoning out of the reply's, and count it in total."""
-    counts = _object(usage)
-    into, out = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
-    total = _count(counts.get("total_tokens"))
-    if into is not None and out is not None and total is not None:
-        out = max(out, total - into)
-    return into, out
-
-
-def _count(value: Any) -> int | None:
-    """A count of tokens, also as 12.0 or "12"; None of anything else."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 18:
-        return int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def _answer(reply: ModelReply, raw: dict[str, Any], **came: Any) -> ProviderAnswer:
+    return ProviderAnswer(**{each.name: getattr(reply, each.name) for each in fields(ModelReply)}, raw=raw, **came)
 
 
 def loaded(body: bytes) -> Any:

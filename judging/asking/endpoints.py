@@ -5,14 +5,17 @@ A judge run keeps the prices that it was started with (`prices_now`): a changed 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from decimal import Decimal
 
 from django.conf import settings
+from django.utils import timezone
 
 from judging.asking import client
-from judging.models import StoredProvider
-from judging.provider_declarations import MOST, DeclaredProvider, price_rows, price_table
+from judging.asking.declarations import MOST, OPENAI, DeclaredProvider, price_rows, price_table
+from judging.asking.wire import wire_of
+from judging.models import ModelCapability, StoredProvider
 
 
 def find_provider(name: str) -> DeclaredProvider | None:
@@ -45,8 +48,20 @@ def declaration_of(row: StoredProvider) -> DeclaredProvider:
         prices=price_rows(row.prices),
         batch_prices=price_rows(row.batch_prices),
         batches=row.batches,
+        api=row.api,
         **{limit: getattr(row, limit) for limit in MOST},
     )
+
+
+def api_of(name: str) -> str:
+    """The kind of API of a provider; OpenAI's where it is not declared any more."""
+    provider = find_provider(name)
+    return provider.api if provider else OPENAI
+
+
+def reply_form(name: str, refused: Sequence[str]) -> str:
+    """The strictest form of a reply that a model of this provider has not refused."""
+    return client.reply_form(refused, wire_of(api_of(name)).FORMS)
 
 
 def endpoint_of(provider: DeclaredProvider) -> client.Endpoint:
@@ -58,6 +73,7 @@ def endpoint_of(provider: DeclaredProvider) -> client.Endpoint:
         requests_per_minute=provider.requests_per_minute,
         tokens_per_minute=provider.tokens_per_minute,
         simulated=provider.simulated,
+        api=provider.api,
     )
 
 
@@ -76,3 +92,24 @@ def kept_price(
     tables = ("batch_prices", "prices") if by_batch else ("prices",)
     found = next((kept[table][model] for table in tables if model in kept.get(table, {})), None)
     return (Decimal(found[0]), Decimal(found[1])) if found else None
+
+
+LEARNT_FOR = timedelta(days=30)  # then what a model refused is tried again
+
+
+def refused_by(provider: str, model: str) -> list[str]:
+    """What a model has refused by name lately: forms of a reply, and parameters."""
+    return refused_by_models().get((provider, model), [])
+
+
+def refused_by_models() -> dict[tuple[str, str], list[str]]:
+    """The same of every model, by provider and model."""
+    lately = ModelCapability.objects.filter(learnt_at__gt=timezone.now() - LEARNT_FOR)
+    return {(known.provider, known.model): list(known.refused) for known in lately}
+
+
+def learn(provider: str, model: str, refused: Sequence[str]) -> None:
+    """Keep what a model has refused, for everybody who asks it."""
+    if refused and list(refused) != refused_by(provider, model):
+        learnt = {"refused": list(refused), "learnt_at": timezone.now()}
+        ModelCapability.objects.update_or_create(provider=provider, model=model, defaults=learnt)

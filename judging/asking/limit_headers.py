@@ -25,6 +25,7 @@ _PAIRS: Final = {
         ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
         ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
         ("anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"),
+        ("anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"),
     ),
 }
 """By unit, the names of the headers that say what remains of a limit, and when it is whole again."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import ROUND_UP, Decimal
 from typing import Any
 
-import orjson
-
 from judging.asking import endpoints
+from judging.asking.declarations import price_table
 from judging.asking.refused_parts import TOKEN_LIMITS
 from judging.models import Judge, JudgeRun
-from judging.prompts import Message
-from judging.provider_declarations import price_table
 
 MOST_COST = Decimal(9_999)  # what the column holds
 SMALLEST = Decimal("0.00000001")
-PER_MESSAGE = 16  # tokens of the frame that a provider puts around a message
+Prices = Mapping[str, tuple[Decimal, Decimal]]
+"""By model, USD per million tokens in and out."""
 
 
 def price(judge: Judge, *, by_batch: bool = False, run: JudgeRun | None = None) -> tuple[Decimal, Decimal] | None:
@@ -28,15 +26,13 @@ def price(judge: Judge, *, by_batch: bool = False, run: JudgeRun | None = None) 
     return provider.price(judge.model, by_batch=by_batch) if provider else None
 
 
-def price_list(
-    judge: Judge, *, by_batch: bool = False, run: JudgeRun | None = None
-) -> dict[str, tuple[Decimal, Decimal]]:
-    """The prices of every model of the judge's provider: those that the ``run`` keeps before those of now."""
-    provider = endpoints.find_provider(judge.provider)
+def price_list(name: str, *, by_batch: bool = False, run: JudgeRun | None = None) -> dict[str, tuple[Decimal, Decimal]]:
+    """The prices of every model of a provider: those that the ``run`` keeps before those of now."""
+    provider = endpoints.find_provider(name)
     tables: list[Mapping[str, Any]] = []
-    for name in ("prices", "batch_prices") if by_batch else ("prices",):
-        tables.append(price_table(getattr(provider, name)) if provider else {})
-        tables.append(run.prices.get(name, {}) if run else {})
+    for table_name in ("prices", "batch_prices") if by_batch else ("prices",):
+        tables.append(price_table(getattr(provider, table_name)) if provider else {})
+        tables.append(run.prices.get(table_name, {}) if run else {})
     # Those of batches come last, and those that were kept after those of now.
     return {model: (Decimal(into), Decimal(out)) for table in tables for model, (into, out) in table.items()}
 
@@ -60,28 +56,3 @@ def cost_at(paid: tuple[Decimal, Decimal], tokens_in: int, tokens_out: int) -> D
     """What so many tokens cost at a price, at most what the column holds."""
     exact = (paid[0] * tokens_in + paid[1] * tokens_out) / 1_000_000
     return min(MOST_COST, exact).quantize(SMALLEST, rounding=ROUND_UP)
-
-
-def worst_case(
-    judge: Judge,
-    *,
-    messages: Sequence[Message],
-    schema: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-    by_batch: bool = False,
-    run: JudgeRun | None = None,
-) -> Decimal | None:
-    """The most that a request can cost: no token is shorter than a byte, and no reply longer than its limit.
-
-    None where no price is known, or where the reply has no limit and costs something.
-    """
-    paid, limit = price(judge, by_batch=by_batch, run=run), token_limit(parameters)
-    if paid is None or (limit is None and paid[1]):
-        return None
-    return cost(judge, most_tokens(messages, schema), limit or 0, by_batch=by_batch, run=run)
-
-
-def most_tokens(messages: Sequence[Message], schema: Mapping[str, Any]) -> int:
-    """No request of these messages has more tokens: one a byte, and the frame around each message."""
-    texts = sum(len(message["content"].encode("utf-8", "replace")) + PER_MESSAGE for message in messages)
-    return texts + len(orjson.dumps(schema)) + PER_MESSAGE

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 RESERVED: Final = frozenset(
     {"model", "messages", "stream", "stream_options", "n", "response_format", "tools", "tool_choice"}
 )
-"""Parameters that are set by `judging.asking.client`, and none of a judge."""
+"""Parameters that are set by the wires, and none of a judge."""
 TOKEN_LIMITS: Final = ("max_tokens", "max_completion_tokens")
 """The two names of the limit on a reply's tokens. It is renamed where a model wants the other, and never dropped."""
-FORMATS: Final = ("json_schema", "json_object", "tool_call", "none")
-"""The forms in which a reply is asked for, the strictest first; `none` leaves it to the words of the prompt."""
 SYSTEM_ROLE: Final = "system_role"
 """Refused by models whose chat template has no system role: the rubric then opens the user's message."""
 _NO_SYSTEM_ROLE: Final = re.compile(
@@ -25,7 +24,6 @@ _NO_SYSTEM_ROLE: Final = re.compile(
     r"\bonly\b.{0,20}\buser\b.{0,20}\bassistant\b.{0,20}\broles?\b",
     re.IGNORECASE,
 )
-_FORM: Final = re.compile(r"response_format|json_schema|json_object", re.IGNORECASE)
 _DECODING: Final = re.compile(
     r"guided.{0,3}decoding|guided_json|guided_grammar|xgrammar|outlines|llguidance|lm-format-enforcer|grammar|"
     r"structured.{0,3}outputs?|constrained.{0,3}(?:decoding|generation)|json.{0,2}schema|response_format",
@@ -41,37 +39,47 @@ _OTHER_CAUSE: Final = re.compile(
 _FAULT_OF_FORM: Final = frozenset({500, 501, 502})
 
 
-def refused_part(*, status: int, stated: Any, message: str, body: Mapping[str, Any]) -> str | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentParts:
+    """What of a request a model may refuse: the form of the reply, the system message, and parameters.
+
+    ``names``: the parameters by what an error may call them; ``form_words``: what it may call the form.
+    """
+
+    form: str | None
+    has_system: bool
+    names: Mapping[str, str]
+    form_words: Sequence[str]
+
+
+def refused_part(*, status: int, stated: Any, message: str, sent: SentParts) -> str | None:
     """Which part of the request an error names, if the request can do without it; None for any other error.
 
     ``stated`` is the error as the server gave it, ``message`` its words.
     """
-    form = _form_in(body)
+    form = sent.form if sent.form != "none" else None
     if status in _FAULT_OF_FORM:
         return form if form and _DECODING.search(message) else None
     if status not in (400, 422):
         return None
-    messages = body.get("messages") or [{}]
-    if messages[0].get("role") == "system" and len(messages) > 1 and _NO_SYSTEM_ROLE.search(message):
+    if sent.has_system and _NO_SYSTEM_ROLE.search(message):
         return SYSTEM_ROLE
     named = [*_named(stated)]
-    if body.get("response_format") and ("response_format" in named or _FORM.search(message)):
+    if form == "tool_call":
+        if re.search(r"tool|function", message) or {"tools", "tool_choice"} & {*named}:
+            return form
+    elif form and ({*sent.form_words} & {*named} or _names_form(sent.form_words, message)):
         return form
-    if "tools" in body and (re.search(r"tool|function", message) or {"tools", "tool_choice"} & {*named}):
-        return form
-    names = [name for name in body if name not in RESERVED]
-    if told := next((name for name in named if name in names), None):
-        return told
-    if quoted := next((name for name in names if re.search(rf"['\"`]{re.escape(name)}['\"`]", message)), None):
-        return quoted
-    return next((name for name in names if _is_complained_of(name, message)), None)
+    if told := next((name for name in named if name in sent.names), None):
+        return sent.names[told]
+    if quoted := next((name for name in sent.names if re.search(rf"['\"`]{re.escape(name)}['\"`]", message)), None):
+        return sent.names[quoted]
+    complained = next((name for name in sent.names if _is_complained_of(name, message)), None)
+    return sent.names[complained] if complained else None
 
 
-def _form_in(body: Mapping[str, Any]) -> str | None:
-    """The form of a reply that the request asks for."""
-    if reply_format := body.get("response_format"):
-        return str(reply_format["type"])
-    return "tool_call" if "tools" in body else None
+def _names_form(words: Sequence[str], message: str) -> bool:
+    return re.search("|".join(map(re.escape, words)), message, re.IGNORECASE) is not None
 
 
 def _named(stated: Any) -> Iterator[str]:
@@ -96,21 +104,21 @@ def _is_complained_of(name: str, message: str) -> bool:
         rf"{_PARAMETER}(?: supplied| provided| name)?\s*[:=(]?\s*{word}",
         rf"{word}\s*(?:{_PARAMETER} )?(?:is|are)\s+(?:not\b|un\w+ed\b|deprecated)",
         rf"{unsupported}\W{{1,3}}{word}",
+        rf"{word}: extra inputs",
     )
     return any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns)
 
 
-def names_no_cause(*, status: int, message: str, body: Mapping[str, Any]) -> bool:
+def names_no_cause(*, status: int, message: str) -> bool:
     """Whether an error says no more than that the request is bad, so that another form of it may be taken."""
-    return status in (400, 422) and bool(body.get("messages")) and not _OTHER_CAUSE.search(message)
+    return status in (400, 422) and not _OTHER_CAUSE.search(message)
 
 
-def next_guess(body: Mapping[str, Any], left_out: Sequence[str]) -> str | None:
+def next_guess(sent: SentParts, left_out: Sequence[str]) -> str | None:
     """What to leave out next of a request that is refused without a cause: forms of the reply, the system role, then
     the parameters one by one, and never the limit on tokens. None when there is nothing left."""
-    if (form := _form_in(body)) and form not in left_out:
-        return form
-    messages = body.get("messages") or [{}]
-    if messages[0].get("role") == "system" and len(messages) > 1 and SYSTEM_ROLE not in left_out:
+    if sent.form not in (None, "none", *left_out):
+        return sent.form
+    if sent.has_system and SYSTEM_ROLE not in left_out:
         return SYSTEM_ROLE
-    return next((name for name in body if name not in RESERVED and name not in (*TOKEN_LIMITS, *left_out)), None)
+    return next((name for name in sent.names.values() if name not in (*TOKEN_LIMITS, *left_out)), None)

@@ -117,7 +117,7 @@ def indented(value: Any) -> str:
 @register.filter(name="reply_text")
 def attempt_text(attempt: Attempt) -> str:
     """The text of a reply; nothing without one."""
-    return reply_text(attempt.reply)
+    return reply_text(attempt.reply, attempt.answer)
 
 
 @register.filter

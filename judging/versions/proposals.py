@@ -12,18 +12,18 @@ alignment's budget caps it. A job does one step at a time and waits in between u
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -34,8 +34,20 @@ from accounts.refusals import Refused
 from annotation.models import Item, Rating
 from annotation.selections import new_seed, selected_items
 from judging import judges, requests, runs, spending
-from judging.asking import allowances, bills, client, prices
-from judging.models import Alignment, AlignmentCandidate, AlignmentProposal, AlignmentSearch, Judge, JudgeRun
+from judging.asking import allowances, budgets, client, prices
+from judging.asking.bills import Bill
+from judging.asking.budgets import Committed
+from judging.asking.paid_requests import PaidRequest, paid_request
+from judging.asking.sending import ask_once
+from judging.models import (
+    Alignment,
+    AlignmentCandidate,
+    AlignmentProposal,
+    AlignmentSearch,
+    Judge,
+    JudgeRun,
+    ProviderAllowance,
+)
 from judging.prompts import ItemText, Message, Turn, fence, neutralise
 from judging.replies import CUT_OFF
 from judging.versions import alignment, examples
@@ -242,7 +254,7 @@ def redact_proposals(user: User, project: Project | None = None) -> None:
     if project is not None:
         reasons = reasons.filter(annotation__annotator__project=project)
     quoting = AlignmentProposal.objects.filter(alignment__campaign__in=reasons.values("annotation__campaign"))
-    quoting.update(request={}, reply={})
+    quoting.update(request={}, reply={}, answer=None)
 
 
 def erased_words() -> str:
@@ -273,46 +285,89 @@ def _answer(proposal: AlignmentProposal) -> client.ProviderAnswer:
     """Reserve, send, and keep what came back with its cost; refused when nothing came."""
     if not proposal.request:
         raise Refused(erased_words(), code="erased")
-    asker, messages = _asker(proposal), proposal.request["messages"]
-    worst = prices.worst_case(asker, messages=messages, schema=SCHEMA, parameters=proposal.parameters)
-    spending.reserve_proposal(proposal, worst)
-    known = {proposal.model: judges.refused_by_model(asker)}
-    try:
-        answer = asyncio.run(_asked(judges.endpoint(asker), proposal, known, judges.pace(asker).timeout))
-    except (client.ProviderUnavailable, client.ProviderRefused) as failure:
-        failed: dict[str, Any] = {"counted": failure.counted, "status": failure.status, "worst_case": worst}
-        failed["prices"] = prices.price_list(asker)
-        bill = bills.bill_failure(asker, maybe_paid=failure.maybe_paid, **failed)
-        is_refusal = isinstance(failure, client.ProviderRefused)
-        _book(proposal, bill.cost, {"body": failure.body} if isinstance(failure, client.ProviderUnavailable) else {})
-        raise Refused(failure.reason, code="provider_refused" if is_refusal else "unavailable") from None
-    about: dict[str, Any] = {"messages": messages, "schema": SCHEMA, "parameters": proposal.parameters}
-    bill = bills.bill_reply(asker, answer, worst_case=worst, prices=prices.price_list(asker), **about)
-    _book(proposal, bill.cost, answer.raw)
-    if bill.stops:
-        raise Refused(bill.stops, code="bill")
-    return answer
+    asker = _asker(proposal)
+    endpoint = judges.endpoint(asker)
+    request = paid_request(
+        provider=proposal.provider,
+        model=proposal.model,
+        messages=proposal.request["messages"],
+        schema=SCHEMA,
+        parameters=proposal.parameters,
+        price=prices.price(asker),
+        prices=prices.price_list(proposal.provider),
+        api=endpoint.api,
+    )
+    return ask_once(
+        request,
+        endpoint=endpoint,
+        refused=judges.refused_by_model(asker),
+        seconds=judges.pace(asker).timeout,
+        reserve=lambda: _reserve(proposal, request),
+        give_back=lambda: _unsent(proposal),
+        book=lambda bill, came: _book(proposal, bill, came),
+    )
 
 
-async def _asked(
-    endpoint: client.Endpoint, proposal: AlignmentProposal, known: dict[str, list[str]], seconds: float
-) -> client.ProviderAnswer:
-    async with client.connect(endpoint, refused=known) as connection:
-        return await client.ask(
-            connection,
-            model=proposal.model,
-            messages=proposal.request["messages"],
-            parameters=proposal.parameters,
-            schema=SCHEMA,
-            timeout=seconds,
-        )
+def _reserve(proposal: AlignmentProposal, request: PaidRequest) -> None:
+    """Reserve what a proposal can cost at most, and mark it as sent; refused where a cap leaves no place for it.
+
+    As a run, an alignment asks a model that costs something twice, and once more for each bill that agrees.
+    """
+    current = proposal.alignment
+    with transaction.atomic():
+        held = spending.alignment_caps(Alignment.objects.select_for_update(no_key=True).get(pk=current.pk))
+        allowed = allowances.allowance(current.project, proposal.provider)
+        if allowed is not None:
+            locked = ProviderAllowance.objects.select_for_update(no_key=True).get(pk=allowed.pk)
+            held += allowances.project_caps(locked, timezone.now())
+        budgets.refuse_beyond(held, request.worst_case)
+        alike = current.proposals.filter(provider=proposal.provider, model=proposal.model)
+        agreed = alike.filter(cost__gt=0, estimated=False, doubt="").count()
+        if spending.committed_to_proposals(alike).in_flight >= budgets.UNPROVEN + agreed:
+            raise Refused(budgets.others_first(), code="budget")
+        unsent = AlignmentProposal.objects.filter(pk=proposal.pk, reason="")
+        if not unsent.update(reserved=request.worst_case, sent_at=timezone.now()):
+            proposal.refresh_from_db(fields=["reason"])
+            raise Refused(proposal.reason, code="bill")  # the bill of another request has stopped it
 
 
-def _book(proposal: AlignmentProposal, cost: Decimal | None, reply: Mapping[str, Any]) -> None:
+def _unsent(proposal: AlignmentProposal) -> None:
+    AlignmentProposal.objects.filter(pk=proposal.pk).update(reserved=None, sent_at=None)
+
+
+def _book(
+    proposal: AlignmentProposal,
+    bill: Bill,
+    came: client.ProviderAnswer | client.ProviderUnavailable | client.ProviderRefused,
+) -> None:
     """The cost always; the reply unless what was sent has been emptied in the meantime."""
     stored = AlignmentProposal.objects.filter(pk=proposal.pk)
-    stored.update(cost=cost)
-    stored.exclude(request={}).update(reply=dict(reply))
+    with transaction.atomic():
+        stored.update(cost=bill.cost, estimated=bill.estimated, doubt=bill.doubt)
+        kept = stored.exclude(request={})
+        if isinstance(came, client.ProviderAnswer):
+            kept.update(reply=came.raw, answer=came.stored)
+        elif isinstance(came, client.ProviderUnavailable):
+            kept.update(reply={"body": came.body})
+        if bill.stops:
+            project = proposal.alignment.project_id
+            budgets.stop_asking(project, provider=proposal.provider, model=proposal.model, reason=bill.stops)
+
+
+class PaidProposals:
+    """Proposals of versions, as a kind of paid requests."""
+
+    def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
+        """What the proposals of a project at a provider have cost, and what is reserved."""
+        asked = AlignmentProposal.objects.filter(alignment__project=project, provider=provider)
+        return spending.committed_to_proposals(asked if since is None else asked.filter(sent_at__gte=since))
+
+    def stop(self, project: int, *, provider: str, model: str, reason: str) -> None:
+        """End the proposals that wait to be sent."""
+        waiting = AlignmentProposal.objects.filter(alignment__project=project, provider=provider, model=model)
+        for proposal in waiting.filter(sent_at=None, reason="", candidate=None).select_related("job"):
+            if proposal.job:
+                _fail(proposal, proposal.job, reason)
 
 
 def read_edit(answer: client.ProviderAnswer) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from annotation.views.campaigns import show_refusal
 from annotation.views.rubric_form import posted_fields
 from judging import judges, requests, runs
 from judging.asking import allowances, endpoints
-from judging.asking.client import reply_form
 from judging.forms import JudgeForm, PreviewForm, audit_query, run_query
 from judging.models import Attempt, Judge, JudgeRun
 from judging.perturbation import change_of
@@ -46,6 +45,7 @@ MOST_UNKNOWN = 5
 AnyForm = TypeVar("AnyForm", bound=forms.Form)
 REPLY_FORMS = {
     "json_schema": gettext_lazy("JSON by a schema"),
+    "response_schema": gettext_lazy("JSON by a schema"),
     "json_object": gettext_lazy("a JSON object"),
     "tool_call": gettext_lazy("a tool call"),
     "none": gettext_lazy("text"),
@@ -209,7 +209,7 @@ def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
         "project": current_project,
         "judge": shown,
         "pace": judges.pace(shown),
-        "reply_form": REPLY_FORMS[reply_form(refused)],
+        "reply_form": REPLY_FORMS[endpoints.reply_form(shown.provider, refused)],
         "refused": refused,
         "ancestry": shown.ancestry(),
         "runs": listed,

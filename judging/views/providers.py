@@ -19,9 +19,9 @@ from accounts.refusals import Refused, refusals_as_messages
 from annotation.views.campaigns import show_refusal
 from judging import providers, tasks
 from judging.asking import endpoints
+from judging.asking.declarations import MOST, DeclaredProvider
 from judging.forms import ProviderForm, models_as_text
 from judging.models import ProviderTest, StoredProvider
-from judging.provider_declarations import MOST, DeclaredProvider
 from judging.views.judges import REPLY_FORMS
 
 
@@ -87,7 +87,7 @@ def provider_page(request: HttpRequest, provider: str) -> HttpResponse:
 
 
 def _initial(provider: DeclaredProvider) -> dict[str, Any]:
-    plain = ("name", "base_url", "key_variable", "batches", *MOST)
+    plain = ("name", "base_url", "api", "key_variable", "batches", *MOST)
     return {"models": models_as_text(provider), **{name: getattr(provider, name) for name in plain}}
 
 

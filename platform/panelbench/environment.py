@@ -22,7 +22,7 @@ import environ
 import structlog
 from django.core.exceptions import ImproperlyConfigured
 
-from judging.provider_declarations import DeclaredProvider, read_declaration
+from judging.asking.declarations import DeclaredProvider, read_declaration
 
 ON, OFF = frozenset({"on", "true", "yes", "1"}), frozenset({"off", "false", "no", "0"})
 HOST = re.compile(r"\.?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE)

@@ -333,7 +333,7 @@ class TestEqualRequests:
         scores = {one.key: {"rationale": "So.", "score": one.choices[0]} for one in request.criteria}
         answer = client.stored_answer({"choices": [{"message": {"content": json.dumps(scores)}}]})
         variant = judges.variant_of(first.judge.variant)
-        outcome = calls.answered_outcome(request, lease=taken.lease, judge=first.judge, variant=variant, answer=answer)
+        outcome = calls.answered_outcome(request, lease=taken.lease, variant=variant, answer=answer)
         looked: list[str] = []
 
         def settled_meanwhile(execute: Any, sql: str, *rest: Any) -> Any:

@@ -12,6 +12,8 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from judging import judges, runs
+from judging.asking import endpoints
+from judging.asking.wire.openai import read
 from judging.models import Attempt, Call, JudgeRun, ModelCapability
 from judging.probabilities import weighed
 from judging.prompts import CriterionBrief
@@ -75,9 +77,9 @@ class TestForms:
 
     def test_what_was_learnt_long_ago_is_tried_again(self, cast: Cast, provider: RunningProvider) -> None:
         judge = declared(cast)
-        judges.learn(judge, ["json_schema"])
+        endpoints.learn(judge.provider, judge.model, ["json_schema"])
         assert judges.refused_by_model(judge) == ["json_schema"]
-        long_ago = ModelCapability.objects.get().learnt_at - judges.LEARNT_FOR
+        long_ago = ModelCapability.objects.get().learnt_at - endpoints.LEARNT_FOR
         ModelCapability.objects.update(learnt_at=long_ago)
         finished(started(cast, judge, items=1))
         assert Attempt.objects.get().request["dropped"] == []
@@ -264,15 +266,14 @@ class TestProbabilities:
     def test_probabilities_in_doubt_give_no_expected_score(self, tokens: Any) -> None:
         readings = [Reading("grammar", "ok", 2.0), Reading("empathy", "unparsed")]
         reply = {"choices": [{"logprobs": {"content": tokens}}]}
-        assert weighed(readings, reply=reply, criteria=[GRAMMAR, EMPATHY]) == readings
+        assert weighed(readings, tokens=read(reply).tokens, criteria=[GRAMMAR, EMPATHY]) == readings
 
     def test_alternatives_off_the_scale_do_not_count(self) -> None:
         others = [{"token": str(n), "logprob": math.log(p)} for n, p in ((2, 0.6), (1, 0.2), (7, 0.1), (0, 0.1))]
         token = {"token": " 2", "logprob": math.log(0.6), "top_logprobs": [{**others[0], "token": " 2"}, *others[1:]]}
         content = [{"token": '{"score":'}, token, {"token": "}"}]
-        (reading,) = weighed(
-            [Reading("grammar", "ok", 2.0)], reply={"choices": [{"logprobs": {"content": content}}]}, criteria=[GRAMMAR]
-        )
+        tokens = read({"choices": [{"logprobs": {"content": content}}]}).tokens
+        (reading,) = weighed([Reading("grammar", "ok", 2.0)], tokens=tokens, criteria=[GRAMMAR])
         assert reading.confidence == pytest.approx(0.6 / 0.9)
         assert reading.expected == pytest.approx((2 * 0.6 + 1 * 0.2) / 0.9)
 
@@ -296,6 +297,6 @@ class TestProbabilities:
         others = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
         content = [{"token": '{"score": '}, {**others[0], "top_logprobs": others}, {"token": "}"}]
         reply = {"choices": [{"logprobs": {"content": content}}]}
-        (reading,) = weighed([Reading(criterion.key, "ok", score)], reply=reply, criteria=[criterion])
+        (reading,) = weighed([Reading(criterion.key, "ok", score)], tokens=read(reply).tokens, criteria=[criterion])
         assert reading.expected == (None if expected is None else pytest.approx(expected))
         assert (reading.confidence is None) == (expected is None)

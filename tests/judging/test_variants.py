@@ -459,7 +459,7 @@ def test_candidates_are_swapped_in_the_request_and_scores_turned_back(
         text = f'{{"rationale": "So.", "score": {given}}}'
         answer = ProviderAnswer(text=text, served_model="m", latency=0.1, **reply)
         variant = judges.variant_of(judge.variant)
-        outcome = calls.answered_outcome(asked, lease=uuid4(), judge=judge, variant=variant, answer=answer)
+        outcome = calls.answered_outcome(asked, lease=uuid4(), variant=variant, answer=answer)
         assert outcome.readings[0].score == (stored if is_swapped else given)
 
 

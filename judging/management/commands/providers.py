@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from accounts.refusals import Refused
 from judging import providers
 from judging.asking import endpoints
+from judging.asking.declarations import API_NAMES, MOST, DeclaredProvider
 from judging.forms import models_in_text
 from judging.models import ProviderTest
-from judging.provider_declarations import MOST, DeclaredProvider
 
 ACTIONS = ("list", "add", "change", "test", "remove")
 
@@ -25,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("action", nargs="?", choices=ACTIONS, default="list")
         parser.add_argument("name", nargs="?", help="the provider's name")
         parser.add_argument("base_url", nargs="?", help="for add: the address, such as https://api.openai.com/v1")
+        parser.add_argument("--api", choices=API_NAMES, help="the kind of its API; openai where none is named")
         key = "the name of the environment variable with its key, never the key itself"
         parser.add_argument("--key-variable", metavar="NAME", help=key)
         price = "a model, its prices in USD for a million tokens in and out, then those in a batch; may be repeated"
@@ -70,7 +71,7 @@ class Command(BaseCommand):
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     """The settings that the command names, as `providers` takes them."""
-    plain = ("base_url", "key_variable", "batches", *MOST)
+    plain = ("base_url", "api", "key_variable", "batches", *MOST)
     given = {name: options[name] for name in plain if options.get(name) is not None}
     return given | (models_in_text("\n".join(options["model"])) if options["model"] else {})
 
@@ -78,7 +79,8 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 def _about(provider: DeclaredProvider) -> dict[str, Any]:
     declared_by = "environment" if endpoints.is_of_environment(provider.name) else "operator"
     prices = {model: [str(into), str(out)] for model, into, out in provider.prices}
-    about = {"name": provider.name, "base_url": provider.base_url, "key_variable": provider.key_variable}
+    about = {"name": provider.name, "base_url": provider.base_url, "api": provider.api}
+    about["key_variable"] = provider.key_variable
     return {**about, "declared_by": declared_by, "models": list(provider.models), "prices": prices}
 
 

@@ -12,6 +12,7 @@ Decimal: TypeAlias = str
 
 AnchorDetailEnum: TypeAlias = Literal["name", "anchors", "reasons"]
 AnswerStatusEnum: TypeAlias = Literal["scored", "na", "stopped"]
+ApiEnum: TypeAlias = Literal["openai", "anthropic", "gemini"]
 BlankEnum: TypeAlias = Literal[""]
 CallState: TypeAlias = Literal["waiting", "leased", "settled", "failed"]
 CampaignState: TypeAlias = Literal["open", "paused", "closed"]
@@ -1392,6 +1393,7 @@ class Provider(TypedDict):
     """The settings of a provider; `key_variable` names the environment variable that has the key."""
 
     base_url: str
+    api: NotRequired[ApiEnum]
     key_variable: NotRequired[str]
     models: NotRequired[list[str]]
     prices: NotRequired[dict[str, list[Decimal]]]

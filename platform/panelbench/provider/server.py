@@ -23,7 +23,9 @@ import orjson
 from panelbench.provider import answers
 from panelbench.provider.answers import EMBEDDING_MODEL, MODELS, Completion, compose_reply
 from panelbench.provider.batches import BATCH_KINDS, SimulatedBatches, UnknownName
+from panelbench.provider.shapes import MalformedRequest, Shape, shape_of
 
+OVERLOADED: Final = 529  # Anthropic's status, which is none of HTTP
 _LARGEST_BODY: Final = 128 * 2**20  # a file of many requests
 
 
@@ -44,6 +46,8 @@ class Response:
     body: Any
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    kind: str = ""
+    """The misbehaviour that it plays."""
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
@@ -67,7 +71,8 @@ async def write_response(writer: asyncio.StreamWriter, response: Response) -> No
     body = response.body if isinstance(response.body, bytes) else orjson.dumps(response.body)
     headers = {"content-type": "application/json", "content-length": str(len(body)), **response.headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    writer.write(f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n{head}\r\n".encode() + body)
+    phrase = HTTPStatus(response.status).phrase if response.status != OVERLOADED else "Overloaded"
+    writer.write(f"HTTP/1.1 {response.status} {phrase}\r\n{head}\r\n".encode() + body)
     await writer.drain()
 
 
@@ -90,6 +95,7 @@ IN_TURN: Final = (*SPOILT_REPLIES, *OUTAGES)
 _ERRORS: Final = {
     "rate_limit": (429, "rate_limit_exceeded", "Rate limit reached; try again in a second."),
     "server_error": (500, "server_error", "The simulated server had an error."),
+    "overloaded": (503, "overloaded", "The simulated server is overloaded."),
     "quota": (429, "insufficient_quota", "You exceeded your current quota."),
     "unauthorized": (401, "invalid_api_key", "Incorrect API key provided: {key}."),
     "forbidden": (403, "forbidden", "This project may not use the model."),
@@ -173,12 +179,13 @@ def error(kind: str, *, key: str = "", retry_after: str = "1") -> Response | Non
     """The error response of this kind; None if the kind is not an error. An unauthorized reply repeats the key."""
     if kind in _IN_OTHER_WORDS:
         status, words = _IN_OTHER_WORDS[kind]
-        return Response(words, status)
+        return Response(words, status, kind=kind)
     if kind not in _ERRORS:
         return None
     status, code, message = _ERRORS[kind]
     headers = {"retry-after": retry_after} if kind == "rate_limit" else {}
-    return refusal(status, code, message.format(key=key), parameter=_PARAMETERS.get(kind), headers=headers)
+    refused = refusal(status, code, message.format(key=key), parameter=_PARAMETERS.get(kind), headers=headers)
+    return replace(refused, kind=kind)
 
 
 def refusal(
@@ -189,6 +196,7 @@ def refusal(
     return Response({"error": words}, status, headers or {})
 
 
+CHAT: Final = "/v1/chat/completions"
 _CREATED: Final = 1_767_225_600  # 1 January 2026: replies don't depend on the clock
 _DIMENSIONS: Final = 64
 _SERVED: Final = "2026-01"
@@ -270,7 +278,7 @@ class SimulatedProvider:
             writer.close()
 
     async def _send(self, request: Request, response: Response, writer: asyncio.StreamWriter) -> None:
-        if request.path == "/v1/chat/completions":
+        if request.path == CHAT or shape_of(request.path):
             self.counts.statuses[response.status] += 1
             if response.status == 200:
                 self.counts.answered += 1
@@ -281,8 +289,10 @@ class SimulatedProvider:
         if request.path == "/control" and not ip_address(writer.get_extra_info("peername")[0]).is_loopback:
             return refusal(403, "forbidden", "Control is for this machine only.")
         try:
-            if (request.method, request.path) == ("POST", "/v1/chat/completions"):
+            if (request.method, request.path) == ("POST", CHAT):
                 return await self._complete(request)
+            if request.method == "POST" and (shape := shape_of(request.path)):
+                return await self._complete_in(shape, request)
             if request.path.startswith(("/v1/files", "/v1/batches")):
                 return self._batched(request)
             route = self._routes.get((request.method, request.path))
@@ -328,6 +338,23 @@ class SimulatedProvider:
             return await self._completion(request)
         finally:
             counts.in_flight -= 1
+
+    async def _complete_in(self, shape: Shape, request: Request) -> Response:
+        """A completion in the shape of another API."""
+        try:
+            asked = shape.asked(request.path, request.headers, orjson.loads(request.body))
+        except MalformedRequest as malformed:
+            status, words, headers = shape.refused(400, "", str(malformed), self.retry_after)
+            return Response(words, status, headers)
+        authorization = f"Bearer {request.headers.get(shape.key_header, '')}"
+        inner = Request("POST", CHAT, {"authorization": authorization}, orjson.dumps(asked))
+        response = await self._complete(inner)
+        if response.status == 200:
+            is_completion = isinstance(response.body, dict) and "choices" in response.body
+            return replace(response, body=shape.replied(response.body)) if is_completion else response
+        message = response.body["error"]["message"] if "error" in response.body else str(response.body)
+        status, words, headers = shape.refused(response.status, response.kind, message, self.retry_after)
+        return Response(words, status, {**headers, **self.limits}, kind=response.kind)
 
     async def _completion(self, request: Request) -> Response:
         body = orjson.loads(request.body)
@@ -379,7 +406,7 @@ class SimulatedProvider:
 
     def _line(self, body: dict[str, Any]) -> tuple[int, Any] | None:
         """Status and body for one line of a batch; None where it gets no result, though it is billed."""
-        request = Request("POST", "/v1/chat/completions", {}, orjson.dumps(body))
+        request = Request("POST", CHAT, {}, orjson.dumps(body))
         model, _, named = body["model"].partition(":")
         if model not in MODELS or named not in ("", *KINDS):
             answered = refusal(404, "model_not_found", f"There is no model {body['model']!r}.", parameter="model")

@@ -16,6 +16,13 @@ MOST = {
     "tries": 50,
     "concurrency": 256,
 }
+OPENAI = "openai"
+API_NAMES = {
+    OPENAI: "OpenAI: chat completions",
+    "anthropic": "Anthropic: messages",
+    "gemini": "Gemini: generateContent",
+}
+"""The kinds of API that a provider can have, as people read them: each is a module of `judging/asking/wire/`."""
 LARGEST_PRICE = Decimal(1_000_000)
 """USD for a million tokens."""
 PriceRow = tuple[str, Decimal, Decimal]
@@ -23,11 +30,12 @@ PriceRow = tuple[str, Decimal, Decimal]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredProvider:
-    """One OpenAI-compatible endpoint declared by the operator. Its key is read only when a call is made.
+    """One endpoint declared by the operator. Its key is read only when a call is made.
 
     ``prices``: model, USD per million input tokens, USD per million output tokens. ``timeout`` (seconds for a reply),
     ``tries`` (of a call) and ``concurrency`` (calls of a run in flight) are the defaults for its judges. ``batches``:
-    it has OpenAI's batch API, at ``batch_prices`` where they are declared, else at ``prices``.
+    it has OpenAI's batch API, at ``batch_prices`` where they are declared, else at ``prices``. ``api``: the kind of its
+    API.
     """
 
     name: str
@@ -43,6 +51,7 @@ class DeclaredProvider:
     batch_prices: tuple[PriceRow, ...] = ()
     models: tuple[str, ...] = ()
     batches: bool = False
+    api: str = OPENAI
 
     def price(self, model: str, *, by_batch: bool = False) -> tuple[Decimal, Decimal] | None:
         """USD per million tokens, input and output, of a single call or in a batch; None if no price is declared."""
@@ -70,6 +79,10 @@ def read_declaration(entry: Mapping[str, Any]) -> DeclaredProvider:
         number = getattr(provider, name)
         if number is not None and not (type(number) is int and 1 <= number <= most):
             raise ValueError(f"{name} of {provider.name} must be a whole number from 1 to {most}.")
+    if provider.api not in API_NAMES:
+        raise ValueError(f"api of {provider.name} must be one of {', '.join(API_NAMES)}.")
+    if provider.batches and provider.api != OPENAI:
+        raise ValueError(f"{provider.name}: only OpenAI's API is asked in batches.")
     if urlsplit(provider.base_url).scheme not in {"http", "https"}:
         raise ValueError(f"base_url of {provider.name} must start with http(s)://")
     return provider

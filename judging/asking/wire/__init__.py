@@ -1,0 +1,163 @@
+"""How a question is written for a provider's API, and how its replies and errors are read: a module for each API. Pure.
+
+Parameters of judges have the names of OpenAI's API; a wire says which of them its API has, and what they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any, Final, Protocol, cast
+
+from judging.asking.declarations import API_NAMES
+from judging.probabilities import LoggedToken
+from judging.prompts import Message
+
+LONGEST_TEXT: Final = 200_000  # characters of a reply's text that are kept and read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked; `form` is the one in which the reply is wanted, None without a schema."""
+
+    model: str
+    messages: Sequence[Message]
+    parameters: Mapping[str, Any]
+    schema: Mapping[str, Any] | None = None
+    form: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRequest:
+    """A question as the API takes it: where it goes below the provider's address, and its body.
+
+    `names`: the parameters in it, by what an error of the API may call them. `left_out`: those that the API has not.
+    """
+
+    path: str
+    body: dict[str, Any]
+    names: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReply:
+    """What a model replied, whatever its API: this is stored, and read by everything after it.
+
+    `finish_reason` is in OpenAI's words where the API's word means the same (stop, length, content_filter, tool_calls).
+    """
+
+    text: str
+    finish_reason: str | None
+    refusal: str | None
+    reasoning: str
+    tokens_in: int | None
+    tokens_out: int | None
+    served_model: str
+    request_id: str = ""
+    tokens: tuple[LoggedToken, ...] = field(default=(), repr=False)
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """As it is stored, without what is empty."""
+        kept = {name: getattr(self, name) for name in _PLAIN}
+        tokens = [[token.token, token.logprob, [list(other) for other in token.others]] for token in self.tokens]
+        return {name: value for name, value in {**kept, "tokens": tokens}.items() if value not in (None, "", [])}
+
+    def shortened(self) -> ModelReply:
+        """With at most `LONGEST_TEXT` characters of each text, and without probabilities."""
+        texts = {name: getattr(self, name)[:LONGEST_TEXT] for name in ("text", "reasoning")}
+        refusal = self.refusal[:LONGEST_TEXT] if self.refusal else None
+        return replace(self, **texts, refusal=refusal, tokens=())
+
+
+_PLAIN: Final = tuple(name for name in ModelReply.__dataclass_fields__ if name != "tokens")
+
+
+def read_stored(stored: Mapping[str, Any]) -> ModelReply:
+    """A reply from what `ModelReply.stored` gave."""
+    tokens = tuple(
+        LoggedToken(token, logprob, tuple((other, likely) for other, likely in others))
+        for token, logprob, others in stored.get("tokens", ())
+    )
+    texts = {"text": "", "reasoning": "", "served_model": "", "request_id": ""}
+    return ModelReply(**{name: stored.get(name, texts.get(name)) for name in _PLAIN}, tokens=tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorWords:
+    """What an error of a provider says, in its own words, and whether no other request would fare better."""
+
+    code: str
+    message: str
+    retry_after: float | None = None
+    is_fatal: bool = False
+
+
+class Wire(Protocol):
+    """What a module of this package has."""
+
+    FORMS: tuple[str, ...]
+    """The forms in which its API can be asked for a reply, the strictest first; `none` is the last."""
+    FORM_WORDS: tuple[str, ...]
+    """What its errors call such a form."""
+    EXTRA_TOKENS: int
+    """The most tokens that a provider adds to a request, for a tool or a schema."""
+
+    def headers(self, key: str) -> dict[str, str]:
+        """The headers with the key."""
+
+    def write(self, question: Question) -> WrittenRequest:
+        """The request."""
+
+    def holds_reply(self, reply: Mapping[str, Any]) -> bool:
+        """Whether the body of a 200 holds what a model replied, and not an error."""
+
+    def read(self, reply: Mapping[str, Any]) -> ModelReply:
+        """What a model replied, read leniently: whatever is left out or mistyped is missing, not an error."""
+
+    def read_error(self, stated: Any) -> ErrorWords:
+        """What the body of an error says: JSON, or a text."""
+
+
+def wire_of(api: str) -> Wire:
+    """The module for this kind of API."""
+    if api not in API_NAMES:
+        raise ValueError(f"no kind of API: {api!r}")
+    return cast(Wire, import_module(f"judging.asking.wire.{api}"))
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """A JSON object, empty for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_objects(value: Any) -> list[dict[str, Any]]:
+    """The JSON objects in a list; none of anything else."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def as_count(value: Any) -> int | None:
+    """A count of tokens, also as 12.0 or "12"; None of anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 18:
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def as_logprob(value: Any) -> float | None:
+    """A log-probability; None of anything else."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def complaint_in(body: Any) -> str:
+    """What an error says, in the words of whatever server: OpenAI's `message`, others' `detail` or `error`."""
+    if isinstance(body, str):
+        return body
+    if isinstance(body, list):
+        return "; ".join(filter(None, map(complaint_in, body[:5])))
+    words = as_object(body)
+    candidates = (words.get(name) for name in ("message", "msg", "detail", "error", "error_description", "title"))
+    return next((text for candidate in candidates if candidate and (text := complaint_in(candidate))), "")
