@@ -519,7 +519,7 @@ def test_an_erased_rater_leaves_no_words_in_proposals(cast: Cast, priced: Runnin
     judging_tasks.propose_version(waiting.pk)
     for each in (done, waiting, kept):
         each.refresh_from_db()
-    assert not any((done.request, done.reply, waiting.request, waiting.reply))
+    assert not any((done.request, done.reply, done.answer, waiting.request, waiting.reply, waiting.answer))
     assert kept.request and kept.reply and done.candidate is not None and done.cost
     assert "was erased" in waiting.reason
     assert priced.control()["requests"] == before
