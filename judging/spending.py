@@ -136,12 +136,12 @@ def committed_to_proposals(proposals: QuerySet[AlignmentProposal]) -> Committed:
     failed = Q(~Exists(later), doubt=AlignmentProposal.Doubt.FAILED)
     sums = proposals.exclude(sent_at=None).aggregate(
         paid=Coalesce(Sum("cost"), zero),
-        reserved=Coalesce(Sum("reserved", filter=Q(cost=None)), zero),
+        open_cost=Coalesce(Sum("reserved", filter=Q(cost=None)), zero),
         in_flight=Count("pk", filter=Q(cost=None, reserved__gt=0, job__state__in=Job.OPEN)),
         failed=Coalesce(Sum("reserved", filter=failed), zero),
         failures=Count("pk", filter=failed),
     )
-    return Committed(**sums)
+    return Committed(reserved=sums.pop("open_cost"), **sums)
 
 
 def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:
