@@ -249,6 +249,7 @@ class PlainMethods(ServerConnection):
         name: str,
         base_url: str,
         *,
+        api: types.ApiEnum | None = None,
         key_variable: str | None = None,
         models: Sequence[str] | None = None,
         prices: Mapping[str, Sequence[types.Decimal]] | None = None,
@@ -263,6 +264,7 @@ class PlainMethods(ServerConnection):
         """Declare an endpoint. ``key_variable`` names the environment variable with its key."""
         sent: dict[str, Any] = {"name": name, "base_url": base_url}
         sent |= given(
+            api=api,
             key_variable=key_variable,
             models=models,
             prices=prices,
@@ -287,6 +289,7 @@ class PlainMethods(ServerConnection):
         provider: str,
         *,
         base_url: str | None = None,
+        api: types.ApiEnum | None = None,
         key_variable: str | None = None,
         models: Sequence[str] | None = None,
         prices: Mapping[str, Sequence[types.Decimal]] | None = None,
@@ -301,6 +304,7 @@ class PlainMethods(ServerConnection):
         """Change settings of a provider. Runs that were started before keep their prices."""
         sent = given(
             base_url=base_url,
+            api=api,
             key_variable=key_variable,
             models=models,
             prices=prices,
