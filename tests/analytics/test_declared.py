@@ -13,7 +13,7 @@ from django.conf import settings
 
 from analytics.figures import Figure
 from analytics.judges import judge_reports
-from analytics.stats.declared.register import BY_PLAIN_NAME, GROUPS, REPORTS, STATISTICS
+from analytics.stats.declared.register import BY_PLAIN_NAME, GROUPS, HEAT_MAPS, OVER_REPEATS, REPORTS, STATISTICS
 from analytics.stats.declared.table import PAGE, statistics_page
 from panelbench.management.commands.catalogues import catalogue_path, read_catalogue
 
@@ -87,3 +87,8 @@ def test_titles_are_translated(language: str) -> None:
 
 def test_the_page_of_all_statistics_is_the_one_that_the_declarations_write() -> None:
     assert PAGE.read_text(encoding="utf-8") == statistics_page(), "python -m analytics.stats.declared.table"
+
+
+def test_tables_of_pages_have_their_columns_in_the_order_of_the_headings() -> None:
+    assert OVER_REPEATS == ("repeat_sd", "flip_rate")
+    assert HEAT_MAPS == ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")

@@ -100,7 +100,7 @@ COEFFICIENTS = tuple(name for name, statistic in STATISTICS.items() if statistic
 """What a page on agreement may be about."""
 HEAT_MAPS = tuple(name for name, statistic in STATISTICS.items() if statistic.symbol)
 """The coefficients that the numbers page has a heat map of."""
-OVER_REPEATS = tuple(plain for plain, statistic in BY_PLAIN_NAME.items() if statistic.over_repeats)
+OVER_REPEATS = tuple(statistic.plain for statistic in STATISTICS.values() if statistic.over_repeats)
 """Of one judge: its ratings are the repeats."""
 GROUPS = {
     "agreement": translatable("Agreement among raters"),
