@@ -184,7 +184,7 @@ class AnswerPage:
     def other_rules(self) -> list[tuple[str, str]]:
         """Rules of reference that leave out no tie, with the query string of the same question under each.
 
-        On nominal criteria the mode stands for rules that need an order.
+        Rules that need an order are left out if all criteria asked about are nominal: the mode is used for them.
         """
         asked_about = {value for column, value in self.question.where if column == "criterion"}
         criteria = self.campaign.rubric_version.criteria.all()
@@ -224,7 +224,7 @@ class AnswerPage:
     def items_address(self, row: Mapping[str, Any]) -> str:
         """The address of the items behind a cell, those first on which raters, or the judge and the panel, differ most.
 
-        A list is about one criterion: the first of several. What it can't leave out as the question does, it names.
+        The list shows one criterion, the first if the cell has several. Its address says what the list can't leave out.
         """
         question, wanted = self.question, self._wanted(row)
         criteria = [key for key in wanted.get("criterion", ()) if key in self.criteria] or list(self.criteria)

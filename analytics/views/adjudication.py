@@ -50,7 +50,7 @@ STATE_NAMES = {
 MEASURES = {
     "range": gettext_lazy("Largest score less the smallest, divided by the width of the scale."),
     "entropy": gettext_lazy("Entropy of the scores in bits: 0 where all are the same."),
-    "na": gettext_lazy("The smaller share: of those who gave a score, and of those who gave N/A."),
+    "na": gettext_lazy("The smaller of two shares: raters who gave a score, and raters who gave N/A."),
     "critical": gettext_lazy("The smaller share: of those who gave the critical mark, and of those who did not."),
     "judge": gettext_lazy(
         "Distance of the judge's first score from the panel's mode (interval scales: mean), divided by the width of "

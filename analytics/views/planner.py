@@ -37,7 +37,7 @@ def _count(value: float) -> str:
 
 
 def _cell(shown: ShownSection, row: EstimateRow | None, *lines: str) -> GridCell:
-    """A number of things with what it rests on, which leads to these items; why there is none."""
+    """A count with its basis, linked to the items it is computed from; or the reason why there is no count."""
     if row is None:
         return NOTHING
     figure = Figure.of(row)
@@ -210,10 +210,10 @@ PLANNER = PartsPage(
             "labels",
             title=gettext_lazy("Labels for a mean"),
             about=gettext_lazy(
-                "Labelled items with which the mean of the panel is known to the half width at 95%; below it the same "
-                "with the judge’s scores of all items beside the labels (PPI++)."
+                "How many labelled items give the panel’s mean a 95% interval of this half width. Second line: the "
+                "number if the judge’s scores of all items are used, too (PPI++)."
             ),
-            empty=gettext_lazy("A plan needs labelled items with scores in order that vary."),
+            empty=gettext_lazy("A plan needs labelled items on an ordered scale, with scores that are not all equal."),
             build=_labels,
             statistics=("plan.labels_needed",),
             columns="language",
@@ -238,7 +238,9 @@ PLANNER = PartsPage(
             about=gettext_lazy(
                 "Labels in each language, by its most varied criterion and its price; at least 30 each."
             ),
-            empty=gettext_lazy("Give a budget above. A plan needs labelled items with scores in order that vary."),
+            empty=gettext_lazy(
+                "Give a budget above. A plan needs labelled items on an ordered scale, with scores that are not all equal."
+            ),
             build=_budget,
             statistics=("plan.labels_affordable",),
             columns="language",
