@@ -239,7 +239,8 @@ PLANNER = PartsPage(
                 "Labels in each language, by its most varied criterion and its price; at least 30 each."
             ),
             empty=gettext_lazy(
-                "Give a budget above. A plan needs labelled items on an ordered scale, with scores that are not all equal."
+                "Give a budget above. A plan needs labelled items on an ordered scale, with scores that are not all "
+                "equal."
             ),
             build=_budget,
             statistics=("plan.labels_affordable",),

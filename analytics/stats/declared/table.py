@@ -11,8 +11,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "methods" / "statistics.md"
 INTRODUCTION = """# All statistics
 
 What Explore, `panelbench numbers` and the API give by name. Written by `python -m analytics.stats.declared.table` from
-the declarations in `analytics/stats/declared/`. *Needs*: what the data must contain; without it the statistic can't be asked for. *Usual*: the variant that is
-shown unless others are asked for (nominal, ordinal, interval). *Good*: higher, lower or nearer to zero.
+the declarations in `analytics/stats/declared/`. *Needs*: what the data must contain; without it the statistic can't be
+asked for. *Usual*: the variant that is shown unless others are asked for (nominal, ordinal, interval). *Good*: higher,
+lower or nearer to zero.
 """
 
 
