@@ -230,7 +230,7 @@ def _line(judge: Judge, call_request: CallRequest, refused: Sequence[str]) -> by
     return orjson.dumps({"custom_id": f"{call_request.attempt.pk}", "method": "POST", "url": CHAT, "body": body})
 
 
-def _written(judge: Judge, call_request: CallRequest, refused: Sequence[str]) -> client.SentRequest:
+def _written(judge: Judge, call_request: CallRequest, refused: Sequence[str]) -> client.OutgoingRequest:
     asked = Question(
         model=judge.model,
         messages=call_request.messages,

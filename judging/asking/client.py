@@ -35,7 +35,7 @@ from judging.asking.refused_parts import (
     next_guess,
     refused_part,
 )
-from judging.asking.wire import ErrorWords, ModelReply, Question, Wire, as_object, read_stored, wire_of
+from judging.asking.wire import ErrorWords, ModelReply, Question, Wire, json_object, read_stored, wire_of
 from judging.prompts import Message
 from judging.replies import CUT_OFF
 
@@ -331,7 +331,7 @@ class _Unnamed(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SentRequest:
+class OutgoingRequest:
     """A request as it goes out: where to, its body, what was left out, and what of it may be refused."""
 
     path: str
@@ -340,7 +340,7 @@ class SentRequest:
     sent: SentParts
 
 
-def written_request(wire: Wire, asked: Question, refused: Sequence[str]) -> SentRequest:
+def written_request(wire: Wire, asked: Question, refused: Sequence[str]) -> OutgoingRequest:
     """The request without what the model refuses, and without parameters that the API has not."""
     given, messages = asked.parameters, asked.messages
     dropped = [name for name in given if name in refused or _TOGETHER.get(name) in refused]
@@ -351,12 +351,12 @@ def written_request(wire: Wire, asked: Question, refused: Sequence[str]) -> Sent
         dropped.append(SYSTEM_ROLE)
     form = None
     if asked.schema is not None:
-        form = reply_form(refused, wire.FORMS)
+        form = strictest_form(refused, wire.FORMS)
         dropped += wire.FORMS[: wire.FORMS.index(form)]
     written = wire.write(replace(asked, messages=messages, parameters=kept, form=form))
     has_system = len(messages) > 1 and messages[0]["role"] == "system"
     sent = SentParts(form=form, has_system=has_system, names=written.names, form_words=wire.FORM_WORDS)
-    return SentRequest(path=written.path, body=written.body, dropped=(*dropped, *written.left_out), sent=sent)
+    return OutgoingRequest(path=written.path, body=written.body, dropped=(*dropped, *written.left_out), sent=sent)
 
 
 def _without_system_role(messages: Sequence[Message]) -> list[Message]:
@@ -365,7 +365,7 @@ def _without_system_role(messages: Sequence[Message]) -> list[Message]:
     return [{"role": "user", "content": f"{rubric['content']}\n\n{asked['content']}"}, *rest]
 
 
-def reply_form(refused: Sequence[str], forms: Sequence[str]) -> str:
+def strictest_form(refused: Sequence[str], forms: Sequence[str]) -> str:
     """The strictest of an API's forms of a reply that a model has not refused."""
     return next(form for form in forms if form == "none" or form not in refused)
 
@@ -534,7 +534,7 @@ def _sort(connection: Connection, response: httpx2.Response, sent: SentParts | N
         replace(words, message=_scrubbed(connection, words.message)),
         status=status,
         headers=response.headers,
-        counted=_counted(connection.wire, as_object(stated)),
+        counted=_counted(connection.wire, json_object(stated)),
     )
     unnamed = sent and not words.is_fatal and names_no_cause(status=status, message=words.message)
     if sent and unnamed and isinstance(failure, ProviderRefused):
@@ -594,7 +594,7 @@ def _reply(connection: Connection, response: httpx2.Response) -> tuple[ModelRepl
     wire = connection.wire
     if reply.get("error") and not wire.holds_reply(reply):
         words = wire.read_error(reply)
-        code = as_object(reply["error"]).get("code")
+        code = json_object(reply["error"]).get("code")
         raise _failure(
             replace(words, message=_scrubbed(connection, words.message)),
             status=code if isinstance(code, int) and 400 <= code < 600 else 500,
@@ -610,13 +610,13 @@ def _kept(reply: ModelReply, raw: dict[str, Any], size: int) -> tuple[ModelReply
     return (reply, raw) if size <= _KEPT else (reply.shortened(), {"shortened_from_bytes": size})
 
 
-def batch_answer(entry: Mapping[str, Any], *, request: SentRequest) -> ProviderAnswer:
+def batch_answer(entry: Mapping[str, Any], *, request: OutgoingRequest) -> ProviderAnswer:
     """The reply in one line of a batch's results to a request in OpenAI's form; raises as `exchange` does."""
-    wire, response, failure = wire_of(OPENAI), as_object(entry.get("response")), as_object(entry.get("error"))
-    reply, status = as_object(response.get("body")), response.get("status_code")
+    wire, response, failure = wire_of(OPENAI), json_object(entry.get("response")), json_object(entry.get("error"))
+    reply, status = json_object(response.get("body")), response.get("status_code")
     if reply.get("choices") and status in (None, 200):
         return _answer(*_kept(wire.read(reply), reply, len(orjson.dumps(reply))), dropped=request.dropped)
-    stated = as_object(reply.get("error")) or failure or reply
+    stated = json_object(reply.get("error")) or failure or reply
     words = wire.read_error({"error": stated})
     stated_status = status if isinstance(status, int) else 0
     if what := refused_part(status=stated_status, stated=stated, message=words.message, sent=request.sent):

@@ -61,7 +61,7 @@ def api_of(name: str) -> str:
 
 def reply_form(name: str, refused: Sequence[str]) -> str:
     """The strictest form of a reply that a model of this provider has not refused."""
-    return client.reply_form(refused, wire_of(api_of(name)).FORMS)
+    return client.strictest_form(refused, wire_of(api_of(name)).FORMS)
 
 
 def endpoint_of(provider: DeclaredProvider) -> client.Endpoint:

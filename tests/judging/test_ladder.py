@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from judging import judges, runs
 from judging.asking import endpoints
-from judging.asking.wire.openai import read
+from judging.asking.wire import wire_of
 from judging.models import Attempt, Call, JudgeRun, ModelCapability
 from judging.probabilities import weighed
 from judging.prompts import CriterionBrief
@@ -266,13 +266,13 @@ class TestProbabilities:
     def test_probabilities_in_doubt_give_no_expected_score(self, tokens: Any) -> None:
         readings = [Reading("grammar", "ok", 2.0), Reading("empathy", "unparsed")]
         reply = {"choices": [{"logprobs": {"content": tokens}}]}
-        assert weighed(readings, tokens=read(reply).tokens, criteria=[GRAMMAR, EMPATHY]) == readings
+        assert weighed(readings, tokens=wire_of("openai").read(reply).tokens, criteria=[GRAMMAR, EMPATHY]) == readings
 
     def test_alternatives_off_the_scale_do_not_count(self) -> None:
         others = [{"token": str(n), "logprob": math.log(p)} for n, p in ((2, 0.6), (1, 0.2), (7, 0.1), (0, 0.1))]
         token = {"token": " 2", "logprob": math.log(0.6), "top_logprobs": [{**others[0], "token": " 2"}, *others[1:]]}
         content = [{"token": '{"score":'}, token, {"token": "}"}]
-        tokens = read({"choices": [{"logprobs": {"content": content}}]}).tokens
+        tokens = wire_of("openai").read({"choices": [{"logprobs": {"content": content}}]}).tokens
         (reading,) = weighed([Reading("grammar", "ok", 2.0)], tokens=tokens, criteria=[GRAMMAR])
         assert reading.confidence == pytest.approx(0.6 / 0.9)
         assert reading.expected == pytest.approx((2 * 0.6 + 1 * 0.2) / 0.9)
@@ -297,6 +297,8 @@ class TestProbabilities:
         others = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
         content = [{"token": '{"score": '}, {**others[0], "top_logprobs": others}, {"token": "}"}]
         reply = {"choices": [{"logprobs": {"content": content}}]}
-        (reading,) = weighed([Reading(criterion.key, "ok", score)], tokens=read(reply).tokens, criteria=[criterion])
+        (reading,) = weighed(
+            [Reading(criterion.key, "ok", score)], tokens=wire_of("openai").read(reply).tokens, criteria=[criterion]
+        )
         assert reading.expected == (None if expected is None else pytest.approx(expected))
         assert (reading.confidence is None) == (expected is None)

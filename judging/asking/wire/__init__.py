@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from judging.asking.declarations import API_NAMES
 from judging.probabilities import LoggedToken
@@ -96,7 +97,7 @@ class ErrorWords:
 
 
 class Wire(Protocol):
-    """What a module of this package has."""
+    """What a module of this package has, as a class."""
 
     FORMS: tuple[str, ...]
     """The forms in which its API can be asked for a reply, the strictest first; `none` is the last."""
@@ -121,19 +122,23 @@ class Wire(Protocol):
         """What the body of an error says: JSON, or a text."""
 
 
+@cache
 def wire_of(api: str) -> Wire:
-    """The module for this kind of API."""
+    """The wire for this kind of API: the class in its module that ends with `Wire`."""
     if api not in API_NAMES:
         raise ValueError(f"no kind of API: {api!r}")
-    return cast(Wire, import_module(f"judging.asking.wire.{api}"))
+    module = import_module(f"judging.asking.wire.{api}")
+    (wire,) = (value for name, value in vars(module).items() if name.endswith("Wire") and value is not Wire)
+    made: Wire = wire()
+    return made
 
 
-def as_object(value: Any) -> dict[str, Any]:
+def json_object(value: Any) -> dict[str, Any]:
     """A JSON object, empty for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def as_objects(value: Any) -> list[dict[str, Any]]:
+def json_objects(value: Any) -> list[dict[str, Any]]:
     """The JSON objects in a list; none of anything else."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
@@ -158,6 +163,6 @@ def complaint_in(body: Any) -> str:
         return body
     if isinstance(body, list):
         return "; ".join(filter(None, map(complaint_in, body[:5])))
-    words = as_object(body)
+    words = json_object(body)
     candidates = (words.get(name) for name in ("message", "msg", "detail", "error", "error_description", "title"))
     return next((text for candidate in candidates if candidate and (text := complaint_in(candidate))), "")

@@ -16,61 +16,14 @@ from judging.asking.wire import (
     WrittenRequest,
     as_count,
     as_logprob,
-    as_object,
-    as_objects,
     complaint_in,
+    json_object,
+    json_objects,
 )
 from judging.probabilities import LoggedToken
 from judging.replies import VERDICTS_TOOL, answer_text, plain_text
 
-FORMS: Final = ("json_schema", "json_object", "tool_call", "none")
-FORM_WORDS: Final = ("response_format", "json_schema", "json_object")
-EXTRA_TOKENS: Final = 0
 _OUT_OF_MONEY: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-
-
-def headers(key: str) -> dict[str, str]:
-    """The key as a bearer token."""
-    return {"Authorization": f"Bearer {key}"}
-
-
-def write(question: Question) -> WrittenRequest:
-    """The request; all parameters keep their names."""
-    body: dict[str, Any] = {"model": question.model, "messages": list(question.messages), **question.parameters}
-    schema = dict(question.schema or {})
-    if question.form == "tool_call":
-        function = {"name": VERDICTS_TOOL, "description": "The verdicts on the material.", "parameters": schema}
-        body["tools"] = [{"type": "function", "function": function}]
-        body["tool_choice"] = {"type": "function", "function": {"name": VERDICTS_TOOL}}
-    elif question.form == "json_object":
-        body["response_format"] = {"type": "json_object"}
-    elif question.form == "json_schema":
-        strict = {"name": "verdicts", "strict": True, "schema": schema}
-        body["response_format"] = {"type": "json_schema", "json_schema": strict}
-    return WrittenRequest(path="/chat/completions", body=body, names={name: name for name in question.parameters})
-
-
-def holds_reply(reply: Mapping[str, Any]) -> bool:
-    """Whether it has choices."""
-    return bool(reply.get("choices"))
-
-
-def read(reply: Mapping[str, Any]) -> ModelReply:
-    """The first choice."""
-    choices = reply.get("choices")
-    choice = as_object(choices[0] if isinstance(choices, list) and choices else None)
-    message, (into, out) = as_object(choice.get("message")), usage(reply)
-    return ModelReply(
-        text=answer_text(message),
-        finish_reason=plain_text(choice.get("finish_reason")) or None,
-        refusal=plain_text(message.get("refusal")) or None,
-        reasoning=plain_text(message.get("reasoning_content") or message.get("reasoning")),
-        tokens_in=into,
-        tokens_out=out,
-        served_model=plain_text(reply.get("model")),
-        request_id=plain_text(reply.get("id"))[:200],
-        tokens=_logged_tokens(as_object(choice.get("logprobs")).get("content")),
-    )
 
 
 def _logged_tokens(content: Any) -> tuple[LoggedToken, ...]:
@@ -82,16 +35,16 @@ def _logged_tokens(content: Any) -> tuple[LoggedToken, ...]:
             as_logprob(token.get("logprob")),
             tuple(
                 (str(other.get("token")), as_logprob(other.get("logprob")))
-                for other in as_objects(token.get("top_logprobs"))
+                for other in json_objects(token.get("top_logprobs"))
             ),
         )
         for token in content
     )
 
 
-def usage(reply: Mapping[str, Any]) -> tuple[int | None, int | None]:
+def _usage(reply: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """The tokens in and out that a provider counts. Some leave reasoning out of the reply's, and count it in total."""
-    counts = as_object(reply.get("usage"))
+    counts = json_object(reply.get("usage"))
     into, out = as_count(counts.get("prompt_tokens")), as_count(counts.get("completion_tokens"))
     total = as_count(counts.get("total_tokens"))
     if into is not None and out is not None and total is not None:
@@ -99,9 +52,56 @@ def usage(reply: Mapping[str, Any]) -> tuple[int | None, int | None]:
     return into, out
 
 
-def read_error(stated: Any) -> ErrorWords:
-    """OpenAI's `error`, or whatever another server says."""
-    stated = (stated.get("error") or stated) if isinstance(stated, dict) else stated
-    words = as_object(stated)
-    code = str(words.get("code") or words.get("type") or "")
-    return ErrorWords(code=code, message=complaint_in(stated), is_fatal=code in _OUT_OF_MONEY)
+class OpenAIWire:
+    """Chat completions. See `wire.Wire`."""
+
+    FORMS = ("json_schema", "json_object", "tool_call", "none")
+    FORM_WORDS = ("response_format", "json_schema", "json_object")
+    EXTRA_TOKENS = 0
+
+    def headers(self, key: str) -> dict[str, str]:
+        """The key as a bearer token."""
+        return {"Authorization": f"Bearer {key}"}
+
+    def write(self, question: Question) -> WrittenRequest:
+        """The request; all parameters keep their names."""
+        body: dict[str, Any] = {"model": question.model, "messages": list(question.messages), **question.parameters}
+        schema = dict(question.schema or {})
+        if question.form == "tool_call":
+            function = {"name": VERDICTS_TOOL, "description": "The verdicts on the material.", "parameters": schema}
+            body["tools"] = [{"type": "function", "function": function}]
+            body["tool_choice"] = {"type": "function", "function": {"name": VERDICTS_TOOL}}
+        elif question.form == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        elif question.form == "json_schema":
+            strict = {"name": "verdicts", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": strict}
+        return WrittenRequest(path="/chat/completions", body=body, names={name: name for name in question.parameters})
+
+    def holds_reply(self, reply: Mapping[str, Any]) -> bool:
+        """Whether it has choices."""
+        return bool(reply.get("choices"))
+
+    def read(self, reply: Mapping[str, Any]) -> ModelReply:
+        """The first choice."""
+        choices = reply.get("choices")
+        choice = json_object(choices[0] if isinstance(choices, list) and choices else None)
+        message, (into, out) = json_object(choice.get("message")), _usage(reply)
+        return ModelReply(
+            text=answer_text(message),
+            finish_reason=plain_text(choice.get("finish_reason")) or None,
+            refusal=plain_text(message.get("refusal")) or None,
+            reasoning=plain_text(message.get("reasoning_content") or message.get("reasoning")),
+            tokens_in=into,
+            tokens_out=out,
+            served_model=plain_text(reply.get("model")),
+            request_id=plain_text(reply.get("id"))[:200],
+            tokens=_logged_tokens(json_object(choice.get("logprobs")).get("content")),
+        )
+
+    def read_error(self, stated: Any) -> ErrorWords:
+        """OpenAI's `error`, or whatever another server says."""
+        stated = (stated.get("error") or stated) if isinstance(stated, dict) else stated
+        words = json_object(stated)
+        code = str(words.get("code") or words.get("type") or "")
+        return ErrorWords(code=code, message=complaint_in(stated), is_fatal=code in _OUT_OF_MONEY)
