@@ -15,6 +15,7 @@ from typing import Any
 class ReadableFormat:
     """A format. ``reader``: its module in `file_types`; without one it is text that `reading` reads.
 
+    ``is_text``: text in an encoding, which may be guessed.
     ``is_table``: every row has the same columns. ``is_delimited``: cells of a line are separated by one character.
     ``is_read_from_end``: a stream that only goes forward does not do, and a small file may unfold to a large one.
     """
@@ -22,15 +23,11 @@ class ReadableFormat:
     name: str
     endings: tuple[str, ...]
     reader: str = ""
+    is_text: bool = False
     is_table: bool = False
     is_delimited: bool = False
     is_read_from_end: bool = False
     has_sheets: bool = False
-
-    @property
-    def is_text(self) -> bool:
-        """Whether it is text in an encoding that `reading` decodes."""
-        return not self.reader
 
     def function(self, name: str) -> Callable[..., Any]:
         """A function of the format's reader, whose module is loaded on first use."""
@@ -39,10 +36,10 @@ class ReadableFormat:
 
 
 READABLE = (
-    ReadableFormat(name="json", endings=(".json",)),
-    ReadableFormat(name="jsonl", endings=(".jsonl", ".ndjson")),
-    ReadableFormat(name="csv", endings=(".csv",), is_table=True, is_delimited=True),
-    ReadableFormat(name="tsv", endings=(".tsv", ".tab"), is_table=True, is_delimited=True),
+    ReadableFormat(name="json", endings=(".json",), is_text=True),
+    ReadableFormat(name="jsonl", endings=(".jsonl", ".ndjson"), is_text=True),
+    ReadableFormat(name="csv", endings=(".csv",), is_text=True, is_table=True, is_delimited=True),
+    ReadableFormat(name="tsv", endings=(".tsv", ".tab"), is_text=True, is_table=True, is_delimited=True),
     ReadableFormat(
         name="xlsx", endings=(".xlsx",), reader="xlsx", is_table=True, is_read_from_end=True, has_sheets=True
     ),

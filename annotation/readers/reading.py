@@ -238,7 +238,7 @@ def read_blocks(name: str, raw: bytes | BinaryIO, *, layout: Mapping, problems: 
 def _note_layout(name: str, layout: Mapping, problems: Problems) -> None:
     """Note what is read in another way than the usual one."""
     codec = codec_called(layout.encoding) if layout.encoding else None
-    if codec not in (None, "utf_8") and not ((known := _likely_format(name, layout)) and known.reader):
+    if codec not in (None, "utf_8") and not ((known := _likely_format(name, layout)) and not known.is_text):
         problems.note(
             name,
             Words("its text is read as %(encoding)s, not as UTF-8.", encoding=dict(ENCODINGS).get(codec or "", codec)),
