@@ -211,7 +211,7 @@ class CallRequest(PaidRequest):
 
     @property
     def reply_key(self) -> str:
-        """A key that is equal for requests that get the same reply: everything sent, the model, the repeat."""
+        """A key that is equal for requests that get the same reply: it covers what is sent, to whom, and the repeat."""
         return self.attempt.reply_key
 
     def request(self, *, dropped: Sequence[str] = ()) -> dict[str, Any]:
