@@ -1,10 +1,11 @@
 """Runs by the provider's batch API: calls are uploaded as one file, answered within a day, and paid at its price.
 
-The calls of a batch are leased under its own lease until it has ended, and their worst cases reserved; what an earlier
-run was answered is used again first. A job takes the steps: write the file, upload it, begin the batch, ask how far it
-is, fetch and store the results, delete the files there. Each step is stored before the next. After a kill, what was not
-begun is written anew; whether a batch was begun is asked of the provider, which has our lease in the batch's metadata.
-So nothing is paid twice. Results are matched by the number of the attempt (`custom_id`), in whatever order they are.
+The calls of a batch are under the batch's lease until it has ended, and their worst cases are reserved; replies of
+earlier runs are reused first. A job does the steps: write the file, upload it, begin the batch, ask for its status,
+fetch and store the results, delete the files at the provider. Each step is stored before the next. If the worker was
+killed, the file of a batch that was not begun is written again. To find out whether a batch was begun, the provider is
+asked: the batch's metadata contain our lease. So nothing is paid twice. Results are matched by the number of their
+attempt (`custom_id`), in any order.
 """
 
 from __future__ import annotations
@@ -51,13 +52,14 @@ KEPT = timedelta(days=31)  # a lease longer than any batch, and than the provide
 POLL, POLL_SIMULATED, POLL_TROUBLE = timedelta(minutes=1), timedelta(seconds=5), timedelta(minutes=5)
 SECONDS, SECONDS_OF_A_FILE = 60.0, 600.0
 COMPLETED, UNPAID = "completed", ("failed", "expired", "cancelled")
-"""How a batch ends. A request without a result was perhaps paid in the first case, and was not carried out else."""
+"""The final states of a batch. A request without a result may have been paid if the batch is COMPLETED; in an UNPAID
+state it was not carried out."""
 MOST_LISTED = 100
 CHAT = "/v1/chat/completions"
 
 
 def begin_batch(*, run_pk: int) -> CallBatch | None:
-    """The next batch of a run by batch, with its waiting job, which the task enqueues; None where none is to begin."""
+    """Create the next batch of a run, with its waiting job; the task enqueues the job. None if no batch can begin."""
     if not JudgeRun.objects.filter(pk=run_pk, by_batch=True, state=JudgeRun.State.RUNNING).exists():
         return None
     with transaction.atomic():
@@ -72,7 +74,8 @@ def begin_batch(*, run_pk: int) -> CallBatch | None:
 
 
 def carry_out_batch(*, batch_pk: int) -> int | None:
-    """Take the next steps of a batch, unless somebody else does; returns the run to go on with when it has ended."""
+    """Do the next steps of a batch, unless another worker has its job. Returns the key of its run if the batch has
+    ended, so that the next batch can begin."""
     related = ("run__judge__project", "run__rubric_version", "run__project")
     batch = CallBatch.objects.select_related(*related).filter(pk=batch_pk).first()
     if batch is None or (job := jobs.take_job(batch, Job.Kind.CALLS)) is None:
@@ -89,8 +92,9 @@ def carry_out_batch(*, batch_pk: int) -> int | None:
 
 
 def _stepped(batch: CallBatch) -> datetime | None:
-    """When to look again; None when the batch has ended. One that may have begun goes on at the provider, whatever is
-    wrong here: its replies are paid, so it is not given up."""
+    """Do the next steps; returns when to check the batch again, or None if it has ended.
+
+    After an error, a batch that the provider may have begun stays open, because its replies are paid."""
     now, status = timezone.now(), None
     try:
         if _step(batch):
@@ -119,7 +123,7 @@ def _stepped(batch: CallBatch) -> datetime | None:
 
 
 def _step(batch: CallBatch) -> bool:
-    """From wherever it stands to where it has to wait; True when it has ended."""
+    """Do the steps until the batch has to wait for the provider. Returns True if the batch has ended."""
     if not batch.input_file and not _upload(batch):
         return batch.ended_at is not None
     if not batch.provider_batch and not _create(batch):
@@ -261,7 +265,8 @@ def _create(batch: CallBatch) -> bool:
 
 
 def _mark_sent(batch: CallBatch) -> str:
-    """Mark all requests as sent, `now`; `before` when an earlier try has. Empty: they may not be sent."""
+    """Mark all requests as sent. Returns `now`, or `before` if an earlier try has marked them; empty if they must not
+    be sent."""
     with transaction.atomic():
         run = JudgeRun.objects.select_for_update(no_key=True).get(pk=batch.run_id)
         held = Attempt.objects.filter(call__lease=batch.lease, call__state=Call.State.LEASED)
@@ -275,7 +280,7 @@ def _mark_sent(batch: CallBatch) -> str:
 
 
 def _find(batch: CallBatch) -> dict[str, Any] | None:
-    """The batch that an interrupted try has begun, by our lease or its file; None where it has begun none."""
+    """The batch that an interrupted try has begun, found by our lease or its file; None if there is no such batch."""
 
     async def look(line: Connection) -> dict[str, Any] | None:
         after = ""
@@ -295,13 +300,13 @@ def _find(batch: CallBatch) -> dict[str, Any] | None:
 
 
 def _take_back(batch: CallBatch) -> None:
-    """The provider has begun nothing: what was marked as sent was not."""
+    """Mark the requests as unsent again, because the provider has not begun the batch."""
     marked = Attempt.objects.filter(call__lease=batch.lease, outcome=Attempt.Outcome.SENT)
     marked.update(outcome=Attempt.Outcome.PENDING)
 
 
 def _end(batch: CallBatch, reason: str) -> None:
-    """Give back what it still holds: unsent for nothing, sent and without a result at its worst case."""
+    """End the batch and release its calls. Sent requests without a result are booked at their worst case."""
     calls.release_calls(lease=batch.lease, unanswered=True)
     batch.reason, batch.ended_at = reason, timezone.now()
     _store(batch, "reason", "ended_at")
@@ -311,7 +316,7 @@ def _end(batch: CallBatch, reason: str) -> None:
 
 
 def _collect(batch: CallBatch, remote: Mapping[str, Any]) -> None:
-    """Store the results of a batch that has ended; what has none is asked again, or has failed."""
+    """Store the results of a batch that has ended; a call without a result is asked again or fails."""
     refused = list(batch.leaves_out)
     for name in ("output_file_id", "error_file_id"):
         if file := remote.get(name):

@@ -1,20 +1,22 @@
 """The calls of a run: leased, marked as sent, settled by the outcome of their request; freed when a worker dies.
 
-A call is waiting, leased, settled or failed; the lease says who sends it, and when it runs out the call waits again.
+A call is waiting, leased, settled or failed. The lease says which work session sends the call; when the lease expires,
+the call waits again.
 
-A reply that another run of the project has to the same request is used again, and nothing is sent, unless the run pays
-again or the call was answered before; one that another run of the same design has in flight is waited for. Leasing a
-call reserves what its request may cost at worst, by an attempt that is written in the same transaction; the attempt is
-marked as sent before it is sent, and settled by its outcome. The first reply settles a call, whoever holds it by then:
-a reply that arrived was paid for. One that comes to a settled call is stored and changes nothing else.
+If another run of the project has a reply to the same request, the reply is reused and nothing is sent, unless the run
+pays again or the call was answered before. If another run of the same design has the same request in flight, the call
+waits for its reply. Leasing a call writes an attempt in the same transaction, which reserves the worst case of the
+request; the attempt is marked as sent before the request is sent, and settled by its outcome. The first reply settles a
+call, even if another work session has the lease then, because the reply was paid for. A later reply to a settled call
+is stored and changes nothing else.
 
 The cost is booked by the provider's own count of tokens, at the price of the model that the reply names
-(judging/asking/bills.py). Where a request may have cost something and nobody knows how much (a reply without a count,
-or with one that can't be true, a body that can't be read, a reply that did not come in time), it is booked at its worst
-case and marked as estimated. An error status costs nothing. A run begins with two calls in flight, and again when it is
-resumed; the first bill that is larger than was declared stops it, and the other runs of the project that ask the model.
+(judging/asking/bills.py). If a request may have cost something and the amount is unknown (the reply has no token count
+or an impossible count, the body can't be read, or the reply did not arrive in time), it is booked at its worst case and
+marked as estimated. An error status costs nothing. A run starts with two calls in flight, and again when it is resumed;
+the first bill that is larger than declared stops the run and the other runs of the project that ask the same model.
 
-A request that is lost with its worker is no try of the provider's: calls have a bound of their own for that.
+A request that is lost with its worker does not count as a failed try of the provider: MOST_LOSSES limits such losses.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ from judging.replies import NoScore, Reading, Status, parse
 from judging.requests import LOOK_AHEAD, NOTHING_CHANGED, CallRequest, CallRequestWriter, in_order_of_item
 
 LEASE = timedelta(seconds=30)
-MOST_HOLDERS = 2  # workers at a run at once
-HOLDERS = "holders"  # the folder, below the data directory, in which the work sessions of this machine are known
+MOST_HOLDERS = 2  # workers on one run at the same time
+HOLDERS = "holders"  # the folder, below the data directory, with the lock files of this machine's work sessions
 FIRST_PAUSE = 1.0  # seconds at most after the first try without a reply; each further pause is twice as long
 LONGEST_PAUSE = 60.0
 LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; for longer it pauses
@@ -71,9 +73,9 @@ VERDICT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenCalls:
-    """What was leased, and what kept more from being leased: a cap that others' requests fill for now, or is spent.
+    """The leased calls, and why no more were leased: a cap is spent, or requests in flight may use up the rest of it.
 
-    ``reused`` calls besides are settled, or wait for the reply to another run of the design.
+    ``reused`` is the number of further calls that are settled, or wait for the reply to another run of the design.
     """
 
     lease: UUID
@@ -91,10 +93,11 @@ def take_calls(
     writer: CallRequestWriter | None = None,
     now: datetime | None = None,
 ) -> TakenCalls:
-    """Lease up to ``limit`` waiting calls whose time has come, and reserve what they may cost; more under one lease.
+    """Lease up to ``limit`` due calls, and reserve what they may cost; with ``lease``, add them to this lease.
 
-    Nothing is taken from a run that is not running, at which enough others work, or more than its caps allow. Refuses
-    a provider that the project may not use (any more). A call that can't be put raises once it is the first in line.
+    Leases nothing if the run is not running or MOST_HOLDERS other workers work on it, and never more than its caps
+    allow. Refuses a provider that the project may not use (any more). If the request of the first call can't be
+    written, its exception is raised.
     """
     token, now = lease or uuid4(), now or timezone.now()
     with transaction.atomic():
@@ -110,7 +113,7 @@ def take_calls(
             writer.can_reuse = known_replies.may_be_known(run)
         written = _written(writer, rows[: max(limit, writer.looks_ahead) if writer.can_reuse else limit])
         reused = _reuse_replies(run, writer, written, now) if writer.can_reuse else frozenset()
-        writer.looks_ahead = LOOK_AHEAD if reused else 0  # where replies end, only what is leased is written
+        writer.looks_ahead = LOOK_AHEAD if reused else 0  # without known replies, write only requests to lease
         unanswered = [call_request for call_request in written if call_request.call.pk not in reused]
         taken = _affordable(run, token, unanswered[:limit], now)
         _lease(taken, now)
@@ -120,8 +123,8 @@ def take_calls(
 def _reuse_replies(
     run: JudgeRun, writer: CallRequestWriter, call_requests: Sequence[CallRequest], now: datetime
 ) -> frozenset[int]:
-    """Settle the calls whose request has had a reply in the project, and let those wait whose request another run of
-    the design has in flight; returns both."""
+    """Settle the calls to whose request the project has a reply; calls whose request another run of the design has in
+    flight must wait. Returns the keys of all these calls."""
     untried = known_replies.untried(call_requests)
     known_replies.lock_design(run)
     asked = known_replies.in_flight(run, untried, now)
@@ -150,7 +153,7 @@ def _last_numbers(call_pks: Sequence[int]) -> dict[int, int]:
 def _reused_outcome(
     call_request: CallRequest, source: Attempt, number: int, variant: PromptVariant, now: datetime
 ) -> CallOutcome:
-    """The outcome of a request that is not sent, for its reply is known: it costs nothing and reserves nothing."""
+    """The outcome of a call that reuses a known reply: nothing is sent, so it costs and reserves nothing."""
     answer = client.stored_answer(source.reply, source.answer)
     attempt = Attempt(
         call=call_request.call,
@@ -170,9 +173,10 @@ def _reused_outcome(
 
 
 def _written(writer: CallRequestWriter, calls: Iterable[Call]) -> list[CallRequest]:
-    """The requests for the calls, up to the first for which none can be written; raises if that is the first call.
+    """Write the requests of the calls, and stop before the first request that can't be written. If this is the first
+    call, its exception is raised.
 
-    A call whose change can't be made any more has failed; the others go on.
+    A call whose change can't be made any more fails, and the next calls follow.
     """
     call_requests: list[CallRequest] = []
     unchanged: list[Call] = []
@@ -196,7 +200,7 @@ def _written(writer: CallRequestWriter, calls: Iterable[Call]) -> list[CallReque
 
 
 def _affordable(run: JudgeRun, lease: UUID, call_requests: list[CallRequest], now: datetime) -> TakenCalls:
-    """As many of the requests, in order, as every cap allows, and the bills of the run so far."""
+    """As many of the requests, in order, as all caps and the bills of the run so far allow."""
     caps = spending.caps(run, now=now)
     is_paid = spending.costs(run)
     if not call_requests or not (caps or (is_paid and not run.by_batch)):
@@ -254,9 +258,10 @@ def _attempt_row(call_request: CallRequest, attempt: Attempt) -> tuple[Any, ...]
 
 
 def mark_sent(*, lease: UUID, attempts: Sequence[int]) -> set[int]:
-    """Write that these requests go out now; returns those that may: of a running run, and still under the lease.
+    """Mark these requests as sent. Returns the attempts that may be sent: their run is running, and their calls are
+    still under the lease.
 
-    One statement: it stands between a free place and the request. A call that is given back loses its attempt first.
+    This is one statement, because every request waits for it. If a call is released, its attempt is deleted first.
     """
     pending = {"pk__in": attempts, "call__lease": lease, "call__run__state": JudgeRun.State.RUNNING}
     mine = Attempt.objects.filter(**pending)
@@ -266,13 +271,13 @@ def mark_sent(*, lease: UUID, attempts: Sequence[int]) -> set[int]:
 
 
 def extend_leases(*, lease: UUID, now: datetime | None = None) -> int:
-    """Keep a lease alive while its calls are in flight; returns how many it still holds."""
+    """Extend a lease while its calls are in flight. Returns the number of calls that are still under it."""
     held = Call.objects.filter(lease=lease, state=Call.State.LEASED)
     return held.update(leased_until=(now or timezone.now()) + LEASE)
 
 
 def holders(run: JudgeRun, *, besides: UUID | None = None, now: datetime | None = None) -> int:
-    """How many living workers hold calls of this run; one whose lease ran out is taken for dead."""
+    """How many workers have leased calls of this run; a worker with an expired lease counts as dead."""
     held = Call.objects.filter(run=run, state=Call.State.LEASED, leased_until__gt=now or timezone.now())
     return held.exclude(lease=besides).values("lease").distinct().count()
 
@@ -288,10 +293,10 @@ def next_due(run: JudgeRun) -> datetime | None:
 
 
 def release_calls(*, lease: UUID, calls: Sequence[Call] | None = None, unanswered: bool = False) -> int:
-    """Give back what was leased and not sent (of these ``calls`` only); what was sent and had no reply is lost.
+    """Release leased calls (only ``calls``, if given): unsent requests are deleted, sent ones without a reply are lost.
 
-    A request that was sent is not taken back: it stays booked at its worst case, and its call is tried again. A worker
-    that died is no try of the provider's; a batch that ended without a result is (``unanswered``).
+    A lost request stays booked at its worst case, and its call is tried again. If a worker died, this does not count as
+    a failed try of the provider; if a batch ended without a result (``unanswered``), it does.
     """
     held = Call.objects.filter(lease=lease, state=Call.State.LEASED)
     held = held if calls is None else held.filter(pk__in=[call.pk for call in calls])
@@ -322,7 +327,7 @@ def _free(held: QuerySet[Call], *, unanswered: bool = False) -> int:
 
 
 def _is_tired(call: Call, *, unanswered: bool) -> bool:
-    """Whether a call that is lost once more is not tried again."""
+    """Whether a call that is lost once more has reached its limit and is not tried again."""
     if unanswered:
         return call.tries + 1 >= judges.pace(call.run.judge).tries
     return call.losses + 1 >= MOST_LOSSES
@@ -333,10 +338,11 @@ def _is_tired(call: Call, *, unanswered: bool) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOutcome:
-    """What one request came to: the attempt as settled, and the readings of its reply or when to try again.
+    """The outcome of one request: the settled attempt, and the readings of its reply or the time of the next try.
 
-    Neither: the provider will answer nobody now, and the call waits as if it had not been tried. ``repair``: the reply
-    can't be read, and the call waits to ask once more. `stops` is why nothing more is to be asked of this model.
+    Without readings and time, the provider answers no requests now, and the call waits as if it had not been tried.
+    ``repair``: the reply can't be read, and the call waits to ask once more. ``stops`` is the reason why this model
+    must not be asked any more.
     """
 
     call_request: CallRequest
@@ -357,7 +363,7 @@ class CallOutcome:
 def answered_outcome(
     call_request: CallRequest, *, lease: UUID, variant: PromptVariant, answer: client.ProviderAnswer
 ) -> CallOutcome:
-    """A reply, whatever it says: one reading per criterion."""
+    """The outcome of a request with a reply, readable or not: it has one reading per criterion."""
     bill = bills.bill_reply(call_request, answer)
     attempt = _finished_attempt(
         call_request,
@@ -386,7 +392,7 @@ def answered_outcome(
 def _is_worth_repairing(
     call_request: CallRequest, readings: Sequence[Reading], answer: client.ProviderAnswer, variant: PromptVariant
 ) -> bool:
-    """Whether the model is shown its reply and asked once more: it said something, and a criterion is unreadable."""
+    """Whether to show the model its reply and ask once more: the reply has text, but a criterion can't be read."""
     unread = any(reading.status == "unparsed" for reading in readings)
     return variant.repair and unread and call_request.call.repairs_id is None and bool(answer.readable.strip())
 
@@ -412,7 +418,8 @@ def _readings(call_request: CallRequest, answer: client.ProviderAnswer, variant:
 def unavailable_outcome(
     call_request: CallRequest, unavailable: client.ProviderUnavailable, *, lease: UUID
 ) -> CallOutcome:
-    """No reply: twice as long a pause after each try, with jitter; never shorter than the endpoint asked for."""
+    """The outcome of a request without a reply. The pause doubles after each try, with jitter, and is never shorter
+    than the endpoint asked for."""
     pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**call_request.call.tries) * random.uniform(0.5, 1.0)
     retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
     bill = bills.bill_failure(call_request, unavailable)
@@ -427,9 +434,10 @@ def unavailable_outcome(
 
 
 def refused_outcome(call_request: CallRequest, no: client.ProviderRefused, *, lease: UUID) -> CallOutcome:
-    """The provider refused this request: recorded on every criterion, and not sent again.
+    """The outcome of a request that the provider refused: the refusal is recorded on every criterion, and the request
+    is not sent again.
 
-    Where it will answer none, the call waits for the run to be resumed.
+    If the provider refuses all requests, the call waits until the run is resumed.
     """
     bill = bills.bill_failure(call_request, no)
     attempt = _finished_attempt(call_request, Attempt.Outcome.REFUSED, bill, reason=no.reason)
@@ -441,7 +449,7 @@ def refused_outcome(call_request: CallRequest, no: client.ProviderRefused, *, le
 
 
 def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
-    """What is left of an outcome that the database refuses: what was paid for it, and why it says nothing."""
+    """The replacement of an outcome that the database refuses: only its cost, and the reason why it has no score."""
     reason = f"This could not be stored: {fault!r}"[:400]
     kept, paid = outcome.attempt, {name: getattr(outcome.attempt, name) for name in ("cost", "estimated", "doubt")}
     attempt = Attempt(pk=kept.pk, call=outcome.call, outcome=kept.outcome, reason=reason, **paid)
@@ -456,7 +464,7 @@ def _finished_attempt(call_request: CallRequest, outcome: Attempt.Outcome, bill:
 
 
 def _nothing(call_request: CallRequest) -> Any:
-    """What a reply that is used again costs: nothing, where the price is known at all."""
+    """The cost of a reused reply: 0 if the price is known, else unknown."""
     return None if call_request.worst_case is None else 0
 
 
@@ -464,11 +472,11 @@ def _nothing(call_request: CallRequest) -> Any:
 
 
 def settle_call(*, outcomes: Sequence[CallOutcome]) -> int:
-    """Store what came of requests, all in one transaction; returns how many calls that settled.
+    """Store the outcomes of requests in one transaction. Returns how many calls were settled.
 
-    An attempt is settled in any case: it was paid for. A reply settles its call unless another has; a failure moves its
-    call only while it is held under the same lease. Settling the same outcomes again stores nothing twice, so a
-    transaction whose end was lost with the connection may be run again.
+    An attempt is always settled, because it was paid for. A reply settles its call unless another reply has settled it;
+    a failure changes its call only if the call is still under the same lease. If the same outcomes are stored again,
+    nothing is stored twice, so the transaction can be repeated when the connection was lost before it was confirmed.
     """
     with transaction.atomic():
         open_calls = _open_calls(outcomes)
@@ -501,7 +509,7 @@ def _open_calls(outcomes: Sequence[CallOutcome]) -> dict[int, UUID | None]:
 
 
 def _unsettled(outcomes: Sequence[CallOutcome]) -> list[CallOutcome]:
-    """The outcomes not stored yet; those of requests that were given up for lost among them."""
+    """The outcomes that are not stored yet, including outcomes of requests that were counted as lost."""
     waited_for = Attempt.objects.filter(
         pk__in=[outcome.attempt.pk for outcome in outcomes], outcome__in=[Attempt.Outcome.SENT, Attempt.Outcome.LOST]
     )
@@ -545,7 +553,8 @@ def _insert_verdicts(outcomes: Sequence[CallOutcome], *, kept: Collection[tuple[
 
 
 def _kept_verdicts(repeated_calls: Sequence[int]) -> set[tuple[int, str]]:
-    """Of calls that are asked again: those and their criteria whose score stays. Verdicts without one are deleted."""
+    """The pairs of call and criterion, of calls that are asked again, whose score stays. Verdicts without a score are
+    deleted."""
     if not repeated_calls:
         return set()
     earlier = Verdict.objects.filter(attempt__call__in=repeated_calls)
@@ -569,7 +578,7 @@ def _move(outcomes: Sequence[CallOutcome], *, state: str, not_before: datetime |
 
 
 def _try_again(outcomes: Sequence[CallOutcome]) -> None:
-    """Calls without a reply wait until their time, or have failed when they were tried or paid in vain too often."""
+    """Let calls without a reply wait for their next try; they fail after too many tries or unreadable bodies."""
     unreadable = [outcome.call.pk for outcome in outcomes if outcome.attempt.reply]
     bodies = Attempt.objects.filter(call__in=unreadable, outcome=Attempt.Outcome.UNAVAILABLE).exclude(reply={})
     counted = dict(bodies.values_list("call").annotate(Count("pk"))) if unreadable else {}
@@ -587,17 +596,17 @@ def _try_again(outcomes: Sequence[CallOutcome]) -> None:
 
 
 def hold_lease(lease: UUID) -> AbstractContextManager[None]:
-    """Let every process of this machine see that the lease's holder lives, for as long as the block runs."""
+    """While the block runs, other processes of this machine can see that the owner of the lease is alive."""
     return holders_here.holding(settings.DATA_DIR / HOLDERS, lease)
 
 
 def release_dead() -> int:
-    """Give back the leases of work sessions of this machine that died, at once; returns how many there were."""
+    """Release the leases of dead work sessions of this machine, without waiting for their end. Returns their number."""
     return holders_here.with_dead_leases(settings.DATA_DIR / HOLDERS, lambda lease: release_calls(lease=lease))
 
 
 def sweep_leases(*, now: datetime | None = None) -> list[int]:
-    """Give back the leases of workers that died; returns the runs that have due calls and nobody at work on them."""
+    """Release the leases of dead workers. Returns the runs that have due calls and no worker."""
     release_dead()
     now = now or timezone.now()
     _free(Call.objects.filter(state=Call.State.LEASED, leased_until__lt=now))
@@ -605,7 +614,7 @@ def sweep_leases(*, now: datetime | None = None) -> list[int]:
 
 
 def other_runs_wait(run: JudgeRun, *, now: datetime | None = None) -> bool:
-    """Whether another run has due calls and nobody at work on it."""
+    """Whether another run has due calls and no worker."""
     return _unattended(now or timezone.now()).exclude(pk=run.pk).exists()
 
 

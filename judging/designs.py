@@ -1,7 +1,7 @@
 """Designs: a factorial of judges, prompt factors and parameters over the same items, as one object.
 
-Every combination of levels is a cell: a judge, and a run of it. One forecast, one cap, one progress. A pilot asks a few
-calls beforehand; the runs use its replies.
+Every combination of levels is a cell: a judge, and a run of it. The whole design has one forecast, one cap and one
+progress. A pilot asks a few calls beforehand; the runs use its replies.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PARAMETERS = ("temperature", "top_p", "reasoning_effort")
 """Parameters of a judge that can be factors; the factors of a prompt are in `judges.FACTORS`."""
 
 
-# --- making one -------------------------------------------------------------------------------------------------------
+# --- creating a design ------------------------------------------------------------------------------------------------
 
 
 def create_design(
@@ -57,9 +57,9 @@ def create_design(
     jury: str = "",
     actor: User | None = None,
 ) -> JudgeDesign:
-    """The design of these judges at every combination of ``factors``; its judges are declared, and nothing is sent.
+    """Create a design of these judges with every combination of ``factors``, and declare its judges; no call is sent.
 
-    ``factors``: by name of a prompt factor or parameter, the levels. Refuses what could not be started.
+    ``factors`` maps the name of a prompt factor or parameter to its levels. Refused if the design could not be started.
     """
     access.refuse_archived(project)
     name, given = name.strip(), factors or {}
@@ -128,7 +128,7 @@ def _declared_cells(
 
 
 def _declared(project: Project, base: Judge, levels: Mapping[str, Any], actor: User | None) -> Judge:
-    """The judge that ``base`` is at these levels; a new name is numbered if another judge has it."""
+    """Declare the variant of ``base`` with these factor levels; its name gets a number if another judge has it."""
     if base.project_id != project.pk:
         raise _refusal("judges", _("“%s” is a judge of another project.") % base.name)
     variant = {**base.variant, **{name: level for name, level in levels.items() if name not in PARAMETERS}}
@@ -147,7 +147,7 @@ def _declared(project: Project, base: Judge, levels: Mapping[str, Any], actor: U
 
 
 def judges_named(project: Project, names: Sequence[str]) -> list[Judge]:
-    """The judges of these names that still have them."""
+    """The project's judges that have one of these names."""
     return list(Judge.objects.filter(project=project, name__in=names))
 
 
@@ -163,14 +163,14 @@ def _refusal(field: str, sentence: str) -> Refused:
     return Refused(sentence, code=field, fields={field: sentence})
 
 
-# --- what it will take ------------------------------------------------------------------------------------------------
+# --- the forecast -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignForecast:
-    """What the runs of a design come to together; each number as in `runs.Forecast`, of the calls that are new.
+    """The forecast for all runs of a design together, with the numbers of `runs.Forecast`.
 
-    ``spent``: what its pilot has cost so far.
+    ``spent`` is what the runs of the design, its pilot included, have cost so far.
     """
 
     cells: Sequence[tuple[DesignCell, runs.Forecast]]
@@ -184,17 +184,17 @@ class DesignForecast:
 
     @property
     def answered(self) -> int:
-        """Calls that an earlier run, or the pilot, has a reply to."""
+        """Calls to which an earlier run, or the pilot, already has a reply."""
         return sum(forecast.answered for _cell, forecast in self.cells)
 
     @property
     def shared(self) -> int:
-        """Further calls whose request another judge of the design sends, too: it is sent once."""
+        """Further calls with the same request as a call of another judge of the design: the request is sent once."""
         return sum(forecast.shared for _cell, forecast in self.cells)
 
     @property
     def new_calls(self) -> int:
-        """The calls that are sent."""
+        """The number of calls that will be sent."""
         return self.calls - self.answered - self.shared
 
     @property
@@ -219,13 +219,13 @@ class DesignForecast:
 
     @property
     def cost(self) -> Decimal | None:
-        """USD; None where a price is not known."""
+        """The cost in USD; None if a price is not known."""
         costs = [forecast.cost for _cell, forecast in self.cells]
         return None if any(cost is None for cost in costs) else sum((cost or Decimal(0) for cost in costs), Decimal(0))
 
 
 def forecast_design(design: JudgeDesign) -> DesignForecast:
-    """Calls exactly; tokens and cost roughly, and with an interval once a pilot has replies."""
+    """Count the calls exactly, and estimate tokens and cost; with an interval if a pilot has enough replies."""
     prefetch_related_objects([design], "rubric_version__criteria")
     about = _material(design)
     del about["budget"]
@@ -267,7 +267,7 @@ def _pilot_forecast(design: JudgeDesign, rough: DesignForecast) -> PilotForecast
 
 
 def _expected_tokens(attempt: Attempt, criteria: int) -> tuple[int, int]:
-    """What `runs.forecast` expects of this call: tokens sent and received."""
+    """The tokens sent and received that `runs.forecast` expects for this call."""
     judge = attempt.call.run.judge
     asked = 1 if attempt.call.criterion_id else criteria
     texts = attempt.request.get("messages", [])
@@ -280,9 +280,10 @@ def _expected_tokens(attempt: Attempt, criteria: int) -> tuple[int, int]:
 
 
 def start_pilot(*, design: JudgeDesign, calls: int = PILOT_CALLS, actor: User | None = None) -> list[JudgeRun]:
-    """Ask a few calls of the design beforehand, spread over its cells and drawn by its number; returns their runs.
+    """Plan a pilot: a few calls of the design, spread over its cells. Returns the runs; the caller enqueues each.
 
-    The caller enqueues each. The replies are used by the design's runs, and their cost counts towards its budget.
+    The calls are drawn at random, with the design's id as the seed. The design's runs use the replies of the pilot, and
+    their cost counts towards its budget.
     """
     access.refuse_archived(design.project)
     if not 1 <= calls <= 10 * PILOT_CALLS:
@@ -305,7 +306,8 @@ def start_pilot(*, design: JudgeDesign, calls: int = PILOT_CALLS, actor: User | 
 
 
 def _shares(cells: Sequence[DesignCell], calls: int, draw: random.Random) -> list[int]:
-    """How many calls each cell gets: the same number, and the remainder one each in cells drawn, judge by judge."""
+    """How many calls each cell gets: an equal number, and one call of the remainder each for cells drawn at random,
+    one base judge after the other."""
     by_base: dict[str, list[int]] = {}
     for place, cell in enumerate(cells):
         by_base.setdefault(cell.levels.get(JUDGES, ""), []).append(place)
@@ -338,11 +340,12 @@ def _pilot_run(design: JudgeDesign, cell: DesignCell, calls: int, draw: random.R
     return run
 
 
-# --- steering ---------------------------------------------------------------------------------------------------------
+# --- start, pause, resume, cancel -------------------------------------------------------------------------------------
 
 
 def start_design(*, design: JudgeDesign, actor: User | None = None) -> list[JudgeRun]:
-    """Plan a run for every cell, all of them or none; started again, it is the same runs. The caller enqueues each."""
+    """Plan a run for every cell, in one transaction. If the design was started before, returns the same runs. The
+    caller enqueues each."""
     access.refuse_archived(design.project)
     cells = _cells(design)
     with transaction.atomic():
@@ -363,7 +366,7 @@ def start_design(*, design: JudgeDesign, actor: User | None = None) -> list[Judg
 
 
 def _refuse_open_pilot(design: JudgeDesign) -> None:
-    """Refuse while the pilot has calls to ask, paused or not: its replies are used."""
+    """Refuse while the pilot, running or paused, has calls to ask, because the runs use its replies."""
     states = set(_unfinished(design).filter(is_pilot=True).values_list("state", flat=True))
     if JudgeRun.State.RUNNING in states:
         sentence = _("The pilot is still running: its replies are used. Wait until it has finished, or cancel it.")
@@ -384,13 +387,13 @@ def _material(design: JudgeDesign) -> dict[str, Any]:
 
 
 def pause_design(*, design: JudgeDesign, actor: User | None = None) -> list[JudgeRun]:
-    """Stop sending; calls in flight come in. Returns the runs that paused."""
+    """Send no more calls; replies of calls in flight are still stored. Returns the runs that were paused."""
     paused = [run for run in _unfinished(design) if runs.pause_run(run=run, actor=actor)]
     return _noted(design, paused, "paused", actor)
 
 
 def resume_design(*, design: JudgeDesign, actor: User | None = None) -> list[JudgeRun]:
-    """Go on with every paused run; the caller enqueues each of those that it returns."""
+    """Resume every paused run. Returns the resumed runs; the caller enqueues each."""
     resumed = [run for run in _unfinished(design) if runs.resume_run(run=run, actor=actor)]
     return _noted(design, resumed, "running", actor)
 
@@ -412,7 +415,7 @@ def rebudget_design(*, design: JudgeDesign, budget: Decimal | None, actor: User 
 
 
 def _unfinished(design: JudgeDesign) -> QuerySet[JudgeRun]:
-    """Its runs that have calls to ask; those of the pilot only before the start."""
+    """The design's runs that have calls to ask; runs of the pilot are included only before the design is started."""
     open_calls = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=runs.DONE)
     own = JudgeRun.objects.filter(Exists(open_calls), design=design)
     if design.started_at:
@@ -430,7 +433,7 @@ def _noted(design: JudgeDesign, moved: list[JudgeRun], state: str, actor: User |
 
 
 class DesignPhase(TextChoices):
-    """What a page calls the state of a design: it follows from its runs."""
+    """The state of a design as a page shows it; it is derived from the runs and not stored."""
 
     PLANNED = "planned", gettext_lazy("Not started")
     PILOT = "pilot", gettext_lazy("Pilot")
@@ -441,7 +444,8 @@ class DesignPhase(TextChoices):
 
 
 def phase_of(design: JudgeDesign) -> DesignPhase:
-    """The phase of a design: running while a run has calls to ask and may, paused while one waits to be resumed."""
+    """The phase of a design: RUNNING while a run that is not paused has calls to ask, PAUSED while only paused runs
+    have."""
     states = set(_unfinished(design).values_list("state", flat=True))
     live = states - {JudgeRun.State.CANCELLED.value}
     if JudgeRun.State.PAUSED in live and JudgeRun.State.RUNNING not in live:
@@ -460,22 +464,22 @@ def pause_reasons(design: JudgeDesign) -> list[str]:
 
 
 def progress_of_design(design: JudgeDesign) -> runs.RunProgress:
-    """How far all of its runs are together; before it is started, its pilot."""
+    """The progress of all runs of a design together; before it is started, the progress of its pilot."""
     own = JudgeRun.objects.filter(design=design)
     return runs.progress_of(own.filter(is_pilot=False) if design.started_at else own)
 
 
 def spent_on(design: JudgeDesign) -> budgets.Committed:
-    """What all runs of a design have cost, the pilot's included, and what is reserved for requests in flight."""
+    """What all runs of a design, the pilot included, have cost, and what is reserved for requests in flight."""
     return spending.committed(Attempt.objects.filter(call__run__design=design))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """One row of a design's table: how far its run is, and what came of it.
+    """One row of a design's table: the progress of a cell's run, its cost and its verdicts.
 
-    ``worth``: what its replies cost when they were sent, those of earlier runs included; ``paid``: what this run paid,
-    also for requests without a reply.
+    ``worth`` is what the replies cost when they were sent, including reused replies of earlier runs. ``paid`` is what
+    this run paid, including requests without a reply.
     """
 
     cell: DesignCell
@@ -493,12 +497,12 @@ class CellResult:
 
     @property
     def unreadable_share(self) -> float | None:
-        """The share of its verdicts without a score on the scale; None without verdicts."""
+        """The share of the verdicts that have no score on the scale; None if there are no verdicts."""
         return self.unreadable / self.verdicts if self.verdicts else None
 
 
 def cell_results(design: JudgeDesign) -> list[CellResult]:
-    """One row a cell, in order; four queries."""
+    """One row for each cell, in order of position; this takes four queries and one for the cells."""
     own = JudgeRun.objects.filter(design=design, is_pilot=False).select_related("judge")
     by_judge = {run.judge_id: run for run in own}
     sums = run_results(by_judge.values())
@@ -507,7 +511,7 @@ def cell_results(design: JudgeDesign) -> list[CellResult]:
 
 
 def run_results(judge_runs: Any) -> dict[int, dict[str, Any]]:
-    """By run: calls, requests, money and verdicts, as in `CellResult`; three queries."""
+    """Calls, requests, cost and verdicts of each run, as in `CellResult`, by the run's key; three queries."""
     keys = [run.pk for run in judge_runs]
     found: dict[int, dict[str, Any]] = {key: {} for key in keys}
     own_calls = Call.objects.filter(run__in=keys).order_by().values(key=F("run"))

@@ -44,7 +44,7 @@ from judging.prompts import (
 from judging.study_presets import OWN, STUDY_PRESETS, TASKS, StudyPreset
 from judging.versions import examples
 
-# Two criteria and an item that together touch every sentence of the templates.
+# Two criteria and an item that together use every sentence of the templates.
 _SPECIMEN_CRITERIA: Final = (
     CriterionBrief(
         key="specimen",
@@ -73,7 +73,7 @@ FACTORS = {
     "points_order": ("rubric", "reversed"),
     "candidate_order": ("given", "swapped", "both"),
 }
-"""By factor, its levels."""
+"""The levels of each factor, by its name."""
 TASK_NAMES = {
     "general": gettext_lazy("General: rate the material by the rubric"),
     "own": gettext_lazy("Own text, below"),
@@ -88,9 +88,9 @@ TASK_NAMES = {
     "s4_assistant": gettext_lazy("S4: assistant that evaluates a text by metrics"),
 }
 TEXTS = {"role_text": 4_000, "persona": 500, "instructions": 4_000}
-"""By factor that is a text, the most characters it may have."""
+"""The maximum length, in characters, of each factor that is a text."""
 
-# The default, the least and the most of each. A worker's task may take as long as the longest reply (judging.tasks).
+# Default, minimum and maximum of each setting. A worker's task may take as long as the longest reply (judging.tasks).
 PACES = {"timeout": (90, 1, 1800), "tries": (8, 1, 50), "concurrency": (64, 1, 256)}
 
 
@@ -108,11 +108,11 @@ def declare(
     parent: Judge | None = None,
     actor: User | None = None,
 ) -> Judge:
-    """The judge with this provider, model, parameters and prompt variant; the same again is the same judge.
+    """Declare the judge with this provider, model, parameters and prompt variant, or return it if it exists.
 
-    ``timeout`` (seconds for a reply), ``tries`` and ``concurrency`` (calls in flight) change no verdict: on a judge
-    that there is, those that are given are set anew, unless a run of it is under way. ``parent``: the judge that a new
-    one is a version of.
+    ``timeout`` (seconds for a reply), ``tries`` and ``concurrency`` (calls in flight) change no verdict: if the judge
+    exists, the given values replace its own; refused while a run of it is running. ``parent`` is the judge of which a
+    new judge is a version.
     """
     factors, name = dict(variant or {}), name.strip()
     if factors.get("examples"):
@@ -156,7 +156,7 @@ def declare(
 
 @dataclass(frozen=True, slots=True)
 class StudyJudge:
-    """What `declare_as_study` made: the judge, its rubric, and how often the study asked."""
+    """The result of `declare_as_study`: the judge, its rubric, and how many repeats the study asked for."""
 
     judge: Judge
     rubric_version: RubricVersion
@@ -164,7 +164,7 @@ class StudyJudge:
 
 
 def study_preset(key: str) -> StudyPreset:
-    """The configuration of a study by its key; refuses an unknown one, naming what there is."""
+    """The configuration of a study by its key. An unknown key is refused with a list of the known keys."""
     if key not in STUDY_PRESETS:
         sentence = _("There is no study “%(key)s”. Use one of: %(keys)s.")
         sentence %= {"key": key, "keys": ", ".join(STUDY_PRESETS)}
@@ -175,7 +175,7 @@ def study_preset(key: str) -> StudyPreset:
 def declare_as_study(
     *, project: Project, study: str, provider: str, model: str, name: str = "", actor: User | None = None
 ) -> StudyJudge:
-    """Declare a judge as a study had it, and publish that study's rubric in the project unless it is there."""
+    """Declare a judge with the configuration of a study, and publish the study's rubric unless the project has it."""
     preset = study_preset(study)
     with transaction.atomic():
         judge = declare(
@@ -202,13 +202,13 @@ def study_digest(study: str) -> str:
 
 def _study_document(study: str) -> RubricDocument:
     parsed = parse_rubric("rubric.json", orjson.dumps(study_preset(study).rubric))
-    if parsed.document is None:  # a mistake of ours: tests/judging/test_variants.py reads every one
+    if parsed.document is None:  # an error in our presets: tests/judging/test_variants.py reads every preset
         raise ValueError("; ".join(parsed.problems.sentences()))
     return parsed.document
 
 
 def study_rubric(*, project: Project, study: str, actor: User | None = None) -> RubricVersion:
-    """The published rubric of a study in the project; stored when it is not there yet."""
+    """The published rubric of a study in the project; it is stored and published if the project does not have it."""
     version = rubrics.draft(project=project, document=_study_document(study), actor=actor)
     if version.state == RubricVersion.State.DRAFT:
         rubrics.publish(version=version, actor=actor)
@@ -216,7 +216,8 @@ def study_rubric(*, project: Project, study: str, actor: User | None = None) -> 
 
 
 def imported(*, project: Project, name: str, variant: str = "") -> Judge:
-    """The judge that made verdicts elsewhere: known only by its name, and the prompt's where it was put several."""
+    """The judge of imported verdicts: known only by its name, plus the prompt's name if it was asked with several
+    prompts."""
     name, variant = key_of(name, variant)
     factors = {"name": variant} if variant else {}
     defaults = {"name": imported_name(name, variant), "model": name, "variant": factors}
@@ -226,14 +227,14 @@ def imported(*, project: Project, name: str, variant: str = "") -> Judge:
 
 
 def imported_name(name: str, variant: str) -> str:
-    """What an imported judge is called here."""
+    """The name of an imported judge in the project."""
     name, variant = key_of(name, variant)
     return f"{name} ({variant})" if variant else name
 
 
 def key_of(name: str, variant: str) -> tuple[str, str]:
-    """Name and prompt variant in a file, without spaces around them; our own exports call a judge by both, and name the
-    variant again.
+    """The name and the prompt variant in a file, without spaces around them. Our own exports write "name (variant)" as
+    the name, so the variant is removed from the end of the name.
     """
     name, variant = name.strip(), variant.strip()
     return name.removesuffix(f" ({variant})") if variant else name, variant
@@ -245,7 +246,7 @@ def known_as(judge: Judge) -> tuple[str, str]:
 
 
 def variant_of(factors: Mapping[str, Any]) -> PromptVariant:
-    """A prompt variant from plain values; refuses an unknown factor or level, naming what there is."""
+    """A prompt variant from plain values. Refuses an unknown factor, or a level that is not one of the listed ones."""
     known = {factor.name for factor in fields(PromptVariant)}
     for factor, level in factors.items():
         if factor not in known:
@@ -277,7 +278,7 @@ MOST_OWN_TEXTS = 200
 
 
 def _own_texts(given: Any) -> tuple[OwnText, ...]:
-    """The judge's own words for definitions and anchors, sorted; refused unless they are such."""
+    """The judge's own texts for definitions and anchors, checked and sorted. Refused if one of them is invalid."""
     whole = isinstance(given, list | tuple) and len(given) <= MOST_OWN_TEXTS and all(map(_is_own_text, given))
     places = {(text["criterion"], text["point"]) for text in given} if whole else set()
     if not whole or len(places) < len(given):
@@ -300,7 +301,7 @@ def _is_own_text(text: Any) -> bool:
 
 
 def _contradiction(variant: PromptVariant) -> str:
-    """Why these factors do not go together; empty when they do."""
+    """Why these factors can't be combined; empty if they can."""
     if (variant.task == OWN) != bool(variant.role_text.strip()):
         return _("The task “Own text” (own) needs “Own role and task” (role_text), and the other way round.")
     if variant.task not in ("general", OWN) and variant.instruction_language not in TASKS[variant.task]:
@@ -317,7 +318,7 @@ def _contradiction(variant: PromptVariant) -> str:
 
 
 def differs_in(judge: Judge, other: Judge) -> list[str]:
-    """What makes ``other`` another judge than this one, each in a few words: provider, model, parameters, messages."""
+    """The differences between ``judge`` and ``other``, each in a few words: provider, model, parameters, messages."""
     found = []
     if judge.provider != other.provider:
         found.append(_("another provider (%s)") % (other.provider or _("imported")))
@@ -332,12 +333,12 @@ def differs_in(judge: Judge, other: Judge) -> list[str]:
     return found or [_("another wording of the prompt")]
 
 
-LARGEST_LEVEL = 1e6  # of a parameter
+LARGEST_LEVEL = 1e6  # largest absolute value of a parameter, or of the point of an own text
 MOST_OF_A_LEVEL = 120  # characters
 
 
 def refuse_unsendable(parameter: str, levels: Sequence[Any]) -> None:
-    """Refuse levels of a parameter that aren't texts for `reasoning_effort`, and finite numbers for the others."""
+    """Refuse invalid levels of a parameter: `reasoning_effort` needs short texts, the others need finite numbers."""
     if parameter == "reasoning_effort":
         form = _("a short text")
         fit = all(
@@ -352,7 +353,7 @@ def refuse_unsendable(parameter: str, levels: Sequence[Any]) -> None:
 
 
 def endpoint(judge: Judge) -> Endpoint:
-    """Where this judge is asked, as the operator declares it now."""
+    """The endpoint of this judge's provider, as the operator declares it now."""
     provider = endpoints.find_provider(judge.provider)
     if provider is None:
         raise Refused(_undeclared(judge.provider), code="unknown_provider")
@@ -360,13 +361,13 @@ def endpoint(judge: Judge) -> Endpoint:
 
 
 def refused_by_model(judge: Judge) -> list[str]:
-    """What the judge's model has refused by name lately: formats of a reply, and parameters."""
+    """The reply formats and parameters that the judge's model has recently refused by name."""
     return endpoints.refused_by(judge.provider, judge.model)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long a reply of a judge may take, how often a call is tried, and how many are in flight at most."""
+    """How long a reply of a judge may take, how often a call is tried, and how many calls are in flight at most."""
 
     timeout: int
     tries: int
@@ -374,7 +375,7 @@ class Pace:
 
 
 def pace(judge: Judge) -> Pace:
-    """The judge's own pace, else that of its provider, else the default."""
+    """The pace of the judge; a value that it does not have comes from its provider, or else from the default."""
     provider = endpoints.find_provider(judge.provider)
     chosen = {}
     for name, (default, _least, _most) in PACES.items():
@@ -420,7 +421,8 @@ def _undeclared(provider: str) -> str:
 
 
 def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters, if they can be sent and stored: JSON, and none that the runner sets itself."""
+    """The parameters, checked. Refused if they are not valid JSON, or include a parameter that Panelbench itself
+    sets."""
     sentence = ""
     if reserved := sorted(RESERVED & parameters.keys()):
         sentence = _("Not a parameter of a judge: %s") % ", ".join(reserved)
@@ -432,7 +434,7 @@ def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_whole(value: Any) -> Any:
-    """0 of 0.0: the same number is the same parameter, however a form, a command or a program writes it."""
+    """A whole number as an integer (0.0 becomes 0), so that 0 and 0.0 are the same parameter of a judge."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
@@ -445,18 +447,18 @@ def _is_json(value: Any) -> bool:
 
 
 def canonical(value: Any) -> bytes:
-    """The one spelling of a JSON value: sorted keys, no spaces, UTF-8. Raises on NaN, which has no JSON."""
+    """The canonical form of a JSON value: sorted keys, no spaces, UTF-8. Raises on NaN, which JSON does not allow."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "surrogatepass")
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of the canonical spelling, in hexadecimal (64 characters)."""
+    """SHA-256 of the canonical form, in hexadecimal (64 characters)."""
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
 def template_digest(variant: PromptVariant) -> str:
-    """Changes whenever a variant's own wording or shape changes, whatever the rubric and the item say."""
+    """A digest of the fixed wording and structure of a variant's prompt; it does not depend on rubric or item."""
     criteria = _SPECIMEN_CRITERIA if variant.grouping == "compound" else _SPECIMEN_CRITERIA[:1]
     about: Any = {"item": _SPECIMEN_ITEM, "variant": variant}
     about |= {"examples": [(_SPECIMEN_ITEM, 1.0)]} if variant.examples else {}

@@ -1,8 +1,8 @@
-"""Replies that are known already: of earlier runs, and of other judges that send the same requests.
+"""Known replies: replies to earlier runs, and to other judges that send the same requests.
 
-Two variants of a prompt can say the same about a rubric ("anchors" and "reasons" where no point has a reason): their
-judges are two, and their requests one. A request is paid once in a project, also where runs of a design send it at the
-same time: the run that comes second waits for the reply to the first.
+Two variants of a prompt can give the same text for a rubric ("anchors" and "reasons" if no point has a reason): they
+are two judges with the same requests. A request is paid once in a project, even if two runs of a design need it at the
+same time: the second run waits for the reply to the first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeR
 from judging.prompts import CriterionBrief, response_schema, system_message, user_message
 from judging.requests import REFERENCE, CallRequest, ShownExamples, criterion_brief, in_shown_order, item_text
 
-WAIT = timedelta(seconds=1)  # after which it is looked again whether a reply that another run waits for is there
+WAIT = timedelta(seconds=1)  # pause before checking again for a reply that another run of the design waits for
 PlannedCall = tuple[int, int | None, int]
 """Item, criterion (None: all in one call) and repeat."""
 
@@ -32,7 +32,7 @@ PlannedCall = tuple[int, int | None, int]
 
 
 def may_be_known(run: JudgeRun) -> bool:
-    """Whether another run of the project has replies that this one may use, or may get them meanwhile."""
+    """Whether another run of the project has replies that this run may use, or may get such replies during it."""
     if run.pays_again:
         return False
     alike = [judge.pk for judge in _alike(run.judge)]
@@ -45,7 +45,8 @@ def may_be_known(run: JudgeRun) -> bool:
 
 
 def untried(call_requests: Sequence[CallRequest]) -> list[CallRequest]:
-    """Those that may use a known reply: a call that has had an answer, besides the one that it repairs, is sent."""
+    """The requests that may use a known reply. A call that already had an answer (besides the answer that it repairs)
+    is not among them: its request is sent."""
     repaired = {call_request.call.repairs_id for call_request in call_requests}
     answers = Attempt.objects.filter(call__in=[call_request.call.pk for call_request in call_requests])
     answers = answers.exclude(outcome__in=(*Attempt.OPEN, Attempt.Outcome.LOST, Attempt.Outcome.UNAVAILABLE))
@@ -54,7 +55,8 @@ def untried(call_requests: Sequence[CallRequest]) -> list[CallRequest]:
 
 
 def replies_to(run: JudgeRun, call_requests: Sequence[CallRequest]) -> dict[int, Attempt]:
-    """By call, the reply that its request has had in the project: rather about the same item than one of equal text."""
+    """By call, a reply to its request in the project; a reply about the same item is preferred to one about another
+    item with equal text."""
     keys = {call_request.reply_key for call_request in call_requests}
     replied = Attempt.objects.filter(reply_key__in=keys, outcome=Attempt.Outcome.REPLIED).exclude(reply={})
     known = replied.filter(call__state=Call.State.SETTLED, call__run__project=run.project_id)
@@ -69,9 +71,9 @@ def replies_to(run: JudgeRun, call_requests: Sequence[CallRequest]) -> dict[int,
 
 
 def in_flight(run: JudgeRun, call_requests: Sequence[CallRequest], now: datetime) -> frozenset[str]:
-    """The keys of those requests that another run of the design has in flight, its holder alive.
+    """The keys of the requests that another run of the design has in flight, under a lease that has not expired.
 
-    Looked up before `replies_to`: a reply that comes in between is then found there, and nothing is sent twice.
+    Call this before `replies_to`, which then finds a reply that arrives between the two; so nothing is sent twice.
     """
     if run.design_id is None or not call_requests:
         return frozenset()
@@ -82,7 +84,7 @@ def in_flight(run: JudgeRun, call_requests: Sequence[CallRequest], now: datetime
 
 
 def let_wait(call_requests: Sequence[CallRequest], asked: Collection[str], now: datetime) -> frozenset[int]:
-    """Let the calls wait whose request is ``asked`` already; returns them."""
+    """Let calls wait if their request is in flight already (``asked``). Returns the keys of these calls."""
     waiting = [call_request.call.pk for call_request in call_requests if call_request.reply_key in asked]
     if waiting:
         Call.objects.filter(pk__in=waiting).update(not_before=now + WAIT)
@@ -90,15 +92,15 @@ def let_wait(call_requests: Sequence[CallRequest], asked: Collection[str], now: 
 
 
 def lock_design(run: JudgeRun) -> None:
-    """Until the end of the transaction no other run of the design looks what is in flight."""
+    """Lock the run's design until the end of the transaction, so that no other run of it reads what is in flight."""
     if run.design_id is not None:
         list(JudgeDesign.objects.select_for_update(no_key=True).filter(pk=run.design_id))
 
 
 def common_replies(runs: Collection[JudgeRun]) -> dict[tuple[int, int], int]:
-    """By two of these runs, how many calls of theirs rest on one and the same reply, which was paid once.
+    """For every pair of these runs, how many of their calls share a reply, which was paid once.
 
-    A run beside itself: its calls about items of equal text, beyond the first of each.
+    For a run paired with itself: its calls about items of equal text, beyond the first call of each text.
     """
     reused = Attempt.objects.filter(call__run__in=runs, outcome=Attempt.Outcome.REUSED).order_by()
     pairs = list(reused.values_list("reused_from", "call__run"))
@@ -212,8 +214,8 @@ def known_calls(
     repeats: int,
     together: AskedTogether | None = None,
 ) -> KnownCalls:
-    """Of a run's calls: those with a reply in an earlier run of the project on this rubric version, and those of the
-    others that the judges ``together`` with which it is asked send, too."""
+    """Count the calls of a planned run that have a reply in an earlier run of the project on this rubric version, and
+    the other calls with the same request as a call of the judges that are asked ``together`` with it."""
     together = together or AskedTogether(rubric_version)
     others = _senders_of_the_same(judge, together)
     earlier = _answered(rubric_version, asked, repeats)

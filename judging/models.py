@@ -15,9 +15,9 @@ from annotation.models import Campaign, Criterion, Dataset, Import, Item, ItemSe
 
 
 class ProviderAllowance(models.Model):
-    """That a project may use a provider that costs money, and how much of it: set by the operator, by a command.
+    """The operator's permission for a project to use a provider that costs money, with caps on its spending.
 
-    A cap that is empty is no cap. A simulated provider needs no allowance.
+    An empty cap means no limit. A simulated provider needs no allowance.
     """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
@@ -41,8 +41,8 @@ class StoredProvider(models.Model):
     """A provider that the operator declared on a page, by the API or by a command (judging/providers.py).
 
     `api` is the kind of its API. `key_variable` is the name of the environment variable with its key: the key itself is
-    stored nowhere. `prices` and `batch_prices` are JSON objects: by model, USD for a million tokens in and out. One
-    that was removed is kept with `removed_at`: its name stands in judges, and means no other address.
+    stored nowhere. `prices` and `batch_prices` are JSON objects: by model, USD for a million tokens in and out. A
+    removed provider is kept with `removed_at`: judges contain its name, which must not get another address.
     """
 
     name = models.CharField(_("name"), max_length=80, unique=True)
@@ -69,10 +69,11 @@ class StoredProvider(models.Model):
 
 
 class ProviderTest(models.Model):
-    """One call to see how an endpoint answers, outside of any project. It is sent once: whoever sets `started_at`.
+    """One call that tests how an endpoint answers, outside of any project. Only the worker that sets `started_at` sends
+    it, so it is sent once.
 
-    `result`: the served model, the form of the reply, the limits that are stated, tokens and cost; or the `reason` why
-    there is none.
+    `result`: the served model, the form of the reply, the stated limits, tokens and cost; or the `reason` why there is
+    no reply.
     """
 
     provider = models.CharField(_("provider"), max_length=80)
@@ -149,7 +150,7 @@ class Judge(models.Model):
 class ModelCapability(models.Model):
     """What a provider's model has refused by name, so that it is not sent again: formats of a reply, parameters.
 
-    Learnt from its errors, once for all projects; after a while it is tried anew (judging/asking/endpoints.py).
+    This is learnt from its errors, for all projects; after a while it is tried again (judging/asking/endpoints.py).
     """
 
     provider = models.CharField(max_length=80)
@@ -165,12 +166,12 @@ class ModelCapability(models.Model):
 class PaidRow(models.Model):
     """A request to a model that may cost money: written before it is sent, with the most that it can cost.
 
-    `reserved` is the worst case (None where no price is known), `cost` what was paid: by the provider's count of
-    tokens, or, `estimated`, the worst case where the provider may have been paid and nobody knows how much. `doubt`
-    says why its count was not believed (judging/asking/bills.py).
+    `reserved` is the worst case (None if no price is known). `cost` is what was paid by the provider's count of tokens;
+    or, with `estimated`, the worst case, if the request may have cost something and the amount is unknown. `doubt` says
+    why the provider's count was not believed (judging/asking/bills.py).
 
     `answer` is what the model replied, whatever its API (`asking.wire.ModelReply`), and `reply` the JSON as it came.
-    Rows of before the answer was stored, and those that were imported, have only the JSON.
+    Imported rows, and rows from before the answer was stored, have only the JSON.
     """
 
     class Doubt(models.TextChoices):
@@ -267,7 +268,7 @@ class Alignment(models.Model):
 
     Everything that the figures depend on is stated before: `seed` and `share` of the split, the `measure`, the
     `confidence` and how many `looks_allowed` there are at the locked split. `budget` caps all its runs and proposals.
-    One that is closed makes no version and takes no look any more.
+    A closed alignment can't make new versions or take looks.
     """
 
     class Measure(models.TextChoices):
@@ -348,9 +349,9 @@ class AlignmentCandidate(models.Model):
 
 
 class AlignmentProposal(PaidRow, HasJob):
-    """A version that a model was asked to write: what it was sent, what it replied, and what came of that.
+    """A version that a model was asked to write: the request, the reply, and the version made from it.
 
-    A request that was sent and has no cost counts at its worst case. `reason` says why no version came of it.
+    A request that was sent and has no cost counts at its worst case. `reason` says why no version was made.
     """
 
     alignment = models.ForeignKey(Alignment, on_delete=models.PROTECT, related_name="proposals")
@@ -391,7 +392,7 @@ class JudgeRunQuerySet(models.QuerySet["JudgeRun"]):
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
     def ordinary(self) -> JudgeRunQuerySet:
-        """The runs that figures rest on: neither pilots of designs nor audits nor runs of alignments."""
+        """The runs that figures use: without pilots of designs, audits and runs of alignments."""
         return self.filter(perturbation__isnull=True, is_pilot=False, alignment__isnull=True)
 
     def perturbed(self) -> JudgeRunQuerySet:
@@ -542,15 +543,14 @@ class CallBatch(HasJob):
 
 
 class Attempt(PaidRow):
-    """One request: written before it is sent, with what it may cost at most; settled by what came back.
+    """One request: written before it is sent, with the most that it can cost; settled by its outcome.
 
-    A request that was sent and of which nothing came back, because its worker died, is lost. It counts at its worst
-    case.
+    If a request was sent and its worker died before a reply came, the request is lost and counts at its worst case.
 
-    `reply_key` is the same for requests that get the same reply: everything that was sent, and the repeat. An attempt
-    that was `reused_from` another was not sent: it has that one's reply, and cost nothing.
+    `reply_key` is a digest of everything that was sent, and the repeat: requests with the same key get the same reply.
+    An attempt that was `reused_from` another attempt was not sent: it has the reply of the other, and cost nothing.
 
-    One that `failed` with an error of the server is booked at nothing, and counted at its worst case against the caps
+    An attempt that `failed` with a server error is booked at a cost of 0, but counts at its worst case against the caps
     until the run is resumed.
     """
 

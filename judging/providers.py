@@ -52,7 +52,7 @@ _ITEM = ItemText(turns=(Turn("user", "When do you open?"), Turn("agent", "We ope
 
 
 def add_provider(*, name: str, base_url: str, actor: User | None = None, **settings_given: Any) -> StoredProvider:
-    """Store a provider. Refused where its name is taken, or stood for another address that judges were asked at."""
+    """Store a provider. Refused if its name is taken, or was the name of another address that judges have used."""
     name, base_url = name.strip(), base_url.strip()
     if not PROVIDER_NAME.fullmatch(name):
         _refuse("name", _("A name has letters, digits, points, hyphens and underscores: 80 at most, no spaces."))
@@ -109,7 +109,7 @@ def change_provider(*, name: str, actor: User | None = None, **settings_given: A
 
 
 def remove_provider(*, name: str, actor: User | None = None) -> None:
-    """Take a stored provider out of use. Refused while runs ask there."""
+    """Take a stored provider out of use. Refused while runs use it."""
     with transaction.atomic():
         row = _stored(name)
         waiting = Call.objects.exclude(state__in=[Call.State.SETTLED, Call.State.FAILED])

@@ -1,13 +1,14 @@
 """Parse the reply of a judge: from its text to one reading per criterion. Pure; never raises on any text.
 
-The ladder, from the top: a JSON object that is the whole reply; one that is after small slips of its writer are mended;
-JSON objects inside prose or a code fence; members of a broken or cut-off object; tagged text (``[RESULT] 3 [END]``,
-``<answer>``, ``Score: 3``, a bare ``3/4``); a number in words that is the whole reply; unparsed.
-The first rung that speaks of any criterion answers for all of them. Where one rung holds two different answers to one
-criterion, none is taken. What a reply only quotes from the rated text is no answer: an object or a line that stands in
-the text too, or that the reply itself presents as somebody else's, counts only as the whole reply. A model that says in
-plain text that it does not rate has refused. Nothing is ever replaced by a default; whatever was bent to be readable is
-named in ``coerced``, and a reading without a score says in ``reason`` on which rung, and what stood there.
+The ladder of parsers, from the top: a JSON object that is the whole reply; the same after small syntax errors are
+repaired; JSON objects inside prose or a code fence; members of a broken or cut-off object; tagged text
+(``[RESULT] 3 [END]``, ``<answer>``, ``Score: 3``, a bare ``3/4``); a number in words that is the whole reply; unparsed.
+The first rung that finds an answer to any criterion is used for all criteria. If one rung finds two different answers
+to one criterion, neither is used. A quotation from the rated text is not an answer: an object or a line that is also in
+the rated text, or that the reply presents as another person's words, counts only if it is the whole reply. If a model
+says in plain text that it does not rate, this is a refusal. A missing score is never replaced by a default. ``coerced``
+names every correction that was needed to read an answer; for a reading without a score, ``reason`` names the rung and
+quotes what was found there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from judging.reply_words import number_in_words, refusal_in
 Status = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
 
 VERDICTS_TOOL: Final = "verdicts"
-"""The tool that a judge is asked to call where its model takes no other form of a reply."""
+"""The name of the tool that a judge is asked to call if its model accepts no other form of a reply."""
 ENDED: Final = frozenset({"stop", "tool_calls"})
 CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _SCORE_FIELDS: Final = ("score", "rating", "grade", "label", "answer", "result")
@@ -56,7 +57,7 @@ _SCORED_LINE: Final = re.compile(rf"\w{_LINE_VALUE}|\[RESULT\]|</(?:answer|score
 
 @dataclass(frozen=True, slots=True)
 class _Conflict:
-    """Stands where one object gave the same key different values."""
+    """Replaces a value if one object has the same key with different values."""
 
     values: tuple[Any, ...]
 
@@ -107,9 +108,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """A value offered for one criterion, before it is held against the scale.
+    """A candidate value for one criterion, before it is compared with the scale.
 
-    One that is ``doubtful`` seems to be quoted: it counts against another value, and never by itself.
+    A ``doubtful`` value seems to be a quotation: it can contradict another value, but is never used alone.
     """
 
     value: Any
@@ -173,7 +174,7 @@ def _all(criteria: Sequence[CriterionBrief], status: Status, why: NoScore, ratio
 
 
 def _cut(reading: Reading, climbed: _Climbed) -> Reading:
-    """The reading of a reply that was cut off: what can't be read then is missing for that reason."""
+    """The reading of a reply that was cut off: if it can't be read, the cut is the reason for the missing score."""
     if reading.status != "unparsed":
         return reading
     stood = (reading.reason.rung, reading.reason.found) if reading.reason else (climbed.rung, _beginning(climbed.text))
@@ -188,7 +189,7 @@ def _beginning(text: str) -> str:
 class _Climbed:
     """The offers for each criterion on the first rung that has any.
 
-    ``keys``: what the objects of the reply speak of, where it has any; ``words``: the reply without them.
+    ``keys``: the keys in the objects of the reply, if it has any; ``words``: the text of the reply without the objects.
     """
 
     offers: list[list[_Offer]]
@@ -208,8 +209,8 @@ def _climb(
     ended: bool,
     language: str,
 ) -> _Climbed:
-    """A reply with objects is never read as text. Only a reply that its model ended is mended: what is missing of
-    another may be what mattered.
+    """Try the rungs in order. A reply with objects is never read as text. Only a complete reply is repaired, because
+    the missing part of an incomplete reply may change the answer.
     """
     single = variant.grouping == "single"
     spans, broken = _spans(text)
@@ -252,7 +253,7 @@ def _climb(
 
 
 def _agreed(criterion: CriterionBrief, offers: Sequence[_Offer], readings: Sequence[Reading]) -> Reading:
-    """The one reading all offers come to; unparsed when there is none or they differ, or all seem to be quoted."""
+    """The reading on which all offers agree; unparsed if there are no offers, they differ, or all seem to be quoted."""
     if not readings:
         return Reading(criterion.key, "unparsed")
     shown = list(dict.fromkeys(_shown(offer.value) for offer in offers))
@@ -362,7 +363,7 @@ def _tool_call(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _settle(criterion: CriterionBrief, offer: _Offer) -> Reading:
-    """Hold an offered value against the criterion's scale."""
+    """Compare an offered value with the criterion's scale."""
     score, written = _value(offer.value, criterion)
     bent = ",".join((*offer.bent, *written)) or None
     reading = Reading(criterion.key, "unparsed", rationale=storable(offer.rationale), coerced=bent)
@@ -380,7 +381,7 @@ def _settle(criterion: CriterionBrief, offer: _Offer) -> Reading:
 
 
 def _code(value: Any, criterion: CriterionBrief) -> str:
-    """Why a value stands for no score."""
+    """The code of the reason why a value is not a score."""
     if isinstance(value, _Conflict):
         return "differing"
     if value is None:
@@ -390,7 +391,7 @@ def _code(value: Any, criterion: CriterionBrief) -> str:
 
 
 def _value(value: Any, criterion: CriterionBrief) -> tuple[float | str | None, tuple[str, ...]]:
-    """The number (or N/A) a JSON value stands for, with how it was bent; ``None`` when it stands for none."""
+    """The number (or N/A) that a JSON value means, with the corrections that were needed; ``None`` if it means none."""
     if isinstance(value, bool):
         return None, ()
     if isinstance(value, int | float):
@@ -563,7 +564,7 @@ def _loose_members(
 ) -> Iterator[_Offer]:
     """Finished members of an object that itself cannot be read: cut off, or broken elsewhere.
 
-    Where very many can't be read, nothing is taken: a value that contradicts may be among them.
+    If very many members can't be read, none is used, because one of them may contradict the others.
     """
     names = (criterion.key, "score") if single else (criterion.key,)
     for name in dict.fromkeys(names):
@@ -610,11 +611,11 @@ class _Doubtful(Exception):
 
 
 def _mended(text: str) -> dict[str, Any] | None:
-    """The object that is the whole reply, its slips undone; None in any doubt.
+    """The object that is the whole reply, with its syntax errors repaired; None in any doubt.
 
-    Mended are: other quotation marks, keys without any, unescaped quotation marks and unknown escapes inside a string,
-    a comma too many or too few, Python's literals, and closing brackets that are missing at the end. A number is never
-    completed and never taken from words. (A library for this, json_repair, takes 3 of "3 or 4" and of "3%".)
+    Repaired are: other quotation marks, keys without any, unescaped quotation marks and unknown escapes inside a
+    string, a comma too many or too few, Python's literals, and closing brackets that are missing at the end. A number
+    is never completed and never taken from words. (A library for this, json_repair, takes 3 of "3 or 4" and of "3%".)
     """
     text = text.strip()
     text = text[opening.end() :] if (opening := re.match(r"```\w{0,10}\s*+", text)) else text
@@ -707,7 +708,7 @@ class _Mender:
 
 
 def _without_thinking(text: str) -> str:
-    """The reply after the model's own deliberation, where a server leaves it in the text."""
+    """The reply without the model's reasoning, if a server leaves the reasoning in the text."""
     _, closed, answer = text.rpartition("</think>")
     return answer if closed else _THINKING.sub("", text)
 
@@ -715,7 +716,7 @@ def _without_thinking(text: str) -> str:
 def _tagged(
     text: str, criterion: CriterionBrief, *, alone: bool, cut_off: bool, languages: Sequence[str]
 ) -> Iterator[_Offer]:
-    """The offers of all tags, readable or not; without any, the reply itself where it is one short line."""
+    """The offers of all tags, readable or not. If there are no tags, a reply of one short line is the offer."""
     hits = _tag_hits(text, criterion, alone)
     if alone and not hits:
         number = None if cut_off else _in_words(text, criterion, languages)
@@ -826,7 +827,8 @@ def _is_introduced(before: str, name: str = "") -> bool:
 
 
 def _fences(text: str) -> list[tuple[int, int]]:
-    """Where blocks of code stand, fenced or indented by four spaces or a tab, of a text that has more than these."""
+    """The start and end of every code block, fenced or indented by four spaces or a tab, if the text has more than
+    these blocks."""
     marks = [mark.start() for mark in re.finditer(r"^[ \t]{0,8}```", text, re.MULTILINE)]
     fenced = list(zip(marks[::2], [*marks[1::2], *([len(text)] if len(marks) % 2 else [])], strict=True))
     outside = _outside(text, [(None, start, end) for start, end in fenced]).replace("`", "").strip()

@@ -52,9 +52,9 @@ REFERENCE = "reference"
 
 
 def item_text(item: Item, reference: str = "layout") -> ItemText:
-    """What of an item a judge may see; its generator, scenario and attributes are not part of it.
+    """The parts of an item that a judge may see: never its generator, scenario or attributes.
 
-    The reference answer is seen where the layout shows it, or is always ``shown`` or ``hidden``.
+    The reference answer is included if the layout shows it, or always (``shown``), or never (``hidden``).
     """
     layout, fields = item.dataset.layout or {}, item.fields
     if reference == "hidden":
@@ -82,7 +82,7 @@ def is_shown_swapped(
 
 
 def swapped_text(text: ItemText) -> ItemText:
-    """The same with the texts of the two candidates exchanged; their names, which the rubric uses, stay in place."""
+    """The item's text with the texts of the two candidates exchanged; their names, which the rubric uses, are not."""
     texts = dict(text.fields)
     first, second = CANDIDATES
     exchanged = {first: texts[second], second: texts[first]}
@@ -103,9 +103,9 @@ def in_order_of_item(reading: Reading) -> Reading:
 
 
 def refuse_without_pairs(judge: Judge, rubric_version: RubricVersion, repeats: int | None) -> None:
-    """Refuse an order of candidates where it would change nothing, or not in every call.
+    """Refuse a judge with an order of candidates if the order would have no effect, or not in every call.
 
-    No ``repeats``: an audit or an alignment, which asks once.
+    Without ``repeats``, the run is an audit or belongs to an alignment, and asks once.
     """
     variant = judges.variant_of(judge.variant)
     if variant.candidate_order == "given":
@@ -175,14 +175,14 @@ def _sentence(clauses: Iterable[str] | None) -> str:
 def perturbed_text(
     item: Item, change: str, *, seed: int, reference: str = "layout", rule: int = RULE
 ) -> ItemText | None:
-    """The text of an item with a change; None where it changes nothing. The item itself stays as it is."""
+    """The text of an item with a change; None if the change has no effect. The item itself is not changed."""
     donor = _item_in_another_language(item, seed) if change == "foreign_turn" else None
     text, other = item_text(item, reference), item_text(donor, reference) if donor else None
     return changed_text(text, change, seed=seed, name=item.external_id, donor=other, rule=rule)
 
 
 def _item_in_another_language(item: Item, seed: int) -> Item | None:
-    """An item of the same dataset in another language: of the same scenario where there is one, else drawn by seed."""
+    """An item of the same dataset in another language: of the same scenario if there is one, else drawn by seed."""
     others = Item.objects.filter(dataset=item.dataset_id).exclude(language=item.language).order_by("pk")
     aligned = others.filter(scenario=item.scenario) if item.scenario else others.none()
     for candidates in (aligned, others):
@@ -211,17 +211,17 @@ class CallRequest(PaidRequest):
 
     @property
     def reply_key(self) -> str:
-        """The same for requests that get the same reply: everything that is sent, to whom, and which repeat it is."""
+        """A key that is equal for requests that get the same reply: it covers what is sent, to whom, and the repeat."""
         return self.attempt.reply_key
 
     def request(self, *, dropped: Sequence[str] = ()) -> dict[str, Any]:
-        """The request as it is stored; ``dropped`` names what the model would not take."""
+        """The request as it is stored; ``dropped`` names the parts that the model refused."""
         messages = [{name: storable(text) for name, text in message.items()} for message in self.messages]
         return {"messages": messages, "parameters": dict(self.parameters), "dropped": list(dropped)}
 
 
 NOTHING_CHANGED = "nothing_changed"  # the code of a refusal: the text of a call has no such change
-LOOK_AHEAD = 250  # calls that are held against known replies at a time
+LOOK_AHEAD = 250  # calls that are compared with known replies at a time
 
 
 class ShownExamples:
@@ -254,8 +254,8 @@ def _is_kin(example: Item, item: Item) -> bool:
 
 
 class CallRequestWriter:
-    """Writes the questions of one run. ``looks_ahead`` to so many calls for replies that are known, where
-    ``can_reuse``: set by `calls.take_calls`."""
+    """Writes the requests of one run. If ``can_reuse``, ``looks_ahead`` is the number of calls to compare with known
+    replies; `calls.take_calls` sets both."""
 
     def __init__(self, run: JudgeRun) -> None:
         self.run = run
@@ -290,7 +290,7 @@ class CallRequestWriter:
 
     @cached_property
     def _priced(self) -> dict[str, Any]:
-        """What is the same for every request about what it costs."""
+        """The arguments about cost that are the same for every request."""
         judge, by_batch = self.run.judge, self.run.by_batch
         return {
             "price": prices.price(judge, by_batch=by_batch, run=self.run),
@@ -338,7 +338,7 @@ class CallRequestWriter:
         return changed
 
     def _parameters(self, call: Call) -> dict[str, Any]:
-        """The judge's parameters; a declared seed moves on with the repeat: repeats differ and can be had again."""
+        """The judge's parameters. A declared seed increases with the repeat: repeats differ but are reproducible."""
         parameters = dict(self.run.judge.parameters)
         if isinstance(parameters.get("seed"), int):
             parameters["seed"] += call.repeat - 1

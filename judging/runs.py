@@ -36,7 +36,7 @@ from judging.versions import examples
 
 MAX_REPEATS = 50
 SAMPLE = 20
-"""Items whose prompts a forecast of tokens is made from."""
+"""The number of items whose prompts are used to forecast tokens."""
 TOKENS_PER_SCORE, TOKENS_PER_RATIONALE = 12, 40
 DONE = (Call.State.SETTLED, Call.State.FAILED)
 MOST_LISTED = 200
@@ -154,7 +154,7 @@ def refuse_unfit(
 def refuse_unready(
     *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int | None, budget: Decimal | None
 ) -> None:
-    """Refuse a judge that can't be asked here at all, whichever items are meant. No ``repeats``: it asks once."""
+    """Refuse a judge that can't be asked here about any item. Without ``repeats``, the run asks once."""
     judges.endpoint(judge)
     allowances.allowance(judge.project, judge.provider)
     if dataset.state != Dataset.State.READY or rubric_version.state != RubricVersion.State.PUBLISHED:
@@ -291,7 +291,7 @@ class Forecast:
 
     @property
     def new_calls(self) -> int:
-        """The calls that are sent."""
+        """The number of calls that will be sent."""
         return self.calls - self.answered - self.shared
 
 
@@ -358,7 +358,7 @@ class PaidCalls:
         return spending.committed(attempts if since is None else attempts.filter(at__gte=since))
 
     def stop(self, project: int, *, provider: str, model: str, reason: str) -> None:
-        """Pause the runs of a project that ask this model: what is wrong with the bills of one is so for all."""
+        """Pause all runs of a project that ask this model, because its bills are wrong for all of them."""
         running = JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING)
         alike = running.filter(judge__provider=provider, judge__model=model)
         for judge_run in alike.select_related("project").order_by("pk"):
@@ -571,7 +571,8 @@ def _by_status(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> tuple[dic
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model that replies of a run name, how many, and whether it is another one than was asked for."""
+    """A model name in the replies of a run, the number of these replies, and whether it differs from the model that
+    was asked."""
 
     model: str
     replies: int
@@ -579,7 +580,7 @@ class ServedModel:
 
 
 def served_models(judge_runs: Iterable[JudgeRun]) -> list[ServedModel]:
-    """The models that the replies of these runs name, those with the most replies first."""
+    """The model names in the replies of these runs, most replies first."""
     asked = {run.judge.model for run in judge_runs}
     attempts = Attempt.objects.filter(call__run__in=judge_runs).exclude(served_model="").order_by()
     counts = sorted(attempts.values_list("served_model").annotate(Count("pk")), key=lambda row: (-row[1], row[0]))
@@ -592,7 +593,7 @@ def served_models(judge_runs: Iterable[JudgeRun]) -> list[ServedModel]:
 def announce_finish(run_pk: int) -> None:
     """Notify the project's webhooks once nothing is left to ask. Call it after settling, in the same transaction.
 
-    The run is locked first: of two workers who settle the last calls at once, the second sees what the first did.
+    The run is locked first: if two workers settle the last calls at the same time, the second sees the first's changes.
     """
     run = JudgeRun.objects.filter(pk=run_pk, state__in=LIVE, project__webhooks__off="").first()
     if run is None:
@@ -631,17 +632,17 @@ def _has_open_calls() -> Exists:
 
 
 def with_open_calls(judge_runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
-    """The runs, each with whether it `has_open_calls`; an imported one has none."""
+    """The runs, each annotated with `has_open_calls`; imported runs have no open calls."""
     return judge_runs.annotate(has_open_calls=_has_open_calls())
 
 
 def has_open_calls(run: JudgeRun) -> bool:
-    """Whether anything is left to ask, or under way."""
+    """Whether the run has calls that wait or are in flight."""
     return run.calls.exclude(state__in=DONE).exists()
 
 
 def in_phase(judge_runs: QuerySet[JudgeRun], wanted: Phase) -> QuerySet[JudgeRun]:
-    """Those of the runs that are in this phase."""
+    """The runs that are in this phase."""
     if wanted == Phase.IMPORTED:
         return judge_runs.exclude(file_import=None)
     ours = judge_runs.filter(file_import=None)
@@ -653,7 +654,7 @@ def in_phase(judge_runs: QuerySet[JudgeRun], wanted: Phase) -> QuerySet[JudgeRun
 
 
 def run_revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:
-    """Changes whenever one of the runs gets a verdict or has one replaced; stored verdicts are never edited."""
+    """A text that changes whenever a verdict of these runs is added or replaced; stored verdicts are never edited."""
     verdicts = Verdict.objects.filter(run__in=runs).aggregate(count=Count("pk"), newest=Max("pk"))
     return f"{verdicts['count']}:{verdicts['newest'] or 0}"
 

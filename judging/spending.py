@@ -1,7 +1,7 @@
 """What judges may spend: the caps of a run, of its design or alignment, and of the project at the provider.
 
-All are kept the same way (judging/asking/budgets.py). The worst case of a call is reserved in the transaction that
-leases it. A day is a day of UTC.
+All caps are enforced in the same way (judging/asking/budgets.py). The worst case of a call is reserved in the
+transaction that leases the call. A day is a day of UTC.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def has_batches(judge: Judge) -> bool:
 
 
 def refuse_cap(judge: Judge, *, budget: Decimal | None, run: JudgeRun | None = None) -> None:
-    """Refuse a cap that could not be kept, which would be worse than none: the run's own, or the project's."""
+    """Refuse a budget, or a cap of the project, that can't be guaranteed for this judge: it would be misleading."""
     if budget is not None and not 0 <= budget <= LARGEST_CAP:
         sentence = _("A budget must be from 0 to %s USD.") % LARGEST_CAP
         raise Refused(sentence, code="budget", fields={"budget": sentence})
@@ -57,13 +57,13 @@ def refuse_cap(judge: Judge, *, budget: Decimal | None, run: JudgeRun | None = N
 
 
 def budget_of(run: JudgeRun) -> Decimal | None:
-    """The cap of a run: its own, or that of its design or alignment; None without one."""
+    """The budget of a run, or the budget of its design or alignment if the run has none; None if there is no budget."""
     whole = run.design or run.alignment
     return run.budget if run.budget is not None or whole is None else whole.budget
 
 
 def _unkept(judge: Judge, run: JudgeRun | None) -> str:
-    """Why no cap can be kept with this judge; empty when it can."""
+    """Why no cap can be guaranteed for this judge; empty if it can be guaranteed."""
     paid = prices.price(judge, run=run)
     if paid is None:
         named = {"model": judge.model, "provider": judge.provider}
@@ -78,10 +78,10 @@ def _unkept(judge: Judge, run: JudgeRun | None) -> str:
 
 
 def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
-    """The caps that hold for a run, locked until the end of the transaction. Refuses a provider that is not allowed.
+    """The caps that apply to a run, locked until the end of the transaction. Refuses a provider that is not allowed.
 
-    ``run`` is locked by the caller. Every sum is one query: a request that another worker settles meanwhile is in it
-    as reserved or as paid, never twice and never not at all.
+    The caller has locked ``run``. Every sum is one query: a request that another worker settles at the same time is
+    counted exactly once, as reserved or as paid.
     """
     run_caps = []
     if run.budget is not None:
@@ -101,7 +101,7 @@ def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
 
 
 def _design_caps(design: JudgeDesign) -> list[Cap]:
-    """The cap of all runs of a design together, its pilot's included."""
+    """The cap of all runs of a design together, including its pilot; an empty list if it has no budget."""
     if design.budget is None:
         return []
     sentence = _(
@@ -111,7 +111,7 @@ def _design_caps(design: JudgeDesign) -> list[Cap]:
 
 
 def alignment_caps(alignment: Alignment) -> list[Cap]:
-    """The cap of everything that an alignment asks."""
+    """The cap of all runs and proposals of an alignment; an empty list if it has no budget."""
     if alignment.budget is None:
         return []
     sentence = _(
@@ -127,9 +127,10 @@ def committed_of_alignment(alignment: Alignment) -> Committed:
 
 
 def committed_to_proposals(proposals: QuerySet[AlignmentProposal]) -> Committed:
-    """What proposals that were sent have cost; one without a cost counts at its worst case.
+    """What the proposals that were sent have cost; a proposal without a cost counts at its worst case.
 
-    One that the provider failed may be billed all the same: it counts until somebody asks for another proposal.
+    The provider may bill a proposal even if it failed with a server error: its worst case counts until somebody asks
+    for another proposal of the alignment.
     """
     zero = Decimal(0)
     later = AlignmentProposal.objects.filter(alignment=OuterRef("alignment"), pk__gt=OuterRef("pk"))
@@ -145,9 +146,9 @@ def committed_to_proposals(proposals: QuerySet[AlignmentProposal]) -> Committed:
 
 
 def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:
-    """USD that a run of a design with a cap may come to without it: what it has spent, and its part of what is left.
+    """USD that a run may cost without its design, which has a cap: what it has spent, and its share of what is left.
 
-    The rest of the cap is divided equally by the runs that have calls to ask, so that together they keep it.
+    The rest of the cap is divided equally among the runs that have calls to ask, so that together they stay within it.
     """
     spent = committed(Attempt.objects.filter(call__run=run)).all
     waiting = Call.objects.filter(run__design=design, run__is_pilot=False).exclude(
@@ -161,7 +162,7 @@ def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:
 
 
 def committed(attempts: QuerySet[Attempt]) -> Committed:
-    """What some attempts cost, and what those that are open or have failed may cost, in one query."""
+    """What these attempts have cost, and what open or failed attempts among them may cost, in one query."""
     zero = Decimal(0)
     still_open = Q(outcome__in=Attempt.OPEN)
     since_resumed = Q(call__run__bills_from=None) | Q(at__gte=F("call__run__bills_from"))
@@ -177,10 +178,10 @@ def committed(attempts: QuerySet[Attempt]) -> Committed:
 
 
 def most_in_flight(run: JudgeRun) -> int:
-    """How many calls of a run may be in flight by the bills since it was started or resumed: two, and one more for each
-    that agreed with its reservation, so that their number doubles as bills come in.
+    """How many calls of a run may be in flight, given its bills since it was started or resumed.
 
-    A batch takes a day: two calls first, and as many as the caps allow once their bills agree.
+    Two calls, and one more for each bill that agreed with its reservation, so that the number doubles as bills arrive.
+    A batch can take a day: its first batch has two calls; after one bill has agreed, only the caps limit the number.
     """
     agreed = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED, estimated=False, doubt="")
     if run.bills_from is not None:

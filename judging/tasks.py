@@ -125,13 +125,13 @@ def step_batch(batch_pk: int) -> None:
 
 @shared_task
 def sweep_runs() -> None:
-    """Take up again the calls that dead workers and passing troubles left behind."""
+    """Release the calls of dead workers, and enqueue the runs that have due calls and no worker."""
     for run_pk in calls.sweep_leases():
         enqueue_run(run_pk, expires=LULL)
 
 
 def sweep_at_start(consumer: Any) -> None:
-    """Have a worker for judge runs that has just started look at once for what the one before it left behind."""
+    """When a worker for judge runs starts, sweep without delay for calls that the worker before it did not finish."""
     queue = consumer.app.conf.task_routes[work.name]["queue"]
     if queue in consumer.app.amqp.queues.consume_from:
         with suppress(*jobs.ABSENT_BROKER):  # the next sweep comes anyway
@@ -139,18 +139,18 @@ def sweep_at_start(consumer: Any) -> None:
 
 
 def enqueue_runs(judge_runs: Iterable[JudgeRun]) -> None:
-    """Set workers on each of these runs."""
+    """Enqueue each of these runs for the workers."""
     for run in judge_runs:
         enqueue_run(run.pk)
 
 
 def enqueue_test(test_pk: int) -> None:
-    """Set a worker on a test of a provider. Without a broker it stays without a result."""
+    """Enqueue a test of a provider. Without a broker, the test stays without a result."""
     jobs.enqueue_task(test_provider.name, test_pk)
 
 
 def enqueue_run(run_pk: int, *, expires: float | None = None) -> None:
-    """Set as many workers on a run as share one; too many only find nothing to lease.
+    """Enqueue a run for as many workers as may share it; workers that are not needed find no calls to lease.
 
     Without a broker the run waits for the sweep.
     """

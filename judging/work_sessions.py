@@ -1,11 +1,12 @@
 """One work session of a run: keep a limited number of calls in progress, and store each reply when it arrives.
 
-One event loop, one client, one thread for the database and one for marking requests as sent. The loop has a thread of
-its own: a signal that ends the worker raises in the main thread, wherever that is, and an event loop interrupted there
-is torn and gives nothing back. The loop goes round: store what came back, take as many calls anew. Replies that arrive
-together are stored in one transaction. Every request is written and its worst case reserved before it is sent. What was
-not sent when the session ends goes back; what is in flight then is waited for. A database that goes away is waited for:
-a reply in hand was paid for.
+A session has one event loop, one client, one thread for the database and one for marking requests as sent. The loop
+runs in its own thread: a signal that ends the worker raises an exception in the main thread, at any point; if the event
+loop were interrupted there, it could not clean up, and unsent calls would not be released. The loop repeats two steps:
+it stores the replies that arrived, and leases the same number of new calls. Replies that arrive together are stored in
+one transaction. Every request is written and its worst case reserved before it is sent. When the session ends, unsent
+calls are released, and the session waits for the calls in flight. If the database is not available, the session waits
+for it, because the replies that arrived were paid for.
 """
 
 from __future__ import annotations
@@ -41,29 +42,29 @@ from judging.requests import CallRequest, CallRequestWriter
 logger = logging.getLogger(__name__)
 
 FIRST_WIDTH = 16  # calls in flight of a run's first session, before anything is known of its endpoint
-SESSION = 60.0  # seconds after which no more calls are taken, so that runs share the workers
-LONGEST_SESSION = 240.0  # the same where replies take so long that a session would be little more than its end
-PLACE = 30.0  # seconds of an endpoint's limit on requests that are leased ahead
-PATIENCE = 5.0  # seconds ahead that a place in the endpoint's limits is booked
-LAST = 60.0  # seconds beyond a session and its longest reply in which a database that is away is waited for
-TICK = 2.0  # seconds between two looks at the run itself
-GATHER = 0.05  # seconds in which replies gather to be stored together
-UNHEARD = 10.0  # seconds without a reply after which a session makes way for a run that waits for a worker
-SAME_REFUSALS = 5  # equal refusals in a row, none answered between, after which a run is paused
+SESSION = 60.0  # seconds after which no more calls are leased, so that runs share the workers
+LONGEST_SESSION = 240.0  # maximum length of a session when replies are slow (it is extended to 4 x the latency)
+PLACE = 30.0  # lease as many calls as the endpoint's rate limit allows in this many seconds
+PATIENCE = 5.0  # seconds: a request is booked in the endpoint's limits at most this long before it may be sent
+LAST = 60.0  # seconds to wait for an unavailable database after the session and its longest reply
+TICK = 2.0  # seconds between two checks of the run's state
+GATHER = 0.05  # seconds to wait for more replies, so that they are stored together
+UNHEARD = 10.0  # seconds without a reply after which a session ends if another run waits for a worker
+SAME_REFUSALS = 5  # a run is paused after this number of equal refusals in a row, with no reply between them
 LARGE = 20_000  # characters of a reply from which it is read in a thread, away from the event loop
 T = TypeVar("T")
 
 
 # --- the end of a worker ----------------------------------------------------------------------------------------------
 # Celery tells only the main process of a worker to end, and then waits for the tasks of its children. They read this
-# flag, so that a work session takes no more calls and stores the replies that arrive. It lies in memory that is shared
-# with every child forked after `prepare_stop`.
+# flag, so that a work session leases no more calls and stores the replies that arrive. The flag is in memory that is
+# shared with every child forked after `prepare_stop`.
 
 _stop_flag = mmap.mmap(-1, 1)
 
 
 def prepare_stop() -> None:
-    """A flag of this process and the children it will fork; call it before it forks any."""
+    """Create the flag that this process shares with the children it forks later; call it before the first fork."""
     global _stop_flag  # noqa: PLW0603 - one worker, one flag
     _stop_flag = mmap.mmap(-1, 1)
 
@@ -74,12 +75,12 @@ def ask_to_stop() -> None:
 
 
 def withdraw_stop() -> None:
-    """Ask no longer."""
+    """Cancel the request to stop."""
     _stop_flag[0] = 0
 
 
 def is_stopping() -> bool:
-    """Whether this worker is to end."""
+    """Whether this worker was asked to end."""
     return _stop_flag[0] == 1
 
 
@@ -88,7 +89,7 @@ def is_stopping() -> bool:
 
 @dataclass(slots=True)
 class WorkSession:
-    """One turn of work: the run, its prompt, where to ask, what is in flight and what has come back."""
+    """The state of one work session: its run, prompt and endpoint, the calls in flight, and the outcomes to store."""
 
     run: JudgeRun
     writer: CallRequestWriter
@@ -121,12 +122,13 @@ class WorkSession:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be taken or sent."""
+        """Whether the session leases and sends no more calls."""
         return self.stopped or self.makes_way or self.left <= 0 or is_stopping()
 
     @property
     def left(self) -> float:
-        """Seconds in which more may be taken: four replies long at least, so that a suitable limit can be found."""
+        """Seconds in which calls may still be leased. A session lasts at least 4 x the latency of a reply (up to
+        LONGEST_SESSION), so that the limiter can find a suitable limit."""
         length = min(LONGEST_SESSION, max(SESSION, 4 * self.limiter.latency))
         return self.began + length - time.monotonic()
 
@@ -139,17 +141,17 @@ class WorkSession:
         return min(window, paced) - len(self.tasks)
 
     async def query(self, verb: Callable[[], T], thread: ThreadPoolExecutor | None = None) -> T:
-        """Run a database verb in a thread of this session's own, waiting for a database that is away."""
+        """Run a database function in a thread of this session; wait if the database is not available."""
         gives_up = self.began + LONGEST_SESSION + self.pace.timeout + LAST
         return await asyncio.get_running_loop().run_in_executor(thread or self.database, _retried, verb, gives_up)
 
     def stop(self, trouble: str = "") -> None:
-        """Send nothing more; calls in flight come in. With ``trouble`` the run is paused for that reason."""
+        """Send no more calls, and wait for those in flight. With ``trouble``, the run is paused for that reason."""
         self.stopped, self.trouble = True, self.trouble or trouble
         self.news.set()
 
     async def mark_sent(self, call_request: CallRequest) -> bool:
-        """Write that this request goes out now, together with others that do; False when it may not."""
+        """Mark this request as sent, in one statement with others. Returns False if it must not be sent."""
         marked: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self.to_mark[call_request.attempt.pk] = marked
         if self.marker is None or self.marker.done():
@@ -173,7 +175,7 @@ class WorkSession:
 
 
 def work_on_run(run_pk: int) -> bool:
-    """Work on a run for one session; True when due calls were left for the next."""
+    """Work on a run for one session. Returns True if due calls may remain for the next session."""
     run = JudgeRun.objects.select_related("judge", "rubric_version", "project").filter(pk=run_pk).first()
     if run is None or run.by_batch or run.state != JudgeRun.State.RUNNING or is_stopping():
         return False
@@ -207,9 +209,10 @@ def work_on_run(run_pk: int) -> bool:
 
 
 def _worked_apart(session: WorkSession) -> bool:
-    """Work the session in a thread of its own; an exception in this thread stops it in an orderly way.
+    """Run the session in its own thread; an exception in the calling thread stops it in an orderly way.
 
-    The first time, what is in flight is waited for; the second time, or after the time for that, it is given up.
+    After the first exception, the session waits for the calls in flight. It is cancelled after a second exception, or
+    after DRAIN_SECONDS.
     """
     with asyncio.Runner() as runner, ThreadPoolExecutor(1, thread_name_prefix="session") as thread:
         loop = runner.get_loop()
@@ -227,7 +230,7 @@ def _worked_apart(session: WorkSession) -> bool:
 def _await_the_rest(worked: Future[bool], give_up: Callable[[], object]) -> None:
     try:
         worked.exception(timeout=settings.DRAIN_SECONDS)
-    except BaseException:  # noqa: BLE001 - what ends the worker passes on from where it was raised first
+    except BaseException:  # noqa: BLE001 - the caller re-raises the exception that ends the worker: it caught it first
         give_up()
 
 
@@ -249,7 +252,8 @@ async def _work(session: WorkSession) -> bool:
         session.stop(no.reason)
         return False
     finally:
-        # Cancelled or not: what came back is stored, what was not sent is given back, what was is booked.
+        # Even if the session is cancelled: store the outcomes, release unsent calls, and book the requests that were
+        # sent without a reply.
         await _hand_in(session)
         await session.query(lambda: calls.release_calls(lease=session.lease))
         await session.query(lambda: runs.save_concurrency(run=session.run, width=session.limiter.width))
@@ -261,9 +265,9 @@ async def _work(session: WorkSession) -> bool:
 
 
 async def _go_round(session: WorkSession, send: Callable[[CallRequest], None]) -> bool:
-    """Store what came back, take as many anew; until the session is over and everything in flight is in.
+    """Store outcomes and lease new calls until the session is over and every reply has arrived.
 
-    Whether due calls are left for a next session.
+    Returns True if due calls may remain for another session.
     """
     looks_at = ends_at = 0.0
     while True:
@@ -285,7 +289,7 @@ async def _go_round(session: WorkSession, send: Callable[[CallRequest], None]) -
 
 
 async def _take(session: WorkSession) -> list[CallRequest]:
-    """As many calls as there are free places; not one by one, for each taking is a transaction."""
+    """Lease as many calls as `free` allows, but not one by one, because every lease is a transaction."""
     free = session.free
     if session.over or free <= len(session.tasks) // 4:
         return []
@@ -306,7 +310,8 @@ async def _take(session: WorkSession) -> list[CallRequest]:
 
 
 async def _hand_in(session: WorkSession) -> None:
-    """Store what came back. Cut short, it is handed in again, and nothing of it is stored twice."""
+    """Store the outcomes that arrived and release unsent calls. It can be interrupted and run again: nothing is stored
+    twice."""
     if arrived := list(session.arrived):
         await session.query(lambda: store_outcomes(arrived))
         del session.arrived[: len(arrived)]
@@ -317,8 +322,8 @@ async def _hand_in(session: WorkSession) -> None:
 
 
 async def _look(session: WorkSession) -> None:
-    """Renew the lease, raise the limit, give back what dead workers held, and check whether the run was paused or
-    another waits for this worker."""
+    """Renew the lease, adjust the limiter, release the calls of dead workers, and check whether the run was paused or
+    another run waits for this worker."""
     session.limiter.look()
     await session.query(lambda: calls.extend_leases(lease=session.lease))
     await session.query(calls.release_dead)
@@ -332,7 +337,7 @@ async def _look(session: WorkSession) -> None:
 
 
 async def _gather(session: WorkSession) -> None:
-    """Wait until something comes back, at most a tick, and a moment more for what comes with it."""
+    """Wait at most TICK seconds for an outcome, and then GATHER seconds for others that arrive with it."""
     try:
         async with asyncio.timeout(TICK):
             await session.news.wait()
@@ -343,7 +348,7 @@ async def _gather(session: WorkSession) -> None:
 
 
 async def _wait(session: WorkSession) -> bool:
-    """With nothing in flight: sleep until the next call is due, if that is within this session and no run waits."""
+    """With no call in flight: sleep until the next call is due. Returns False if the session should end instead."""
     due = await session.query(lambda: calls.next_due(session.run))
     if due is None:
         return False
@@ -356,17 +361,17 @@ async def _wait(session: WorkSession) -> bool:
         session.stop(session.spent)
         return False
     if (pause > 0 or session.held_up) and await session.query(lambda: calls.other_runs_wait(session.run)):
-        return False  # the sweep brings a worker back
+        return False  # the sweep enqueues the run again
     await asyncio.sleep(min(max(pause, 0.25), TICK))
     return True
 
 
 async def _put(session: WorkSession, limited: LimitedConnection, call_request: CallRequest) -> None:
-    """See one call through. Whatever comes of it, the round hears that its place is free."""
+    """Send one call and keep its outcome. No exception leaves this function, so that other calls are not lost."""
     try:
         outcome = await _outcome_of(session, limited, call_request)
     except Exception as fault:
-        # A fault of ours must not drop the replies of other calls, which were paid for.
+        # An error in our code must not drop the replies of other calls, which were paid for.
         logger.exception("Judge run %s: call %s", session.run.pk, call_request.call.pk)
         session.stop(_("Stopped by an error in Panelbench: %r") % fault)
     else:
@@ -375,13 +380,13 @@ async def _put(session: WorkSession, limited: LimitedConnection, call_request: C
         else:
             session.arrived.append(outcome)
             if outcome.stops:
-                session.stop()  # storing the bill pauses the run
+                session.stop()  # the run is paused when the bill is stored
 
 
 async def _outcome_of(
     session: WorkSession, limited: LimitedConnection, call_request: CallRequest
 ) -> CallOutcome | None:
-    """One request: paced, written, sent, read. None when it was not sent."""
+    """Wait for the limits, mark the request as sent, send it, and read its reply. None if it was not sent."""
     lease, tokens = session.lease, call_request.tokens
     try:
         async with AsyncExitStack() as place:
@@ -414,7 +419,7 @@ async def _read(session: WorkSession, call_request: CallRequest, answer: client.
 
 
 def _retry_later_sentence(unavailable: client.ProviderUnavailable) -> str:
-    """What to say when an endpoint wants to be left alone for longer than a run waits."""
+    """The reason for the pause if an endpoint asks to wait longer than a run waits."""
     when = timezone.now() + timedelta(seconds=unavailable.retry_after or 0)
     return _("The provider accepts no calls until %(when)s UTC: %(reason)s. Resume after that time.") % {
         "when": f"{when:%Y-%m-%d %H:%M}",
@@ -423,7 +428,7 @@ def _retry_later_sentence(unavailable: client.ProviderUnavailable) -> str:
 
 
 def _count_refusal(session: WorkSession, reason: str) -> None:
-    """Pause a run whose every call is refused for the same reason: the judge is declared wrongly, not the item."""
+    """Pause a run after SAME_REFUSALS refusals for the same reason: the error is then in the judge, not in an item."""
     if session.refusals and session.refusals[-1] != reason:
         session.refusals.clear()
     session.refusals.append(reason)
@@ -435,7 +440,7 @@ def _count_refusal(session: WorkSession, reason: str) -> None:
 
 
 async def _placed(session: WorkSession, place: AsyncExitStack, budget: limits.RequestBudget, tokens: int) -> bool:
-    """Wait for a slot of the limiter and of the endpoint's limits; False when the session sends nothing more."""
+    """Wait for a slot in the limiter and in the endpoint's limits. Returns False if the session sends no more calls."""
     try:
         async with asyncio.timeout(max(1.0, session.left)):
             await place.enter_async_context(session.limiter.slot())
@@ -453,8 +458,8 @@ async def _placed(session: WorkSession, place: AsyncExitStack, budget: limits.Re
 
 
 def store_outcomes(arrived: Sequence[CallOutcome]) -> None:
-    """Store what arrived in one transaction; when something in it can't be stored, each alone, so that it takes no
-    other reply with it."""
+    """Store the outcomes in one transaction. If this fails, store each in its own transaction, so that an outcome that
+    can't be stored does not prevent storing the others."""
     try:
         calls.settle_call(outcomes=arrived)
     except (OperationalError, InterfaceError):
@@ -473,7 +478,7 @@ def _close_connection() -> None:
 
 
 def _retried(verb: Callable[[], T], gives_up: float) -> T:
-    """Call a verb again while the database is away; a verb run twice does what it does once."""
+    """Call ``verb`` again until the database is available; it must be safe to run it twice."""
     while True:
         try:
             return verb()

@@ -4,9 +4,10 @@ A request's worst case is reserved before it is sent; whatever comes of it repla
 Money is read from the rows of the requests in one query under a lock on the caps, so two workers never spend the same
 dollar.
 
-A provider can bill more than it declared, and the first such bill is known only when others are in flight. So a cap has
-so many requests in flight that they keep it though each costs `DEAREST` times its worst case; two may always be. What
-failed with an error of the server costs nothing, and may be billed all the same: the cap is kept to that, too.
+A provider can bill more than it declared, and when the first such bill arrives, other requests are in flight already.
+So the number of requests in flight is limited: the cap must be kept even if each costs `DEAREST` times its worst case
+(two requests are always allowed). A request that failed with a server error costs nothing, but may still be billed: its
+worst case counts against the cap, too.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from django.utils.translation import ngettext
 from accounts.refusals import Refused
 
 DEAREST = 32
-"""Times its worst case that a request may cost, and the requests in flight still keep a cap."""
+"""A cap must be kept even if every request in flight costs this many times its worst case."""
 MOST_IN_FLIGHT = 10_000
-"""More than any run has in flight."""
+"""A number that is larger than the number of calls in flight of any run."""
 UNPROVEN = 2
 """Requests that may be in flight under a cap, or of a run, before any bill of it is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """USD paid, and USD reserved for the requests whose end is not known yet, so many `in_flight`.
+    """USD paid, and USD reserved for requests that have not ended; `in_flight` is the number of these requests.
 
-    `failed`: USD that so many `failures` of the provider, booked at nothing, can be billed at most.
+    `failed` is the USD that the provider may still bill for its `failures`: requests that failed with a server error
+    and were booked at a cost of 0.
     """
 
     paid: Decimal
@@ -68,13 +70,15 @@ class Cap:
 
     @property
     def left(self) -> Decimal:
-        """USD that no request has reserved or spent, nor may have been billed though it failed."""
+        """USD of the cap that are not spent, not reserved, and not needed for failed requests that may be billed."""
         return self.amount - self.committed.all - self.committed.failed
 
     def allows(self, worst: Decimal, *, more: int = 0, reserved: Decimal = Decimal(0)) -> bool:
-        """Whether a request of this worst case may be sent after so many ``more``, for which so much is ``reserved``.
+        """Whether a request with the worst case ``worst`` may be sent, after ``more`` further requests that have
+        ``reserved`` USD together.
 
-        All in flight keep the cap though they cost `DEAREST` times as much; two may be, if they keep it as they are.
+        The requests in flight must keep the cap even if they cost `DEAREST` times as much. Up to two requests need to
+        keep it only with their worst cases.
         """
         if self.left < reserved + worst:
             return False
@@ -107,7 +111,7 @@ def refuse_beyond(caps: Sequence[Cap], worst: Decimal | None) -> None:
 
 
 def others_first() -> str:
-    """What to say where requests in flight have to be answered before another is sent."""
+    """The sentence for a request that must wait until the requests in flight are answered."""
     return _("Other requests have to be answered first. Try again in a minute.")
 
 
@@ -115,13 +119,13 @@ def others_first() -> str:
 
 
 class PaidKind(Protocol):
-    """A kind of paid requests: what asks, such as the runs of judges."""
+    """A kind of paid requests, such as the calls of judge runs."""
 
     def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
         """What a project (its key) has spent at a provider on these since a time, or in all."""
 
     def stop(self, project: int, *, provider: str, model: str, reason: str) -> None:
-        """Send none to this model any more, because of its bills; in the transaction that stores such a bill."""
+        """Stop sending requests to this model, because of a bill; runs in the transaction that stores the bill."""
 
 
 _kinds: dict[str, Callable[[], PaidKind]] = {}
@@ -142,6 +146,6 @@ def spent_at(project: int, provider: str, since: datetime | None = None) -> Comm
 
 
 def stop_asking(project: int, *, provider: str, model: str, reason: str) -> None:
-    """Let nobody in the project ask a model any more whose bills are not what was declared, until somebody resumes."""
+    """Stop all requests of the project to a model with unexpected bills, until somebody resumes them."""
     for kind in _kinds.values():
         kind().stop(project, provider=provider, model=model, reason=reason)

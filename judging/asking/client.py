@@ -56,7 +56,7 @@ LARGEST_FILE: Final = 2**28  # bytes of the results of a batch
 _LARGE: Final = 2**16  # bytes from which a body is read in a thread of its own, away from the event loop
 _KEPT: Final = 2**18  # bytes of a body that are stored as they came; of a larger one, what was said is kept, shortened
 KEPT_TEXT: Final = 20_000  # characters
-_GAVE_UP: Final = frozenset({408, 504, 524})  # the time was up: what was under way by then may have been paid for
+_GAVE_UP: Final = frozenset({408, 504, 524})  # statuses of a timeout: the request may have been paid for
 
 
 class ProviderUnavailable(Exception):
@@ -453,7 +453,7 @@ class _TooLarge(Exception):
 
 
 async def _bound(response: httpx2.Response) -> None:
-    """Have the body of a response read only up to its limit."""
+    """Limit how much of a response's body is read."""
     packed = response.headers.get("content-encoding", "identity") != "identity"
     largest = LARGEST_FILE if response.request.url.path.endswith("/content") else LARGEST_BODY
     response.stream = _bounded()(response, LARGEST_PACKED if packed else largest)
@@ -549,7 +549,7 @@ def _counted(wire: Wire, body: Mapping[str, Any]) -> tuple[int | None, int | Non
 
 
 def _redirected(connection: Connection, response: httpx2.Response) -> str:
-    """Why nothing is sent where a redirect points to, with the host that it names."""
+    """The sentence that says why a redirect is not followed, with the host that it names."""
     host = ""
     with suppress(ValueError):
         host = urlsplit(urljoin(connection.endpoint.base_url, response.headers.get("location", ""))).netloc

@@ -25,7 +25,7 @@ class LimitedConnection:
     budget: limits.RequestBudget
 
     async def ask(self, request: PaidRequest, *, seconds: float) -> ProviderAnswer:
-        """Send a request whose place in the limits is booked (`budget.acquire`), and correct that by what it took."""
+        """Send a request that is booked in the limits (`budget.acquire`); correct the booking by the tokens used."""
         try:
             answer = await client.ask(
                 self.connection,
@@ -48,7 +48,7 @@ class LimitedConnection:
 async def limited_connection(
     endpoint: Endpoint, *, refused: Mapping[str, list[str]] | None = None
 ) -> AsyncIterator[LimitedConnection]:
-    """Connect to an endpoint; ``refused`` as of `client.connect`."""
+    """Connect to an endpoint; ``refused`` is the same as in `client.connect`."""
     async with (
         client.connect(endpoint, refused=refused) as connection,
         limits.budget(endpoint, settings.REDIS_URL or None, settings.DATA_DIR / "limits") as budget,
@@ -69,11 +69,11 @@ def ask_once(
     give_back: Callable[[], None],
     book: Booked,
 ) -> ProviderAnswer:
-    """Reserve what a request can cost, send it, and book what it came to; no query is made while it is under way.
+    """Reserve what a request can cost, send it, and book its bill; no database query is made while it is in flight.
 
-    ``reserve`` writes that it is sent, or refuses; ``give_back`` takes that back where the endpoint's limits leave no
-    place for it, and nothing was sent. ``book`` stores the bill with what came. Raises ``Refused`` without a reply, and
-    after a reply whose bill stops those who ask.
+    ``reserve`` reserves the cost and marks the request as sent, or refuses it. ``give_back`` cancels the reservation if
+    the limits do not allow the request now; nothing was sent then. ``book`` stores the bill with the reply or error.
+    Raises ``Refused`` if no reply came, or if the bill of the reply says that asking must stop.
     """
     reserve()
     answer: ProviderAnswer | None

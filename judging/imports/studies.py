@@ -1,7 +1,7 @@
 """Import a whole study: its datasets, rubrics, ratings and verdicts, each as a part of one import.
 
-All of it is stored or nothing. A dataset of the same files is not stored again, ratings and verdicts that are
-stored already collapse, and the same rubric is the same version, so that a study can be imported again.
+Either all parts are stored or none. A study can be imported again: a dataset from the same files, or the same rubric,
+is not stored twice, and ratings and verdicts that are already stored are merged.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def take_back(file_import: Import, actor: User | None = None) -> None:
 
 
 def _give_back(file_import: Import, actor: User | None) -> None:
-    """Take the parts back, unless another worker or a newer job goes on with them."""
+    """Undo the parts, unless another worker or a newer job continues the import."""
     with transaction.atomic():
         now = Import.objects.select_for_update().filter(pk=file_import.pk).values_list("state", "job").first()
         is_held = file_import.job is None or jobs.is_held(file_import.job)  # a command has no job
@@ -277,7 +277,7 @@ def _give_back(file_import: Import, actor: User | None) -> None:
 
 
 def clear_failed() -> None:
-    """Take back the parts of studies that were cancelled or given up, or whose command was killed, in between."""
+    """Undo the parts of studies that were cancelled or failed, or were stored by a command that was killed."""
     failed = Import.objects.filter(kind=Kind.STUDY, state=State.FAILED, parts__isnull=False)
     for file_import in failed.distinct():
         with suppress(Refused), transaction.atomic():

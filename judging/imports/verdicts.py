@@ -104,7 +104,7 @@ def fit_verdicts(
     rows: Collection[VerdictRow],
     progress: ShareProgress | None = None,
 ) -> VerdictFit:
-    """Hold verdicts against the items, the scales and what was imported of the same judges before."""
+    """Compare verdicts with the items, the scales, and verdicts of the same judges that were imported before."""
     fit = VerdictFit(partitions(rows), VerdictsReport(given=len(rows)))
     items, known = Items(dataset), _Known(project, dataset, rubric_version)
     criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
@@ -165,7 +165,7 @@ def _fitted(
 
 
 def _meet(row: VerdictRow, fit: VerdictFit, score: float | None, applicable: bool) -> None:
-    """Hold a verdict against the one that was imported before."""
+    """Compare a verdict with the verdict that was imported before."""
     if (score, applicable) == (row.score, row.applicable):
         fit.report.collapsed += 1
         return
@@ -323,7 +323,7 @@ def _messages(prompt: str) -> list[dict[str, str]]:
 
 
 # --- storing, previewing and undoing ---------------------------------------------------------------------------------
-HELD = 0.4  # the part of storing that is holding rows against what there is; the rest is writing them
+HELD = 0.4  # share of the progress for comparing rows with the stored data; the rest is for writing them
 
 
 def store_verdict_rows(
@@ -420,7 +420,7 @@ def preview_verdicts(
 
 
 def preview_verdict_import(file_import: Import, progress: Progress | None = None) -> Preview:
-    """What storing an import would come to; stores nothing. What was read is kept, and is what storing stores."""
+    """Preview the result of storing an import; stores no verdicts. The rows that were read are kept for storing."""
     target, way = (
         targets.resolve(project=file_import.project, target_fields=file_import.target),
         TwoStepProgress(progress),

@@ -34,7 +34,7 @@ LEAST_SHARE, MOST_SHARE = 0.1, 0.9
 MOST_LOOKS = 20
 MOST_CANDIDATES = 200
 FEWEST_SCENARIOS = 5
-"""Fewer locked scenarios than this are no test: an alignment is refused."""
+"""An alignment is refused if it would have fewer locked scenarios than this."""
 MOST_NAME = 120
 
 
@@ -43,7 +43,7 @@ MOST_NAME = 120
 
 @dataclass(frozen=True, slots=True)
 class LabelledItem:
-    """An item with labels: its key, its language, and the scenario (or for want of one its content) that it is of."""
+    """An item with labels: its key, its language, and its unit (the scenario, or the content if it has no scenario)."""
 
     pk: int
     language: str
@@ -53,11 +53,11 @@ class LabelledItem:
 def split_items(
     items: Iterable[LabelledItem], *, used: Collection[str], share: float, seed: int
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Tuning and test: by item, the probability that it had of coming to its side.
+    """Split the items into tuning and test. Each side maps its items to the probability of being on this side.
 
-    Whole units only, drawn without replacement within the units that have the same languages; ``used`` units are always
-    tuned on. Of n units share * n are tested, rounded up or down at random, so that every unit has the probability
-    ``share``; the same items and seed give the same split.
+    Whole units are drawn without replacement, among the units that have the same languages; ``used`` units are always
+    on the tuning side. Of n units, share * n are tested, rounded up or down at random, so that every unit has the
+    probability ``share``. The same items and seed give the same split.
     """
     of_unit: dict[str, list[LabelledItem]] = defaultdict(list)
     for item in items:
@@ -84,8 +84,8 @@ def split_items(
 def labelled_items(campaign: Campaign, base: Judge) -> list[LabelledItem]:
     """The campaign's items that its panel has given a score, in their order.
 
-    Left out are the judge's examples, and what alignments of the project with a look left have locked: whoever tuned on
-    that would have seen the test.
+    Left out are the judge's examples, and items locked by alignments of the project that have a look left: tuning on
+    these items would reveal their test.
     """
     items = examples.without_examples(Item.objects.of(campaign.dataset), base)
     of_project = Alignment.objects.filter(project=campaign.project_id)
@@ -99,8 +99,9 @@ def labelled_items(campaign: Campaign, base: Judge) -> list[LabelledItem]:
 
 
 def used_units(campaign: Campaign) -> set[str]:
-    """The scenarios, and the contents of items without one, that alignments of the project have tuned on or locked,
-    with all copies of them in the project. What one had locked that was closed before its first look is not used."""
+    """The units (scenarios, or contents of items without a scenario) that alignments of the project have tuned on or
+    locked, with all copies of them in the project. Units that were locked by an alignment that was closed before its
+    first look are not included."""
     of_project = Alignment.objects.filter(project=campaign.project_id)
     locked = examples.with_test(of_project).values("test")
     chosen = SelectedItem.objects.filter(Q(selection__in=of_project.values("tuning")) | Q(selection__in=locked))
@@ -260,9 +261,9 @@ def split_by_language(alignment: Alignment) -> list[LanguageSplit]:
 def edited_variant(
     alignment: Alignment, parent: Judge, *, instructions: str, own_texts: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The parent's prompt variant with these instructions and own texts in the place of its own.
+    """The parent's prompt variant with these instructions and own texts instead of its own.
 
-    Refused: texts for what the rubric does not have.
+    Refused if a text is for a criterion or point that the rubric does not have.
     """
     scales = {criterion.key: criterion for criterion in alignment.campaign.rubric_version.criteria.all()}
     for text in own_texts:
@@ -287,9 +288,9 @@ def add_candidate(
     origin: str = AlignmentCandidate.Origin.EDIT,
     actor: User | None = None,
 ) -> AlignmentCandidate:
-    """A new version of a candidate's judge with this prompt variant; the same variant again is the same candidate.
+    """Add a version of a candidate's judge with this prompt variant, or return the candidate that has this variant.
 
-    Refused: a parent that is no candidate, and examples that are among the locked items or their scenarios.
+    Refused if the parent is not a candidate, or if an example is a locked item or shares a scenario with one.
     """
     access.refuse_archived(alignment.project)
     refuse_closed(alignment)
@@ -321,7 +322,7 @@ def add_candidate(
 
 
 def refuse_locked_examples(alignment: Alignment, variant: Mapping[str, Any]) -> None:
-    """Refuse examples that are locked, or share a scenario with what is."""
+    """Refuse examples that are locked items, or share a scenario with a locked item."""
     shown = {example["item"] for example in variant.get("examples") or ()}
     locked = selections.selected_items(alignment.test)
     if shown and locked.exclude(pk__in=examples.without_items(locked, shown, alignment.project_id)).exists():
@@ -330,7 +331,7 @@ def refuse_locked_examples(alignment: Alignment, variant: Mapping[str, Any]) -> 
 
 
 def start_tuning(*, candidate: AlignmentCandidate, actor: User | None = None) -> JudgeRun:
-    """Ask a candidate about the tuning items; started again, it is the same run, resumed. The caller enqueues it."""
+    """Start the run of a candidate over the tuning items, or resume it if it exists. The caller enqueues the run."""
     refuse_closed(candidate.alignment)
     return _start(candidate.alignment, candidate.judge, candidate.alignment.tuning, actor)
 
@@ -353,7 +354,7 @@ def _start(alignment: Alignment, judge: Judge, selection: ItemSelection, actor: 
 
 
 def run_of(alignment: Alignment, judge: Judge, selection: ItemSelection) -> JudgeRun | None:
-    """The run in which an alignment asks a judge about one of its sides: the newest, where one was cancelled."""
+    """The run in which an alignment asks a judge about one of its sides; the newest one, if a former was cancelled."""
     own = alignment.runs.filter(judge=judge, selection=selection).order_by("-pk")
     return own.select_related("judge", "project").first()
 
@@ -377,11 +378,11 @@ def tuning_runs(alignment: Alignment) -> dict[int, JudgeRun]:
 
 
 def take_look(*, candidate: AlignmentCandidate, actor: User | None = None) -> AlignmentLook:
-    """Spend a look: test a candidate, beside the judge as it was, on the locked items. The caller enqueues `look_runs`.
+    """Take a look: test a candidate and the base judge on the locked items. The caller enqueues `look_runs`.
 
-    It counts from now on, whatever becomes of the runs; a candidate is looked at once. Taken again before it has its
-    result, it is the same look, and its runs are resumed. Refused when no look is left, and before the candidate and
-    the base have their scores on the tuning items.
+    The look counts from now on, even if its runs fail; there is one look for a candidate. If it is taken again before
+    its result is stored, it is the same look, and its runs are resumed. Refused if no look is left, or if the candidate
+    or the base judge has no scores on the tuning items yet.
     """
     alignment = candidate.alignment
     access.refuse_archived(alignment.project)
@@ -422,9 +423,9 @@ def _with_runs(look: AlignmentLook, candidate: AlignmentCandidate, actor: User |
 
 
 def uncounted_runs(alignment: Alignment) -> dict[int, JudgeRun]:
-    """By version that was not looked at, a run outside of the alignment that asked its family about locked items.
+    """By version without a look, a run outside the alignment that asked a judge of its family about locked items.
 
-    Such a run is a look that nobody counted, because its judge became a version later: it counts as one from then on.
+    The run was not counted as a look, because its judge became a version later; it counts as a look from then on.
     """
     open_versions = [
         version
@@ -474,7 +475,7 @@ def _closed_words(alignment: Alignment) -> str:
 
 
 def look_runs(look: AlignmentLook) -> list[JudgeRun]:
-    """The runs over the locked items that a look rests on: of the base, and of its candidate."""
+    """The runs over the locked items that a look uses: the run of the base judge, and the run of the candidate."""
     alignment = look.alignment
     found = [run_of(alignment, judge, alignment.test) for judge in (alignment.base, look.candidate.judge)]
     return [run for run in found if run is not None]
@@ -487,7 +488,7 @@ def open_looks() -> QuerySet[AlignmentLook]:
 
 
 def store_result(*, look: AlignmentLook, result: Mapping[str, Any]) -> bool:
-    """Keep what a look has shown; False when it is kept already: a result is never replaced."""
+    """Store the result of a look. False if it has a result already, because a result is never replaced."""
     return bool(AlignmentLook.objects.filter(pk=look.pk, result__isnull=True).update(result=dict(result)))
 
 
@@ -495,10 +496,11 @@ def store_result(*, look: AlignmentLook, result: Mapping[str, Any]) -> bool:
 
 
 def close_alignment(*, alignment: Alignment, actor: User | None = None) -> None:
-    """Give up the looks that are left, for good. Searches and runs over tuning items end; runs of looks go on.
+    """Close an alignment permanently, without its remaining looks. Searches and runs over tuning items end; runs of
+    looks continue.
 
-    Without a look, what was locked is free for another alignment; after one it can be tuned on only. Refused when it
-    is closed already, and when no look is left.
+    If no look was taken, other alignments may lock the items again; after a look, they may only tune on them. Refused
+    if the alignment is closed already, or if no look is left.
     """
     access.refuse_archived(alignment.project)
     with transaction.atomic():
@@ -517,13 +519,13 @@ def close_alignment(*, alignment: Alignment, actor: User | None = None) -> None:
 
 
 def refuse_closed(alignment: Alignment) -> None:
-    """Refuse what a closed alignment does no more."""
+    """Raise ``Refused`` if the alignment is closed."""
     if alignment.closed_at is not None:
         raise Refused(no_looks_left(alignment), code="closed")
 
 
 def looks_left(alignment: Alignment) -> int:
-    """How many looks may still be taken; none when it is closed."""
+    """How many looks may still be taken; 0 if the alignment is closed."""
     if alignment.closed_at:
         return 0
     return max(0, alignment.looks_allowed - alignment.looks.count() - len(uncounted_runs(alignment)))

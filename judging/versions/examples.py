@@ -59,7 +59,7 @@ def resolve_examples(project: Project, given: Any) -> list[dict[str, Any]]:
 
 
 def checked_examples(given: Any) -> list[dict[str, Any]]:
-    """Examples as a variant holds them, such as one that is declared again; refused where they could not be shown.
+    """Check examples in the form in which a variant stores them; refused if a prompt could not show them.
 
     Each has `criterion`, `item` (the digest of its content), `language`, `score`, and may have `rubric` (the digest of
     the version that it was rated by). Whether a project has such an item is not looked at.
@@ -85,7 +85,8 @@ def checked_examples(given: Any) -> list[dict[str, Any]]:
 
 
 def _refuse_too_many(checked: Sequence[Mapping[str, Any]]) -> None:
-    """No item twice for one criterion, and at most ``MOST_PER_CLASS`` of a criterion, language and score."""
+    """Refuse an item that is used twice for one criterion, and more than ``MOST_PER_CLASS`` examples of one criterion,
+    language and score."""
     if len({(example["criterion"], example["item"], example["language"]) for example in checked}) < len(checked):
         raise _wrong(_("An item is an example of the same criterion twice."))
     classes = Counter((example["criterion"], example["language"], example["score"]) for example in checked)
@@ -206,14 +207,14 @@ def without_locked(items: QuerySet[Item], alignments: QuerySet[Alignment]) -> Qu
 
 
 def is_locked(alignments: QuerySet[Alignment]) -> Q:
-    """Of items: the alignments have locked it, a copy of it, or an item of its scenario."""
+    """A filter for items: the alignments have locked the item, a copy of it, or an item of its scenario."""
     locked = locked_items(alignments)
     scenarios = locked.exclude(item__scenario="").values("item__scenario")
     return Q(digest__in=locked.values("item__digest")) | Q(scenario__in=scenarios)
 
 
 def with_looks_left(alignments: QuerySet[Alignment]) -> QuerySet[Alignment]:
-    """Those of the alignments that are open and have a look left: what they have locked is a test still."""
+    """The alignments that are open and have a look left: their locked items are still needed for a test."""
     counted = alignments.filter(closed_at=None).annotate(taken=Count("looks", distinct=True))
     return counted.filter(taken__lt=F("looks_allowed"))
 
@@ -225,10 +226,11 @@ def with_test(alignments: QuerySet[Alignment]) -> QuerySet[Alignment]:
 
 
 def open_tests(judge: Judge) -> QuerySet[Alignment]:
-    """The alignments with a look left of which the judge is a version that has not been looked at, or is made from one.
+    """The alignments with a look left in which the judge is a version without a look, or is made from such a version.
 
-    Of a judge that was made from several versions in turn the nearest counts; from the judge as it was, none does. A
-    judge that asks the same model with the same prompt counts as that version, however its texts are spaced or spelt.
+    If the judge was made from several versions, one after another, the nearest counts; the base judge does not count. A
+    judge that asks the same model with the same prompt counts as that version, whatever the spaces and spelling of its
+    texts.
     """
     still_open = with_looks_left(Alignment.objects.filter(project=judge.project_id))
     if not still_open.exists():
@@ -249,8 +251,8 @@ def open_tests(judge: Judge) -> QuerySet[Alignment]:
 
 
 def family_key(judge: Judge) -> tuple[str, str, str]:
-    """The same for judges of one family: the model that is asked, and what the prompt says, whatever its spaces,
-    invisible characters, capitals and Unicode form."""
+    """A key that is equal for judges of one family: they ask the same model with the same prompt; spaces, invisible
+    characters, capitals and Unicode form make no difference."""
     return judge.provider, judge.model, _plain(judge.variant)
 
 
@@ -280,11 +282,11 @@ def without_open_tests(items: QuerySet[Item], judge: Judge) -> QuerySet[Item]:
 
 
 def refuse_locked(judge: Judge, asked: QuerySet[Item], *, within: Alignment | None = None) -> None:
-    """Refuse to ask a version of an alignment about its locked items, but in a look: that would be an uncounted one.
+    """Refuse to ask a version of an alignment about locked items outside of a look: this would be an uncounted look.
 
-    ``within`` an alignment only the others count: it asks about its own locked items in looks alone.
-    A version that has been looked at may be asked about everything, and so may all when no look is left. A judge that
-    a design made from a version counts as that version.
+    A run ``within`` an alignment is checked only against other alignments, because an alignment asks about its own
+    locked items only in looks. A version that had its look may be asked about all items, and every version may when no
+    look is left. A judge that a design made from a version counts as that version.
     """
     still_open = open_tests(judge).exclude(pk__in=[within.pk] if within else [])
     if still_open and asked.filter(is_locked(still_open)).exists():

@@ -1,13 +1,14 @@
-"""The next version of a judge: proposed by a model, in one request stored with its reply, or found by a search.
+"""The next version of a judge: proposed by a model (the request is stored with its reply), or found by a search.
 
-The model sees the judge's instructions and where it differs from the panel on tuning items. It proposes further
-instructions and own texts; a reply that can't be read is an error and no version. The request is kept to the caps of
-the alignment and of the project: what it can cost at most is reserved before it is sent.
+The model sees the judge's instructions, and cases in which the judge differs from the panel on tuning items. It
+proposes further instructions and own texts; a reply that can't be read is an error and makes no version. The caps of
+the alignment and of the project apply to the request: the most that it can cost is reserved before it is sent.
 
-A search over examples and versions makes one more version at each step and scores it on the tuning items. ``random``:
-a version of the alignment (as it was, edited or proposed), drawn at random, with examples drawn at random. ``greedy``:
-the best version so far with one more example. Examples come from the panel's labels of tuning items alone. The
-alignment's budget caps it. A job does one step at a time and waits in between until the version is answered.
+A search over examples and versions makes one more version at each step and scores it on the tuning items. ``random``
+adds randomly chosen examples to a randomly chosen version of the alignment (the base judge, or an edited or proposed
+version). ``greedy`` adds one example to the best version so far. Examples come only from the panel's labels of tuning
+items. The budget of the alignment caps the search. A job does one step at a time, and the next step waits until all
+calls of the new version are answered.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ from judging.versions import alignment, examples
 
 MOST_STEPS = 50
 MOST_DRAWS = 30
-"""Draws after which a search that finds no version that is new has ended."""
+"""A search ends after this number of draws without a new version."""
 MOST_SHOWN = 1 / 3
-"""Share of the tuning scenarios that the examples of a version may show: it is not asked about these."""
+"""Maximum share of the tuning scenarios that a version may show as examples: the version is not asked about these."""
 MOST_CASES = 20
 LONGEST_SHOWN = 1_200  # characters of a turn or a rationale that the model is shown
 LONGEST_CASE = 6_000  # characters of all fields and turns of an item
@@ -109,7 +110,7 @@ class Case:
 
 
 def proposal_messages(candidate: AlignmentCandidate, cases: Sequence[Case]) -> list[Message]:
-    """What a model is asked: the judge's own instructions, and at most MOST_CASES cases."""
+    """The messages to the model, with the judge's instructions and at most MOST_CASES cases."""
     judge, version = candidate.judge, candidate.alignment.campaign.rubric_version
     variant = judges.variant_of(judge.variant)
     criteria = list(version.criteria.order_by("position"))
@@ -128,9 +129,9 @@ def _quoted(text: str) -> str:
 
 
 def shortened_item(text: ItemText) -> ItemText:
-    """The text with at most LONGEST_SHOWN characters of each field and turn, and about LONGEST_CASE of all of them.
+    """Shorten every field and turn to LONGEST_SHOWN characters, and all of them together to about LONGEST_CASE.
 
-    Fields and turns are taken from both ends; a mark says how many turns between them are left out.
+    Fields and turns at the start and at the end are kept; a mark says how many turns between them are left out.
     """
     fields = [(name, content[:LONGEST_SHOWN]) for name, content in text.fields]
     turns = [Turn(turn.speaker, turn.text[:LONGEST_SHOWN], turn.name) for turn in text.turns]
@@ -144,7 +145,7 @@ def shortened_item(text: ItemText) -> ItemText:
 
 
 def _ends(lengths: Sequence[int]) -> tuple[int, int]:
-    """How many at the start and at the end have at most LONGEST_CASE characters together, taken in turn."""
+    """How many parts to keep at the start and at the end, chosen alternately, up to LONGEST_CASE characters in all."""
     first, last, room = 0, 0, LONGEST_CASE
     while first + last < len(lengths):
         is_first = first <= last
@@ -167,7 +168,7 @@ def begin_proposal(
 ) -> AlignmentProposal:
     """Store the request with its waiting job, which the caller enqueues.
 
-    Refused: a provider that the project may not use, a cap that can't be kept, and no case to learn from.
+    Refused if the project may not use the provider, if a cap can't be kept, or if there is no case.
     """
     current = candidate.alignment
     access.refuse_archived(current.project)
@@ -202,7 +203,7 @@ def begin_proposal(
 
 
 def _asker(proposal: AlignmentProposal) -> Judge:
-    """The model that writes, as what it is asked with: never stored."""
+    """The model that writes the proposal, as an unsaved `Judge`, for functions that need one."""
     return Judge(
         project=proposal.alignment.project,
         provider=proposal.provider,
@@ -212,7 +213,8 @@ def _asker(proposal: AlignmentProposal) -> Judge:
 
 
 def carry_out_proposal(*, proposal_pk: int) -> JudgeRun | None:
-    """Ask the model, unless somebody else does or did; the run of the new version, which the task enqueues."""
+    """Ask the model, unless another worker has taken the job. Returns the run of the new version; the task enqueues
+    it."""
     related = ("alignment__project", "alignment__campaign__rubric_version", "parent__judge__project", "created_by")
     proposal = AlignmentProposal.objects.select_related(*related).filter(pk=proposal_pk).first()
     if proposal is None or (job := jobs.take_job(proposal, Job.Kind.PROPOSAL)) is None:
@@ -245,10 +247,11 @@ def _fail(proposal: AlignmentProposal, job: Job, sentence: str) -> None:
 
 
 def redact_proposals(user: User, project: Project | None = None) -> None:
-    """Empty what was sent and replied in proposals of campaigns in which the person gave reasons: it quotes them.
+    """Delete the requests and replies of proposals in campaigns where this person wrote rationales, because they may
+    quote these.
 
-    Runs in the transaction that erases the user, or removes them from a ``project``, while the reasons are still there.
-    The version that came of a proposal, and its cost, are kept: `refuse_quotes` has kept the reasons' words out of it.
+    Runs in the transaction that erases the user, or removes them from a ``project``, while the rationales still exist.
+    The version made from a proposal, and its cost, are kept: `refuse_quotes` refused versions that quote a rationale.
     """
     reasons = Rating.objects.filter(annotation__annotator__user=user).exclude(rationale="")
     if project is not None:
@@ -258,7 +261,7 @@ def redact_proposals(user: User, project: Project | None = None) -> None:
 
 
 def erased_words() -> str:
-    """Why a proposal has no request."""
+    """The sentence that explains why a proposal has no request any more."""
     return _("What was sent and the reply are removed: they may quote a person who was erased.")
 
 
@@ -282,7 +285,7 @@ def _stored(proposal: AlignmentProposal, edit: Mapping[str, Any]) -> tuple[Align
 
 
 def _answer(proposal: AlignmentProposal) -> client.ProviderAnswer:
-    """Reserve, send, and keep what came back with its cost; refused when nothing came."""
+    """Reserve the cost, send the request, and store the reply with its cost. Refused if no reply came."""
     if not proposal.request:
         raise Refused(erased_words(), code="erased")
     asker = _asker(proposal)
@@ -309,9 +312,10 @@ def _answer(proposal: AlignmentProposal) -> client.ProviderAnswer:
 
 
 def _reserve(proposal: AlignmentProposal, request: PaidRequest) -> None:
-    """Reserve what a proposal can cost at most, and mark it as sent; refused where a cap leaves no place for it.
+    """Reserve the most that a proposal can cost, and mark it as sent. Refused if a cap does not allow it.
 
-    As a run, an alignment asks a model that costs something twice, and once more for each bill that agrees.
+    As for a run: at most two requests to a paid model are in flight at once, and one more for each bill that agreed
+    with its reservation.
     """
     current = proposal.alignment
     with transaction.atomic():
@@ -340,7 +344,7 @@ def _book(
     bill: Bill,
     came: client.ProviderAnswer | client.ProviderUnavailable | client.ProviderRefused,
 ) -> None:
-    """The cost always; the reply unless what was sent has been emptied in the meantime."""
+    """Store the cost, and also the reply if the request was not deleted (`redact_proposals`) while it was in flight."""
     stored = AlignmentProposal.objects.filter(pk=proposal.pk)
     with transaction.atomic():
         stored.update(cost=bill.cost, estimated=bill.estimated, doubt=bill.doubt)
@@ -358,7 +362,7 @@ class PaidProposals:
     """Proposals of versions, as a kind of paid requests."""
 
     def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
-        """What the proposals of a project at a provider have cost, and what is reserved."""
+        """What a project's proposals at a provider have cost, and what is reserved for them."""
         asked = AlignmentProposal.objects.filter(alignment__project=project, provider=provider)
         return spending.committed_to_proposals(asked if since is None else asked.filter(sent_at__gte=since))
 
@@ -371,7 +375,7 @@ class PaidProposals:
 
 
 def read_edit(answer: client.ProviderAnswer) -> dict[str, Any]:
-    """The instructions and own texts of a reply; refused unless it is the JSON object that was asked for."""
+    """The instructions and own texts in a reply. Refused if the reply is not the JSON object that was asked for."""
     text = answer.readable
     start, end = text.find("{"), text.rfind("}")
     try:
@@ -386,13 +390,13 @@ def read_edit(answer: client.ProviderAnswer) -> dict[str, Any]:
 
 QUOTED_WORDS = 6
 QUOTED_CHARACTERS = 12
-"""A piece of a reason with so many words and characters is a quote."""
+"""A part of a rationale with at least QUOTED_WORDS words and QUOTED_CHARACTERS characters counts as a quote."""
 
 
 def refuse_quotes(edit: Mapping[str, Any], messages: Sequence[Message]) -> None:
-    """Refuse a version that repeats a person's words: it would keep them when the person is erased.
+    """Refuse a version that quotes a person's rationale: the words would remain when the person is erased.
 
-    What the judge's own instructions say, the rubric's words among them, may be repeated.
+    The version may repeat the judge's own instructions, which include the rubric's words.
     """
     instructions, _cases, cases = messages[1]["content"].partition("# Cases")
     own = _words(instructions)
@@ -409,12 +413,12 @@ _PANEL = re.compile(r"^Panel: (.*?)(?=\n\n(?:Panel: |## Case )|\Z)", re.MULTILIN
 
 
 def _words(text: str) -> list[str]:
-    """The words in lower case; each character of its own in scripts that write no spaces."""
+    """The words of a text in lower case; in scripts without spaces, every character counts as a word."""
     return re.findall(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|\w+", text.casefold())
 
 
 def _shares_words(written: Sequence[str], reason: Sequence[str], own: Sequence[str]) -> bool:
-    """Whether a piece of the reason, long enough in words and characters, is in what was written and not in ``own``."""
+    """Whether ``written`` contains a part of ``reason`` that is long enough to be a quote and is not in ``own``."""
     text, known = f" {' '.join(written)} ", f" {' '.join(own)} "
     for start in range(len(reason)):
         end = start + QUOTED_WORDS
@@ -448,8 +452,8 @@ def begin_search(
 ) -> AlignmentSearch:
     """Store a search with its waiting job, which the caller enqueues.
 
-    Refused: while another is under way, before the judge as it was is scored, for judges that ask about several
-    criteria in one call (they can't have examples), and without a budget where replies cost something.
+    Refused while another search of the alignment is running, before the base judge has answered the tuning items, for a
+    judge that asks about several criteria in one call (it can't have examples), and for a paid model without a budget.
     """
     current = alignment_searched
     access.refuse_archived(current.project)
@@ -484,7 +488,10 @@ def last_run(search: AlignmentSearch) -> JudgeRun | None:
 
 
 def next_version(search: AlignmentSearch, gains: Mapping[int, float]) -> JudgeRun | None:
-    """Make the next version and start its run; None when none is left to be made. ``gains``: by judge, on tuning."""
+    """Make the next version and start its run; None if the search is complete or finds no new version.
+
+    ``gains``: by judge, its gain on the tuning items.
+    """
     made = search.candidates.count()
     if made >= search.steps:
         return None
@@ -497,7 +504,7 @@ def next_version(search: AlignmentSearch, gains: Mapping[int, float]) -> JudgeRu
             if run := _started(search, *chosen, number=made + 1):
                 return run
         except Refused as refused:
-            if refused.code != "nothing_to_ask":  # its examples left nothing to ask about: another draw
+            if refused.code != "nothing_to_ask":  # the examples leave no item to ask about: try another draw
                 raise
     return None
 
@@ -505,7 +512,7 @@ def next_version(search: AlignmentSearch, gains: Mapping[int, float]) -> JudgeRu
 def _started(
     search: AlignmentSearch, parent: AlignmentCandidate, shown: list[dict[str, Any]], *, number: int
 ) -> JudgeRun | None:
-    """The run of a new version with these examples; None when there is this version already."""
+    """Start the run of a new version with these examples; None if the alignment already has this version."""
     current = search.alignment
     with transaction.atomic():
         candidate = alignment.add_candidate(
@@ -524,7 +531,8 @@ def _started(
 
 
 def _few_shown(search: AlignmentSearch, drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The examples in turn that show at most ``MOST_SHOWN`` of the tuning scenarios, or one: the others are asked."""
+    """The examples, in order, that together show at most ``MOST_SHOWN`` of the tuning scenarios (at least one
+    scenario is allowed): the version is asked about the other scenarios."""
     units: dict[str, set[str]] = defaultdict(set)
     columns = ("digest", "scenario")
     for digest, scenario in selected_items(search.alignment.tuning).values_list(*columns):
@@ -540,7 +548,7 @@ def _few_shown(search: AlignmentSearch, drawn: Sequence[dict[str, Any]]) -> list
 
 
 def _random(search: AlignmentSearch, generator: random.Random) -> tuple[AlignmentCandidate, list[dict[str, Any]]]:
-    """A version that no search has made, and examples."""
+    """Choose at random a version that was not made by a search, and examples for it."""
     own = search.alignment.candidates.exclude(origin=AlignmentCandidate.Origin.SEARCH).select_related("judge")
     parent = generator.choice(list(own.order_by("pk")))
     per_class, seed = generator.choice((1, examples.MOST_PER_CLASS)), generator.randrange(2**31)
@@ -551,7 +559,8 @@ def _random(search: AlignmentSearch, generator: random.Random) -> tuple[Alignmen
 def _greedy(
     search: AlignmentSearch, gains: Mapping[int, float], generator: random.Random
 ) -> tuple[AlignmentCandidate, list[dict[str, Any]]] | None:
-    """The best version so far, and its examples with one more; None where that class, or all, is full."""
+    """The best version so far, and its examples with one more. None if the drawn example can't be added: its class or
+    the set of shown scenarios is full, or it is already shown."""
     known = list(search.alignment.candidates.select_related("judge").order_by("pk"))
     best = max(known, key=lambda candidate: (gains.get(candidate.judge_id, 0.0), -candidate.pk))
     before = list(best.judge.variant.get("examples", ()))
@@ -565,7 +574,7 @@ def _greedy(
 
 
 def end_search(search: AlignmentSearch, sentence: str) -> bool:
-    """Leave a search ended, with the reason; its newest run sends nothing more."""
+    """Store the reason why a search ended, and pause its newest run."""
     if (run := last_run(search)) is not None and not alignment.is_answered(run):
         runs.pause_run(run=run, reason=sentence)
     return bool(AlignmentSearch.objects.filter(pk=search.pk).update(reason=sentence))

@@ -123,7 +123,7 @@ class Limits:
 
 # --- addresses ------------------------------------------------------------------------------------------------------
 def check_address(address: str, limits: Limits) -> None:
-    """Raise `AddressForbidden` for an address that is none, or whose name stands for somewhere nothing may be sent."""
+    """Raise `AddressForbidden` if the address is invalid, or if its name resolves to an address that is not allowed."""
     scheme, host, port = _split(address)
     if scheme == "http" and not (limits.loopback and host in ("localhost", "127.0.0.1", "::1")):
         raise AddressForbidden("The address has to start with https://.")
@@ -146,7 +146,7 @@ def _split(address: str) -> tuple[str, str, int]:
 
 
 def _resolve(host: str, port: int, limits: Limits) -> list[Address]:
-    """Every address behind a name, once all of them are allowed."""
+    """Every address of a host name; raises `AddressForbidden` unless all of them are allowed."""
     try:
         answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -170,7 +170,7 @@ def _lies_in(address: Address, network: Network) -> bool:
 
 
 def _unwrapped(address: Address) -> Address:
-    """The IPv4 address inside an IPv6 one that only carries it."""
+    """The IPv4 address that is embedded in an IPv6 address; any other address is returned unchanged."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in NAT64 or (address in COMPATIBLE and int(address) > 1):  # :: and ::1 are themselves

@@ -1,12 +1,12 @@
 """Jobs: the long work of workers, from the waiting row to its end. One model for all kinds (decision 0025).
 
 A function that changes data writes the waiting row in its own transaction (`begin`); the view, API or command that
-called it has it sent (`enqueue`). Where the broker can't be reached the row waits, its page says so, and the sweep
-sends it later: a web request stores only what is small. The calls of judge runs and the items on the desk have leases
-of their own. A worker takes the lease of a job (`take_job`) and reports that it lives and how far it is
-(`JobHeartbeat`). When it falls silent, the sweep lets another worker begin again, at most `JobKind.most_tries` times.
-Whoever ends a job changes what it is about first and the job after it, in one transaction: one that lost its lease
-meanwhile changes nothing.
+called it sends the job to a worker (`enqueue`). If the broker can't be reached, the row waits, its page says this, and
+the sweep sends it later: a web request itself does only small work. The calls of judge runs and the items given to
+annotators have leases of their own. A worker takes the lease of a job (`take_job`) and reports its progress with
+heartbeats (`JobHeartbeat`). If the heartbeats stop, the sweep lets another worker start again, at most
+`JobKind.most_tries` times. To end a job, a process changes the job's subject first and then the job, in one
+transaction: a process that has lost the lease changes nothing.
 """
 
 from __future__ import annotations
@@ -55,11 +55,12 @@ INTERRUPTED = gettext_lazy("It was interrupted %d times and will not be tried ag
 
 @dataclass(frozen=True, kw_only=True)
 class JobKind:
-    """What this module has to know of one kind of job, from the app that does it.
+    """The description of one kind of job, from the app that does the work.
 
-    ``model`` has a field `job`; ``task`` names the Celery task that works on one of its rows, which takes its primary
-    key. ``fail`` leaves such a row failed with a sentence, and says whether it was still to be done; it may not touch
-    the job. ``stranded`` says why nobody but the dead process can go on with it; empty where anybody can.
+    The subject of a job is a row of ``model``, which has a field `job`. ``task`` returns the name of the Celery task
+    for a row; the task gets the row's primary key. ``fail`` marks a row as failed with a sentence, and returns whether
+    the row was unfinished; it must not change the job. ``stranded`` returns why only the dead process could continue
+    the work; empty if any worker can.
     """
 
     model: type[models.Model]
@@ -67,28 +68,28 @@ class JobKind:
     fail: Callable[[Any, str], bool]
     title: Callable[[Any], str]
     address: Callable[[Any], str]
-    cancel: Callable[[Any, str], bool] | None = None  # as `fail`, where somebody who cancels wants something else
+    cancel: Callable[[Any, str], bool] | None = None  # used in place of `fail` when a person cancels
     stranded: Callable[[Any], str] = lambda _subject: ""
     most_tries: int | None = MOST_TRIES
     interrupted: str | Promise = INTERRUPTED
     expires: float | None = None  # seconds after which a message that no worker took is dropped
-    loses: str | Promise = ""  # what is lost when it is cancelled, where anything is
-    related: tuple[str, ...] = ()  # what `title` and `address` read of a row
+    loses: str | Promise = ""  # what is lost if the job is cancelled; empty if nothing
+    related: tuple[str, ...] = ()  # related rows that `title` and `address` read
 
     def subject(self, job: Job) -> Any:
-        """The row that the job is about; None where that is gone, or has a newer job."""
+        """The row that the job is about; None if the row is deleted or has a newer job."""
         return self.model._base_manager.filter(job=job.pk).first()
 
 
 # Each app adds a function that imports and returns its kinds: a command that looks at no job need not import them.
 kinds_of_apps: list[Callable[[], Mapping[str, JobKind]]] = []
-# What else apps clear away at every sweep: files that have had their time, what abandoned imports left behind.
+# Functions of the apps that the sweep calls to delete old files and the remains of abandoned imports.
 cleanings: list[Callable[[], object]] = []
 
 
 @cache
 def job_kinds() -> dict[str, JobKind]:
-    """What this module has to know of each kind of job, from all apps."""
+    """The description of every kind of job, from all apps."""
     return {name: kind for kinds in kinds_of_apps for name, kind in kinds().items()}
 
 
@@ -103,10 +104,10 @@ def begin(
     unit: str = "",
     delete_former: bool = False,
 ) -> Job:
-    """A waiting job of ``subject``, in the caller's transaction; the one before it, if it is still open, is cancelled.
+    """Create a waiting job of ``subject`` in the caller's transaction; the former job is cancelled if it is open.
 
-    Whoever called either has it sent (`enqueue`) or takes it at once. If neither happens, the sweep sends it.
-    ``delete_former`` also deletes the one before it: for what has one job after another.
+    The caller then sends the job (`enqueue`) or takes it directly. If it does neither, the sweep sends the job.
+    ``delete_former`` also deletes the former job: for subjects that have many jobs, one after another.
     """
     former = subject.job_id
     job = Job.objects.create(
@@ -121,7 +122,7 @@ def begin(
 
 
 def drop(subject: Any) -> None:
-    """Cancel the open job of what is changed or removed while it runs; its worker finds nothing to settle."""
+    """Cancel the open job of a subject that is changed or removed; the worker of the job then stores nothing."""
     Job.objects.open().filter(pk__in=_current(subject)).update(**_ended(State.CANCELLED))
 
 
@@ -135,7 +136,7 @@ def enqueue(subject: Any) -> None:
 
 
 def _send(job: Job) -> None:
-    """Send a job. A broker that is away loses nothing: the job is due, and the sweep sends it once that is back."""
+    """Send a job. If the broker is not available, nothing is lost: the job stays due, and the sweep sends it later."""
     kind, now = job_kinds()[job.kind], timezone.now()
     waiting = Job.objects.filter(pk=job.pk, state=State.WAITING)
     if (subject := kind.subject(job)) is None:
@@ -150,10 +151,10 @@ def _send(job: Job) -> None:
 def enqueue_task(
     task: str, *arguments: Any, expires: float | None = None, without_broker: Callable[[], object] | None = None
 ) -> None:
-    """Send a message that is no job, once the transaction is committed: a wake-up for rows that wait, or a mail.
+    """Send a message that is not a job after the commit: for rows that wait for a worker, or for a mail.
 
-    Without a broker it is dropped and logged: the next sweep sends rows that wait. What no row keeps, such as a mail,
-    gives ``without_broker``, which is then called in its place.
+    If the broker is not available, the message is dropped and logged, and the next sweep sends the waiting rows. If no
+    row stores the work, as for a mail, the caller gives ``without_broker``, which is then called instead.
     """
 
     def send() -> None:
@@ -174,7 +175,7 @@ def _queued(task: str, arguments: tuple[Any, ...], *, expires: float | None) -> 
 
 
 def is_broker_available() -> bool:
-    """Whether the broker answers now: for what would be lost without it."""
+    """Whether the broker answers now; checked before work that would be lost without it."""
     try:
         with current_app.connection_for_write() as broker:
             broker.ensure_connection(max_retries=1, timeout=2)
@@ -185,8 +186,8 @@ def is_broker_available() -> bool:
 
 # --- doing it -------------------------------------------------------------------------------------------------------
 def take_job(subject: Any, *kinds: Job.Kind) -> Job | None:
-    """The waiting job of ``subject``, of one of these kinds, with a lease on it; None when it is over or in other
-    hands.
+    """Take the lease of the waiting job of ``subject``, if it is of one of these kinds. None if the job has ended or
+    another worker has it.
     """
     lease, now = uuid4(), timezone.now()
     leased: dict[str, Any] = {"lease": lease, "lease_until": now + LEASE_TIMEOUT, "beat_at": now}
@@ -200,13 +201,13 @@ def take_job(subject: Any, *kinds: Job.Kind) -> Job | None:
 
 
 class JobHeartbeat:
-    """Reports that the holder of a lease lives and how far it is, from a thread and a connection of its own.
+    """Stores heartbeats and progress of a leased job, from its own thread and database connection.
 
-    So others see it while a long transaction runs, whose own updates they would not see.
+    So others see them during a long transaction, before its own updates are visible.
     """
 
     def __init__(self, job: Job) -> None:
-        self.is_lost = False  # it was cancelled, or somebody else has it
+        self.is_lost = False  # the job was cancelled, or another worker has it
         self.job = job
         self.done, self.total = job.done, job.total
         self._over = threading.Event()
@@ -223,7 +224,7 @@ class JobHeartbeat:
         self._beating.join(LAST_HEARTBEAT_SECONDS)
 
     def tell(self, done: int, total: int) -> None:
-        """So much of it is done. Refused when the lease is lost."""
+        """Report that ``done`` of ``total`` units are done. Refused if the lease is lost."""
         if self.is_lost:
             raise Refused(_("This was cancelled or deleted while it was running. Start it again."), code="swept")
         self.done, self.total = done, total
@@ -239,9 +240,10 @@ class JobHeartbeat:
             connection.close()
 
     def _store(self) -> None:
-        """Store one heartbeat, and look whether the lease is lost.
+        """Store one heartbeat, and check whether the lease is lost.
 
-        It waits for a lock briefly only, as the transaction that holds it may be our own holder's, which waits for us.
+        It waits only briefly for a lock, because the lock may belong to a transaction of our own worker, which waits
+        for this thread.
         """
         is_sqlite = connection.vendor == "sqlite"
         with nullcontext() if is_sqlite else transaction.atomic(), connection.cursor() as cursor:
@@ -252,7 +254,7 @@ class JobHeartbeat:
             now = timezone.now()
             alive = {"beat_at": now, "lease_until": now + LEASE_TIMEOUT}
             is_held = _held(self.job).update(**alive, done=self.done, total=self.total)
-        # SQLite has one writer: while we write, nobody can sweep us either.
+        # SQLite has one writer: while our worker writes, the sweep can't free our job either.
         self.is_lost = not is_held and Job.objects.filter(pk=self.job.pk).exists()
 
 
@@ -267,23 +269,23 @@ def _held(job: Job) -> models.QuerySet[Job]:
 
 # --- the end of it --------------------------------------------------------------------------------------------------
 def finish_job(job: Job, **figures: Any) -> bool:
-    """Say that a leased job is done, in the transaction that stores its result; False when the lease is lost."""
+    """Mark a leased job as finished, in the transaction that stores its result. False if the lease is lost."""
     return bool(_held(job).update(**_ended(State.FINISHED), **figures))
 
 
 def fail(job: Job, sentence: str) -> bool:
-    """Say why a leased job failed, beside the change of what it is about; False when the lease is lost."""
+    """Mark a leased job as failed, in the transaction that changes its subject. False if the lease is lost."""
     return bool(_held(job).update(**_ended(State.FAILED), sentence=sentence))
 
 
 def release(job: Job, *, due_at: datetime, **figures: Any) -> bool:
-    """Let a leased job wait again until it is due; False when the lease is lost."""
+    """Let a leased job wait again until ``due_at``. False if the lease is lost."""
     waiting = {"state": State.WAITING, "lease": None, "lease_until": None, "due_at": due_at}
     return bool(_held(job).update(**waiting, **figures))
 
 
 def cancel(*, job: Job, actor: User) -> None:
-    """Stop an open job for good. Its worker notices at its next heartbeat, and what it did so far is taken back."""
+    """Stop an open job permanently. Its worker notices this at its next heartbeat, and its work so far is undone."""
     if not Job.objects.filter(pk=job.pk, project=job.project_id).cancellable_by(actor).exists() and job.is_open:
         sentence = _("Only a lead of the project, the person who started this, or staff can cancel it.")
         raise Refused(sentence, code="not_yours")
@@ -293,14 +295,14 @@ def cancel(*, job: Job, actor: User) -> None:
 
 
 def cancel_all(*, project: Project, sentence: str) -> None:
-    """Stop the open jobs of a project that is archived, but for deliveries and batches of calls: what has happened is
-    still announced, and what was asked is paid."""
+    """Stop the open jobs of an archived project, except deliveries and batches of calls: past events are still
+    announced, and the requests of a batch are paid in any case."""
     going_on = (Job.Kind.DELIVERIES, Job.Kind.CALLS)
     cancel_open(Job.objects.filter(project=project).exclude(kind__in=going_on), sentence=sentence)
 
 
 def cancel_open(listed: models.QuerySet[Job], *, sentence: str) -> None:
-    """Stop those of the jobs that are open, because of what else has happened."""
+    """Stop the open jobs among ``listed``, with a sentence that gives the reason."""
     for pk in listed.filter(state__in=Job.OPEN).values_list("pk", flat=True):
         _cancelled(pk, sentence)
 
@@ -314,7 +316,7 @@ def _cancelled(pk: int, sentence: str) -> bool:
 
 
 def _give_up(job: Job, state: str, sentence: str) -> bool:
-    """End a job that another process has, or none; False when that process ended it, or took it, first."""
+    """End a job that this process does not have. False if another process ended or took the job first."""
     kind = job_kinds()[job.kind]
     subject = kind.subject(job)
     with transaction.atomic():
@@ -333,15 +335,15 @@ def _ended(state: str) -> dict[str, Any]:
 
 # --- the sweep ------------------------------------------------------------------------------------------------------
 def sweep_jobs(*, now: datetime | None = None) -> list[Job]:
-    """Free the jobs whose worker fell silent, and send those that wait and are due; returns which were sent.
+    """Free the jobs whose heartbeats stopped, and send the waiting jobs that are due. Returns the jobs that were sent.
 
-    One that went silent too often takes its worker down with it, and is given up; so is one that only the dead process
-    could have ended.
+    A job fails if its heartbeats stopped too often, because it probably kills its worker, or if only the dead process
+    could have continued it.
     """
     now = now or timezone.now()
     silent_jobs = Job.objects.filter(state=State.RUNNING, lease_until__lt=now)
     if connection.vendor == "sqlite" and silent_jobs.exists():
-        with transaction.atomic():  # waits for who is writing: no heartbeat could be stored meanwhile
+        with transaction.atomic():  # waits for the writing process: no heartbeat could be stored while it wrote
             pass
         time.sleep(2 * HEARTBEAT_SECONDS)
     for silent in silent_jobs.all():
@@ -356,7 +358,7 @@ def sweep_jobs(*, now: datetime | None = None) -> list[Job]:
 
 
 def _given_up(job: Job) -> bool:
-    """Whether nobody is to try again, and so the job is ended."""
+    """Whether the job must not be tried again, and was ended as failed here."""
     kind = job_kinds()[job.kind]
     subject = kind.subject(job)
     if subject is not None and (sentence := kind.stranded(subject)):
@@ -367,7 +369,7 @@ def _given_up(job: Job) -> bool:
 
 
 def _forget(now: datetime) -> None:
-    """Delete what ended a while ago and nothing refers to any more: the older jobs of a row, and those of rows gone."""
+    """Delete jobs that ended a while ago and to which no row refers: former jobs of a row, and jobs of deleted rows."""
     for name, kind in job_kinds().items():
         current = kind.model._base_manager.exclude(job=None).values("job")
         old = Job.objects.filter(kind=name, ended_at__lt=now - timedelta(days=1))
@@ -387,7 +389,7 @@ class ListedJob:
 
 
 def list_jobs(shown_jobs: Iterable[Job], *, user: User) -> list[ListedJob]:
-    """Jobs with what they are about: one query for every kind. Nothing is known of one that has been replaced."""
+    """Jobs with their subjects: one query for each kind. A job that was replaced by a newer one has no subject."""
     all_jobs = list(shown_jobs)
     keys = [job.pk for job in all_jobs]
     cancellable = set(Job.objects.filter(pk__in=keys).cancellable_by(user).values_list("pk", flat=True))

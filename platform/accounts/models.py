@@ -296,7 +296,7 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(models.Q(pk__in=led.values("pk")) | models.Q(pk__in=own.values("pk")), state__in=Job.OPEN)
 
     def current(self) -> JobQuerySet:
-        """What waits or runs, and what failed or was cancelled by somebody in the last days."""
+        """The jobs that wait or run, and those that failed or were cancelled by a person in the last days."""
         ended = models.Q(ended_at__gte=timezone.now() - RECENT)
         stopped = models.Q(state=Job.State.FAILED) | models.Q(
             models.Q(state=Job.State.CANCELLED), ~models.Q(sentence="")
@@ -397,12 +397,12 @@ class Job(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether something may still come of it."""
+        """Whether the job waits or runs."""
         return self.state in Job.OPEN
 
     @property
     def percent(self) -> int:
-        """How far it is; 0 where nobody knows."""
+        """The progress in percent; 0 if the total is unknown."""
         return min(100, 100 * self.done // self.total) if self.total else 0
 
 
@@ -444,7 +444,7 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
 class Webhook(HasJob):
     """An address that receives a project's events. Its secret is derived from `nonce` and SECRET_KEY, and not stored.
 
-    Its ``job`` is the newest turn of sending what is due.
+    Its ``job`` is the newest job that sends its due deliveries.
     """
 
     class Off(models.TextChoices):

@@ -77,7 +77,7 @@ def may_erase_account(*, user: User, project: Project, actor: User) -> bool:
 
 
 def remove_from_project(*, user: User, project: Project, actor: User) -> None:
-    """Erase what a project holds of a person: membership, invitations, texts, their name in the audit trail.
+    """Erase a person's data in a project: membership, invitations, texts, their name in the audit trail.
 
     Their account stays, with name, e-mail address and profile: see `may_erase_account` and `erase_user`.
     """
@@ -224,7 +224,7 @@ def _file_fields() -> list[models.FileField]:
 
 
 def _referred_to(names: Iterable[str]) -> set[str]:
-    """The names that a row has, in one statement: a file may move from the row of an upload to that of an import."""
+    """The names to which a row refers, in one statement, because a file may move between the rows of two tables."""
     rows = []
     for field in _file_fields():
         of_field = field.model._base_manager.filter(**{f"{field.name}__in": list(names)})

@@ -12,15 +12,15 @@ logger = logging.getLogger(__name__)
 
 @shared_task
 def deliver(webhook_pk: int) -> None:
-    """Send what is due at one webhook."""
+    """Send the due deliveries of one webhook."""
     webhooks.deliver_due(webhook_pk=webhook_pk)
 
 
 @shared_task
 def sweep_all() -> None:
-    """Take up again what dead workers left undone, have sent what waits, and forget what is old: for all kinds of jobs.
+    """Restart the jobs of dead workers, send waiting jobs, delete old rows and files, and send due deliveries.
 
-    One that can't be cleared away keeps nothing else waiting.
+    If one cleaning function fails, the others are still called.
     """
     clearing: list[Callable[[], object]] = [
         jobs.sweep_jobs,

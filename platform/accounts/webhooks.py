@@ -1,11 +1,11 @@
 """Webhooks: the addresses of a project's leads, and the deliveries to them.
 
-`announce` writes one delivery for each webhook that listens, in the transaction of the verb that did something; what is
-rolled back is so never announced. Once that is committed a worker is asked to send it (decision 0012): one job at a
-time for a webhook, which sends what is due, the oldest first (`deliver_due`). The time of the next try, after a growing
-delay, is stored before a request is sent (`claim`), so that a worker that dies loses nothing: the delivery is due again
-by then. A receiver may so get an event twice, always under the same id. Requests are sent outside any transaction. A
-job lasts a minute at most; the first delivery that fails ends it.
+`announce` writes one delivery for each webhook that listens to the event, in the transaction of the event itself, so
+that a change that is rolled back is never announced. After the commit, a worker is asked to send it (decision 0012): a
+webhook has one job at a time, which sends the due deliveries, the oldest first (`deliver_due`). The time of the next
+try, after a growing delay, is stored before a request is sent (`claim`). So if a worker dies, nothing is lost: the
+delivery is due again at that time. Therefore a receiver may get an event twice, always with the same id. Requests are
+sent outside any transaction. A job lasts a minute at most; the first delivery that fails ends it.
 """
 
 from __future__ import annotations
@@ -62,24 +62,24 @@ def listen(*, webhook: Webhook, events: Iterable[str], actor: User) -> None:
 
 
 def turn_on(*, webhook: Webhook, actor: User) -> None:
-    """Send again, what has waited first."""
+    """Turn the webhook on again; waiting deliveries are sent first."""
     with transaction.atomic():
         _change(webhook, actor, "turn webhook on", off="", failing_since=None)
         _send_soon(webhook)
 
 
 def turn_off(*, webhook: Webhook, actor: User) -> None:
-    """Send nothing more; what is still waiting stays so, and nothing is added."""
+    """Turn the webhook off: waiting deliveries stay waiting, and no new ones are added."""
     _change(webhook, actor, "turn webhook off", off=Webhook.Off.BY_HAND)
 
 
 def renew(*, webhook: Webhook, actor: User) -> None:
-    """Replace its secret; the old one is no longer used."""
+    """Replace the webhook's secret; the old secret is no longer used."""
     _change(webhook, actor, "renew webhook secret", nonce=get_random_string(43))
 
 
 def remove_webhook(*, webhook: Webhook, actor: User) -> None:
-    """Forget the address and all that was sent to it."""
+    """Delete the webhook with its address and all its deliveries."""
     with transaction.atomic():
         audit.record(actor=actor, project=webhook.project, verb="remove webhook", subject=webhook)
         jobs.drop(webhook)
@@ -112,7 +112,7 @@ def _offered(events: Iterable[str]) -> list[str]:
 
 
 def limits() -> addresses.Limits:
-    """Where this instance may send: beyond the public internet only where its operator says so."""
+    """The limits on addresses of webhooks: addresses outside the public internet only if the operator allows them."""
     return addresses.Limits(networks=conf.settings.WEBHOOK_NETWORKS, loopback=conf.settings.DEBUG)
 
 
@@ -122,7 +122,7 @@ def signing_key(webhook: Webhook) -> bytes:
 
 
 def secret(webhook: Webhook) -> str:
-    """The secret as a receiver's library wants it."""
+    """The secret in the form that a receiver's library expects."""
     return PREFIX + base64.b64encode(signing_key(webhook)).decode()
 
 
@@ -146,14 +146,14 @@ def announce(*, project: int, event: Event, subject: int, payload: Mapping[str, 
 
 
 def _send_soon(webhook: Webhook) -> None:
-    """Have a worker asked for a turn of sending once this transaction is committed; if that fails, by the sweep."""
+    """Enqueue the sending for after the commit of this transaction; if this fails, the sweep does it later."""
     transaction.on_commit(partial(ask_to_send, webhook.pk), robust=True)
 
 
 def ask_to_send(webhook_pk: int) -> None:
-    """Begin and enqueue a turn of sending what is due at a webhook, unless one waits or runs.
+    """Create and enqueue a job that sends the due deliveries of a webhook, unless such a job waits or runs.
 
-    One that runs looks once more, after its end, for what became due meanwhile.
+    A running job checks at its end for deliveries that became due during it.
     """
     with transaction.atomic():
         webhooks = Webhook.objects.select_for_update(no_key=True, of=("self",)).select_related("project")
@@ -167,7 +167,7 @@ def ask_to_send(webhook_pk: int) -> None:
 
 
 def test(*, webhook: Webhook, actor: User) -> Delivery:
-    """Have a test sent, whatever it listens to."""
+    """Create a test delivery and have it sent, whatever events the webhook listens to."""
     with transaction.atomic():
         _require_on(webhook)
         audit.record(actor=actor, project=webhook.project, verb="test webhook", subject=webhook)
@@ -211,9 +211,9 @@ def body(delivery: Delivery) -> bytes:
 
 
 # --- sending deliveries ----------------------------------------------------------------------------------------------
-# What is waited after each try: eight tries within a day, the last right after it.
+# The pause after each try: eight tries within a day, the last right after it.
 WAITS = tuple(timedelta(seconds=seconds) for seconds in (60, 300, 1_800, 7_200, 14_400, 28_800, 36_000, 0))
-PATIENCE = timedelta(days=1)  # after so long without anything getting through a webhook is turned off
+PATIENCE = timedelta(days=1)  # a webhook is turned off after this time without a successful delivery
 KEPT = timedelta(days=30)
 LONGEST_JOB = 60.0  # seconds that one job takes at most, beside its last request
 GONE = 410
@@ -230,10 +230,10 @@ def _due(now: datetime) -> QuerySet[Delivery]:
 
 
 def deliver_due(*, webhook_pk: int) -> int:
-    """Send what is due at one webhook, unless another worker does; returns how many got through.
+    """Send the due deliveries of one webhook, unless another worker does. Returns how many succeeded.
 
-    While deliveries get through, the next job is enqueued for what is still due, or became so just now.
-    The first that fails ends the job: a receiver in trouble is asked once in a while, and not for every event.
+    If a delivery succeeded, or none failed, the next job is enqueued for deliveries that are (still) due.
+    The first failure ends the job: a receiver that does not work is tried now and then, and not for every event.
     """
     webhook = Webhook.objects.filter(pk=webhook_pk).first()
     if webhook is None or (job := jobs.take_job(webhook, Job.Kind.DELIVERIES)) is None:
@@ -250,7 +250,7 @@ def deliver_due(*, webhook_pk: int) -> int:
 
 
 def _send_due(webhook_pk: int, heartbeat: JobHeartbeat) -> tuple[int, str]:
-    """How many got through, and why the first that did not failed."""
+    """Returns how many deliveries succeeded, and why the first failed one failed."""
     ends, sent = time.monotonic() + LONGEST_JOB, 0
     heartbeat.total = _due(timezone.now()).filter(webhook=webhook_pk).count()
     while time.monotonic() < ends and not heartbeat.is_lost and (delivery := claim(webhook_pk=webhook_pk)):
@@ -284,7 +284,7 @@ def _claimed(delivery: Delivery, now: datetime) -> bool:
 
 
 def send(*, delivery: Delivery) -> str:
-    """Send the request of a claimed delivery and store the outcome; empty when the receiver took it, else why not."""
+    """Send the request of a claimed delivery and store the outcome. Returns why it failed; empty if it succeeded."""
     content, webhook = body(delivery), delivery.webhook
     secret_key, key = signing_key(webhook), delivery_key(delivery)
     headers = addresses.signed(secret=secret_key, key=key, body=content, now=time.time())
@@ -325,13 +325,13 @@ def _give_up(delivery: Delivery, reason: str) -> None:
 
 
 def sweep_deliveries(*, now: datetime | None = None) -> int:
-    """Delete what is old; returns how many."""
+    """Delete old deliveries. Returns how many were deleted."""
     return Delivery.objects.filter(made_at__lt=(now or timezone.now()) - KEPT).delete()[0]
 
 
 # --- what jobs have to know -----------------------------------------------------------------------------------------
 def _cancelled(webhook: Webhook, sentence: str) -> bool:
-    """What waits is not sent; each delivery can be sent again from the page of its webhook."""
+    """Stop the waiting deliveries; each can be sent again from the page of its webhook."""
     waiting = Delivery.objects.filter(webhook=webhook.pk, state=Delivery.State.WAITING)
     waiting.update(state=Delivery.State.GIVEN_UP, reason=sentence[:200])
     return True
