@@ -134,7 +134,7 @@ class AnswerColumns(NamedTuple):
         return answers
 
     def _beside(self, values: ValuesByField, count: int) -> ValuesByField:
-        """The answers of all wide columns; the answers of one row follow each other."""
+        """The answers of the long column and of all wide columns; the answers of one row follow each other."""
         shared = _texts(values.get("rationale"), count)
         parts: list[ValuesByField] = []
         if self.long is not None:

@@ -253,7 +253,7 @@ class ColumnUsage:
             self.partly |= {leaf: outer in plan.kept for leaf in leaves if not any(_meet(leaf, path) for path in paths)}
 
     def left_out(self, *, keeps: bool) -> list[str]:
-        """The columns that are not used; ``keeps``: columns that the mapping doesn't name are kept, so they are used."""
+        """The columns that are not used; ``keeps``: columns that the mapping doesn't name are kept."""
         unused = [
             name
             for name in self.unused
@@ -265,7 +265,7 @@ class ColumnUsage:
         ]
 
     def notes(self, kept: str) -> list[str]:
-        """Sentences on columns that give no field; ``kept`` is the template for columns that the mapping doesn't name."""
+        """Sentences on columns that give no field; ``kept``: the template for columns that the mapping doesn't name."""
         for plan in self.inside:
             self.taken |= plan.met
             self.given.update(source.field for source in plan.sources if source.column in plan.met)

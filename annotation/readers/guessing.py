@@ -224,7 +224,7 @@ def speakers_in(columns: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) 
 
 
 def _with_id(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Guess the id if no column has a name for ids: a column whose name ends in "id" and that differs in every row."""
+    """Guess the id if no column has a name for ids: the only column ``…_id``, if it differs in every row."""
     called = [column for column in columns if _leaf(column).endswith("_id") and column not in guessed]
     if (
         "id" in guessed.values()
@@ -348,7 +348,7 @@ def _is_text(column: str, rows: list[dict[str, Any]]) -> bool:
 
 
 def _of_key(guessed: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """The field that the JSON key of the records gives: the id if each key is unique, the generator if not."""
+    """The field that the JSON key of records gives: the id if keys are unique, the generator if records share keys."""
     keys = [row.get(KEY_COLUMN) for row in rows]
     if "id" not in guessed.values() and 1 < len(rows) == len(set(keys)):
         return {KEY_COLUMN: "id"}

@@ -117,7 +117,7 @@ _SPEAKING = {MARKS_COLUMN, NOT_APPLICABLE, *_JSON}
 
 
 def restored_rows(rows: Iterator[FileRow]) -> Iterator[FileRow]:
-    """The rows as they were before an export wrote them. A file whose first row has none of our columns is unchanged."""
+    """The rows as they were before an export wrote them. A file without our columns in its first row is unchanged."""
     first = next(rows, None)
     if first is None:
         return
