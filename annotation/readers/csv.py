@@ -265,7 +265,7 @@ class _Reader:
 
 
 def _checked(name: str, record: _Record, width: int, dialect: CsvDialect, problems: Problems) -> bool:
-    """Whether a record has exactly its cells; otherwise it is refused."""
+    """Whether a record has the right number of cells, else it is refused. Raises ``FormatError`` for merged records."""
     if len(record.cells) != width:
         problems.refuse(_wrong_width(name, record, width))
         return False

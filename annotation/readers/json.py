@@ -425,7 +425,7 @@ def _storable_object(value: Any) -> dict[str, Any]:
 
 
 def require_storable(value: Any) -> None:
-    """Raise ``InvalidValue`` for values that no database can store: NUL, half surrogate pairs, integers over 64 bits."""
+    """Raise ``InvalidValue`` for values that no database stores: NUL, half surrogate pairs, integers over 64 bits."""
     try:
         written = orjson.dumps(value)
     except TypeError as error:
