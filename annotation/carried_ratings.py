@@ -419,7 +419,7 @@ def _renew_leases(change: RubricChange, fitting: Collection[str]) -> dict[str, d
 
 
 def _own(change: RubricChange) -> QuerySet[Assignment]:
-    """The assignments whose annotations were revised by the change."""
+    """The assignments with annotations that the change revised."""
     carried = Annotation.objects.filter(within(change), rubric_change=change, assignment__isnull=False)
     return Assignment.objects.filter(pk__in=carried.values("assignment"))
 

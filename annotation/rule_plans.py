@@ -109,7 +109,7 @@ class TaxonomyPlan:
     """What the rules of a taxonomy would add to a campaign, with warnings for the lead.
 
     ``twice``: by pair of rules that give one panel the same criterion of an item, the number of items; the larger
-    overlap counts. ``already``: items whose criteria a panel rates in a duty that no rule made. ``beyond``: items that
+    overlap counts. ``already``: items with criteria that a panel rates in a duty without rules. ``beyond``: items that
     have more annotators than the rules now require; they keep them.
     """
 
@@ -404,7 +404,7 @@ class _Planning:
 
 
 class _Queue(NamedTuple):
-    """The key of a panel's duty: its name in the rules, and the rule whose sample draws its items."""
+    """The key of a panel's duty: its name in the rules, and the rule with the sample that draws its items."""
 
     label: str
     draw: str

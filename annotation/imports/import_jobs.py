@@ -1,7 +1,7 @@
 """The jobs of an import: its check, the lease under which it is stored, its end, and what `accounts.jobs` needs.
 
 An import that is checked or stored has an open job; the parts of a study are stored under the study's job. A worker
-ends an import only while it still holds the lease.
+ends an import only while it still has the lease.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _taken() -> Refused:
 
 
 def _is_ours(file_import: Import) -> bool:
-    """Whether this process may end an import: it holds the lease, or no process does. Does not end the job."""
+    """Whether this process may end an import: it has the lease, or no process has it. Does not end the job."""
     whole = file_import.part_of or file_import
     if whole.job is not None and whole.job.lease is not None:
         return jobs.is_held(whole.job)

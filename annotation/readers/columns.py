@@ -50,8 +50,8 @@ class MappedColumn(NamedTuple):
 
 class ColumnPlan(NamedTuple):
     """How a mapping applies to rows with the same columns. ``kept``: columns that are not mapped; ``opened``: the
-    inner keys that are mapped out of an object; ``spread``: objects whose keys become columns. ``met``: columns inside
-    objects that occurred in a row; ``beside``: examples of other keys that those objects have."""
+    inner keys that are mapped out of an object; ``spread``: objects with keys that become columns. ``met``: columns
+    inside objects that occurred in a row; ``beside``: examples of other keys that those objects have."""
 
     sources: tuple[MappedColumn, ...]
     constants: dict[str, str]

@@ -269,7 +269,7 @@ def open_stream(raw: bytes | BinaryIO) -> BinaryIO:
 
 
 class HeadCache(RawIOBase):
-    """A stream whose first piece is read and decoded only once, even if it is read from its start several times.
+    """A stream that reads and decodes its first piece only once, even if it is read from its start several times.
 
     The bytes after the first piece are read each time. ``decoded`` caches the text of the first piece and its decoder,
     by the encoding that the mapping names.

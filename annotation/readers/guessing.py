@@ -177,7 +177,7 @@ _TEXT_FIELDS = frozenset(
 def _keyed_by_text(
     kind: Kind, columns: Sequence[str], sample: list[dict[str, Any]], criteria: Collection[str], texts: tuple[str, ...]
 ) -> Mapping:
-    """The mapping of rows whose texts identify the item, each with the ratings of one rater."""
+    """The mapping of rows that have the ratings of one rater each; the texts identify the item."""
     row_ids = [column for column, field in _by_name("dataset", columns, sample).items() if field == "id"]
     others = [column for column in columns if column not in row_ids]
     shape = (Digest(digest=TEXT_KEY, of=texts),)

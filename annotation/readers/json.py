@@ -92,8 +92,8 @@ def _parsed_line(text: str) -> Any:
 def read_json(
     name: str, pieces: Iterable[str], records: str | None, problems: Problems, beside: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, FileRow]]:
-    """Yield (key, record) of a document: a list of objects (key ``""``), or an object whose values are objects or lists
-    of objects, by key.
+    """Yield (key, record) of a document: a list of objects (key ``""``), or an object with objects or lists of objects
+    as values, by key.
 
     ``records`` is the path of the list to read if the object has other values too, such as ``results.rows``, or is
     `WHOLE`. ``beside``: paths outside of that list; the values there, before the list, are added to each record under

@@ -307,7 +307,7 @@ class Mapping:
     ``files``: pattern of a file name -> mapping of those files only; the parts in braces become columns.
     ``aligned``: pattern of a file's name -> column, for files that belong together line by line. ``positional``: raters
     are slots, not persons.
-    ``records``: the path of the list of records in a JSON document; ``beside``: paths outside of this list, whose
+    ``records``: the path of the list of records in a JSON document; ``beside``: paths outside of this list; their
     values are in every record. ``shared``: pattern of a file's name -> paths in that one JSON document, whose values
     are in every row of the files that belong to it; only together with ``aligned``.
     ``header_row``: the row with the names of the columns, counted from 1 as in an editor or spreadsheet; the rows above
@@ -574,7 +574,7 @@ _EMAIL = re.compile(r"[^\s@<>(),;:\"]+@[^\s@<>(),;:\"]+\.[^\W\d_]{2,}")
 
 
 def watch_headings(name: str, rows: Iterator[FileRow], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
-    """Yield the rows unchanged; after `ROWS_LOOKED_AT` rows, note the columns whose names contain an e-mail address."""
+    """Yield the rows unchanged; after `ROWS_LOOKED_AT` rows, note the columns with an e-mail address in their names."""
     columns: dict[str, None] = {}
     for row in islice(rows, ROWS_LOOKED_AT):
         if len(columns) < MOST_NOTED:
@@ -585,7 +585,7 @@ def watch_headings(name: str, rows: Iterator[FileRow], layout: Mapping, problems
 
 
 def note_addresses(name: str, columns: Iterable[str], layout: Mapping, problems: Problems) -> None:
-    """Note the columns whose names contain an e-mail address."""
+    """Note the columns with an e-mail address in their names."""
     if called := [column for column in _with_addresses(columns) if not _is_settled(column, layout)]:
         problems.note(name, _about_columns(called))
 

@@ -256,7 +256,7 @@ class _Hashes:
             self._write()
 
     def repeated(self) -> bytearray | None:
-        """A mark for each place whose hash also occurs at another place; None if all hashes are different."""
+        """A mark for each place with a hash that also occurs at another place; None if all hashes are different."""
         if self._file is None:
             numbers = list(_repeated(self._open, range(len(self._open))))
             return _marks(len(self._open), numbers) if numbers else None

@@ -343,8 +343,8 @@ class LookUp(ShapeStep):
 
 @dataclass(frozen=True)
 class Match(ShapeStep):
-    """``match: column``: the first object in the list ``among`` whose text or number at the path ``by`` equals the
-    record's at the path ``to``; a blank if there is no such object. Rows of one record share the list, which is read
+    """``match: column``: the first object in the list ``among`` that has at the path ``by`` the same text or
+    number as the record at the path ``to``; a blank if there is no such object. Rows of one record share the list, which is read
     once for all of them."""
 
     match: str = field(metadata=WORD)
@@ -424,8 +424,8 @@ class Flatten(ShapeStep):
 
 @dataclass(frozen=True)
 class Melt(ShapeStep):
-    """``melt: {"Human {rater} {criterion}": score}``: columns whose names match become rows. Each placeholder becomes a
-    column with its part of the name, and the cell is in the column ``score``. Columns with equal placeholders that
+    """``melt: {"Human {rater} {criterion}": score}``: columns with matching names become rows. Each placeholder becomes
+    a column with its part of the name, and the cell is in the column ``score``. Columns with equal placeholders that
     match different patterns give one row. Each row also has the other columns. ``having``: only columns with an object
     that has this key, or with a list of these objects."""
 

@@ -222,7 +222,7 @@ class StudyImport:
     """One import of a study: the kind of its rows, its files, how they are read, and where they are stored.
 
     ``name`` is the name of a dataset; ratings and verdicts name their ``dataset`` and ``rubric``. A rubric is given
-    whole, or read from a file of the study whose name matches one of ``files``, or ``inferred`` from the import that
+    whole, or read from a file of the study with a name as in ``files``, or ``inferred`` from the import that
     names it. A file belongs to an import if its name matches one of ``files`` (if there are any), if it has all
     ``columns`` (and no others if ``whole``), if every cell matches its pattern in ``cells``, and if in each row a cell
     of any column matches ``some``. Ratings and verdicts that name no dataset are not part of the study: they describe

@@ -108,7 +108,7 @@ class Workbook:
     def walk(
         self, part: str, start: Start, end: End, text: Text, most: int | None = None
     ) -> Generator[None, None, None]:
-        """Parse a part of at most ``most`` bytes, and yield after each piece whose elements the callbacks received.
+        """Parse a part of at most ``most`` bytes, and yield after each piece, when the callbacks have its elements.
         Names have no namespace prefix, and entities are not expanded."""
         read = 0
         parser = expat.ParserCreate()
