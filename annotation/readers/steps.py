@@ -343,8 +343,8 @@ class LookUp(ShapeStep):
 
 @dataclass(frozen=True)
 class Match(ShapeStep):
-    """``match: column``: the first object in the list ``among`` that has at the path ``by`` the same text or
-    number as the record at the path ``to``; a blank if there is no such object. Rows of one record share the list, which is read
+    """``match: column``: the first object in the list ``among`` that has at the path ``by`` the same text or number as
+    the record at the path ``to``; a blank if there is no such object. Rows of one record share the list, which is read
     once for all of them."""
 
     match: str = field(metadata=WORD)
