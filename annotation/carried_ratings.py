@@ -1,7 +1,7 @@
-"""What a change of the rubric's version does to a campaign's annotations, and how it is taken back.
+"""What a change of the rubric's version does to a campaign's annotations, and how the change is undone.
 
-Nothing that was rated changes. Every current annotation gets a revision under the new version's criteria, with the
-ratings that are kept or mapped; what it replaces stays stored under the old version (docs/decisions/0037).
+Stored ratings never change. Every current annotation gets a revision under the new version's criteria, with the ratings
+that are kept or mapped; the replaced annotation stays stored under the old version (docs/decisions/0037).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RatedScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RatedCounts:
-    """The current ratings on one criterion. ``imported``: of these nobody can rate again. ``scores`` by score."""
+    """The current ratings on one criterion. ``imported``: those that nobody can rate again. ``scores``: by score."""
 
     ratings: int = 0
     items: int = 0
@@ -69,7 +69,7 @@ class RatedCounts:
 
 @dataclass(frozen=True, slots=True)
 class ChangedCriterion:
-    """A criterion of either version, with what has been rated on it, and the decisions that are possible."""
+    """A criterion of either version, with the counts of its ratings and the possible decisions."""
 
     difference: CriterionDifference
     before: Criterion | None
@@ -78,7 +78,7 @@ class ChangedCriterion:
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        """None for a criterion that is the same, removed, or has no ratings; the first one is the default."""
+        """The possible decisions, the default first; empty for an unchanged, removed, or changed but unrated one."""
         if self.difference.kind == "added":
             return ("keep", "requeue")
         if self.difference.kind != "changed" or not self.rated.ratings:
@@ -89,7 +89,8 @@ class ChangedCriterion:
 
 @dataclass(frozen=True, slots=True)
 class RatingDecision:
-    """What becomes of the ratings on one criterion. ``scores``: by old score the new one; None or none: rated again."""
+    """The decision for the ratings on one criterion. ``scores``: by old score, the new score; if that is None or
+    missing, the item is rated again."""
 
     decision: str = "keep"
     scores: Mapping[float, float | None] = field(default_factory=dict)
@@ -105,7 +106,7 @@ class RatingDecision:
 
 
 class _RatedAgain(NamedTuple):
-    """What the draft of an item that is rated again begins from; ``first``: its place in the order of submission."""
+    """The first content of the draft of an item that is rated again; ``first``: its place in the submission order."""
 
     answers: dict[str, Any]
     seconds: float
@@ -117,7 +118,7 @@ class _RatedAgain(NamedTuple):
 class Carrier:
     """Carries a campaign's annotations over to another version of the rubric, inside one transaction.
 
-    Controls and repeats are treated as items, so that nothing shows their annotators which ones they were.
+    Controls and repeats are treated as ordinary items, so that annotators can't notice which items they were.
     """
 
     change: RubricChange
@@ -159,7 +160,7 @@ class Carrier:
         self.change.former, self.change.counts = former, dict(self.counts)
 
     def _end_attempts(self) -> list[int]:
-        """End the exams that are under way where everybody is examined again; returns their primary keys."""
+        """If everybody must pass the exam again, end the exams in progress; return their primary keys."""
         if not self.change.qualify_again:
             return []
         under_way = ExamAttempt.objects.filter(duty__campaign=self.change.campaign_id, finished_at=None)
@@ -171,7 +172,7 @@ class Carrier:
         return self.decisions.get(key) or RatingDecision()
 
     def _duties(self) -> dict[str, list[int]]:
-        """Give every duty the new version's criteria of the same keys; added ones where it asked the whole rubric."""
+        """Give every duty the new version's criteria with the same keys; if it asked the whole rubric, new ones too."""
         through = Duty.criteria.through._default_manager
         former: dict[str, list[int]] = {}
         whole = {criterion.key for criterion in self.old.values()}
@@ -189,7 +190,7 @@ class Carrier:
         return former
 
     def _references(self) -> dict[str, Any]:
-        """Reference scores follow the decisions; what would be rated again has none until it is marked anew."""
+        """Apply the decisions to reference scores. A score that would be rated again is removed until a new mark."""
         scores = ReferenceScore.objects.filter(reference__campaign=self.change.campaign_id)
         names = ("pk", "reference", "criterion", "score", "lowest", "highest", "explanation")
         former = list(scores.order_by("pk").values_list(*names))
@@ -243,7 +244,7 @@ class Carrier:
         self._store_ratings(carried, new_keys)
 
     def _ratings(self, given: Sequence[Rating], *, is_imported: bool) -> tuple[list[tuple[Rating, float | None]], bool]:
-        """The ratings that are carried over with their new scores, and whether some have to be rated again."""
+        """The ratings that are kept or mapped, with their new scores, and whether some must be rated again."""
         own, again = [], False
         is_stopped = any(map(self._stops, given))
         for rating in given:
@@ -261,7 +262,7 @@ class Carrier:
         return own, again
 
     def _stops(self, rating: Rating) -> bool:
-        """Whether it is a critical mark under the new version, too."""
+        """Whether the rating is a critical mark under the new version, too."""
         after = self.new.get(self.old[rating.criterion_id].key) if rating.criterion_id in self.old else None
         score = self._carried(rating.criterion_id, rating.status, rating.score)
         return after is not None and is_stop(after, Answer(score=score))
@@ -274,7 +275,7 @@ class Carrier:
         return is_na and self.new[key].not_applicable and self._decision(key).decision != "requeue"
 
     def _carried(self, criterion: int, status: str, score: float | None) -> float | None:
-        """The score under the new version; None where there is none."""
+        """The score under the new version; None if there is no score."""
         if criterion not in self.old or status != Rating.Status.SCORED or score is None:
             return None
         decision = self._decision(self.old[criterion].key)
@@ -286,7 +287,7 @@ class Carrier:
         self, row: Mapping[str, Any], own: Sequence[tuple[Rating, float | None]], again: bool, duty: int, purpose: str,
         criteria_set: int,
     ) -> None:  # fmt: skip
-        """Remember an assignment that is rated again, with the answers that its draft begins from."""
+        """Note an assignment that is rated again, with the first answers of its draft."""
         asks_more = not criteria_set and bool(self.added & self._keys_of(duty))
         is_item = purpose == Duty.Purpose.RATING or (purpose in UNSEEN and row["assignment_id"] not in self.revealed)
         if not is_item or not (again or asks_more):
@@ -333,9 +334,9 @@ class Carrier:
         bulk.insert(EvidenceSpan, ("rating_id", *parts), [(new_keys[rating], *rest) for rating, *rest in marked])
 
     def _reopen(self) -> dict[str, str | None]:
-        """Give the items that are rated again to those who rated them; those of people who left, to anybody.
+        """Give the items that are rated again to the people who rated them; if they left, to anybody.
 
-        Each gets them in the order in which they submitted them, by the time of the lease. Returns the former times.
+        The times of the leases keep each person's order of submission. Returns the former times.
         """
         seated = Exists(PanelSeat.objects.filter(panel=OuterRef("duty__panel"), annotator=OuterRef("annotator")))
         every = Assignment.objects.filter(pk__in=list(self.reopened), state=Assignment.State.SUBMITTED)
@@ -373,14 +374,14 @@ def _batches(keys: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def within(change: RubricChange, prefix: str = "") -> Q:
-    """Rows of the campaign and of its hidden qualification campaign."""
+    """A filter for the rows of the campaign and of its hidden qualification campaign."""
     return Q(**{f"{prefix}campaign": change.campaign_id}) | Q(
         **{f"{prefix}campaign__qualification_of": change.campaign_id}
     )
 
 
 def _revealed_controls(change: RubricChange) -> set[int]:
-    """The controls whose annotators were shown that they are controls, when their work was paused."""
+    """The items that were shown to their annotators as controls, when their work was paused."""
     pauses = ControlPause.objects.filter(duty=OuterRef("duty__stands_for"), annotator=OuterRef("annotator"))
     shown = Exists(pauses.filter(paused_at__gte=OuterRef("leased_at")))
     hidden = Assignment.objects.filter(shown, within(change, "duty__"), duty__purpose=Duty.Purpose.CONTROL)
@@ -388,16 +389,17 @@ def _revealed_controls(change: RubricChange) -> set[int]:
 
 
 def lock_assignments(change: RubricChange) -> None:
-    """Wait for submissions, changes of scores and their undoing that have just begun; later ones find another key."""
+    """Lock the assignments: wait for submissions, changes and undos in progress; later ones find another key."""
     taken = Assignment.objects.filter(within(change, "duty__")).exclude(state=Assignment.State.OPEN).order_by("pk")
     for _pk in taken.select_for_update(of=("self",), no_key=True).values_list("pk", flat=True).iterator():
         pass
 
 
 def _renew_leases(change: RubricChange, fitting: Collection[str]) -> dict[str, dict[str, Any]]:
-    """A page that shows the other version can't be submitted; drafts keep only the answers on ``fitting`` criteria.
+    """Renew the keys, so that a page with the other version can't be submitted. Drafts keep only the answers on
+    ``fitting`` criteria.
 
-    Returns what they lose, by primary key of the draft.
+    Returns the removed answers, by primary key of the draft.
     """
     leased = Assignment.objects.filter(within(change, "duty__"), state=Assignment.State.LEASED)
     held = list(leased)
@@ -417,7 +419,7 @@ def _renew_leases(change: RubricChange, fitting: Collection[str]) -> dict[str, d
 
 
 def _own(change: RubricChange) -> QuerySet[Assignment]:
-    """The assignments whose annotations the change carried over."""
+    """The assignments with annotations that the change revised."""
     carried = Annotation.objects.filter(within(change), rubric_change=change, assignment__isnull=False)
     return Assignment.objects.filter(pk__in=carried.values("assignment"))
 
@@ -429,7 +431,7 @@ def _current(column: str) -> Subquery:
 
 # --- the way back -----------------------------------------------------------------------------------------------------
 def restore(change: RubricChange, tell: Progress = lambda _done, _total: None) -> None:
-    """Delete what the change wrote, and bring back what it replaced. Nobody rated anything since."""
+    """Delete the rows that the change wrote, and restore the replaced ones. Nobody may have rated since the change."""
     carried = Annotation.objects.filter(within(change), rubric_change=change)
     slots = _own(change)
     pks = list(slots.values_list("pk", flat=True))

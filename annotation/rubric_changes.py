@@ -1,7 +1,7 @@
-"""A campaign goes on with a newer version of its rubric: what differs, what becomes of the ratings, and the way back.
+"""A campaign continues with a newer version of its rubric: the differences, the effect on the ratings, and the undo.
 
-Nothing that was rated changes. Every current annotation gets a revision under the new version's criteria, with the
-ratings that are kept or mapped; what it replaces stays stored under the old version (docs/decisions/0037).
+Stored ratings never change. Every current annotation gets a revision under the new version's criteria, with the ratings
+that are kept or mapped; the replaced annotation stays stored under the old version (docs/decisions/0037).
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ def change_version(
     is_large: bool = False,
     actor: User | None = None,
 ) -> RubricChange:
-    """Go on with a newer version of the rubric. The campaign is paused meanwhile, so that nobody submits.
+    """Continue with a newer version of the rubric. The campaign must be paused, so that nobody submits.
 
-    ``decisions``: for each criterion that has a choice (`ChangedCriterion.decisions`). ``from_version``: the one that
-    the lead has seen. ``qualify_again``: training and exam count only from now on. ``is_large``: only store the change
-    with a waiting job; the caller enqueues it. Refused: codes ``not_paused``, ``changed``, ``no_newer``, ``invalid``,
-    ``empty_duty``, ``changing``.
+    ``decisions``: for each criterion that has a choice (`ChangedCriterion.decisions`). ``from_version``: the version
+    that the lead has seen. ``qualify_again``: training and exam count only from now on. ``is_large``: only store the
+    change with a waiting job; the caller enqueues it. Refused: codes ``not_paused``, ``changed``, ``no_newer``,
+    ``invalid``, ``empty_duty``, ``changing``.
     """
     _require_paused(campaign)
     if campaign.rubric_version_id != from_version:
@@ -134,7 +134,7 @@ def change_version(
 
 
 def is_large(campaign: Campaign) -> bool:
-    """Whether a change of its version takes longer than a request should."""
+    """Whether a change of the campaign's version takes longer than a request should."""
     current = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
     return current.order_by()[: LARGE + 1].count() > LARGE
 
@@ -147,7 +147,7 @@ def require_idle(campaign: Campaign) -> None:
 
 
 def pending_change(campaign: Campaign) -> RubricChange | None:
-    """The change that waits for a worker, or that one carries out or undoes now."""
+    """The change that waits for a worker, or that a worker carries out or undoes now."""
     return campaign.rubric_changes.filter(job__state__in=Job.OPEN).select_related("job", "to_version__rubric").first()
 
 
@@ -176,7 +176,7 @@ def carry_out_job(change_pk: int) -> None:
 
 
 def _carry_out(change: RubricChange, tell: Progress = lambda _done, _total: None) -> None:
-    """In the caller's transaction, so that all of it happens or nothing."""
+    """Carry out the change in the caller's transaction, so that everything happens or nothing."""
     campaign, version = change.campaign, change.to_version
     decisions = {key: RatingDecision.from_json(one) for key, one in change.decisions.items()}
     with transaction.atomic():

@@ -32,7 +32,7 @@ TEXT_PARTS = ("name", "question", "definition", "anchors", "mark_if", "dont_mark
 
 
 def draft_new(*, project: Project, document: RubricDocument, actor: User | None = None) -> RubricVersion:
-    """A draft of a new rubric. Raises ``Refused`` where the project has a rubric with this key."""
+    """Create a draft of a new rubric. Raises ``Refused`` if the project has a rubric with this key."""
     if RubricVersion.objects.filter(rubric__project=project, rubric__key=document.key).exists():
         raise Refused(
             _("The project has a rubric with the key “%s”. Choose another key, or edit that rubric.") % document.key
@@ -45,8 +45,8 @@ def edit(
 ) -> RubricVersion:
     """Change a draft in place, or draft the next version of a published one.
 
-    ``former_digest``: what the editor began from (see `opened_digest`). Raises ``Refused``, code ``changed``, where the
-    draft has another content now, or the published version's rubric another newest version.
+    ``former_digest``: the digest of the version that the editor opened (see `opened_digest`). Raises ``Refused``, code
+    ``changed``, if the draft has another content now, or if the rubric of a published version has a newer version.
     """
     if document.key != version.rubric.key:
         raise Refused(_("The key of a rubric can't be changed. Create a new rubric instead."))
@@ -65,8 +65,8 @@ def edit(
 
 
 def opened_digest(version: RubricVersion) -> str:
-    """What tells an editor of this version that somebody else was faster: the digest of the draft, or of the newest
-    version of a published version's rubric."""
+    """The digest that shows an editor of this version whether another person has changed it since: the digest of the
+    draft, or of the newest version of a published version's rubric."""
     if version.state == RubricVersion.State.DRAFT:
         return version.digest
     return version.rubric.versions.order_by("-number").values_list("digest", flat=True)[0]

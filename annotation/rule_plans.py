@@ -1,10 +1,10 @@
-"""What the rules of a taxonomy would add to the duties of a campaign: counted, with what a lead should know before.
+"""What the rules of a taxonomy would add to the duties of a campaign: counts and warnings, before anything is stored.
 
-Of one panel the rules make one duty, in which an item is asked about all its criteria at once: where criteria differ in
-their overlap, the first slots have all of them and the last ones only those with the larger overlap. So a critical mark
-stops the rest, and nobody rates a criterion of an item twice. A rule with a sample makes a duty of its own, so that
-all items of a duty have the probabilities of one draw; where a rule without a sample gives an item the same criterion,
-the item has it in that duty, where its probability is 1.
+For each panel the rules make one duty, in which an annotator rates all criteria of an item together. If criteria have
+different overlaps, the first slots ask for all criteria and the last ones only for those with the larger overlap. So a
+critical mark stops the rest, and nobody rates a criterion of an item twice. A rule with a sample makes a duty of its
+own, so that all items of a duty have the probabilities of one draw. If a rule without a sample gives an item the same
+criterion, the item has that criterion in the duty without a draw, where its probability is 1.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from annotation.selections import ATTRIBUTE, PLAIN, RULE, RuleDraw, draw_for_rul
 Overlaps = Mapping[str, int]
 """Map each key of a criterion to how many annotators rate it."""
 SECONDS_PER_RATING = 20.0
-"""What one rating is taken to last before any was given in the project."""
+"""The assumed duration of one rating, in seconds, if the project has no ratings yet."""
 FEWEST_TIMED = 10
 MOST_TIMED = 500
 LONGEST_NAME = 110  # of a duty, so that a number fits after it
@@ -48,7 +48,7 @@ LONGEST_NAME = 110  # of a duty, so that a number fits after it
 class PlannedDuty:
     """What the rules add to one duty of a panel: a new one if ``duty`` is None.
 
-    ``slots``: by item, the keys of the criteria of each new slot. ``new_items``: those that the duty has not yet.
+    ``slots``: by item, the keys of the criteria of each new slot. ``new_items``: items that the duty does not have yet.
     """
 
     panel: Panel
@@ -77,7 +77,7 @@ class PlannedDuty:
 
     @property
     def hours(self) -> float:
-        """How long these ratings are expected to last, all annotators together."""
+        """The expected hours of these ratings, all annotators together."""
         return self.ratings * self.seconds_per_rating / 3600
 
     @property
@@ -95,8 +95,8 @@ class PlannedDuty:
 
 
 class RuleMatch(NamedTuple):
-    """A rule, how many items fit it, and how many of these a panel of its has in its language; with a sample, of those
-    that ``draw`` has drawn."""
+    """A rule, the number of items that match it, and the number of these in the language of one of its panels. With a
+    sample, only the items of ``draw`` count for the second number."""
 
     rule: TaxonomyRule
     items: int
@@ -106,11 +106,11 @@ class RuleMatch(NamedTuple):
 
 @dataclass(slots=True)
 class TaxonomyPlan:
-    """What the rules of a taxonomy would add to a campaign, and what a lead should know before.
+    """What the rules of a taxonomy would add to a campaign, with warnings for the lead.
 
-    ``twice``: two rules give one panel the same criterion of an item; by pair of rules, the number of items. The
-    larger overlap counts. ``already``: items whose criteria a panel rates in a duty that no rule made. ``beyond``:
-    items that have more annotators than the rules now ask for; they keep them.
+    ``twice``: by pair of rules that give one panel the same criterion of an item, the number of items; the larger
+    overlap counts. ``already``: items with criteria that a panel rates in a duty without rules. ``beyond``: items that
+    have more annotators than the rules now require; they keep them.
     """
 
     duties: list[PlannedDuty]
@@ -148,17 +148,17 @@ class TaxonomyPlan:
 
     @property
     def without_items(self) -> list[TaxonomyRule]:
-        """The rules that no item fits."""
+        """The rules that no item matches."""
         return [match.rule for match in self.matches if not match.items]
 
     @property
     def without_panel(self) -> list[TaxonomyRule]:
-        """The rules that items fit, but none of these is in the language of a panel."""
+        """The rules that items match, but only items that are not in the language of a panel."""
         return [match.rule for match in self.matches if match.items and not match.with_panel]
 
 
 class _Cell(NamedTuple):
-    """What rules can tell items apart by: language, task, style, difficulty, and the other attributes they name."""
+    """The values that rules compare: language, task, style, difficulty, and the other attributes in the rules."""
 
     language: str
     task: str
@@ -177,9 +177,9 @@ def plan_duties(
 ) -> TaxonomyPlan:
     """Count what `apply_rules` would add; stores nothing.
 
-    ``panels``: by name in the rules, the panels of the project that rate; each gets the items in its language.
-    ``selection``: only its items. ``seed``: of samples that name none; one that was stored is not drawn again.
-    Refused (code ``rule``): a sample by what no item has, or two samples that give a panel the same criteria.
+    ``panels``: by name in the rules, the project's panels; each panel gets the items in its language. ``selection``:
+    only its items are used. ``seed``: for samples without a seed of their own; a stored sample is not drawn again.
+    Refused (code ``rule``): a sample by a column that no item has, or two samples that give a panel the same criteria.
     """
     allocation.require_own_selection(campaign, selection)
     return _Planning(campaign, taxonomy_from_dict(taxonomy.document), panels, selection, seed).plan()
@@ -260,7 +260,7 @@ class _Planning:
         return found
 
     def _rules_of(self, cell: _Cell) -> list[TaxonomyRule]:
-        """The rules that fit the items of a cell and give a criterion that the rubric has."""
+        """The rules that match the items of a cell and give a criterion of the rubric."""
         return [rule for rule in self.document.rules if self._fits(rule, cell)]
 
     def _fits(self, rule: TaxonomyRule, cell: _Cell) -> bool:
@@ -275,7 +275,7 @@ class _Planning:
         )
 
     def _draw_samples(self, rules: Mapping[_Cell, Sequence[TaxonomyRule]]) -> None:
-        """Map each name of a rule to what its sample draws of the items that fit it."""
+        """For each rule with a sample, draw from the items that match it."""
         by_draw: dict[str, RuleDraw] = {}
         for rule in self.document.rules:
             if rule.sample is None:
@@ -295,7 +295,7 @@ class _Planning:
             self.draws[rule.name] = by_draw[same]
 
     def _stored_rule(self, rule: TaxonomyRule, sample: RuleSample) -> dict[str, Any]:
-        """What the selection of its draw stores: it tells whether the draw was made already."""
+        """The rule that the draw's selection stores; it shows whether the draw was made already."""
         named = {name: f"{ATTRIBUTE}{attribute}" for name, attribute in self.document.attributes.items()}
         by = [
             named.get(one) or (one if one in PLAIN else f"{ATTRIBUTE}{one.removeprefix(ATTRIBUTE)}")
@@ -328,7 +328,7 @@ class _Planning:
         ]
 
     def _unknown(self, part: str, known: Collection[str], is_asked: bool) -> list[tuple[str, int]]:
-        """What items are called that the taxonomy does not have, with the number of items; empty if no rule asks."""
+        """The values of items that the taxonomy does not have, with the number of items; empty if no rule uses them."""
         counts: Counter[str] = Counter()
         for cell, items in self.items.items() if is_asked else ():
             if (value := getattr(cell, part)) not in known:
@@ -340,7 +340,7 @@ class _Planning:
     ) -> dict[Panel, dict[_Queue, dict[str, int]]]:
         """Map each panel and queue of its duty to the overlap of each criterion for some items of a cell.
 
-        Rules without a sample come first: what they give is in a duty in which every item has the probability 1.
+        Rules without a sample come first: their criteria are in a duty in which every item has the probability 1.
         """
         wanted: dict[Panel, dict[_Queue, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
         givers: dict[tuple[int, str], tuple[_Queue, str]] = {}
@@ -373,7 +373,7 @@ class _Planning:
     def _parts(
         self, cell: _Cell, rules: Sequence[TaxonomyRule]
     ) -> Iterator[tuple[Sequence[int], Sequence[TaxonomyRule]]]:
-        """The items of a cell with the rules that give them criteria: with samples, by the draws that have them."""
+        """The items of a cell with the rules that give them criteria, grouped by the draws that contain them."""
         sampled = [rule for rule in rules if rule.sample]
         if not sampled:
             yield self.items[cell], rules
@@ -404,14 +404,14 @@ class _Planning:
 
 
 class _Queue(NamedTuple):
-    """What tells the duties of a panel apart: the word in the rules, and the rule whose sample draws the items."""
+    """The key of a panel's duty: its name in the rules, and the rule with the sample that draws its items."""
 
     label: str
     draw: str
 
 
 class _Targets:
-    """The duties of some panels in a campaign with what they have, and what is added to them."""
+    """The duties of some panels in a campaign, with their present slots and the added ones."""
 
     def __init__(
         self,
@@ -450,7 +450,7 @@ class _Targets:
         return has
 
     def add(self, panel: Panel, queue: _Queue, item: int, wanted: Overlaps) -> None:
-        """Add to the panel's duties what they lack of these criteria of an item."""
+        """Add the missing slots for these criteria of an item to the panel's duties."""
         missing = dict(wanted)
         by_hand = beyond = False
         for duty in self.by_panel[panel.pk]:
@@ -505,7 +505,7 @@ class _Targets:
         planned.overlap = max(planned.overlap, before + len(planned.slots[item]))
 
     def planned(self) -> list[PlannedDuty]:
-        """What is added, duties that exist first, then new ones by the order of their panels."""
+        """The added slots by duty: existing duties first, then new ones in the order of their panels."""
         made = []
         for (panel, base, draw), items in self.new.items():
             keys = {key for overlaps in items.values() for key in overlaps}
@@ -549,7 +549,7 @@ def _as_text(value: Any) -> str:
 
 
 def _seconds_per_rating(project: int) -> tuple[float, bool]:
-    """What a rating lasts in this project: the median of its latest annotations, if there are enough."""
+    """The seconds of a rating in this project: the median of its latest annotations, if there are enough."""
     timed = Annotation.objects.filter(campaign__project=project, seconds__gt=0, assignment__isnull=False)
     latest = timed.annotate(count=Count("ratings")).filter(count__gt=0).order_by("-pk")[:MOST_TIMED]
     timings: Any = latest.values_list("seconds", "count")

@@ -1,16 +1,16 @@
-"""Selections: a part of a campaign's items, drawn or named once, for judges and panels to rate.
+"""Selections: a part of a campaign's items, chosen once by a rule or a list, for judges and panels to rate.
 
 A rule is a JSON object, of one `kind`:
 
 - ``draw``: ``n`` units from every stratum, at random without replacement. ``by`` names what makes the strata (language,
   generator, scenario, or ``attribute:KEY``); ``unit`` is ``item``, or ``scenario``: a drawn scenario has all its items.
-- ``filter``: every item that fits.
+- ``filter``: every item that matches.
 - ``duty``: the items of a duty of the campaign, or of one of its ``waves``, with the probabilities of that draw.
 - ``list``: the items with these ids.
-- ``rule``: drawn by the sample of a rule of a taxonomy (`rule_plans`), which nobody else can ask for.
+- ``rule``: the items drawn by the sample of a taxonomy's rule; only `rule_plans` stores this kind.
 
-``filter`` also narrows a draw: by column, the values that fit. The probability of an item is that of its unit: n / N in
-a stratum of N units, 1 where it was not drawn. The same rule and seed give the same items.
+``filter`` also limits a draw: by column, the allowed values. The probability of an item is the probability of its unit:
+n / N in a stratum of N units, 1 without a draw. The same rule and seed give the same items.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ UNITS = ("item", "scenario")
 FIELDS = {"draw": {"n", "by", "unit", "filter"}, "filter": {"filter"}, "duty": {"duty", "wave"}, "list": {"items"}}
 RULE = "rule"
 ALIGNMENT = "alignment"
-"""The kind of rule of a side of an alignment: it is stored by that, and nobody can ask for it."""
+"""The kind of rule of one side of an alignment: only an alignment stores it; people can't request it."""
 MOST_NAMED = 5  # unknown ids and values that a refusal names
 MOST_SHOWN = 100  # characters of a wrong name that a refusal repeats
 STRATUM_LENGTH = 400
@@ -50,7 +50,7 @@ NOTHING = "—"  # the stratum of items without a value
 
 
 class DrawnItem(NamedTuple):
-    """An item that a rule chose, by primary key and external id. `unit` is what was drawn: an id or a scenario."""
+    """An item that a rule chose, by primary key and external id. `unit` is the drawn unit: an id or a scenario."""
 
     item: int
     external_id: str
@@ -61,7 +61,7 @@ class DrawnItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """One stratum of a selection: the units there were, the units chosen, and the items of these."""
+    """One stratum of a selection: the number of its units, of the chosen units, and of the items of these."""
 
     name: str
     available: int
@@ -70,7 +70,7 @@ class Stratum:
 
     @property
     def is_short(self) -> bool:
-        """Whether all units there were have been chosen."""
+        """Whether all units of the stratum have been chosen."""
         return self.available == self.chosen
 
 
@@ -93,7 +93,7 @@ class RuleDraw:
 
     @property
     def strata(self) -> list[Stratum]:
-        """How many units there were and were drawn, by stratum."""
+        """The number of units and of drawn units, by stratum."""
         return summarise(self.drawn)
 
 
@@ -102,7 +102,7 @@ def select(
 ) -> ItemSelection:
     """Choose items of the campaign by a rule and store them under a name. Without a seed a random one is drawn.
 
-    Refused: a rule with a mistake, a rule that no item fits, a name that is taken.
+    Refused: a rule with a mistake, a rule that no item matches, a name that exists already.
     """
     access.refuse_archived(campaign.project)
     stored_seed = new_seed() if seed is None else seed
@@ -121,7 +121,7 @@ def store_selection(
     rows: Iterable[tuple[int, float, str]],
     actor: User | None = None,
 ) -> ItemSelection:
-    """Store items, each with its probability and stratum, chosen by ``rule``. Refused: a name that is taken."""
+    """Store items that ``rule`` chose, each with its probability and stratum. Refused: a name that exists already."""
     try:
         with transaction.atomic():
             selection = ItemSelection.objects.create(
@@ -140,7 +140,7 @@ def store_selection(
 
 
 def remove_selection(*, selection: ItemSelection, actor: User | None = None) -> None:
-    """Remove a selection that no run and no duty uses. Refused (code ``in_use``) when one does."""
+    """Remove a selection. Refused (code ``in_use``) if a run or a duty uses it."""
     sentence = _("“%(selection)s” is used by a run or a duty, so it can't be removed.") % {"selection": selection}
     project = selection.campaign.project
     try:
@@ -164,7 +164,7 @@ def selected_items(selection: ItemSelection) -> QuerySet[Item]:
 
 
 def strata_of(selection: ItemSelection) -> list[Stratum]:
-    """What a stored selection holds, by stratum."""
+    """The content of a stored selection, by stratum."""
     return summarise(items_as_drawn(selection))
 
 
@@ -180,7 +180,7 @@ def items_as_drawn(selection: ItemSelection) -> list[DrawnItem]:
 
 
 def summarise(drawn: Iterable[DrawnItem]) -> list[Stratum]:
-    """The strata of these items, in the order of their first items. Of n units drawn with p there were n / p."""
+    """The strata of these items, in the order of their first items. n units drawn with probability p are of n / p."""
     units: dict[str, dict[str, float]] = defaultdict(dict)
     items = Counter[str]()
     for row in drawn:
@@ -193,7 +193,7 @@ def summarise(drawn: Iterable[DrawnItem]) -> list[Stratum]:
 
 
 def selection_columns(campaign: Campaign) -> list[str]:
-    """What items of the campaign can be told apart by: their plain columns, and `attribute:KEY` for each attribute."""
+    """The columns by which a rule can choose items: the plain columns, and `attribute:KEY` for each attribute."""
     having = Item.objects.of(campaign.dataset).exclude(attributes={}).order_by().values_list("attributes", flat=True)
     keys = {key for attributes in having.iterator() for key in attributes}
     return [*PLAIN, *(f"{ATTRIBUTE}{key}" for key in sorted(keys))]
@@ -222,7 +222,7 @@ def rule_in_words(rule: Mapping[str, Any]) -> str:
 
 
 def draw_in_words(draw: Mapping[str, Any]) -> str:
-    """How many units of what a draw takes, as a sentence."""
+    """The number and kind of the units of a draw, and its strata, as a sentence."""
     unit = _("scenarios") if draw["unit"] == "scenario" else _("items")
     by = " x ".join(column.removeprefix(ATTRIBUTE) for column in draw["by"])
     drawn = _("%(n)d %(unit)s of every %(by)s, at random.") if by else _("%(n)d %(unit)s, at random.")
@@ -231,7 +231,7 @@ def draw_in_words(draw: Mapping[str, Any]) -> str:
 
 # --- rules ------------------------------------------------------------------------------------------------------------
 def checked_rule(campaign: Campaign, rule: Mapping[str, Any]) -> dict[str, Any]:
-    """The rule with its defaults filled in and a duty by its name; refuses what it can't mean."""
+    """The rule with its defaults filled in and a duty by its name; refuses an invalid rule."""
     kind = rule.get("kind")
     if not isinstance(kind, str) or kind not in FIELDS:
         raise _wrong(_("A selection is one of: %(kinds)s.") % {"kinds": ", ".join(FIELDS)}, "kind")
@@ -276,7 +276,7 @@ def _require_known(column: Any, known: Sequence[str], field: str) -> None:
 
 
 def _texts(given: Any, field: str, *, needed: bool = True) -> list[str]:
-    """A list of texts, each once; one text is a list of one."""
+    """A list of different texts; a single text becomes a list of one text."""
     texts = [given] if isinstance(given, str) else given
     whole = isinstance(texts, list | tuple) and all(isinstance(text, str) and is_storable(text) for text in texts)
     if not whole or (needed and not texts):
@@ -349,10 +349,10 @@ def draw_for_rule(
     selection: ItemSelection | None,
     seeds: tuple[int | None, int | None],
 ) -> RuleDraw:
-    """What the sample of a rule of a taxonomy draws of these items; a draw that was stored for it is not made again.
+    """Draw from these items by the sample of a taxonomy's rule; if its draw is stored already, that draw is used.
 
-    ``selection``: the one that the items are from; its probabilities multiply. ``seeds``: the rule's own, and the one
-    to take where it has none; without either a random one.
+    ``selection``: the selection that the items are from; the probabilities are multiplied. ``seeds``: the rule's own
+    seed, and the seed to use if the rule has none; without both, a random seed.
     """
     for one in ItemSelection.objects.filter(campaign=campaign, rule__kind=RULE).order_by("-pk"):
         if one.rule == rule and seeds[0] in (None, one.seed):
@@ -368,7 +368,7 @@ def draw_for_rule(
 
 
 def _within(drawn: DrawnItem, probability: float, stratum: str) -> DrawnItem:
-    """An item that was drawn twice: from the dataset, and from that selection."""
+    """An item that was drawn twice, from the dataset and then from that selection; the probabilities multiply."""
     both = " · ".join(filter(None, (stratum, drawn.stratum)))[:STRATUM_LENGTH]
     return drawn._replace(probability=drawn.probability * probability, stratum=both)
 
@@ -391,7 +391,7 @@ def _candidates(campaign: Campaign, by: Sequence[str], wanted: Mapping[str, Sequ
 
 
 def _value(column: str, plain: Mapping[str, str], attributes: Mapping[str, Any]) -> str:
-    """What an item has in a column, as text."""
+    """The value of an item in a column, as text."""
     if not column.startswith(ATTRIBUTE):
         return plain[column]
     value = attributes.get(column.removeprefix(ATTRIBUTE))
@@ -405,7 +405,7 @@ def _whole(candidate: _Candidate) -> DrawnItem:
 
 
 def _drawn(candidates: Sequence[_Candidate], rule: Mapping[str, Any], seed: int) -> list[DrawnItem]:
-    """``n`` units of every stratum; all of them, with probability 1, where there are no more."""
+    """``n`` units of every stratum; if a stratum has at most ``n`` units, all of them, with probability 1."""
     by_scenario = rule["unit"] == "scenario"
     strata: dict[tuple[str, ...], dict[str, list[_Candidate]]] = defaultdict(lambda: defaultdict(list))
     for candidate in candidates:
@@ -426,7 +426,7 @@ def _drawn(candidates: Sequence[_Candidate], rule: Mapping[str, Any], seed: int)
 
 
 def _require_undivided(strata: Mapping[tuple[str, ...], Mapping[str, Any]], by: Sequence[str]) -> None:
-    """A scenario is drawn whole, so all its items are in one stratum."""
+    """Refuse a scenario with items in several strata, because a scenario is drawn with all its items."""
     home: dict[str, tuple[str, ...]] = {}
     for values, units in strata.items():
         for unit in units:

@@ -1,5 +1,5 @@
-"""The answer to one criterion and its rules: when answers are complete, and what a rationale must be. No database
-but `note_rules_kept`."""
+"""The answer to one criterion and its rules: when answers are complete, and what a rationale must be. Only
+`note_rules_kept` uses the database."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SUREST = 100
 
 
 def check_certainty(rule: str, certainty: int | None) -> None:
-    """Refuse a certainty that is none, is missing where the rubric asks for it, or was not asked for."""
+    """Refuse a certainty that is invalid, missing although the rubric asks for it, or given although it does not."""
     if certainty is None:
         sentence = _("Say how sure you are: a whole number from 0 to 100.") if rule == "required" else ""
     elif rule == "none":
@@ -104,7 +104,7 @@ def _score_problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
 
 
 def rationale_problem(criterion: Criterion, answer: Answer) -> str:
-    """How the answer's rationale breaks the rule of its criterion, as a sentence; "" if it keeps the rule."""
+    """How the answer's rationale breaks the rule of its criterion, as a sentence; "" if it follows the rule."""
     if len(answer.rationale) > LONGEST_RATIONALE:
         return _("Shorten the rationale to %(most)d characters.") % {"most": LONGEST_RATIONALE}
     if criterion.rationale_rule == Criterion.RationaleRule.NEVER:
@@ -113,7 +113,7 @@ def rationale_problem(criterion: Criterion, answer: Answer) -> str:
 
 
 def note_rules_kept(user: User, project: Project | None = None) -> None:
-    """Store of every rationale of a person whether it keeps its rule, before `panels.redact` erases it."""
+    """For every rationale of a person, store whether it follows its rule, before `panels.redact` erases it."""
     own = Rating.objects.filter(annotation__annotator__user=user, score__isnull=False).exclude(rationale="")
     if project is not None:
         own = own.filter(annotation__annotator__project=project)
@@ -149,7 +149,7 @@ def count_words(text: str) -> int:
 
 
 def _bare(text: str) -> str:
-    """The text without vowel signs, accents and joiners, which are parts of words and no letters for `re`."""
+    """The text without vowel signs, accents and joiners: they are parts of words, but `re` does not see letters."""
     return "".join(char for char in text if unicodedata.category(char) not in ("Mn", "Mc", "Me", "Cf"))
 
 
@@ -163,7 +163,7 @@ def words_needed(*, rule: str, minimum: int, score: float | None, best: float | 
 
 
 def evidence_problem(criterion: Criterion, answer: Answer) -> str:
-    """How the answer's evidence breaks the rule of its criterion, as a sentence; "" if it keeps the rule."""
+    """How the answer's evidence breaks the rule of its criterion, as a sentence; "" if it follows the rule."""
     if criterion.evidence_rule == Criterion.EvidenceRule.NONE:
         return _("This criterion takes no evidence. Remove the marked text.") if answer.evidence else ""
     if len(answer.evidence) > MOST_SPANS:
@@ -175,7 +175,7 @@ def evidence_problem(criterion: Criterion, answer: Answer) -> str:
 
 
 def posted_spans(key: str, given: Iterable[Any]) -> tuple[Span, ...]:
-    """The spans of a form or a request for one criterion. Raises ``Refused`` for what is none."""
+    """The spans of a form or a request for one criterion. Raises ``Refused`` for an invalid span."""
     try:
         return tuple(dict.fromkeys(span for entry in given for span in as_spans(entry)))
     except InvalidValue:

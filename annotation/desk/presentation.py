@@ -1,6 +1,6 @@
 """What an annotator sees: the item without its origin, and the duty's criteria in the item's language.
 
-Blindness: generator, scenario, ids, attributes, judges and other people's ratings must never be added to it.
+Blindness: generator, scenario, ids, attributes, judges and other people's ratings must never be added here.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def show_item(
 
 
 def candidate_labels() -> tuple[str, str]:
-    """What the candidate that is shown first is called, and the other one: nothing that is true in one order only."""
+    """The names of the candidates shown first and second; the names must not depend on the order in the dataset."""
     return _("Text 1"), _("Text 2")
 
 
@@ -244,8 +244,8 @@ def _turns(
 
 
 def _returns(text: str) -> str:
-    """The places of the line ends of two characters, in code points of the text with one for each: a browser shows it
-    so, and offsets of evidence count in the stored text."""
+    """The positions of the line ends of two characters (CR LF), in code points of the text with one character for each
+    line end. The browser has that text, but offsets of evidence count in the stored text."""
     return " ".join(str(found.start() - place) for place, found in enumerate(re.finditer("\r\n", text)))
 
 
@@ -375,7 +375,7 @@ def _candidates(criterion: Criterion, swapped: bool) -> tuple[PointShown, ...]:
 
 
 def chosen_label(criterion: Criterion, score: float, swapped: bool) -> str:
-    """What the desk calls the choice that ``score`` means; "" if it is none."""
+    """The label of the choice that ``score`` means, as the page shows it; "" if it means no choice."""
     return next((point.label for point in _candidates(criterion, swapped) if point.value == score), "")
 
 

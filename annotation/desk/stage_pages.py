@@ -32,7 +32,7 @@ from annotation.qualification.references import rule_of
 @never_cache
 @refusals_as_responses
 def before_work_view(request: HttpRequest, *, duty: int) -> HttpResponse:
-    """What the user has to do before the duty gives them items, or how they stand once it does."""
+    """The steps that the user must do before the duty gives them items; after them, the user's standing."""
     own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
     leasing.require_open(own_duty.campaign)
     stage = gate.stage_of(duty=own_duty, annotator=annotator)
@@ -88,7 +88,7 @@ def _by_item(duty: Duty, compared: Sequence[ReferenceComparison]) -> list[dict[s
 
 
 def _compared(duty: Duty, compared: Sequence[ReferenceComparison]) -> list[dict[str, Any]]:
-    """Answers beside their references, in words: of a training item, or of controls that were shown."""
+    """Answers with their references, in words: for a training item, or for controls that were shown."""
     tag = presentation.text_language([one.criterion for one in compared], duty.panel.language)
     return [
         {
@@ -110,7 +110,7 @@ def _compared(duty: Duty, compared: Sequence[ReferenceComparison]) -> list[dict[
 
 
 def _chosen(one: ReferenceComparison, score: float | None) -> str:
-    """A choice between two candidates by what the page of the item called them; "" for any other score."""
+    """A choice between two candidates, with their names on the page of the item; "" for any other score."""
     swapped = pairs.swapped_for(one.assignment, [one.criterion])
     return "" if score is None or swapped is None else presentation.chosen_label(one.criterion, score, swapped)
 

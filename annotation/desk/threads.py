@@ -1,8 +1,9 @@
 """Questions about items: an annotator asks at the item, a lead answers, to them alone or to everybody on the duty.
 
-Annotators never see who asked. In an exam nothing is asked or shown. At a repeat only what was asked at that repeat is
-shown: the first thread would show that the item comes again. With one annotator for each item, answers for everybody
-are only in the list: at an item, somebody else's question would show that it is a control.
+Annotators never see who asked. In an exam nobody can ask, and no questions are shown. At a repeat, only the questions
+asked at that repeat are shown, because earlier questions would show that the item is a repeat. With one annotator for
+each item, answers for everybody are only in the list: at an item, another person's question would show that it is a
+control.
 """
 
 from __future__ import annotations

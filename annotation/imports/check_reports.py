@@ -1,4 +1,4 @@
-"""A preview in plain values: one shape for the page, the API and what a worker leaves behind."""
+"""A preview in plain values: one form for the page, the API and the report that a worker stores."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ PreviewReport = dict[str, Any]
 MOST_KINDS, FIRST_PLACES = 50, 5
 MOST_UNREAD = 30  # values of a column
 LONGEST_CELL, LONGEST_LINE = 40, 120
-MOST_SHOWN = 4 * 2**20  # bytes of first rows: fifty long documents are more than a page can show
+MOST_SHOWN = 4 * 2**20  # bytes of the first rows: a page can't show fifty long documents
 
 
 def preview_report(preview: Preview, target: Target | None) -> PreviewReport:
-    """The preview as JSON can hold it. Keys: kind, mapping, columns, rows, report, criteria, scales, problems,
-    more_problems, kinds_of_problems, documents, first_lines, sheets, and words, those of problems and notes by text.
+    """The preview as values for JSON. Keys: kind, mapping, columns, rows, report, criteria, scales, problems,
+    more_problems, kinds_of_problems, documents, first_lines, sheets, and words (of problems and notes, by text).
     """
     criteria = {criterion.key: criterion for criterion in target.rubric_version.criteria.all()} if target else {}
     shown = {
@@ -69,7 +69,7 @@ def preview_report(preview: Preview, target: Target | None) -> PreviewReport:
 
 
 def plain(shown: abc.Mapping[str, Any]) -> PreviewReport:
-    """What is shown as JSON that the database can keep."""
+    """The shown values as JSON that the database can store."""
     kept: PreviewReport = storable_value(json.loads(_text(shown)))
     return kept
 
@@ -119,8 +119,8 @@ def _column(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Cri
 
 
 def _unread(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Criterion]) -> list[dict[str, Any]]:
-    """The values of a column of languages or scores that mean nothing by themselves: how often each occurs, what the
-    mapping says that it means, and what it may mean."""
+    """The values of a column of languages or scores that are neither a language nor a score: the count of each, its
+    meaning in the mapping, and a suggested meaning."""
     field, _dot, key = facts.target.partition(".")
     if field not in ("language", "score"):
         return []
@@ -131,7 +131,7 @@ def _unread(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Cri
         try:
             as_language(value) if field == "language" else as_answer(value, decimal_comma=mapping.decimal_comma)
         except InvalidValue:
-            if field == "score" and is_with_decimal_comma(value):  # one setting for all of them
+            if field == "score" and is_with_decimal_comma(value):  # the mapping has one setting for all of these
                 continue
             likely = labels.get(case_folded(value), likely_score(value) if field == "score" else "")
             unread_values.append({"value": value, "count": count, "means": meanings.get(value, ""), "likely": likely})
@@ -139,7 +139,7 @@ def _unread(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Cri
 
 
 def _off_scale(facts: ColumnFacts, mapping: Mapping, criteria: abc.Mapping[str, Criterion]) -> int | None:
-    """How many cells of a score column are not on the scale of its criterion (in a long file: on no scale)."""
+    """The number of cells of a score column that are not on its criterion's scale (in a long file: on no scale)."""
     field, _dot, key = facts.target.partition(".")
     if field != "score" or not criteria:
         return None

@@ -1,4 +1,4 @@
-"""Checks: what parsed items and ratings come to when they are compared with what is stored."""
+"""Checks: parsed items and ratings are compared with what the database has stored."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from annotation.readers import (
     shortened_list,
 )
 
-NAMES_SHOWN = "generator_name"  # the code of the problem that somebody has to decide about
+NAMES_SHOWN = "generator_name"  # the code of a problem that a person must decide about
 
 
 def compare_items(
     parsed: ParsedFiles, extends: Dataset | None = None, *, names: str = ""
 ) -> tuple[Report, list[Finding]]:
-    """The report of some items; everything that speaks against storing them is among their problems, and so is
-    everything that speaks against adding them to the dataset that they are to extend.
+    """The report of some items. The reasons why they can't be stored, or can't be added to the dataset that they
+    extend, become problems.
 
-    Generators' names in what annotators and judges see are masked or kept, as ``names`` says, or else a problem; those
-    that are left come back too.
+    ``names`` says whether generators' names in visible texts are masked or kept; otherwise they are a problem. The
+    names that are left are returned too.
     """
     report = parsed.report
     shown_names = _settle_names(parsed, extends, names)
@@ -51,7 +51,7 @@ def compare_items(
 
 
 def _settle_names(parsed: ParsedFiles, extends: Dataset | None, names: str) -> list[Finding]:
-    """The generators' names that the items show; masked, kept, or else among the problems."""
+    """The generators' names that are left in the items after masking; a problem unless they are kept."""
     layout = extends.layout if extends else None
     before = Item.objects.of(extends).order_by().values_list("generator", flat=True).distinct() if extends else ()
     shown = blinding.find_generator_names(parsed.rows, layout, generators=[*parsed.names, *before])
@@ -78,7 +78,7 @@ def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
 
 
 def report_ratings(parsed: ParsedFiles, target: Target | None) -> Report:
-    """The report of some ratings, with notes on their raters; it lacks what only the database can say."""
+    """The report of some ratings, with notes on their raters; `add_stored` adds the counts from the database."""
     report = parsed.report
     if not parsed.mapping.positional:
         report.notes += _rater_notes(parsed.names, target)
@@ -86,7 +86,7 @@ def report_ratings(parsed: ParsedFiles, target: Target | None) -> Report:
 
 
 def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
-    """Who is called by name, who is new, and who is somebody here already."""
+    """Notes on raters: who seems to be called by a real name, who is new, and who is an annotator already."""
     notes = note_on_rater_addresses(raters)
     if target is None or not raters:
         return notes
@@ -112,7 +112,7 @@ def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
 
 
 def add_stored(report: Report, stored: RatingsReport) -> None:
-    """Complete a report by what holding the rows against the database came to."""
+    """Add the counts from comparing the rows with the database to a report."""
     report.stored, report.not_applicable = stored.stored + stored.not_applicable, stored.not_applicable
     report.collapsed += stored.collapsed
     report.missing = stored.missing
@@ -123,7 +123,7 @@ def add_stored(report: Report, stored: RatingsReport) -> None:
 
 
 def append_problems(problems: Problems, more: Problems) -> None:
-    """Add the problems of a second look to those of the first; a row has at most one of them."""
+    """Add the problems of a second check to those of the first; a row has at most one problem."""
     problems.refused += more.refused
     problems.codes.update(more.codes)
     problems.alike.update(more.alike)
@@ -134,7 +134,7 @@ LONGEST = {"external_id": 200, "language": 35, "generator": 120, "scenario": 200
 
 
 def fit_items(items: Iterable[ItemRow]) -> Problems:
-    """The values of parsed items that are longer than the database columns."""
+    """Problems for the values of parsed items that are longer than the database columns."""
     problems = Problems()
     for row in items:
         faults = [
@@ -158,9 +158,10 @@ LOOKED_UP_AT_ONCE = 1_000
 
 
 class Additions:
-    """Compare rows with a version: new ones pass, identical ones collapse, another item with the same id is refused.
+    """Compares rows with a dataset version: new rows pass, identical rows are counted as collapsed, and another item
+    with the same id is refused.
 
-    The version never changes, so rows held against it twice come out the same.
+    The version never changes, so a second comparison of the same rows has the same result.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -169,7 +170,7 @@ class Additions:
         self.problems = Problems()
 
     def among(self, rows: Iterable[ItemRow]) -> Iterator[ItemRow]:
-        """The rows whose ids the version has not got, in bounded memory."""
+        """The rows with ids that the version does not have, in bounded memory."""
         source = iter(rows)
         while some := list(islice(source, LOOKED_UP_AT_ONCE)):
             known = self._known(some)
@@ -181,7 +182,7 @@ class Additions:
                     self._meet(row, *known[row.external_id])
 
     def _known(self, rows: list[ItemRow]) -> dict[str, tuple[str, int]]:
-        """By id, content digest and the version that brought it."""
+        """Map the id of each known item to its content digest and the name of the version that added it."""
         names = spellings_of(row.external_id for row in rows)
         items = Item.objects.of(self.dataset).filter(external_id__in=names).order_by()
         columns = items.values_list("external_id", "digest", "dataset__version")
@@ -198,7 +199,7 @@ class Additions:
 
 
 def compare_with_dataset(dataset: Dataset, items: Iterable[ItemRow], report: Report) -> Problems:
-    """What speaks against adding ``items`` to a version; puts into their report how many of them are new to it."""
+    """The problems of adding ``items`` to a version; sets in their report how many of them are new."""
     additions = Additions(dataset)
     report.stored = sum(1 for _each in additions.among(items))
     report.collapsed += additions.collapsed

@@ -1,4 +1,4 @@
-"""What files call criteria and the points of their scales, and the keys and values that these stand for."""
+"""The names that files use for criteria and for points of scales, and the keys and values that they mean."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from annotation.readers import (
 
 
 class CriterionNames:
-    """The criteria of a rubric by what files call them: by key, by name or by question, in any language.
+    """The criteria of a rubric by the names in files: by key, by name or by question, in any language.
 
-    A name that is no key itself and that only one criterion goes by, upper and lower case alike, means that criterion.
-    Names are matched before answers are put together, so that one file may name a criterion by its key and another by
-    its question. ``matches`` are the names that were met, with the key of each.
+    A name that is no key means a criterion if only this criterion has it; case is ignored. Names are matched before
+    answers are compared, so that one file may use the key of a criterion and another its question. ``matches`` maps
+    the names that occurred to their keys.
     """
 
     def __init__(self, version: RubricVersion | None) -> None:
@@ -37,7 +37,7 @@ class CriterionNames:
                 self._called.setdefault(spelling, set()).add(criterion.key)
 
     def key_of(self, name: str) -> str:
-        """The key of the criterion of that name; the name itself where the rubric has none, or several."""
+        """The key of the criterion with this name; the name itself if no criterion, or more than one, has it."""
         among = () if name in self._keys else self._called.get(case_folded(name), ())
         if len(among) != 1:
             return name
@@ -46,17 +46,17 @@ class CriterionNames:
 
 
 def names_known(project: Project) -> set[str]:
-    """Every name, case folded, by which a published rubric of the project knows a criterion."""
+    """Every name of a criterion in the project's published rubrics, case folded."""
     published = RubricVersion.objects.published().filter(rubric__project=project)
     known = Criterion.objects.filter(rubric_version__in=published)
     return {spelling for criterion in known for spelling in criterion_spellings(criterion)}
 
 
 def label_values(version: RubricVersion | None) -> dict[str, dict[str, str]]:
-    """Map each field to what the labels of a rubric's points stand for.
+    """Map each field to the values of the labels of a rubric's points.
 
-    ``score`` has the labels that mean one value on all scales that have them, ``score.CRITERION`` its own. A label that
-    is a number is left out.
+    ``score`` has the labels that mean the same value on all scales that have them; ``score.CRITERION`` has the labels
+    of that criterion. A label that is a number is left out.
     """
     criteria = list(version.criteria.all()) if version else []
     own = {f"score.{criterion.key}": score_labels([criterion]) for criterion in criteria}
@@ -64,7 +64,7 @@ def label_values(version: RubricVersion | None) -> dict[str, dict[str, str]]:
 
 
 def score_labels(criteria: Iterable[Criterion]) -> dict[str, str]:
-    """The value of each label, case folded, that stands for one and the same value on all scales that have it."""
+    """The value of each label, case folded, that means the same value on all scales that have it."""
     called: dict[str, set[str]] = {}
     for criterion in criteria:
         for point in criterion.points:
@@ -74,7 +74,7 @@ def score_labels(criteria: Iterable[Criterion]) -> dict[str, str]:
 
 
 def _is_answer(label: str) -> bool:
-    """Whether a label is a score, N/A or nothing by itself."""
+    """Whether a label itself reads as a score, as N/A or as a blank."""
     try:
         as_answer(label)
     except InvalidValue:
@@ -83,12 +83,12 @@ def _is_answer(label: str) -> bool:
 
 
 def with_criterion_keys(mapping: Mapping, matches: dict[str, str]) -> Mapping:
-    """The mapping with the file's names for criteria replaced wherever they stand: in cells, columns and constants."""
+    """The mapping with the file's names for criteria replaced by keys: in cells, columns and constants."""
     constants = dict(mapping.constants)
     if constants.get("criterion") in matches:
         constants["criterion"] = matches[constants["criterion"]]
     columns = {column: _with_key(field, matches) for column, field in mapping.columns.items()}
-    # What a value map gives is not looked up again: its results are replaced.
+    # The results of a value map are not looked up a second time, so they are replaced here.
     stated = {text: matches.get(meant, meant) for text, meant in mapping.values.get("criterion", {}).items()}
     values = {_with_key(field, matches): text for field, text in mapping.values.items()}
     values["criterion"] = {**matches, **stated}

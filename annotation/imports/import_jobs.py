@@ -1,7 +1,7 @@
 """The jobs of an import: its check, the lease under which it is stored, its end, and what `accounts.jobs` needs.
 
-An import that is checked or stored has an open job; the parts of a study are stored under the study's. Whoever ends an
-import changes it only while it still has that lease.
+An import that is checked or stored has an open job; the parts of a study are stored under the study's job. A worker
+ends an import only while it still has the lease.
 """
 
 from __future__ import annotations
@@ -82,17 +82,17 @@ class ImportLease:
             self._heartbeat.__exit__(kind, error, trace)
 
     def tell(self, done: int, total: int) -> None:
-        """So much of it is done. Refused when the lease is lost."""
+        """Report that ``done`` of ``total`` is done. Refused if the lease is lost."""
         self._total = total
         if self._heartbeat:
             self._heartbeat.tell(done, total)
 
     def reading(self, done: int, total: int) -> None:
-        """So many bytes of the files are read. Storing takes about as long again, so this is half of it at most."""
+        """Report bytes of the files as read. Storing needs about the same time, so reading is half of the progress."""
         self.tell(done, 2 * total)
 
     def writing(self, share: float) -> None:
-        """This share of what was read is in the database."""
+        """Report the share of the rows that is in the database."""
         self.tell(int(self._total * (1 + share) / 2), self._total)
 
 
@@ -101,7 +101,7 @@ def _taken() -> Refused:
 
 
 def _is_ours(file_import: Import) -> bool:
-    """Whether this process may end an import: it holds the lease, or nobody does. Does not end the job."""
+    """Whether this process may end an import: it has the lease, or no process has it. Does not end the job."""
     whole = file_import.part_of or file_import
     if whole.job is not None and whole.job.lease is not None:
         return jobs.is_held(whole.job)
@@ -109,7 +109,7 @@ def _is_ours(file_import: Import) -> bool:
 
 
 def settle(file_import: Import | None) -> None:
-    """Mark an import as stored, in the transaction that stores the last of it: it can't be stored twice."""
+    """Mark an import as stored, in the transaction that stores its last rows, so that it can't be stored twice."""
     if file_import is None:
         return
     with transaction.atomic():
@@ -123,7 +123,7 @@ def settle(file_import: Import | None) -> None:
 
 
 def fail_import(file_import: Import, report: Mapping[str, Any]) -> None:
-    """Leave an import failed, with the reason, unless somebody else has got its lease meanwhile."""
+    """Mark an import as failed, with the reason, unless another process has got its lease since."""
     with transaction.atomic():
         if _is_ours(file_import) and _failed(file_import, report) and _ended(file_import, report.get("sentence", "")):
             file_import.state, file_import.report = State.FAILED, dict(report)
@@ -132,7 +132,7 @@ def fail_import(file_import: Import, report: Mapping[str, Any]) -> None:
 
 
 def _ended(file_import: Import, sentence: str) -> bool:
-    """End the job of an import, failed with a sentence or finished without; a part has none."""
+    """End the job of an import: failed if there is a sentence, else finished. A part of a study has no job."""
     job = file_import.job if file_import.part_of_id is None else None
     if job is None or job.lease is None:
         jobs.drop(file_import)
@@ -150,7 +150,7 @@ def _failed(file_import: Import, report: Mapping[str, Any]) -> bool:
 
 
 def keep_stored(file_import: Import) -> bool:
-    """Put an import that is being undone back to stored; False when it is undone already. Does not end the job."""
+    """Set an import that is being undone back to stored; False if it is undone already. Does not end the job."""
     undoing = Import.objects.filter(pk=file_import.pk, state=State.UNDOING)
     return bool(undoing.update(state=State.STORED, state_since=timezone.now()))
 
@@ -158,7 +158,7 @@ def keep_stored(file_import: Import) -> bool:
 def announce_end(file_import: Import) -> None:
     """Send the end of an import to the project's webhooks, in the transaction that ends it; not for parts of a study.
 
-    The message holds keys and counts; file names, contents and problems are not sent.
+    The message has keys and counts; file names, contents and problems are not sent.
     """
     if file_import.part_of_id is not None:
         return
@@ -174,8 +174,8 @@ def announce_end(file_import: Import) -> None:
 
 
 # --- checking in the background -------------------------------------------------------------------------------------
-# A check goes uploaded | failed -> checking -> uploaded | failed. A worker that finds its lease gone stops, so a
-# mapping may be corrected, or the import discarded, while its check runs.
+# The states of a check: uploaded | failed -> checking -> uploaded | failed. A worker stops when it finds that its lease
+# is lost. So a mapping can be corrected, or the import discarded, while its check runs.
 Progress = Callable[[int, int], None]
 Look = Callable[[Import, Progress], Preview | PreviewReport]
 EDITABLE = (State.UPLOADED, State.FAILED, State.CHECKING)
@@ -193,7 +193,7 @@ def start_check(*, file_import: Import) -> None:
 
 
 def current_check(file_import: Import) -> PreviewReport | None:
-    """The report of the last check, while it belongs to the present mapping and target."""
+    """The report of the last check, if it belongs to the present mapping and target; else None."""
     run = DryRun.objects.filter(file_import=file_import, asked=_asked(file_import)).first()
     return run.seen if run else None
 
@@ -205,9 +205,9 @@ def _asked(file_import: Import) -> str:
 
 
 def carry_out_check(*, import_pk: int, look: Look) -> None:
-    """Check an import and store the report. Delivered twice, or late, it does nothing.
+    """Check an import and store the report. If the task is delivered twice, or late, nothing happens.
 
-    A check that lost its import ends where it next tells how far it is; what it saw is not kept.
+    A check that lost its lease ends at its next report of progress, and its result is not stored.
     """
     held = _take_check(import_pk)
     if held is None:
@@ -228,7 +228,7 @@ def carry_out_check(*, import_pk: int, look: Look) -> None:
 
 
 def open_under_job(*, import_pk: int, look_into: Callable[[Import], list[Import]]) -> list[Import]:
-    """Open files that only a worker may open; returns the imports created from them, to be checked next."""
+    """Open files that only a worker may open; return the imports created from them, which are checked next."""
     held = _take_check(import_pk)
     if held is None:
         return []
@@ -245,7 +245,7 @@ def open_under_job(*, import_pk: int, look_into: Callable[[Import], list[Import]
 
 
 def _take_check(import_pk: int) -> Import | None:
-    """The import with a lease on it; None when its check is over, or another worker holds it."""
+    """The import with a lease on it; None if its check is over, or if another worker has the lease."""
     file_imports = Import.objects.filter(pk=import_pk, state=State.CHECKING)
     due = file_imports.select_related("project", "created_by").first()
     if due is None or (job := jobs.take_job(due, Job.Kind.CHECK)) is None:
@@ -255,7 +255,7 @@ def _take_check(import_pk: int) -> Import | None:
 
 
 def end_check(held: Import, state: str, report: dict[str, Any], **changes: Any) -> bool:
-    """End a check; the caller holds its lease. False, and nothing changes, when the lease is lost."""
+    """End a check; the caller has its lease. If the lease is lost, nothing changes, and False is returned."""
     checking = Import.objects.filter(pk=held.pk, state=State.CHECKING)
     job = cast(Job, held.job)
     with transaction.atomic():
@@ -274,7 +274,7 @@ def _keep(held: Import, seen: PreviewReport) -> None:
             DryRun.objects.update_or_create(file_import=held, defaults=kept)
 
 
-# --- what jobs have to know -----------------------------------------------------------------------------------------
+# --- for the rules of jobs -------------------------------------------------------------------------------------------
 def _title(file_import: Import) -> str:
     return ", ".join(file.name for file in file_import.files.all()) or str(file_import.get_kind_display())
 
@@ -285,7 +285,7 @@ def _check_failed(file_import: Import, sentence: str) -> bool:
 
 
 def _stranded(file_import: Import) -> str:
-    """Whether a command stores this import itself: no page or API request asked for it."""
+    """Why only the dead command could continue this import; empty if a worker can."""
     if file_import.created_by_id is not None:
         return ""
     return _(
@@ -331,7 +331,7 @@ KINDS: dict[str, JobKind] = {
 
 
 def begin_storing(*, file_import: Import, owner: User | None) -> Job:
-    """The job that stores an import, in the transaction that says so."""
+    """Create the job that stores an import, in the transaction that sets the state to storing."""
     return jobs.begin(
         kind=Job.Kind.STORE, subject=file_import, project=file_import.project, owner=owner, unit=Job.Unit.BYTES
     )

@@ -49,8 +49,8 @@ def revise(
 ) -> None:
     """Correct the kind, mapping or target of an unstored import. For another kind the mapping is guessed again.
 
-    ``mapping`` replaces what was guessed, as at the upload; what it leaves open is guessed. One that ``is_whole``
-    leaves no column open: nothing is guessed, unless it changes the layout of the files. A running check is cancelled.
+    ``mapping`` replaces the guess, as at the upload; columns that it does not mention are guessed. If it ``is_whole``,
+    nothing is guessed, unless it changes the layout of the files. A running check is cancelled.
     """
     changes: dict[str, Any] = {}
     about = file_import.target if target is None else opening.storable_target(target)
@@ -132,7 +132,7 @@ def store_after_opening(*, file_import: Import) -> bool:
     with transaction.atomic():
         if (unread_import := unopened.first()) is None:
             return False
-        # The request holds for this job only.
+        # The request is valid for this job only.
         unread_import.unread = {**(unread_import.unread or {}), "store": unread_import.job_id}
         unread_import.save(update_fields=["unread"])
     return True
@@ -277,7 +277,7 @@ def _move(file_import: Import, before: Sequence[str], after: str, **changes: Any
 
 
 def _wrong_state(file_import: Import) -> Refused:
-    """The refusal of a step that the state of an import does not allow, by what that state is."""
+    """The refusal of a step that the present state of an import does not allow."""
     state = Import.objects.filter(pk=file_import.pk).values_list("state", flat=True).first()
     sentence = (
         {

@@ -56,7 +56,7 @@ def open_import(
     target: abc.Mapping[str, Any] | None = None,
     actor: User | None = None,
 ) -> Import:
-    """Keep the files byte for byte, with a mapping guessed for all of them and ``mapping`` put over the guess."""
+    """Keep the files byte for byte, with a mapping guessed for all of them and updated by ``mapping``."""
     if not files:
         raise no_file()
     proposed = proposal(project, kind, files, mapping or Mapping())
@@ -70,10 +70,10 @@ def no_file() -> Refused:
 
 
 def proposal(project: Project, kind: str, files: Sequence[File], given: Mapping) -> Mapping:
-    """The mapping guessed for ``files`` with the ``given`` mapping over it; rubrics and whole studies have none.
+    """The mapping guessed for ``files``, updated by the ``given`` mapping; rubrics and whole studies have no mapping.
 
-    The criteria of the project's rubrics are known by any of their names. Ratings and verdicts in the files of a tool
-    that is known are read by its ready mapping, unless the given one shapes the records itself.
+    The criteria of the project's rubrics are recognised by any of their names. Ratings and verdicts in the files of a
+    known tool are read with its ready mapping, unless the given mapping has its own ``shape``.
     """
     if kind in UNMAPPED:
         return given
@@ -125,7 +125,7 @@ def create_import(
 
 
 def check_sizes(sizes: abc.Mapping[str, int]) -> None:
-    """Refuse the files of one request, by name, when they are together more than it may bring."""
+    """Refuse the files of one request, with their names, if together they are larger than a request may be."""
     if sum(sizes.values()) > settings.UPLOAD_LIMIT:
         name = max(sizes, key=lambda file_name: sizes[file_name])
         raise uploads.too_large(name, sizes[name])
@@ -151,7 +151,7 @@ def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:
 
 
 def storable_mapping(mapping: Mapping) -> dict[str, Any]:
-    """The mapping as the database can keep it. Raises ``Refused`` for NUL and for half a surrogate pair."""
+    """The mapping as values that the database can store. Raises ``Refused`` for NUL and half a surrogate pair."""
     fields = mapping.as_dict()
     if is_storable(fields):
         return fields
@@ -174,7 +174,7 @@ def unopened_fields(kind: str, mapping: Mapping, target: abc.Mapping[str, Any] |
 
 # --- files that come together ----------------------------------------------------------------------------------------
 class Part(NamedTuple):
-    """What becomes one import."""
+    """The files, kind and mapping of one import."""
 
     kind: str
     mapping: Mapping
@@ -192,7 +192,7 @@ def open_imports(
     target: dict[str, Any] | None = None,
     actor: User,
 ) -> list[Import]:
-    """Open an import for each kind of thing in the files, those that were sent and those uploaded under ``keys``.
+    """Open an import for each kind of content in the files, both those sent and those uploaded under ``keys``.
 
     With ``kind``, all files are one import. Without kind, mapping and target, the files of a known study are also
     one import.
@@ -221,7 +221,7 @@ def _parts_by_kind(
     given: Mapping,
     target: dict[str, Any] | None,
 ) -> tuple[str, dict[str, Any] | None, list[Part]]:
-    """What the files hold, part by part, and the kind and target of all of them where they are a study's."""
+    """The parts of the files by kind, and the kind and target of all of them if they belong to a study."""
     heads = {id(file): with_cached_head(file, given) for file in (*files, *(kept_file.file for kept_file in kept))}
     if kind == Kind.STUDY or (not kind and target is None and given == Mapping()):
         kind, target = _recognised(list(heads.values()), kind, target)
@@ -229,7 +229,7 @@ def _parts_by_kind(
 
 
 def _create_unopened(project: Project, unread: dict[str, Any], **files: Any) -> Import:
-    """One import of files that a worker is to open: what they hold, and so what becomes of them, is not known yet."""
+    """One import of files that a worker must open first, because their content is not known yet."""
     given = Mapping.from_dict(unread["mapping"])
     kind, target = unread["kind"] or Kind.DATASET, unread["target"] or {}
     return create_import(
@@ -238,9 +238,9 @@ def _create_unopened(project: Project, unread: dict[str, Any], **files: Any) -> 
 
 
 def open_files(*, file_import: Import) -> list[Import]:
-    """Look into the files of an import that are ``unread``: it becomes the first of the parts, and new ones the others.
+    """Open the ``unread`` files of an import: it becomes the import of the first part; new imports get the others.
 
-    Called by whoever holds the lease on it; nothing changes where somebody else has got it meanwhile.
+    The caller has the lease on it; if another process has got the lease since, nothing changes.
     """
     unread, project, actor = (
         file_import.unread or unopened_fields("", Mapping(), None),
@@ -265,7 +265,7 @@ def open_files(*, file_import: Import) -> list[Import]:
                 "mapping": storable_mapping(first.mapping),
                 "target": about[first.kind],
             }
-            is_meant = now.get("store") in (True, file_import.job_id)  # True: asked for before the upgrade
+            is_meant = now.get("store") in (True, file_import.job_id)  # True: requested before the upgrade
             is_asked_for = is_meant and first.kind in (Kind.DATASET, Kind.RUBRIC, Kind.RATINGS)
             state = Import.State.STORING if is_asked_for else Import.State.UPLOADED
             if not import_jobs.end_check(file_import, state, {}, **changes, unread=None):
@@ -292,7 +292,7 @@ def open_files(*, file_import: Import) -> list[Import]:
 
 
 def _recognised(files: Sequence[File], kind: str, target: dict[str, Any] | None) -> tuple[str, dict[str, Any] | None]:
-    """The kind and target of files given without any, or given as a study: the study that is recognised."""
+    """The kind and target of files; if they were given without, or as a study, those of the recognised study."""
     if target and "study" in target:
         return kind, target
     study = recognise(files)
@@ -307,8 +307,8 @@ def _parts(
     given: Mapping,
     heads: dict[int, File] | None = None,
 ) -> list[Part]:
-    """The files by what they hold, each part with its mapping guessed. ``heads`` are the files to be looked at instead,
-    by the identity of each."""
+    """The files by kind, each part with its guessed mapping. ``heads`` maps the identity of a file to another file that
+    is read in its place to guess."""
     heads = heads or {id(file): file for file in (*files, *(kept_file.file for kept_file in kept))}
     kinds = {key: kind or _kind_of(head, given) for key, head in heads.items()}
     parts = []
@@ -322,7 +322,7 @@ def _parts(
 
 
 def _kind_of(file: File, given: Mapping) -> str:
-    """What a file holds; one that holds several kinds of files would be read as one of them."""
+    """The kind of a file; if an archive has files of several kinds, it would be read as one of these kinds."""
     file_kinds = kinds_of_files([file], given)
     if len(set(file_kinds.values())) > 1:
         kinds = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(file_kinds.items())[:MOST_LISTED])
@@ -359,7 +359,7 @@ def _create_parts(
 
 
 def likely_target(project: Project, kind: str) -> dict[str, Any]:
-    """The only campaign, or the only dataset and rubric, where that is plain; else somebody has to say."""
+    """The only campaign, or the only dataset and rubric; empty if there are several, so a person must choose."""
     if kind not in ABOUT_ITEMS:
         return {}
     try:
@@ -373,7 +373,7 @@ def likely_target(project: Project, kind: str) -> dict[str, Any]:
 
 
 def import_as_kind(*, file_import: Import, kind: str, actor: User | None = None) -> Import:
-    """One more import of the same files, for what else they hold; nothing is uploaded or copied again."""
+    """One more import of the same files, for another kind of their content; nothing is uploaded or copied again."""
     if kind == file_import.kind or kind not in Kind.values:
         raise Refused(_("These files are already imported as this kind."), code="same_kind")
     if Kind.STUDY in (kind, file_import.kind):
@@ -386,7 +386,7 @@ def import_as_kind(*, file_import: Import, kind: str, actor: User | None = None)
         files = [kept_file.file for kept_file in kept]
         mapping = proposal(file_import.project, kind, files, Mapping()) if unread is None else Mapping()
     with transaction.atomic():
-        # Held, so that it is not discarded with its files just now.
+        # The row is locked, so that the import is not discarded with its files now.
         if not Import.objects.select_for_update().filter(pk=file_import.pk).update(batch=batch):
             raise Refused(_("This import no longer exists. Upload the files again."), code="gone")
         target = targets.about(file_import) if file_import.state == Import.State.STORED else {}

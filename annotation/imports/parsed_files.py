@@ -1,9 +1,9 @@
 """A cache of parsed import files: the preview fills it, storing reads it, then it is deleted.
 
-A kept result is one file, ``parsed/IMPORT/DIGEST`` in the media directory, which nothing serves. The digest is that of
-all that reading depends on: the files, the mapping, the names of the rubric's criteria, the code. A result that is
-missing, damaged or of another digest is not used: the files are read again. Results with problems are not kept, as
-nothing of such files is stored. They are deleted with their import, as soon as it is stored, and by `sweep_parsed`.
+A kept result is one file, ``parsed/IMPORT/DIGEST`` in the media directory; no address serves it. The digest covers
+everything that reading depends on: the files, the mapping, the names of the rubric's criteria, the code. If a result is
+missing, damaged or has another digest, the files are read again. Results with problems are not kept, because nothing of
+these files is stored. Results are deleted with their import, when it is stored, and by `sweep_parsed`.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from annotation.readers import (
 logger = logging.getLogger(__name__)
 
 Kind = Import.Kind
-UNUSED_FOR = timedelta(days=7)  # after which a result of an import that nobody stores goes
-ITEM_PARTS = len(ItemRow.__slots__)  # of a row; what follows only reading needs
+UNUSED_FOR = timedelta(days=7)  # after this time without use, a result is deleted
+ITEM_PARTS = len(ItemRow.__slots__)  # the columns of a row that are kept; only reading needs those after them
 CHECKSUM = 32  # bytes at the start of a kept result: the SHA-256 of all that follows
 
 
@@ -64,10 +64,10 @@ def parse_import(
     is_shown: bool = False,
     keeps: bool = False,
 ) -> ParsedFiles:
-    """The files of an import as ``mapping`` reads them: from the cache, or else read now.
+    """The rows of an import's files, read with ``mapping``: from the cache if they are there, else read now.
 
-    The result is kept for a later reading if a page shows it (``is_shown``) or ``keeps`` is set. The parts of a study
-    keep theirs with the study.
+    The result is kept for a later reading if a page shows it (``is_shown``) or ``keeps`` is set. The results of a
+    study's parts are kept with the study.
     """
     path = _folder(file_import.part_of_id or file_import.pk) / _digest(file_import, mapping, version)
     if (kept := _kept(path, file_import.kind)) is not None:
@@ -108,7 +108,7 @@ def _this_code() -> str:
 
 
 def code_digest(*sources: Path) -> str:
-    """A digest of some modules, and of those in some folders; the running Python is part of it."""
+    """A digest of some modules, of the modules in some folders, and of the version of Python."""
     digest = hashlib.sha256(sys.version.encode())
     for source in sources:
         for module in sorted(source.rglob("*.py")) if source.is_dir() else [source]:
@@ -117,7 +117,7 @@ def code_digest(*sources: Path) -> str:
 
 
 def _keep(path: Path, parsed: ParsedFiles, *, is_only: bool) -> None:
-    """Cache a result under its digest; with ``is_only``, replace earlier ones. Where that fails, the files are read
+    """Cache a result under its digest; with ``is_only``, replace earlier results. If this fails, the files are read
     again later."""
     half = path.with_name(f"{uuid4()}.part")
     try:
@@ -136,14 +136,14 @@ def _keep(path: Path, parsed: ParsedFiles, *, is_only: bool) -> None:
             if other not in (half, path) and other.suffix != ".part":
                 other.unlink(missing_ok=True)
         half.replace(path)
-    except (OSError, TypeError) as error:  # no room on the disk; what JSON can't hold
+    except (OSError, TypeError) as error:  # the disk is full, or JSON can't express a value
         logger.warning("What was read of import %s is not kept: %s", path.parent.name, error)
         with suppress(OSError):
             half.unlink(missing_ok=True)
 
 
 def _lines(digest: str, parsed: ParsedFiles) -> Iterable[bytes]:
-    """A result as lines of JSON: all that is not rows, then the rows, some thousand to a line."""
+    """A result as lines of JSON: first everything except the rows, then the rows, some thousand in a line."""
     yield orjson.dumps(
         {
             "digest": digest,
@@ -166,7 +166,7 @@ def _lines(digest: str, parsed: ParsedFiles) -> Iterable[bytes]:
 
 
 def _kept(path: Path, kind: str) -> ParsedFiles | None:
-    """The result that is kept under a digest; None where there is none, or it is damaged."""
+    """The result that is kept under a digest; None if it does not exist or is damaged."""
     try:
         with path.open("rb") as file:
             checksum = file.read(CHECKSUM)
@@ -188,7 +188,7 @@ def _restored(digest: str, lines: BinaryIO, kind: str) -> ParsedFiles:
         raise ValueError("it answers something else")
     rows: Spool[Any] = Spool(_RESTORED[kind])
     for line in lines:
-        # Rows without any weight hold no long texts (`PartitionedRows`).
+        # Rows without any weight have no long texts (`PartitionedRows`).
         rows.extend([tuple(row) for row in orjson.loads(line)], len(line) if header["weight"] else 0)
     if len(rows) != header["rows"]:
         raise ValueError(f"it holds {len(rows)} rows of {header['rows']}")
@@ -221,7 +221,7 @@ _RESTORED: dict[str, Callable[[tuple[Any, ...]], Any]] = {
 
 
 def _checksum(file: BinaryIO) -> bytes:
-    """The SHA-256 of what follows the checksum in a kept result."""
+    """The SHA-256 of all bytes after the checksum in a kept result."""
     file.seek(CHECKSUM)
     return hashlib.file_digest(file, "sha256").digest()  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Parsing: files are read by a mapping, with notes on what they hold; only names are asked of the database."""
+"""Parsing: files are read with a mapping, with notes on their content; only names are queried from the database."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ CHOSEN, REJECTED = "chosen", "rejected"  # the two outputs of a preference datas
 
 @dataclass(slots=True, kw_only=True)
 class ParsedFiles:
-    """What reading an import's files gave, before rows are compared with what the database has.
+    """The result of reading an import's files, before its rows are compared with the database.
 
-    ``rows`` are `ItemRow`, `RatingRow` or `VerdictRow`; ``mapping`` is the one that gave them, with the rubric's keys
-    for its criteria. The ``report`` counts what was read. ``columns``, ``first_lines`` (the first rows of the first
-    table as they stand, with their numbers) and ``sheets`` are what a page shows. ``names`` are those of all
-    generators, raters or judges.
+    ``rows`` are `ItemRow`, `RatingRow` or `VerdictRow`; ``mapping`` is the mapping that was used, with the rubric's
+    keys for its criteria. The ``report`` counts what was read. A page shows ``columns``, ``first_lines`` (the first
+    rows of the first table unchanged, with their numbers) and ``sheets``. ``names`` are the names of all generators,
+    raters or judges.
     """
 
     mapping: Mapping
@@ -78,7 +78,7 @@ def parse_files(
     *,
     is_shown: bool = False,
 ) -> ParsedFiles:
-    """Files of items, ratings or verdicts as ``mapping`` reads them; answers under the rubric's keys."""
+    """Read files of items, ratings or verdicts with ``mapping``; answers get the rubric's keys of criteria."""
     facts = TableFacts() if is_shown else None
     if kind == Kind.DATASET:
         parsed = _parsed_items(files, mapping, progress, facts)
@@ -92,7 +92,7 @@ def parse_files(
 
 
 def _look_at_layout(parsed: ParsedFiles, files: Sequence[File]) -> None:
-    """What a person needs to say which sheet of the first file holds the rows, and which row is the header."""
+    """Store the first lines and the sheets of the first file, so that a person can choose the sheet and the header."""
     for name, raw in unpacked_files(files, Problems()):
         layout = parsed.mapping.of(name)
         if parsed.sheets or parsed.first_lines or not (isinstance(raw, bytes) or raw.seekable()):
@@ -179,7 +179,7 @@ def _doubts(columns: Sequence[ColumnFacts]) -> list[str]:
 
 
 def _looks_rated(column: ColumnFacts) -> bool:
-    """Whether a column is called as ratings are; of a numbered column, such as `annotator1`, whether it has scores."""
+    """Whether a column's name is usual for ratings; a numbered column, such as `annotator1`, must also have scores."""
     name = column.name.rpartition(".")[2]
     if NUMBERED_RATER.search(name):
         return all(_is_number(value) for value in column.counts)
@@ -269,8 +269,7 @@ def _parsed_answers(
 
 
 def with_label_values(mapping: Mapping, version: RubricVersion | None) -> Mapping:
-    """The mapping in which the labels of the rubric's points, as people write them, stand for their values; what the
-    mapping itself says of a word counts."""
+    """The mapping with the value of each label of the rubric's points; a value in the mapping itself has precedence."""
     known = label_values(version)
     if not known:
         return mapping
@@ -288,7 +287,7 @@ def _spellings(label: str) -> set[str]:
 
 
 def _explain_words(problems: Problems, scored: int) -> None:
-    """One problem in place of many, where all answers are words: how words can become scores."""
+    """Replace many problems by one if all answers are words: it says how words can become scores."""
     words = [problem for problem in problems if problem.code == "not_a_number"]
     if scored or len(words) < 2 or not any(" " in problem.found.strip("“”") for problem in words):
         return

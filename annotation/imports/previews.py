@@ -33,11 +33,10 @@ FIRST_ROWS = 50
 
 @dataclass(slots=True, kw_only=True)
 class Preview:
-    """``mapping`` is the one that gave the rows; ``rows`` are the first of them, `ItemRow`, `RatingRow` or a verdict's.
+    """``mapping`` is the mapping that was used; ``rows`` are the first rows, `ItemRow`, `RatingRow` or a verdict's.
 
-    ``criteria`` are the names that the file gives to criteria, with the key that each stands for ("" for none).
-    ``first_lines`` are the first rows of the first table as they stand, with their numbers; ``sheets`` the names of its
-    sheets.
+    ``criteria`` maps the file's names of criteria to keys ("" if the rubric has no such criterion). ``first_lines`` are
+    the first rows of the first table unchanged, with their numbers; ``sheets`` are the names of its sheets.
     """
 
     kind: str
@@ -69,9 +68,9 @@ def preview_files(
 
 
 def preview_import(file_import: Import, progress: Progress | None = None) -> Preview:
-    """What `lifecycle.carry_out` would store, and what it would refuse; stores nothing.
+    """A preview of what `lifecycle.carry_out` would store and refuse; stores no rows.
 
-    What was read is kept, and is what storing stores.
+    The result of reading is cached, and storing uses it.
     """
     project, kind, target_fields = file_import.project, file_import.kind, file_import.target
     mapping = file_import.column_mapping()
@@ -95,7 +94,7 @@ def _compared(
     target: Target | None,
     progress: ShareProgress | None = None,
 ) -> Preview:
-    """What was read, and what the database has to say to it."""
+    """The preview of parsed files after they are compared with the database."""
     if kind == Import.Kind.DATASET:
         extends = (
             targets.extended(project=project, target_fields=target_fields) if target_fields.get("extends") else None
@@ -118,7 +117,7 @@ def _compared(
 
 
 def preview_of(kind: str, parsed: ParsedFiles, report: Report, target: Target | None) -> Preview:
-    """The preview of what was read."""
+    """The preview of parsed files."""
     return Preview(
         kind=kind,
         mapping=parsed.mapping,
@@ -140,7 +139,7 @@ def _rubrics(files: Sequence[File]) -> Preview:
 
 
 def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]:
-    """The documents of all files that have one, and what is wrong with the others."""
+    """The documents of all valid files, and the problems of the others."""
     documents, problems = [], Problems()
     for name, raw in unpacked_files(files, problems):
         parsed = parse_rubric(name, raw)
@@ -152,6 +151,6 @@ def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]
 
 
 def _named_criteria(rows: Sequence[Any], target: Target | None) -> dict[str, str]:
-    """The criteria that rows name, with the rubric's key for each: itself, or "" where the rubric has none such."""
+    """Map the criteria in the rows to the rubric's keys: to the key itself, or to "" if the rubric does not have it."""
     keys = {criterion.key for criterion in target.rubric_version.criteria.all()} if target else set()
     return {row.criterion: row.criterion if row.criterion in keys else "" for row in rows}

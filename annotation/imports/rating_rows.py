@@ -50,7 +50,7 @@ from annotation.readers import (
 
 LONGEST_RATER = 80
 MOST_RATERS = 50_000
-TOGETHER = 5_000  # rows that are looked up at once
+TOGETHER = 5_000  # rows that are looked up in one query
 MOST_REMEMBERED = 100_000  # items
 Scored, NotApplicable = Rating.Status.SCORED.value, Rating.Status.NOT_APPLICABLE.value
 T = TypeVar("T")
@@ -61,9 +61,9 @@ _NAME, _RATER, _EVIDENCE = itemgetter(0), itemgetter(1), itemgetter(-1)  # of a 
 
 @dataclass(slots=True)
 class RatingsReport:
-    """Result of the rows: ``given = stored + not_applicable + collapsed + missing`` and those refused.
+    """Counts of rows: ``given = stored + not_applicable + collapsed + missing`` plus the refused rows.
 
-    ``off_scale`` counts, of those refused, the scores that their criterion's scale has not got, by column.
+    ``off_scale`` counts the refused scores that are not on their criterion's scale, by column.
     """
 
     given: int = 0
@@ -77,9 +77,9 @@ class RatingsReport:
 
 @dataclass(slots=True)
 class RatingFit:
-    """The result for the rows. Those to be stored are in partitions by item and rater, as ``(item, rater, criterion,
-    status, score, rationale, seconds, evidence)``, with the primary keys of item and criterion. ``has_evidence``: some
-    rating has spans."""
+    """The result of the check. The rows to store are in partitions by item and rater, as ``(item, rater, criterion,
+    status, score, rationale, seconds, evidence)``, with the primary keys of item and criterion. ``has_evidence``: at
+    least one rating has spans."""
 
     rows: PartitionedRows
     report: RatingsReport
@@ -95,7 +95,7 @@ def fit_ratings(
     rows: Collection[RatingRow],
     progress: ShareProgress | None = None,
 ) -> RatingFit:
-    """Hold ratings against the items, the scales and what the campaign, where there is one, has already."""
+    """Check ratings against the items, the scales, and the existing ratings of the campaign if there is one."""
     fit = RatingFit(partitions(rows), RatingsReport(given=len(rows)))
     items, scales, stored = Items(dataset), Scales(rubric_version), _Stored(campaign)
     raters: set[str] = set()
@@ -122,7 +122,7 @@ def partitions(rows: Collection[Any]) -> PartitionedRows:
 def chunks(
     rows: Collection[T], size: int, progress: ShareProgress | None = None, *, plain: bool = False
 ) -> Iterator[list[T]]:
-    """The rows, or the plain tuples they are, so many at a time; ``progress`` gets the share that is done."""
+    """The rows (``plain``: as plain tuples) in lists of ``size``; ``progress`` is called with the share done."""
     tell, done = progress_between(progress, 0, 1), 0
     source: Iterator[Any] = rows.plain() if plain and isinstance(rows, Spool) else iter(rows)
     while chunk := list(islice(source, size)):
@@ -137,14 +137,14 @@ class ItemKey(NamedTuple):
 
 
 class Items:
-    """A dataset's items by external id; a bounded number of them is remembered."""
+    """A dataset's items by external id, with a cache of bounded size."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._items = Item.objects.of(dataset).order_by()
         self._known: dict[str, ItemKey] = {}
 
     def named(self, names: set[str]) -> abc.Mapping[str, ItemKey]:
-        """At least those of these names that there are."""
+        """The items with these names that exist; the result may have further items."""
         if len(self._known) > MOST_REMEMBERED:
             self._known.clear()
         if asked := names.difference(self._known):
@@ -153,21 +153,21 @@ class Items:
         return self._known
 
     def texts(self, names: set[str]) -> dict[str, dict[int | str, str]]:
-        """The texts in which spans may be, of the items of these names that there are."""
+        """The texts in which spans may be, for each existing item with one of these names."""
         rows = self._items.filter(external_id__in=spellings_of(names)).values_list("external_id", "turns", "fields")
         return {normal_identifier(name): item_texts(turns, fields) for name, turns, fields in rows}
 
     def known(self, name: str) -> ItemKey | None:
-        """The item of that name, which has been asked for among others."""
+        """The item with this name, which an earlier call of `named` has looked up."""
         return self._known.get(name)
 
     def expected(self, name: str) -> str:
-        """What is expected where a file names an item that the dataset has not got."""
+        """The expected value in the problem of an item that the dataset does not have."""
         return did_you_mean(self._alike.get(loose_key(name), ""), Words("the id of an item in the dataset"))
 
     @cached_property
     def _alike(self) -> dict[str, str]:
-        """The ids of the first many items by what ids that mean the same have in common."""
+        """The ids of the first items by their `loose_key`, which is equal for ids that probably mean the same item."""
         ids = self._items.order_by("pk").values_list("external_id", flat=True)[:MOST_REMEMBERED]
         return {loose_key(external_id): external_id for external_id in ids.iterator(TOGETHER)}
 
@@ -175,8 +175,8 @@ class Items:
 class _Stored:
     """The scores that a campaign has already.
 
-    Asked for table by table: right after a load the planner takes full tables for empty ones, and would join them by
-    comparing every row with every other.
+    Each table is queried alone: right after a load, the database's planner assumes that full tables are empty, and
+    would join them by comparing every row with every other row.
     """
 
     def __init__(self, campaign: Campaign | None) -> None:
@@ -184,7 +184,7 @@ class _Stored:
         self._is_empty = campaign is None or not self._current.exists()
 
     def on(self, items: set[int]) -> Before:
-        """Those on some items, by (rater, item, criterion)."""
+        """The scores on some items, by (rater, item, criterion)."""
         if self._is_empty:
             return {}
         kept = list(self._current.filter(item__in=items).values_list("pk", "annotator_id", "item_id"))
@@ -210,7 +210,7 @@ class Asked(NamedTuple):
 
 
 class Scales:
-    """The criteria of a rubric version, and whether an answer on one of them is good; asked once for each answer."""
+    """The criteria of a rubric version, and a check of answers on them; the result for equal answers is cached."""
 
     def __init__(self, rubric_version: RubricVersion) -> None:
         self.criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
@@ -253,7 +253,7 @@ class Scales:
 
 
 def one_of(name: str, criteria: Iterable[str]) -> str:
-    """What is expected where a file names a criterion that the rubric has not got."""
+    """The expected value in the problem of a criterion that the rubric does not have."""
     keys = list(criteria)
     expected = Words("one of the rubric's criteria: %(names)s", names=", ".join(keys))
     return did_you_mean(nearest_name(name, keys), expected)
@@ -270,7 +270,7 @@ def scale_words(criterion: Criterion) -> str:
 
 
 def _fitting(some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Scales, before: Before) -> list[PlainRow]:
-    """The rows to be stored: checked as columns where no row needs a check of its own, else row by row."""
+    """The rows to store: checked column by column if possible, else row by row."""
     together = _fitted_together(some, fit, items, scales, before)
     if together is not None:
         return together
@@ -279,7 +279,7 @@ def _fitting(some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Sca
 
 
 def _with_spans(some: list[PlainRow], fit: RatingFit, items: Items) -> list[PlainRow]:
-    """The rows with their spans found in the texts of the items; those whose spans are in no text are refused."""
+    """The rows with the positions of their spans in the items' texts; rows with a span in no text are refused."""
     if not any(map(_EVIDENCE, some)):
         return some
     fit.has_evidence = True
@@ -299,8 +299,8 @@ def _with_spans(some: list[PlainRow], fit: RatingFit, items: Items) -> list[Plai
 def _fitted_together(
     some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Scales, before: Before
 ) -> list[PlainRow] | None:
-    """The rows as `_fitted` makes them, a column at a time; None, and nothing counted, when one of them is refused or
-    there already. What rows say over and over is looked at once."""
+    """The result of `_fitted` for all rows, computed a column at a time; repeated values are checked once. None, with
+    nothing counted, if a row is refused or is stored already."""
     if not some:
         return []
     names, raters, criteria, scores, applicable, missing, rationales, seconds, _, scale_max, *_, columns, spans = zip(
@@ -331,7 +331,7 @@ def _fitted(
     scales: Scales,
     before: Before,
 ) -> PlainRow | None:
-    """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
+    """The row to store; None if it is refused, stored already or blank; these cases are counted."""
     if (fault := _fault(row, items, scales)) is not None:
         column, actual, expected, code = fault
         fit.problems.refuse(Problem(row.file, row.line, column, actual, expected, code))
@@ -364,7 +364,7 @@ def _fault(row: RatingRow, items: Items, scales: Scales) -> tuple[str, str, str,
 
 
 def _meet(row: RatingRow, fit: RatingFit, before: float | None) -> None:
-    """Hold a rating against the one that the same rater gave before."""
+    """Compare a rating with the earlier rating of the same rater."""
     if row.score == before:
         fit.report.collapsed += 1
         return

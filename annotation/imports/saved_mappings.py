@@ -23,7 +23,7 @@ MAPPED_KINDS = (Import.Kind.DATASET, Import.Kind.RATINGS, Import.Kind.VERDICTS)
 def store_mapping(
     *, project: Project, kind: str, name: str, mapping: Mapping, actor: User | None = None
 ) -> SavedMapping:
-    """Keep a mapping under a name that no other of its kind has in the project."""
+    """Store a mapping under a name that no other mapping of its kind has in the project."""
     saved = SavedMapping(project=project, created_by=actor)
     return _kept(saved, "save mapping", name=name, kind=kind, mapping=storable_mapping(mapping), actor=actor)
 

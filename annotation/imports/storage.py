@@ -1,4 +1,4 @@
-"""Parsed files become rows: staged, invisible until complete, refused as a whole when anything is wrong."""
+"""Parsed files become rows: they are staged, invisible until complete, and refused as a whole for any problem."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from annotation.readers import (
     rare_garbage_collection,
 )
 
-STAGE = 20_000  # rows of one transaction at most,
-STAGE_BYTES = 8 * 2**20  # and about as many bytes of turns and fields
-PATIENCE = timedelta(minutes=5)  # the longest that a living process stages nothing
-HELD = 0.4  # the part of storing ratings that is holding them against what there is; the rest is writing them
+STAGE = 20_000  # the most rows of one transaction
+STAGE_BYTES = 8 * 2**20  # about the most bytes of turns and fields in one transaction
+PATIENCE = timedelta(minutes=5)  # the longest time for which a living process stages nothing
+HELD = 0.4  # the share of the time of storing ratings that is comparing them with stored ones; the rest is writing
 ITEM_FIELDS = (
     "dataset_id",
     "external_id",
@@ -61,7 +61,7 @@ _LONG = [ITEM_FIELDS.index(name) for name in ("turns", "fields", "attributes")]
 
 
 class FileRefused(Refused):
-    """A file with problems: nothing of it was stored, and `problems` says where and what."""
+    """A file with problems: nothing of it was stored; `problems` are the problems with their places."""
 
     def __init__(self, problems: Problems) -> None:
         first = next(iter(problems), None)
@@ -92,12 +92,12 @@ def store(
 ) -> Dataset:
     """Store items as the next version of the dataset called ``name``; `append_items` makes one that ``extends``.
 
-    Items are staged some thousands to a transaction while the dataset is `loading`, which nothing shows; one
-    compare-and-set then makes it `ready`, and its ``import`` stored. ``staged`` is called after each transaction with
-    the number stored so far.
-    ``names_shown``: generators' names in them, where somebody has looked (`Dataset.names_shown`).
-    When anything goes wrong the stage is cleared; when the process dies, `sweep` clears it, or the next try to store
-    the same ``import``.
+    Some thousand items are staged in each transaction while the dataset is `loading` and invisible; then one
+    compare-and-set makes it `ready`, and its ``import`` stored. ``staged`` is called after each transaction with the
+    number stored so far.
+    ``names_shown``: generators' names in the items, if they were checked (`Dataset.names_shown`).
+    After an error the staged items are deleted; if the process dies, `sweep` or the next try to store the same
+    ``import`` deletes them.
     """
     if file_import is not None:
         unstage(file_import)
@@ -127,13 +127,13 @@ def store(
 
 
 def unstage(file_import: Import) -> None:
-    """Clear what an import that did not end left half-stored."""
+    """Delete the staged items of an import that did not end."""
     for abandoned in Dataset.objects.filter(file_import=file_import, state=Dataset.State.LOADING):
         _clear(abandoned)
 
 
 def sweep(*, older_than: timedelta = PATIENCE) -> int:
-    """Clear datasets into which nothing has been staged for so long; returns how many."""
+    """Delete loading datasets into which nothing has been staged for ``older_than``; return their number."""
     silent = Dataset.objects.filter(state=Dataset.State.LOADING, staged_at__lt=timezone.now() - older_than)
     return sum(_clear(dataset, untouched_since=dataset.staged_at) for dataset in silent)
 
@@ -159,7 +159,7 @@ def _stage(dataset: Dataset, items: Iterable[ItemRow], staged: Callable[[int], N
 
 
 def _stages(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows, so many at a time as memory and a transaction should hold."""
+    """The rows in lists of a size that suits memory and one transaction."""
     stage: list[tuple[Any, ...]] = []
     size = 0
     for row in rows:
@@ -209,7 +209,7 @@ def _make_ready(dataset: Dataset, actor: User | None) -> None:
 
 
 def _clear(dataset: Dataset, *, untouched_since: datetime | None = None) -> bool:
-    """Delete a stage; never a dataset that is ready, nor one that has grown since then."""
+    """Delete a loading dataset; never one that is ready, or that has grown since ``untouched_since``."""
     with transaction.atomic():
         loading = Dataset.objects.select_for_update().filter(pk=dataset.pk, state=Dataset.State.LOADING)
         if untouched_since is not None:
@@ -233,12 +233,12 @@ def store_ratings(
 ) -> RatingsReport:
     """Store other people's ratings in a campaign, all or none; raises `FileRefused` naming every bad row.
 
-    A rater becomes the annotator of that pseudonym. A rating that is already there collapses when it says the same and
-    is refused when it says something else. A row without a score is missing: counted, and nothing is stored for it.
+    A rater becomes the annotator with that pseudonym. A rating that is stored already is counted as collapsed if it is
+    equal, and refused if it differs. A row without a score is counted as missing, and nothing is stored for it.
     ``progress`` is called with the share that is done.
     """
     with transaction.atomic():
-        # Two imports at once would not see each other's ratings; annotators, who only point at it, may go on.
+        # Two simultaneous imports would not see each other's ratings. The lock does not block annotators' submissions.
         lock_campaign(campaign)
         fit = fit_ratings(
             dataset=campaign.dataset,
@@ -275,11 +275,11 @@ def append_items(
     actor: User | None = None,
     staged: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """Store a version that extends ``dataset``, the newest of its line, by those of ``items`` that it has not got.
+    """Store a version that extends ``dataset``, its newest version, by the new ones of ``items``.
 
-    Layout and origin are those of ``dataset``, and so is the licence unless another is given. An item that is there
-    already collapses; an id that means another item there is refused, as `FileRefused` naming every such row, and so
-    is an append of nothing new. Of two appends at once one is refused, and can be started again.
+    Layout and origin are copied from ``dataset``, and the licence too unless another is given. An item that is stored
+    already is counted as collapsed. If the id of a row belongs to another item, `FileRefused` names every such row; an
+    append without new items is refused too. Of two simultaneous appends one is refused, and can be started again.
     """
     _require_newest(dataset)
     try:
@@ -312,7 +312,7 @@ def _require_newest(dataset: Dataset) -> None:
 
 
 def _required(additions: Additions, items: Iterable[ItemRow]) -> Iterator[ItemRow]:
-    """The new rows. After the last one, raises ``Refused`` for problems in the others, or when no row was new."""
+    """The new rows. After the last one, raises ``Refused`` for problems in other rows, or if no row was new."""
     yield from additions.among(items)
     if additions.problems:
         raise FileRefused(additions.problems)

@@ -1,4 +1,4 @@
-"""Where imported ratings and verdicts go: which items, on which rubric, in which campaign."""
+"""The target of imported ratings and verdicts: their items, their rubric and their campaign."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Found = TypeVar("Found", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A campaign, or a dataset and a rubric version on which one is opened, called ``name`` if that is given."""
+    """A campaign, or a dataset and a rubric version for a new campaign, which gets the ``name`` if it is given."""
 
     dataset: Dataset
     rubric_version: RubricVersion
@@ -28,14 +28,14 @@ class Target:
     name: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """As an import keeps it."""
+        """The target as plain values, as an import stores it."""
         if self.campaign is not None:
             return {"campaign": self.campaign.pk}
         return {"dataset": self.dataset.pk, "rubric_version": self.rubric_version.pk, "name": self.name}
 
 
 def resolve(*, project: Project, target_fields: Mapping[str, Any]) -> Target | None:
-    """What an import keeps, as rows of its project; None when it says too little."""
+    """The target from the values of an import, as objects of its project; None if the values are not enough."""
     if pk := target_fields.get("campaign"):
         campaign = _campaigns(project).filter(pk=pk).first()
         return _of(campaign) if campaign else None
@@ -45,18 +45,18 @@ def resolve(*, project: Project, target_fields: Mapping[str, Any]) -> Target | N
 
 
 def extended(*, project: Project, target_fields: Mapping[str, Any]) -> Dataset | None:
-    """The dataset that an import adds items to, where it says one: the newest version that extends the one it keeps."""
+    """The dataset to which an import adds items, if it names one: the newest version that extends the named one."""
     chosen = _datasets(project).filter(pk=target_fields.get("extends") or 0).first()
     return Dataset.objects.holding(chosen).select_related("project").first() if chosen else None
 
 
 def dataset_of(*, project: Project, name: str) -> Dataset:
-    """The newest version of the dataset of that name, or one version (``Dialogues v2``), or a refusal naming all."""
+    """The newest version of the dataset with this name, or one version (``Dialogues v2``); a refusal names them all."""
     return _by_name(_datasets(project), name, _("dataset"))
 
 
 def find_target(*, project: Project, campaign: str = "", dataset: str = "", rubric: str = "") -> Target:
-    """The target of these names; with none of them the only one there is, or a refusal that says which there are."""
+    """The target with these names; without names the only possible one, or a refusal that lists the choices."""
     existing = list(_campaigns(project))
     says_what = bool(dataset or rubric)
     fitting = [
@@ -72,13 +72,13 @@ def find_target(*, project: Project, campaign: str = "", dataset: str = "", rubr
 
 
 def only(*, project: Project, dataset: str = "", rubric: str = "", name: str = "") -> Target:
-    """The dataset and the published rubric of these names, or the only ones there are; the newest version of each."""
+    """The newest versions of the dataset and the published rubric with these names; without a name, of the only one."""
     items = dataset_of(project=project, name=dataset)
     return _on(project, items, _published(project, rubric), name)
 
 
 def _published(project: Project, name: str) -> RubricVersion:
-    """The published version of that name, or of the only rubric; a refusal says which drafts could be published."""
+    """The published version of the rubric with this name, or of the only one; a refusal names unpublished drafts."""
     try:
         return _by_name(_versions(project), name, _("published rubric"))
     except Refused as refused:
@@ -92,7 +92,7 @@ def _published(project: Project, name: str) -> RubricVersion:
 
 
 def campaign_of(*, target: Target, actor: User | None = None) -> Campaign:
-    """The target's campaign, opened under the names of its dataset and rubric where there is none."""
+    """The target's campaign; if it has none, a new one is opened, named after its dataset and rubric."""
     if target.campaign is not None:
         return target.campaign
     name = target.name or f"{target.dataset} × {target.rubric_version}"[:120]
@@ -127,7 +127,7 @@ def _versions(project: Project) -> QuerySet[RubricVersion]:
 
 
 def _by_name(rows: QuerySet[Found], name: str, what: str) -> Found:
-    """The newest version of that name, or the very version (``support v2``); without a name, of the only one."""
+    """The newest version with this name, or an exact version (``support v2``); without a name, of the only one."""
     ordered = list(rows)  # by name, then newest first
     if name:
         named = [row for row in ordered if str(row) == name] or [row for row in ordered if _base(row) == name]
@@ -140,7 +140,7 @@ def _by_name(rows: QuerySet[Found], name: str, what: str) -> Found:
 
 
 def is_called(version: RubricVersion, name: str) -> bool:
-    """Whether that is the rubric's name in some language, alone or with the number of the version."""
+    """Whether ``name`` is the rubric's name in any language, alone or with the number of the version."""
     names = {case_folded(text) for text in version.document["name"].values()}
     return not names.isdisjoint({case_folded(name), case_folded(name.removesuffix(f" v{version.number}"))})
 
@@ -158,7 +158,7 @@ def _not_named(rows: Iterable[Model], what: str, name: str) -> Refused:
 
 
 def about(file_import: Import) -> dict[str, Any]:
-    """The dataset that an import stored, and the newest rubric version where the project has one rubric only."""
+    """The dataset that an import stored, and the newest rubric version if the project has only one rubric."""
     versions = RubricVersion.objects.published().filter(rubric__project=file_import.project_id)
     keys_of_target = {
         "dataset": Dataset.objects.filter(file_import=file_import).order_by("-pk").values_list("pk", flat=True).first()

@@ -1,7 +1,7 @@
-"""Undoing: all of an import, while nothing depends on it; and discarding one that is not stored.
+"""Undo a stored import completely, while nothing depends on it; discard an import that is not stored.
 
-A worker undoes a large one under a job: stored -> undoing -> uploaded, in one transaction, or back to stored when
-something depends on it. A worker that is killed changes nothing, and another one begins again."""
+A worker undoes a large import under a job: stored -> undoing -> uploaded, in one transaction, or back to stored if
+something depends on it. A worker that is killed changes nothing, and another worker starts again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ State = Import.State
 
 
 def undo(*, file_import: Import, actor: User | None = None) -> None:
-    """Delete what a stored import stored; refused, with what stands in the way, as soon as something depends on it."""
+    """Delete the rows of a stored import. If other rows depend on them, raises ``Refused``, which names these rows."""
     take_back = {
         Import.Kind.DATASET: _take_back_dataset,
         Import.Kind.RUBRIC: _take_back_rubrics,
@@ -47,7 +47,7 @@ def undo(*, file_import: Import, actor: User | None = None) -> None:
         with transaction.atomic():
             take_back(file_import)
             unsettle(file_import=file_import, actor=actor)
-    except IntegrityError:  # something came to depend on it just now
+    except IntegrityError:  # a row that depends on it was created after the check
         raise _used_now() from None
 
 
@@ -62,9 +62,9 @@ def start_undo(*, file_import: Import, actor: User) -> None:
 
 
 def carry_out_undo(*, import_pk: int, undo: Callable[..., None]) -> None:
-    """Undo an import that is to be undone, unless another worker does or did; ``undo`` is the function of its kind.
+    """Undo an import in the state undoing, unless another worker does or did it; ``undo`` is its kind's function.
 
-    When something depends on it, it stays stored, and its job says why.
+    If something depends on the import, it stays stored, and its job says why.
     """
     file_import = Import.objects.filter(pk=import_pk, state=State.UNDOING).select_related("project").first()
     if file_import is None or (job := jobs.take_job(file_import, Job.Kind.UNDO)) is None:
@@ -82,7 +82,7 @@ def carry_out_undo(*, import_pk: int, undo: Callable[..., None]) -> None:
 def unsettle(*, file_import: Import, actor: User | None = None) -> None:
     """Set a stored import back to uploaded, last in the transaction that deletes its rows.
 
-    By then nobody waits long for the import's own row, so that its undo can be cancelled while it runs.
+    It is the last step, so that the import's own row is locked only briefly and the undo can be cancelled until then.
     """
     job = file_import.job if file_import.state == State.UNDOING else None
     stored = Import.objects.filter(pk=file_import.pk, state=State.UNDOING if job else State.STORED)
@@ -90,7 +90,7 @@ def unsettle(*, file_import: Import, actor: User | None = None) -> None:
         raise _not_stored()
     if job is not None and not jobs.finish_job(job):
         raise _not_stored()
-    DryRun.objects.filter(file_import=file_import).delete()  # it says nothing about what is there now
+    DryRun.objects.filter(file_import=file_import).delete()  # its result no longer describes the stored rows
     audit.record(actor=actor, project=file_import.project, verb="undo import", subject=file_import)
     file_import.state = State.UPLOADED
 
@@ -104,13 +104,13 @@ def _not_stored() -> Refused:
 
 
 def discard(*, file_import: Import, actor: User | None = None) -> None:
-    """Delete an import that stored nothing, and those of its files that no other import shares."""
+    """Delete an import that stored nothing, and its files that no other import shares."""
     number, names = file_import.pk, [str(file.content.name) for file in file_import.files.all()]
     if file_import.parts.exists():
         raise Refused(_("Parts of this import are stored. Undo it first."), code="stored")
     with transaction.atomic():
         audit.record(actor=actor, project=file_import.project, verb="discard import", subject=file_import)
-        Import.objects.select_for_update().filter(pk=file_import.pk).first()  # the import before its job, as everywhere
+        Import.objects.select_for_update().filter(pk=file_import.pk).first()  # the import is locked before its job
         jobs.drop(file_import)
         gone, _each = Import.objects.filter(pk=file_import.pk, state__in=EDITABLE).delete()
         if not gone:
@@ -126,7 +126,7 @@ def _delete_unshared(names: Iterable[str]) -> None:
 
 
 def require_unused(rows: Iterable[models.Model], *, but: tuple[type[models.Model], ...] = ()) -> None:
-    """Refuse when a row of any app points at one of ``rows``; rows of the models in ``but`` go with them."""
+    """Refuse if a row of any app refers to one of ``rows``; rows of the models in ``but`` are deleted with them."""
     for row in rows:
         if users := _users(row, but):
             sentence = _("“%(row)s” is in use by %(users)s. Undo those first.")
@@ -134,7 +134,7 @@ def require_unused(rows: Iterable[models.Model], *, but: tuple[type[models.Model
 
 
 def _users(row: models.Model, but: tuple[type[models.Model], ...]) -> list[str]:
-    """The rows that point at ``row``, by kind: ``2 campaigns``."""
+    """The counts of the rows that refer to ``row``, by kind: ``2 campaigns``."""
     users = []
     for relation in row._meta.get_fields(include_hidden=True):
         if not isinstance(relation, models.ManyToOneRel) or issubclass(relation.related_model, but):
@@ -151,7 +151,7 @@ def _take_back_dataset(file_import: Import) -> None:
     part = Dataset.parts.through
     require_unused(datasets, but=(Item, part))
     part._default_manager.filter(from_dataset__in=datasets)._raw_delete(using="default")
-    # Raw, because the ORM would load every item to look for rows that the check above has ruled out.
+    # A raw delete, because the ORM would load every item to look for dependent rows; the check above found none.
     Item.objects.filter(dataset__in=datasets)._raw_delete(using="default")
     Dataset.objects.filter(pk__in=[dataset.pk for dataset in datasets])._raw_delete(using="default")
 

@@ -31,14 +31,14 @@ from accounts.refusals import Refused
 from annotation.models import Upload
 
 MEGABYTE = 2**20
-AT_ONCE = 100 * MEGABYTE  # what one request may bring that is no chunk
-CHUNK = 8 * MEGABYTE  # what one transaction appends; a longer body is taken in pieces of this size
+AT_ONCE = 100 * MEGABYTE  # the most bytes of one request that is not a chunk
+CHUNK = 8 * MEGABYTE  # the most bytes that one transaction appends; a longer body is split into pieces of this size
 LONGEST_NAME = 255
 ABANDONED = timedelta(days=1)
 
 
 def begin_upload(*, project: Project, name: str, size: int, actor: User) -> Upload:
-    """Reserve an upload for a file of so many bytes."""
+    """Create an upload for a file of ``size`` bytes."""
     if size > settings.UPLOAD_LIMIT:
         raise too_large(name, size)
     _require_folder()
@@ -57,12 +57,12 @@ def begin_upload(*, project: Project, name: str, size: int, actor: User) -> Uplo
 
 
 def short_name(name: str) -> str:
-    """The name of a file without its folders, cut to the length that the database allows."""
+    """The name of a file without its folders, shortened to the length that the database allows."""
     return PurePath(_plain(name)).name[-LONGEST_NAME:] or "file"
 
 
 def name_in_archive(name: str) -> str:
-    """The name of a member of an archive with its folders, because they may say who rated; the end of a long one."""
+    """The name of an archive's member with its folders, because they may name the rater; long names keep their end."""
     parts = [part for part in PurePath(_plain(name)).parts if part not in ("/", "..")]
     return "/".join(parts)[-LONGEST_NAME:] or "file"
 
@@ -103,9 +103,9 @@ def no_room() -> Refused:
 
 
 def append_part(*, upload: Upload, offset: int, chunk: bytes) -> Upload:
-    """Append ``chunk`` if the file ends at ``offset``; whoever comes second with the same offset is refused.
+    """Append ``chunk`` if the file ends at ``offset``; a second request with the same offset is refused.
 
-    Chunks of one file queue for its row, so that no other is written while this one is.
+    Requests for one upload wait for the lock on its database row, so that only one chunk is written at a time.
     """
     _require_folder()
     try:
@@ -140,7 +140,7 @@ def _held(upload: Upload, offset: int, length: int) -> Upload:
 
 
 def _own_file(upload: Upload, mode: str) -> BufferedReader:
-    """The upload's file, opened. Refused where its first bytes are not on this machine's disk."""
+    """Open the upload's file. Refused if its first bytes are not on this machine's disk."""
     try:
         return cast("BufferedReader", Path(upload.content.path).open(mode))
     except FileNotFoundError:
@@ -158,13 +158,13 @@ def elsewhere() -> Refused:
 
 
 def _require_folder(*, fresh: bool = False) -> None:
-    """Refuse before anything is written if the data folder takes no files: a frozen disk would keep this thread."""
+    """Refuse before anything is written if the data folder is not writable: a frozen disk would block this thread."""
     if (state := data_folder.folder_state(fresh=fresh)) is not FolderState.FINE:
         raise _refusal_of(state)
 
 
 def _refusal(error: OSError) -> Refused:
-    """The refusal that stands for an error of the disk."""
+    """The refusal for an error of the disk."""
     return _refusal_of(data_folder.state_of_error(error))
 
 

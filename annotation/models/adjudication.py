@@ -1,5 +1,5 @@
-"""What is kept beside ratings: evidence spans, adjudications, decisions of calibration meetings, closing
-questionnaires, and what work is paid.
+"""Records that belong to ratings: evidence spans, adjudications, decisions of calibration meetings, closing
+questionnaires, and rates of pay.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
 class Adjudication(models.Model):
     """What an adjudicator decided for one item and criterion. Append-only: the newest row counts, ratings never change.
 
-    `seen`: the ratings that they saw, each ``{"rater", "revision", "status", "score"}``; `digest` is theirs: it differs
-    from that of the present ratings once one of them has changed. `order`: what the queue was ordered by. `key`: one
-    submission, which may decide several criteria; sent again, it stores nothing.
+    `seen`: the ratings that they saw, each ``{"rater", "revision", "status", "score"}``. `digest`: the digest of these;
+    it differs from the digest of the present ratings if one of them has changed. `order`: the order of the queue.
+    `key`: identifies one submission, which may decide several criteria; a repeated submission stores nothing.
     """
 
     class Status(models.TextChoices):
@@ -87,7 +87,7 @@ class Adjudication(models.Model):
 class MeetingDecision(models.Model):
     """What a panel's calibration meeting decided on a criterion, and how the guidelines change. Append-only.
 
-    `item`: the dialogue that was talked about; none where the decision is about the criterion as such.
+    `item`: the discussed dialogue; None if the decision is about the criterion in general.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
@@ -106,8 +106,8 @@ class MeetingDecision(models.Model):
 class ClosingAnswer(models.Model):
     """What an annotator answered to the closing questionnaire of a campaign, once. Leads see it only in groups.
 
-    `language`: of their panels in the campaign; "" if these have several, or none. `answers`: by the key of a
-    criterion, ``{"difficulty": 1 to 5 or null, "confidence": 1 to 5 or null}``.
+    `language`: the language of their panels in the campaign; "" if the panels have several languages, or none.
+    `answers`: by the key of a criterion, ``{"difficulty": 1 to 5 or null, "confidence": 1 to 5 or null}``.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -1,4 +1,4 @@
-"""Controls and repeats: drawn unseen among the items, compared with their references, and what a falling match does."""
+"""Controls and repeats: annotators get them unnoticed among the items; a low match with references pauses the work."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def due_purpose(*, duty: Duty, annotator: Annotator, rule: QualificationRule) ->
 def next_unseen(*, duty: Duty, annotator: Annotator, rule: QualificationRule) -> tuple[Duty, int] | None:
     """The hidden duty and the item of the control or the repeat that comes next; None: an ordinary item comes next.
 
-    It reads the same for every item, whatever comes of it, so that the time it takes shows nothing.
+    It runs the same queries for every item, so that the time that it needs does not reveal a control.
     """
     due = due_purpose(duty=duty, annotator=annotator, rule=rule)
     hidden = hidden_duties(duty)
@@ -184,7 +184,7 @@ def comparisons_by_annotator(
 
 
 def repeats_by_annotator(*, duty: Duty, annotators: Sequence[Annotator]) -> dict[int, tuple[int, int]]:
-    """By annotator, of the repeated answers how many are the same as the first ones: (same, compared)."""
+    """By annotator, the number of repeated answers that are equal to the first ones: (same, compared)."""
     current = Rating.objects.filter(annotation__annotator__in=annotators, annotation__superseded_at=None)
     columns = ("annotation__annotator", "annotation__item", "criterion", "status", "score")
     again = current.filter(

@@ -1,6 +1,6 @@
-"""What ratings and verdicts share: a score, N/A or nothing, and one answer per key however often a file repeats it.
+"""The common part of reading ratings and verdicts: an answer is a score, N/A or missing, and there is one per key.
 
-Rows are read in batches, and most of what is done to a batch is done to one column at a time: a loop in C.
+Rows are read in batches, and most operations on a batch work on one column at a time, which is a loop in C.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CachedConversion(Generic[T]):
         return self._known[value] if type(value) is str else self._convert(value)
 
     def convert_all(self, column: Sequence[Any]) -> Iterable[T]:
-        """What the values of a column become, one by one; in a loop in C where all of them are texts."""
+        """The converted values of a column; the loop is in C if all values are texts."""
         return map(self._known.__getitem__ if set(map(type, column)) == {str} else self, column)
 
 
@@ -61,7 +61,7 @@ def cached_conversion(convert: Callable[[Any], T], *, most: int = MOST_CACHED) -
 
 
 def convert_column(convert: CachedConversion[T], column: Sequence[Any] | None) -> Iterable[T | None]:
-    """The converted values of a column; ``None`` without end where the column is absent."""
+    """The converted values of a column; if the column is absent, an endless sequence of ``None``."""
     return repeat(None) if column is None else convert.convert_all(column)
 
 
@@ -70,7 +70,7 @@ ValuesByField = dict[str, Sequence[Any]]
 
 
 class WideColumn(NamedTuple):
-    """A column that holds the answers on one criterion, the field it gives, and the field of its rationale."""
+    """A column with the answers on one criterion, the field it gives, and the field of its rationale."""
 
     criterion: str
     field: str
@@ -79,7 +79,7 @@ class WideColumn(NamedTuple):
 
 
 class ListColumn(NamedTuple):
-    """A column that holds lists of {rater, score} on one criterion, and the field it gives."""
+    """A column with lists of {rater, score} on one criterion, and the field it gives."""
 
     criterion: str
     field: str
@@ -103,7 +103,7 @@ class AnswerColumns(NamedTuple):
     def of(cls, plan: ColumnPlan, mapping: Mapping) -> AnswerColumns:
         given = tuple(dict.fromkeys((*plan.constants, *(source.field for source in plan.sources))))
         mapped = (*given, *mapping.columns.values())
-        # A JSON record may leave out the key of its score, which is then missing; one without ratings holds no rating.
+        # A JSON record may lack the key of its score, which is then missing; a record without a list has no ratings.
         is_long = "score" in given or not any(field.startswith(("score.", "ratings.")) for field in mapped)
         return cls(
             plan=plan,
@@ -119,7 +119,7 @@ class AnswerColumns(NamedTuple):
         )
 
     def answers(self, rows: RowBlock, who: str, mapping: Mapping) -> ValuesByField:
-        """The answers in some rows, or in one row where there are lists. Raises ``InvalidValue`` for an invalid row."""
+        """The answers in some rows, or in one row if there are lists. Raises ``InvalidValue`` for an invalid row."""
         values = _values(self.plan, rows)
         values["line"] = rows.lines
         answers = self._beside(values, rows.size)
@@ -134,7 +134,7 @@ class AnswerColumns(NamedTuple):
         return answers
 
     def _beside(self, values: ValuesByField, count: int) -> ValuesByField:
-        """The answers in columns; those of one row follow each other."""
+        """The answers of the long column and of all wide columns; the answers of one row follow each other."""
         shared = _texts(values.get("rationale"), count)
         parts: list[ValuesByField] = []
         if self.long is not None:
@@ -194,7 +194,7 @@ def _joined(one: ValuesByField, other: ValuesByField) -> ValuesByField:
 
 
 def _listed(entries: Any, place: ListColumn, values: ValuesByField, who: str, mapping: Mapping) -> ValuesByField:
-    """The answers in a list of {rater, score, rationale}, with what their row says beside."""
+    """The answers in a list of {rater, score, rationale}, with the other values of their row."""
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidValue(
             excerpt(entries), Words("a list of ratings, each with its rater and score"), "shape", place.column
@@ -238,12 +238,12 @@ def as_answer(value: Any, *, decimal_comma: bool = False) -> AnswerValue:
 
 
 def optional_number(value: Any, field: str, *, decimal_comma: bool = False) -> float | None:
-    """A number, or nothing."""
+    """A number, or None for a blank."""
     return None if is_blank(value) else as_number(value, field, decimal_comma=decimal_comma)
 
 
 class AnswerRow(Protocol):
-    """What two answers are compared by, and where they stand."""
+    """The values in which two answers are compared, and their place in the files."""
 
     @property
     def score(self) -> float | None: ...
@@ -265,10 +265,10 @@ Kept = TypeVar("Kept", bound=AnswerRow)
 
 
 class Repetitions(Generic[Kept]):
-    """Keeps one answer of those with one key, counts identical repetitions, refuses contradictions.
+    """Keeps one of the answers with the same key, counts identical repetitions, refuses contradictions.
 
-    A repetition is identical when score, N/A and blank agree and the rationales and spans do, or only one of the two
-    has them (an export without the column); then the one that has is kept.
+    A repetition is identical if score, N/A and blank agree, and if rationales and spans agree or only one of the two
+    answers has them (an export without the column); then the answer that has them is kept.
     """
 
     def __init__(self, problems: Problems, restore: Callable[[PlainRow], Kept]) -> None:
@@ -278,7 +278,7 @@ class Repetitions(Generic[Kept]):
         self.refused = 0
 
     def decide(self, alike: list[PlainRow]) -> list[int]:
-        """What becomes of each of the rows with one key, in the order of the files."""
+        """What becomes of each of the rows with the same key, in the order of the files."""
         rows = [self._restore(row) for row in alike]
         fates, kept = [DROPPED] * len(rows), 0
         for place, row in enumerate(rows[1:], start=1):
@@ -334,7 +334,7 @@ def _score_in_words(row: AnswerRow) -> str:
 
 @dataclass(slots=True)
 class AnswerCounts:
-    """What answers say, counted in one pass: how many of each kind, by whom, and on which criteria."""
+    """Counts of answers from one pass: the number of each kind, the raters or judges, and the criteria."""
 
     scored: int = 0
     not_applicable: int = 0
@@ -344,7 +344,7 @@ class AnswerCounts:
 
     @classmethod
     def of(cls, rows: Spool[Any]) -> AnswerCounts:
-        """Count ratings or verdicts, whose rows begin alike."""
+        """Count ratings or verdicts; the first columns of their rows are the same."""
         counts = cls()
         for batch in rows.batches():
             _items, whose, criteria, scores, applicable, missing, *_rest = zip(*batch, strict=True)
@@ -383,12 +383,12 @@ class AnswerReader(Generic[Kept]):
 
     @property
     def read(self) -> int:
-        """The answers that the files hold, as far as they could be read."""
+        """The number of answers in the files, as far as the files could be read."""
         return self._ledger.entered + self.problems.refused - self.repetitions.refused
 
     @rare_garbage_collection()
     def read_files(self, meter: FileProgress) -> Spool[Kept]:
-        """Read all files, each to its end or to what makes its rest unreliable; the answers, one per key."""
+        """Read each file to its end, or to a fault that makes the rest unreliable; return one answer per key."""
         for name, raw in join_aligned_files(meter.members(self.problems), self.mapping, self.problems):
             blocks = meter.watched(read_blocks(name, raw, layout=self.mapping, problems=self.problems))
             planner = ColumnPlanner(self.mapping.of(name), self._headings)
@@ -402,7 +402,7 @@ class AnswerReader(Generic[Kept]):
 
 
 class _FileReader(Generic[Kept]):
-    """Reads the rows of one file, batch by batch; a batch in which anything is wrong is read again row by row."""
+    """Reads the rows of one file in batches; a batch with any fault is read again row by row."""
 
     def __init__(
         self, name: str, planner: ColumnPlanner, builder: AnswerBuilder, ledger: KeyedRows[Kept], problems: Problems
@@ -411,7 +411,7 @@ class _FileReader(Generic[Kept]):
         self._builder, self._ledger, self._problems = builder, ledger, problems
 
     def read(self, blocks: Iterator[RowBlock]) -> None:
-        """Read to the end of the rows, or to the first when its file lacks what is needed."""
+        """Read all rows, or only the first if the file lacks a needed field."""
         first = next(blocks, None)
         if first is None:
             return
@@ -425,7 +425,7 @@ class _FileReader(Generic[Kept]):
             self._enter(block, places[block.columns])
 
     def _lacking(self, plan: ColumnPlan, columns: tuple[str, ...]) -> Problem | None:
-        # Records of a JSON file may leave keys out; there, what the mapping names counts as given.
+        # Records of a JSON file may lack keys, so in such a file every column of the mapping counts as given.
         mapped = [source.field for source in plan.sources] if is_tabular(self._name, self._mapping) else []
         given = {*(mapped or self._mapping.columns.values()), *self._mapping.constants}
         kinds = {field.partition(".")[0] for field in given if "." in field}
@@ -475,7 +475,7 @@ class _FileReader(Generic[Kept]):
 
 
 def _with_paths(answers: ValuesByField, paths: Sequence[str]) -> ValuesByField:
-    """The answers with the path of its row before the column of each; every row gives as many answers."""
+    """The answers with the path of the row before the column name; every row gives the same number of answers."""
     if not paths or not answers["line"]:
         return answers
     columns, each_gives = answers["column"], len(answers["column"]) // len(paths)
@@ -484,6 +484,6 @@ def _with_paths(answers: ValuesByField, paths: Sequence[str]) -> ValuesByField:
 
 
 def _weight(answers: ValuesByField) -> int:
-    """About the bytes of the texts that may be of any length."""
+    """The approximate bytes of the texts of unlimited length."""
     texts = (text for name in ("reply", "prompt") for text in answers.get(name, ()) if isinstance(text, str))
     return sum(map(len, answers["rationale"])) + sum(map(len, texts))

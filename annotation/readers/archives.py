@@ -1,7 +1,7 @@
-"""Files that contain files (gzip, zip, tar, logs of Inspect AI), opened as streams, bounded, refused where doubtful.
+"""Files that contain files (gzip, zip, tar, logs of Inspect AI), opened as streams within bounds, refused if doubtful.
 
-A log of Inspect AI as it writes them (``.eval``) is a zip of one header and of one file for each sample, read as the
-JSON log that they make together. Members are stored, deflated, or packed with Zstandard, which pyarrow unpacks.
+A log of Inspect AI (``.eval``) is a zip of one header and of one file for each sample. It is read as one JSON log.
+Members are stored, deflated, or compressed with Zstandard, which pyarrow decompresses.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from annotation.readers.words import Words
 
 INSPECT_LOG = ".eval"
 _ZSTANDARD = 93  # the number of the method in a zip
-_HEADERS = ("header.json", "_journal/start.json")  # of a log that has ended, and of one that has not
+_HEADERS = ("header.json", "_journal/start.json")  # the headers of a finished and of an unfinished log
 _LOCAL = struct.Struct("<4s2B4HL2L2H")  # a member's own header, before its name and its bytes
 _LOG_PIECE = 2**16
-LARGEST_HEADER = 64 * 2**20  # bytes: it is held whole, without its samples
+LARGEST_HEADER = 64 * 2**20  # bytes: the header, without its samples, is kept in memory
 File = tuple[str, bytes | BinaryIO]
 TAPES = (".tar", ".tar.gz", ".tgz")
 ARCHIVES = (".bz2", ".xz", ".zst", ".7z", ".rar", ".lz4", ".br", ".z")
@@ -40,25 +40,25 @@ _PROSE_NAMES = ("readme", "licence", "license", "citation", "copying", "changelo
 _ENCRYPTED = 0x1
 _IN_MEMORY = 16 * 2**20
 _PIECE = 2**20
-_DIRECTORY_FILES, _DIRECTORY_SIZE = 4, 5  # of what `zipfile._EndRecData` gives
+_DIRECTORY_FILES, _DIRECTORY_SIZE = 4, 5  # indices into the result of `zipfile._EndRecData`
 _TAR_BLOCK, _LONGEST_TAR_NAME = 512, 64 * 2**10  # bytes
-# Headers that are about the next one: long names, and pax.
+# Types of headers that describe the next header: long names, and pax.
 _TAR_EXTRAS = (b"L", b"K", tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 _LONGEST_ENTRY = 1_000  # bytes of a file's entry in an archive's directory, on average
-# What Python's gzip, zipfile and tarfile raise over broken bytes, as far as it is not documented too.
+# The exceptions of Python's gzip, zipfile and tarfile for broken bytes, including undocumented ones.
 _BROKEN = (BadZipFile, tarfile.TarError, zlib.error, struct.error)
 FAULTS = (*_BROKEN, EOFError, OSError, ValueError, OverflowError, RuntimeError)
 
 
 class InspectLog(io.RawIOBase):
-    """The log as one JSON document: what the header has, then ``samples``. Reads forward, or again from its start.
+    """The log as one JSON document: the values of the header, then ``samples``. Reads forward, or again from its start.
 
-    Raises ``FormatError`` for an archive that is no log.
+    Raises ``FormatError`` for an archive that is not a log.
     """
 
     def __init__(self, name: str, archive: ZipFile, packed: BinaryIO) -> None:
         self.name, self._archive, self._packed = name, archive, packed
-        members = {entry.filename: entry for entry in archive.infolist()}  # the last of a name counts, as in Inspect
+        members = {entry.filename: entry for entry in archive.infolist()}  # of equal names the last counts, as there
         header = next((members[path] for path in _HEADERS if path in members), None)
         if header is None:
             text = Words("a .eval archive without header.json")
@@ -73,7 +73,7 @@ class InspectLog(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Back to the start."""
+        """Go back to the start."""
         self._pieces, self._rest = self._written(), b""
         return 0
 
@@ -166,8 +166,8 @@ class _Part(io.RawIOBase):
 
 
 class UnpackBounds(NamedTuple):
-    """How much may come out of one file: ``total`` bytes (by default `BOUNDS.unpacked`), beyond ``floor`` no more than
-    ``ratio`` times its size."""
+    """The most bytes that one file may unpack to: ``total`` (by default `BOUNDS.unpacked`), and above ``floor`` at most
+    ``ratio`` times the size of the file."""
 
     total: int | None = None
     floor: int = 256 * 2**20
@@ -176,10 +176,10 @@ class UnpackBounds(NamedTuple):
 
 
 def unpacked_files(files: Iterable[File], problems: Problems, bounds: UnpackBounds = UnpackBounds()) -> Iterator[File]:  # noqa: B008
-    """The files, each gzip, zip or tar replaced by what is in it, under names such as ``study.zip/labels.csv``.
+    """The files; each gzip, zip or tar is replaced by its members, with names such as ``study.zip/labels.csv``.
 
-    A stream can be read until the next one is asked for. Never raises: what cannot be opened is a problem, and a fault
-    further inside is raised as ``FormatError`` by the reading of the stream, where every reader expects it.
+    A stream can be read until the next file is requested. Never raises: a file that cannot be opened is a problem. A
+    later fault raises ``FormatError`` when the stream is read, where every reader expects it.
     """
     for name, raw in files:
         try:
@@ -189,12 +189,12 @@ def unpacked_files(files: Iterable[File], problems: Problems, bounds: UnpackBoun
 
 
 def is_compressed(name: str) -> bool:
-    """Whether a small file of that name may unfold to a large one."""
+    """Whether a small file with this name may unpack to a large one."""
     return is_container(name) or name.lower().endswith(READ_FROM_END)
 
 
 def is_container(name: str) -> bool:
-    """Whether a file of that name holds files."""
+    """Whether a file with this name contains files."""
     return name.lower().endswith((".gz", ".zip", INSPECT_LOG, *TAPES, *ARCHIVES))
 
 
@@ -276,7 +276,7 @@ Entry = TypeVar("Entry", ZipInfo, tarfile.TarInfo)
 
 
 def _wanted(name: str, paths: dict[Entry, str], problems: Problems, bounds: UnpackBounds) -> list[Entry]:
-    """The members to be read, of those with their paths; files that are not data are left out and reported."""
+    """The members that are read, out of ``paths``; files that are not data are left out and reported."""
     if len(paths) > bounds.members:
         raise FormatError(
             Problem(
@@ -342,8 +342,8 @@ def _untarred(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBou
 
 
 def _tar_files(name: str, tape: BinaryIO, bounds: UnpackBounds) -> int:
-    """How many members a tar archive has, without folders. Raises ``FormatError`` for one that is cut or too large, and
-    `FAULTS` for a broken header; Python's tarfile ends at such places without an error, and reads names of any length.
+    """The number of members of a tar archive, without folders. Raises ``FormatError`` if it is truncated or too large,
+    and `FAULTS` for a broken header. Python's tarfile stops there without an error, and reads names of any length.
     """
     tape.seek(0)
     count = 0
@@ -376,7 +376,7 @@ def _tar_files(name: str, tape: BinaryIO, bounds: UnpackBounds) -> int:
 
 
 def is_not_data(path: str) -> bool:
-    """Whether it is what computers and people put beside data: resource forks, dotfiles, papers, licences."""
+    """Whether a file is not data, but a resource fork, a dotfile, a paper or a licence."""
     parts = PurePosixPath(path.replace("\\", "/").lower()).parts
     if not parts or parts[0] == "__macosx" or parts[-1] in {"thumbs.db", "desktop.ini"}:
         return True
@@ -385,7 +385,7 @@ def is_not_data(path: str) -> bool:
 
 
 def _readable(name: str, stream: BinaryIO) -> Iterator[File]:
-    """The member as it streams, or spooled where its reader has to move about in it."""
+    """The member as a stream, or copied to a temporary file if its reader needs to seek in it."""
     if not name.lower().endswith(READ_FROM_END):
         yield name, stream
         return
@@ -396,14 +396,14 @@ def _readable(name: str, stream: BinaryIO) -> Iterator[File]:
 
 
 class UnpackedBytes:
-    """Counts what comes out of one file, all its members together."""
+    """Counts the unpacked bytes of one file, all its members together."""
 
     def __init__(self, name: str, size: int, bounds: UnpackBounds) -> None:
         self.name, self.taken, self.bounds = name, 0, bounds
         self._most = min(bounds.total or BOUNDS.unpacked, max(bounds.floor, bounds.ratio * size))
 
     def count(self, length: int) -> None:
-        """Raises ``FormatError`` as soon as it is too much."""
+        """Add ``length`` bytes. Raises ``FormatError`` as soon as the total is above the bounds."""
         self.taken += length
         if self.taken > self._most:
             text = Words("more than %(number)s MB when unpacked", number=f"{self._most / 2**20:,.0f}")
@@ -418,7 +418,7 @@ class UnpackedBytes:
 
 
 class UnpackedStream(io.RawIOBase):
-    """What comes out of a compressed stream; its faults are ``FormatError``."""
+    """The unpacked bytes of a compressed stream; its faults are raised as ``FormatError``."""
 
     def __init__(self, name: str, stream: IO[bytes] | gzip.GzipFile | InspectLog, meter: UnpackedBytes) -> None:
         self.name, self._stream, self._meter = name, stream, meter
@@ -431,7 +431,7 @@ class UnpackedStream(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Back to the start; nothing else is asked of text."""
+        """Go back to the start, the only position that readers of text ask for."""
         if offset or whence != io.SEEK_SET:
             raise io.UnsupportedOperation(Words("only to the start"))
         self._meter.taken = self._before
@@ -443,7 +443,7 @@ class UnpackedStream(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         if size is not None and size >= 0:
             return self._counted(size)
-        return b"".join(iter(lambda: self._counted(_PIECE), b""))  # so that a bomb is refused before it is unpacked
+        return b"".join(iter(lambda: self._counted(_PIECE), b""))  # pieces: a zip bomb is refused early
 
     def _counted(self, size: int) -> bytes:
         try:

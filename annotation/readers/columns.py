@@ -1,4 +1,4 @@
-"""The columns of files: which field each gives, what their cells hold, and what became of them."""
+"""The columns of files: the field that each column gives, the values in its cells, and whether they are used."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class MappedColumn(NamedTuple):
 
 class ColumnPlan(NamedTuple):
     """How a mapping applies to rows with the same columns. ``kept``: columns that are not mapped; ``opened``: the
-    inner keys taken out of an object; ``spread``: objects whose keys become columns of their own. ``met``: columns
-    inside objects that occurred in a row; ``beside``: examples of the keys that those objects have instead."""
+    inner keys that are mapped out of an object; ``spread``: objects with keys that become columns. ``met``: columns
+    inside objects that occurred in a row; ``beside``: examples of other keys that those objects have."""
 
     sources: tuple[MappedColumn, ...]
     constants: dict[str, str]
@@ -62,7 +62,7 @@ class ColumnPlan(NamedTuple):
     beside: set[str]
 
     def take(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The values by field, value maps and constants applied. Raises ``InvalidValue`` when two columns disagree."""
+        """The values by field, after value maps and constants. Raises ``InvalidValue`` if two columns disagree."""
         values: dict[str, Any] = {}
         for source in self.sources:
             value = fields[source.outer]
@@ -90,7 +90,7 @@ class ColumnPlan(NamedTuple):
         return value_at(outer, inner)
 
     def rest(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The columns that no field takes, as they are."""
+        """The columns that give no field, unchanged."""
         rest: dict[str, Any] = {}
         for name in self.kept:
             value, taken = fields[name], self.opened.get(name)
@@ -104,7 +104,7 @@ class ColumnPlan(NamedTuple):
         return rest
 
     def column(self, field: str) -> str:
-        """What the owner of the file calls a field."""
+        """The file's own column name for a field."""
         return next((source.column for source in self.sources if source.field == field), field)
 
     def _disagreement(self, source: MappedColumn, earlier: Any, value: Any) -> InvalidValue:
@@ -131,7 +131,7 @@ class ColumnPlanner:
         self._plans: dict[tuple[str, ...], ColumnPlan] = {}
 
     def plan(self, fields: dict[str, Any]) -> ColumnPlan:
-        """The plan for rows with the columns of this one; objects are looked into, so they count by being objects."""
+        """The plan for rows with the same columns as this row, and with objects in the same columns."""
         names = tuple(fields)
         if names not in self._plans:
             plan = self._plans[names] = self._made(names)
@@ -165,12 +165,12 @@ class ColumnPlanner:
 
 
 def _meant(mapping: Mapping, field: str) -> dict[str, str]:
-    """The value map of a field; that of ``score`` also holds for ``score.CRITERION``."""
+    """The value map of a field; the map of ``score`` is also used for ``score.CRITERION``."""
     return mapping.values.get(field) or mapping.values.get(field.partition(".")[0], {})
 
 
 def _located(column: str, names: frozenset[str]) -> tuple[str, str | None]:
-    """The column itself, also when its name holds a dot, or else the object it is in and its path there."""
+    """The column itself, also if its name contains a dot; otherwise the object that contains it, and its path there."""
     if column in names or "." not in column:
         return column, None
     dots = (place for place, character in enumerate(column) if character == ".")
@@ -179,7 +179,7 @@ def _located(column: str, names: frozenset[str]) -> tuple[str, str | None]:
 
 
 def missing_field_problem(file: str, missing: list[str], mapping: Mapping, columns: Iterable[str]) -> Problem | None:
-    """The problem of a file that gives a field neither by a column nor by a constant."""
+    """The problem of a file that gives a field by neither a column nor a constant."""
     if not missing:
         return None
     field = missing[0]
@@ -199,7 +199,7 @@ def missing_field_problem(file: str, missing: list[str], mapping: Mapping, colum
 
 
 def _leaves(name: str, value: Any, depth: int = 3) -> Iterator[str]:
-    """A column, or those inside it where it holds objects."""
+    """The name of a column, or the paths inside it if it contains objects."""
     if not isinstance(value, dict) or not value or not depth:
         yield name
         return
@@ -208,13 +208,13 @@ def _leaves(name: str, value: Any, depth: int = 3) -> Iterator[str]:
 
 
 def _meet(leaf: str, path: str) -> bool:
-    """Whether one of two places in an object is the other or inside it."""
+    """Whether two paths in an object are equal, or one is inside the other."""
     return leaf == path or leaf.startswith(f"{path}.") or path.startswith(f"{leaf}.")
 
 
 @dataclass(slots=True)
 class ColumnUsage:
-    """What became of the columns of all files of an import."""
+    """How the columns of all files of an import are used."""
 
     taken: set[str] = field(default_factory=set)
     given: set[str] = field(default_factory=set)
@@ -227,7 +227,7 @@ class ColumnUsage:
     made_from: set[str] = field(default_factory=set)  # by steps of the shape, or out of the names of files
 
     def see(self, mapping: Mapping, fields: dict[str, Any], plan: ColumnPlan) -> None:
-        """Look at the first of the rows that have the same columns, and at what the mapping makes of them."""
+        """Note the columns of the first row of those with the same columns, and how the mapping uses them."""
         if len(self.kept) + len(self.ignored) > MOST_NOTED:
             return
         self.wanted |= mapping.columns
@@ -237,7 +237,7 @@ class ColumnUsage:
         self.given.update(mapping.constants, (source.field for source in plain))
         self.taken.update(source.column for source in plain)
         if len(plain) < len(plan.sources):
-            self.inside.append(plan)  # what stands inside objects is known once their rows are read
+            self.inside.append(plan)  # the columns inside objects are known only after their rows are read
         self.taken.update(name for name in plan.spread if name in plan.kept)
         used = {*plan.opened, *plan.spread, *(source.outer for source in plan.sources)}
         self.kept |= dict.fromkeys(name for name in plan.kept if name not in used)
@@ -253,7 +253,7 @@ class ColumnUsage:
             self.partly |= {leaf: outer in plan.kept for leaf in leaves if not any(_meet(leaf, path) for path in paths)}
 
     def left_out(self, *, keeps: bool) -> list[str]:
-        """The columns that are not used; ``keeps`` says that those the mapping doesn't name are kept."""
+        """The columns that are not used; ``keeps``: columns that the mapping doesn't name are kept."""
         unused = [
             name
             for name in self.unused
@@ -265,7 +265,7 @@ class ColumnUsage:
         ]
 
     def notes(self, kept: str) -> list[str]:
-        """Sentences on columns that give no field; ``kept`` is the template on those the mapping doesn't name."""
+        """Sentences on columns that give no field; ``kept``: the template for columns that the mapping doesn't name."""
         for plan in self.inside:
             self.taken |= plan.met
             self.given.update(source.field for source in plan.sources if source.column in plan.met)
@@ -281,7 +281,7 @@ class ColumnUsage:
         return [Words(template, names=joined_words(columns)) for template, columns in parts if columns]
 
     def _is_missed(self, column: str, target: str) -> bool:
-        # The columns of turns have gone into their dialogue; of several that may give a field, none need be there.
+        # Columns of turns are in their dialogue by this point. If several columns may give a field, each may be absent.
         is_there = column in self.taken or column in self.ignored or column in self.kept or target.startswith("turn.")
         return not is_there and target not in self.given and list(self.wanted.values()).count(target) == 1
 
@@ -301,7 +301,7 @@ _LONGEST_EXAMPLE = 80
 
 @dataclass(slots=True)
 class ColumnFacts:
-    """One column: the ``target`` its mapping gives it ("" for none), and what its cells hold in all rows.
+    """One column: the ``target`` field in the mapping ("" if there is none), and the values of its cells in all rows.
 
     ``counts`` says how often each value occurs, for the first ``MOST_DISTINCT`` of them; lists and objects are
     not compared.
@@ -319,22 +319,22 @@ class ColumnFacts:
 
     @property
     def is_many(self) -> bool:
-        """Whether there are more values than were counted."""
+        """Whether there are more values than the counted ones."""
         return self.distinct >= MOST_DISTINCT
 
     @property
     def examples(self) -> list[str]:
-        """The first few values, cut."""
+        """The first few values, shortened."""
         return [value[:_LONGEST_EXAMPLE] for value in islice(self.counts, EXAMPLES)]
 
     @property
     def most(self) -> list[tuple[str, int]]:
-        """The most frequent values, cut, with how often each occurs; none where every cell has its own."""
+        """The most frequent values, shortened, with their counts; empty if every cell has a different value."""
         repeated = [(value, count) for value, count in self.counts.most_common(MOST_FREQUENT) if count > 1]
         return [(value[:_LONGEST_EXAMPLE], count) for value, count in repeated]
 
     def see(self, value: Any, times: int = 1) -> None:
-        """Count a cell, or as many that hold the same."""
+        """Count a value that occurs in ``times`` cells."""
         if is_blank(value):
             self.blank += times
             return
@@ -345,17 +345,17 @@ class ColumnFacts:
 
 
 class TableFacts:
-    """Counts the values in the columns of rows while they are read; its memory is bounded."""
+    """Counts the values in the columns of rows while they are read, in bounded memory."""
 
     def __init__(self) -> None:
         self._columns: dict[str, ColumnFacts] = {}
 
     def clear(self) -> None:
-        """Start again: the files are read again."""
+        """Forget all counts, because the files are read again."""
         self._columns.clear()
 
     def following(self, rows: Iterator[FileRow]) -> Iterator[FileRow]:
-        """The rows, as they are."""
+        """Yield the rows unchanged, and count their values."""
         while some := list(islice(rows, FACT_BATCH)):
             for block in blocks_of(some, FACT_BATCH):
                 self.see(block)
@@ -367,7 +367,7 @@ class TableFacts:
             self._see(name, values)
 
     def columns(self, mapping: Mapping) -> list[ColumnFacts]:
-        """The columns of all files in the order in which they appear, with what ``mapping`` makes of them; objects are
+        """The columns of all files in the order in which they appear, with their fields in ``mapping``; objects are
         opened one level deep."""
         for name, facts in self._columns.items():
             facts.target = _target(name, mapping)
@@ -393,7 +393,7 @@ class TableFacts:
 
 
 def _target(column: str, mapping: Mapping) -> str:
-    """The field that a column gives; inside an object that is spread, each gives an attribute as if by itself."""
+    """The field that a column gives; each column inside a spread object gives an attribute of its own."""
     outer = column.partition(".")[0]
     if column not in mapping.columns and (matches_any(column, mapping.ignore) or outer in mapping.ignore):
         return "ignore"

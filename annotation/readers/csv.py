@@ -27,10 +27,10 @@ LINES_AT_ONCE = 500  # lines
 
 
 class CsvDialect(NamedTuple):
-    """How cells are written; ``line_breaks`` vouches that quoted cells do hold lines that look like records.
+    """How cells are written; ``line_breaks`` confirms that quoted cells may contain lines that look like records.
 
-    ``header_row``: the line that the names stand in. ``short_rows``: the last cells of a row may be lacking.
-    ``unnamed``: what the mapping calls columns without a name.
+    ``header_row``: the line with the names. ``short_rows``: the last cells of a row may be missing. ``unnamed``: the
+    names that the mapping gives to columns without a name.
     """
 
     delimiter: str
@@ -42,7 +42,7 @@ class CsvDialect(NamedTuple):
 
 
 class _Lines:
-    """The physical lines of a file, a block at a time; those of the record being read can be looked at again."""
+    """The physical lines of a file, a block at a time; the lines of the current record can be read again."""
 
     def __init__(self, name: str, blocks: Iterable[list[str]]) -> None:
         self._name, self._blocks = name, iter(blocks)
@@ -95,8 +95,8 @@ class _Record(NamedTuple):
 def read_csv(
     name: str, blocks: Iterable[list[str]], dialect: CsvDialect, header: tuple[str, ...], problems: Problems
 ) -> Iterator[FileRow]:
-    """Yield the rows of blocks of physical lines. Rows of another width are refused; raises ``FormatError`` where
-    nothing that follows could be trusted."""
+    """Yield the rows of blocks of physical lines. Rows of another width are refused; raises ``FormatError`` if the rest
+    of the file can't be read reliably."""
     reader = _Reader(name, _Lines(name, blocks), dialect, header, problems)
     yield from reader.rows()
     reader.end()
@@ -105,7 +105,7 @@ def read_csv(
 def read_csv_blocks(
     name: str, blocks: Iterable[list[str]], dialect: CsvDialect, header: tuple[str, ...], problems: Problems
 ) -> Iterator[RowBlock]:
-    """The rows of `read_csv`, many together."""
+    """The rows of `read_csv`, in blocks."""
     reader = _Reader(name, _Lines(name, blocks), dialect, header, problems)
     yield from reader.blocks()
     reader.end()
@@ -119,13 +119,13 @@ class _Reader:
     ) -> None:
         self._name, self._lines, self._dialect, self._problems = name, lines, dialect, problems
         self._all = self._columns = header
-        self._closed: frozenset[int] = frozenset()  # places of columns that have no name and hold nothing
+        self._closed: frozenset[int] = frozenset()  # places of columns without a name and without values
         self._is_begun = False  # whether the header is behind
         self._short = 0
         lines.skip((dialect.header_row or 1) - 1)
 
     def blocks(self) -> Iterator[RowBlock]:
-        """Lines that are a record each, without fault, are taken as they come; the others record by record."""
+        """Yield blocks of rows. Lines that are one faultless record each are read together, others one by one."""
         while ahead := self._lines.ahead(LINES_AT_ONCE):
             begun = self._lines.begun
             if self._is_begun and (cells := self._plain(ahead)):
@@ -178,7 +178,7 @@ class _Reader:
             raise FormatError(_broken(self._name, lines.begun + 1, last, lines, str(error))) from None
 
     def _plain_width(self) -> int:
-        """How many cells a record has that is taken as it is."""
+        """The number of cells of a record that needs no correction."""
         return len(self._columns) if self._is_begun and not self._closed else -1
 
     def _row(self, record: _Record) -> FileRow | None:
@@ -196,7 +196,7 @@ class _Reader:
         return FileRow(record.line, dict(zip(self._columns, cells, strict=True)))
 
     def _is_header(self, record: _Record) -> bool:
-        """Whether a record above all rows is no row: the header, or blank cells above it."""
+        """Whether a record is not a row: the header, or blank cells above it."""
         names = self._columns
         if not names and all(map(is_blank, record.cells)):
             return True
@@ -213,7 +213,7 @@ class _Reader:
         return True
 
     def _open(self, columns: tuple[str, ...], header: _Record) -> None:
-        """Take over the columns of a header; those without a name are read where they hold something."""
+        """Set the columns from a header; columns without a name are read only if they have values."""
         following = self._lines.ahead(len(header.physical) + ROWS_BELOW_HEADER)[len(header.physical) :]
         try:
             rows = [cells for cells in self._csv(following) if cells]
@@ -233,7 +233,7 @@ class _Reader:
         self._columns = tuple(column for place, column in enumerate(columns) if place not in self._closed)
 
     def _filled_up(self, record: _Record) -> _Record:
-        """The record with the last cells that it may lack."""
+        """The record, with blanks for the last cells if they may be missing."""
         lacking = range(len(record.cells), len(self._all))
         are_closed = all(place in self._closed for place in lacking)
         if not lacking or not (are_closed or self._dialect.short_rows):
@@ -265,7 +265,7 @@ class _Reader:
 
 
 def _checked(name: str, record: _Record, width: int, dialect: CsvDialect, problems: Problems) -> bool:
-    """Whether a record has all its cells, which are then sure to be its own."""
+    """Whether a record has the right number of cells, else it is refused. Raises ``FormatError`` for merged records."""
     if len(record.cells) != width:
         problems.refuse(_wrong_width(name, record, width))
         return False
@@ -296,7 +296,7 @@ def _broken(name: str, first: int, last: int, lines: _Lines, complaint: str) -> 
 
 
 def _header(name: str, record: _Record, dialect: CsvDialect) -> tuple[str, ...]:
-    """The columns; a name that runs over lines of which another has all delimiters has swallowed records."""
+    """The columns. A name over several lines is refused if one of the lines has all delimiters of a record."""
     delimiters = len(record.cells) - 1
     whole = delimiters and any(line.count(dialect.delimiter) >= delimiters for line in record.physical[1:])
     if whole and not dialect.line_breaks:
@@ -321,7 +321,7 @@ def header_of(name: str, line: int, cells: Sequence[str], physical: str) -> tupl
 
 
 def _is_a_record(columns: tuple[str, ...]) -> bool:
-    """A file without a header: a number or a list is beside running text."""
+    """Whether the header seems to be a record: it has a number or a list together with running text."""
     values = any(column.replace(".", "", 1).isdigit() or column.startswith("[") for column in columns)
     return values and any(len(column.split()) > 4 for column in columns)
 

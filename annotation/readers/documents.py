@@ -1,6 +1,6 @@
 """Small documents written by people (mappings, rubrics): YAML or JSON -> nodes that know their line and path.
 
-Plain values are taken out of nodes one by one, with a ``FormatError`` at the first fault, or by `MultilingualReader`,
+Plain values are read from nodes one by one, with a ``FormatError`` at the first fault, or by `MultilingualReader`,
 which notes every fault.
 """
 
@@ -24,7 +24,7 @@ LONGEST_DOCUMENT = 8 * 2**20
 DEEPEST_NESTING = 50
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?[0-9]{1,17}\.[0-9]{1,17}")
-# Only what JSON has too: `no` is Norwegian, and `Yes` is a label.
+# Only the words that JSON has too: `no` is the language Norwegian, and `Yes` is a label.
 _PLAIN = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
@@ -39,7 +39,7 @@ class Node:
     path: str
 
     def problem(self, expected: str, code: str, actual: str | None = None) -> Problem:
-        """What is wrong with this value."""
+        """The problem of this value."""
         return Problem(self.file, self.line, self.path or None, actual or self.shown, expected, code)
 
     @property
@@ -55,7 +55,7 @@ class Node:
 
 
 def load_document(name: str, raw: bytes | BinaryIO) -> Node:
-    """The whole document: JSON where its name ends in ``.json``, otherwise YAML. Raises ``FormatError``."""
+    """The whole document: JSON if its name ends in ``.json``, otherwise YAML. Raises ``FormatError``."""
     text = whole_text(name, raw, LONGEST_DOCUMENT)
     if name.lower().endswith(".json"):
         return _from_json(name, parse_document(name, text), "")
@@ -63,8 +63,8 @@ def load_document(name: str, raw: bytes | BinaryIO) -> Node:
 
 
 def load_shipped(name: str, raw: bytes) -> Node:
-    """A YAML file of this package, read by libyaml where PyYAML has it, straight from its events: a tenth of the time,
-    but aliases, nesting and keys are not checked. What users send goes through `load_document`."""
+    """A YAML file of this package, read from libyaml's events if PyYAML has libyaml: this needs a tenth of the time,
+    but aliases, nesting and keys are not checked. Files of users are read by `load_document`."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(raw.decode())
     try:
         loader.get_event()  # the stream begins,
@@ -94,7 +94,7 @@ def _from_events(name: str, loader: Any, event: Any, path: str) -> Node:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses aliases, with which a small file stands for a huge one, and nesting that no person writes."""
+    """Refuses aliases, with which a small file can expand to a huge document, and nesting that no person writes."""
 
     depth = 0
 
@@ -114,7 +114,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def as_document(value: Any) -> Node:
-    """Plain values that did not come from a file, such as those kept in the database."""
+    """A node from plain values that did not come from a file, such as those in the database."""
     return _from_json("mapping", value, "")
 
 
@@ -209,7 +209,7 @@ _SWITCHES = {"true": True, "on": True, "yes": True, "false": False, "off": False
 
 
 def names_of(node: Node) -> tuple[str, ...]:
-    """A list of names; one name alone is a list of it."""
+    """A list of names; a single name becomes a list of one name."""
     if not isinstance(node.value, list):
         return (word_of(node),)
     if any(isinstance(child.value, dict | list) for child in node.value):
@@ -243,7 +243,7 @@ _KEY = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,58}[a-z0-9])?")
 
 
 class MultilingualReader:
-    """Takes values from nodes. A fault is noted and a harmless value stands in, so that reading goes on.
+    """Reads values from nodes. A fault is noted and replaced by a harmless value, so that reading continues.
 
     A text that is given without a language is in ``source``.
     """
@@ -299,7 +299,7 @@ class MultilingualReader:
         return text
 
     def key(self, node: Node | None) -> str:
-        """What the thing is called in files and addresses."""
+        """A key: the name of a thing in files and addresses."""
         if node is None:
             return ""
         if not _KEY.fullmatch(node.text):
@@ -307,11 +307,11 @@ class MultilingualReader:
         return node.text
 
     def language(self, node: Node | None) -> str:
-        """A language tag in its one spelling."""
+        """A language tag in its canonical spelling."""
         return self._canonical(node.text, node) if node is not None else ""
 
     def words(self, node: Node | None) -> dict[str, str]:
-        """A text, or texts by language, that of the source language among them."""
+        """A text, or texts by language, which must include the source language."""
         if node is None:
             return {}
         words = self.by_language(node, self.text) if isinstance(node.value, dict) else {self.source: self.text(node)}
@@ -336,7 +336,7 @@ class MultilingualReader:
         """An object whose keys are language tags, each language once; a language may still be empty."""
         texts: dict[str, T] = {}
         for tag, child in node.members():
-            # Also where nothing is set: after an unquoted comma in {en: one, two} the rest of the text is such a key.
+            # Empty values are checked too: in {en: one, two} with an unquoted comma, "two" is read as a key.
             language = self._canonical(tag, child)
             if child.value is None:
                 continue

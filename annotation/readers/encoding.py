@@ -1,6 +1,6 @@
-"""Bytes -> text, strictly: as UTF-8 or in the encoding that the mapping names; another one is named and refused.
+"""Bytes -> text, strictly: as UTF-8 or in the encoding that the mapping names; other encodings are refused by name.
 
-Which encoding a file is likely to be in is only proposed or named in a refusal, never acted upon.
+A guess of a file's encoding is only proposed to a person, or named in a refusal; it is never used without asking here.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _KINDS = {
 
 
 def require_text(name: str, head: bytes) -> None:
-    """Raises ``FormatError`` where the first bytes of a file say that it is no text."""
+    """Raises ``FormatError`` if the first bytes of a file show that it is not text."""
     for signature, (actual, expected) in _KINDS.items():
         if head.startswith(signature):
             raise FormatError(Problem(name, None, None, actual, expected, "format"))
 
 
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
+# UTF-32 first: its little-endian byte order mark begins with the mark of UTF-16.
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf_32_le",
     codecs.BOM_UTF32_BE: "utf_32_be",
@@ -56,7 +56,7 @@ _SAMPLE = 65_536
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _MIXED = re.compile(r"[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
 _ACCENTED = re.compile(r"[^\x00-\x7f]{3,}")
-_PLAIN = 0.5  # the least sense that an encoding makes by which a text is read without asking
+_PLAIN = 0.5  # the minimum `_sense` at which a guessed encoding counts as certain
 _PROVES_UTF8 = 3  # so many characters beyond ASCII do not make valid UTF-8 by chance
 
 
@@ -70,7 +70,7 @@ class Codepage(NamedTuple):
     weight: float = 1
 
 
-# Ties go to the first.
+# If two encodings have the same score, the first is chosen.
 _LEGACY = (
     Codepage(
         "cp1252",
@@ -124,7 +124,7 @@ _LEGACY = (
     ),
 )
 ENCODINGS = (*((page.codec, page.name) for page in _LEGACY), ("utf_16", "UTF-16"), ("mac_roman", "Mac Roman"))
-"""The encodings to choose from where a file is not in UTF-8, each with what people call it."""
+"""The encodings that a person can choose if a file is not in UTF-8: Python's name and the common name of each."""
 _OTHERS = (
     *("utf_8", "utf_16", "utf_32", *_WIDE, "cp437", "cp850", "cp852", "cp775", "cp1258", "koi8_u", "mac_roman"),
     *("shift_jis", "euc_kr", "gbk", "gb2312", "cp950", "big5hkscs", "tis_620"),
@@ -145,7 +145,7 @@ def codec_called(name: str) -> str | None:
 def codec_of(name: str, head: bytes, given: str | None) -> str:
     """The codec in which a file that begins with ``head`` is to be read; ``given`` is the encoding in its mapping.
 
-    Raises ``FormatError`` where the file is clearly in another encoding.
+    Raises ``FormatError`` if the file is clearly in another encoding.
     """
     marked = next((codec for mark, codec in _MARKS.items() if head.startswith(mark)), None)
     codec = codec_called(given) if given else "utf_8"
@@ -160,7 +160,7 @@ def codec_of(name: str, head: bytes, given: str | None) -> str:
 
 
 def likely_codepage(content: bytes) -> Codepage | None:
-    """The encoding in which the lines that are no UTF-8 make most sense."""
+    """The encoding with the best score (`_sense`) for the lines that are not UTF-8."""
     sample = b"\n".join(line for line in content[:_SAMPLE].split(b"\n") if not _decodes(line, "utf_8"))
     sense = {page: _sense(sample, page) for page in _LEGACY}
     best = max(sense, key=lambda page: sense[page])
@@ -168,8 +168,8 @@ def likely_codepage(content: bytes) -> Codepage | None:
 
 
 def legacy_codec(head: bytes) -> str | None:
-    """The encoding of a text that begins so, where it plainly is not UTF-8: no line that is not ASCII is valid UTF-8,
-    and most foreign letters are usual ones of that encoding."""
+    """The likely encoding of a text with this beginning, if it is plainly not UTF-8: no non-ASCII line is valid UTF-8,
+    and most non-ASCII letters are frequent ones of that encoding."""
     if any(head.startswith(mark) for mark in _MARKS) or _wide(head):
         return None
     lines = [line for line in head[: head.rfind(b"\n") + 1 or len(head)].split(b"\n") if not line.isascii()]
@@ -180,8 +180,8 @@ def legacy_codec(head: bytes) -> str | None:
 
 
 def _sense(sample: bytes, page: Codepage) -> float:
-    """The share of usual letters among those beyond ASCII, less what cannot be: two scripts within a word, or Latin
-    words of accented letters only. The sample may end within a character."""
+    """A score for an encoding: the share of frequent letters among the non-ASCII ones, less a penalty for words in two
+    scripts and Latin words of accented letters only. The sample may end within a character."""
     decoder = codecs.getincrementaldecoder(page.codec)("strict")
     try:
         text = decoder.decode(sample)
@@ -195,7 +195,7 @@ def _sense(sample: bytes, page: Codepage) -> float:
 
 
 def _wide(head: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a mark: full of NUL bytes, and text without NUL once it is decoded so."""
+    """UTF-16 or UTF-32 without a byte order mark: many NUL bytes, but the decoded text has no NUL."""
     sample = head[:_SAMPLE]
     if sample.count(0) < max(4, len(sample) // 32):
         return None  # a stray NUL, if any
@@ -238,7 +238,7 @@ def _no_such(name: str, given: str) -> Problem:
 
 
 def _another(name: str, head: bytes, seen: str) -> Problem:
-    """The file is not in the encoding it is to be read in: ``seen`` is what it is in."""
+    """The problem of a file that is in the encoding ``seen`` and not in the expected one."""
     called = seen.upper().replace("_", "-", 1).replace("_", "")
     lines = codecs.getincrementaldecoder(seen)("replace").decode(head[:4096]).removeprefix("\ufeff").split("\n")
     number = next((number for number, line in enumerate(lines) if not line.isascii()), 0)
@@ -269,10 +269,10 @@ def open_stream(raw: bytes | BinaryIO) -> BinaryIO:
 
 
 class HeadCache(RawIOBase):
-    """A stream whose first piece is read and decoded once, however often it is read from its start.
+    """A stream that reads and decodes its first piece only once, even if it is read from its start several times.
 
-    What follows is read again. ``decoded`` holds the text of the first piece and its decoder, by the encoding that the
-    mapping names.
+    The bytes after the first piece are read each time. ``decoded`` caches the text of the first piece and its decoder,
+    by the encoding that the mapping names.
     """
 
     def __init__(self, raw: BinaryIO) -> None:
@@ -289,7 +289,7 @@ class HeadCache(RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = SEEK_SET) -> int:
-        """Back to the start; nothing else is asked of text."""
+        """Go back to the start, the only position that readers of text ask for."""
         if offset or whence != SEEK_SET:
             raise UnsupportedOperation(Words("only to the start"))
         self._place = 0
@@ -307,7 +307,7 @@ class HeadCache(RawIOBase):
         return content
 
     def _after(self, place: int, size: int) -> bytes:
-        """What follows a place, which a compressed stream reaches only by reading up to it."""
+        """The bytes after a position; a compressed stream must read everything before it first."""
         if self._read != place:
             open_stream(self._stream)
             self._read = 0
@@ -322,7 +322,7 @@ class HeadCache(RawIOBase):
 
 
 def text_pieces(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -> Iterator[str]:
-    """The text from its start, a piece at a time, cut anywhere, line ends as they are. Raises ``FormatError``."""
+    """The text from its start in pieces of any length, with unchanged line ends. Raises ``FormatError``."""
     stream = open_stream(raw)
     head = stream.read(PIECE)
     while len(head) < _LONGEST_MARK and (more := stream.read(PIECE)):
@@ -340,7 +340,7 @@ def text_pieces(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -
 
 
 def line_blocks(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -> Iterator[list[str]]:
-    """The physical lines with their line ends, some at a time; only LF ends a line. Raises ``FormatError``."""
+    """The physical lines with their line ends, in blocks; only LF ends a line. Raises ``FormatError``."""
     rest: list[str] = []
     number, length = 1, 0
     for piece in text_pieces(name, raw, encoding):
@@ -365,7 +365,7 @@ def text_lines(name: str, raw: bytes | BinaryIO, encoding: str | None = None) ->
 
 
 def whole_text(name: str, raw: bytes | BinaryIO, most: int) -> str:
-    """All of a document of at most ``most`` characters, line ends as they are. Raises ``FormatError``."""
+    """The text of a document of at most ``most`` characters, with unchanged line ends. Raises ``FormatError``."""
     pieces: list[str] = []
     length = 0
     for piece in text_pieces(name, raw):
@@ -378,14 +378,14 @@ def whole_text(name: str, raw: bytes | BinaryIO, most: int) -> str:
 
 
 class _Decoder:
-    """Decodes one file piece by piece and knows the present line and byte."""
+    """Decodes one file piece by piece, and keeps the current line and byte."""
 
     def __init__(self, name: str, encoding: str | None, head: bytes) -> None:
         self.name, self._head = name, head
         require_text(name, head)
         self._codec = codec_of(name, head, encoding)
         self._decoder = codecs.getincrementaldecoder(self._codec)("strict")
-        self._line, self._bytes = 1, 0  # the line that the next piece goes on with, and how much of it is read
+        self._line, self._bytes = 1, 0  # the line in which the next piece begins, and the bytes of it that are read
 
     def copied(self) -> _Decoder:
         """Another decoder at the same place of the same file."""
@@ -395,7 +395,7 @@ class _Decoder:
         return other
 
     def first(self) -> str:
-        """The text of the head; a byte order mark is no part of it."""
+        """The text of the head, without a byte order mark."""
         return self.decoded(self._head).removeprefix("\ufeff")
 
     def decoded(self, piece: bytes, *, final: bool = False) -> str:
@@ -426,7 +426,7 @@ class _Decoder:
         self._bytes = (0 if ends else self._bytes) + len(last.encode(self._codec))
 
     def _place(self, before: str) -> tuple[int, int]:
-        """The line, and the byte in it, that follow some text of the piece at hand."""
+        """The line, and the byte in it, after the text ``before`` of the current piece."""
         last = before[before.rfind("\n") + 1 :]
         read = 0 if "\n" in before else self._bytes
         return self._line + before.count("\n"), read + len(last.encode(self._codec)) + 1

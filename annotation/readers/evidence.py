@@ -74,10 +74,10 @@ def _lines(text: str) -> str:
 
 
 def located_span(span: Span, texts: Mapping[int | str, str]) -> Span:
-    """The span with its text and its quote, where a file leaves one out.
+    """The span with its turn or field and its quote, if a file leaves one of them out.
 
-    Without turn or field, it is the one text in which its quote stands there; without a quote, the item's only text.
-    Raises ``InvalidValue`` for a span that is in no text or in several, or whose quote differs.
+    Without turn or field, it is in the only text that has its quote at that place, or, without a quote, in the item's
+    only text. Raises ``InvalidValue`` for a span that is in no text or in several, or with a quote that differs.
     """
     if span.turn is None and not span.field:
         fitting = [part for part in texts if not span_fault(_in(span, part, texts), texts)]
@@ -112,7 +112,7 @@ def _place(span: Span) -> str:
 
 
 def _fault_in_words(fault: str, span: Span) -> tuple[str, str]:
-    """What was found, and what is expected."""
+    """The actual and the expected value of a span's fault, in words."""
     if fault == "part":
         return Words("a span in %(place)s", place=_place(span)), Words("a turn or field that the item has")
     ends = {"start": span.start, "end": span.end}
@@ -122,7 +122,7 @@ def _fault_in_words(fault: str, span: Span) -> tuple[str, str]:
 
 
 def as_spans(value: Any) -> tuple[Span, ...]:
-    """The spans in a list of objects, or in its JSON text; none in nothing. Raises ``InvalidValue``.
+    """The spans in a list of objects, or in its JSON text; empty for a blank. Raises ``InvalidValue``.
 
     Besides our own names of the offsets it reads those of other tools; ``labels`` is a list of one or more labels.
     """
@@ -143,7 +143,7 @@ def as_spans(value: Any) -> tuple[Span, ...]:
 
 
 def spans_as_json(spans: Iterable[Span]) -> str:
-    """The spans as JSON text; "" for none."""
+    """The spans as JSON text; "" without spans."""
     plain = [span.as_dict() for span in spans]
     return orjson.dumps(plain).decode() if plain else ""
 

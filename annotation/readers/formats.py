@@ -17,7 +17,7 @@ class ReadableFormat:
 
     ``is_text``: text in an encoding, which may be guessed.
     ``is_table``: every row has the same columns. ``is_delimited``: cells of a line are separated by one character.
-    ``is_read_from_end``: a stream that only goes forward does not do, and a small file may unfold to a large one.
+    ``is_read_from_end``: the reader needs to seek in the stream, and a small file may unpack to a large one.
     """
 
     name: str
@@ -51,5 +51,5 @@ READ_FROM_END = tuple(ending for ending, readable in ENDINGS.items() if readable
 
 
 def format_of_name(file: str) -> ReadableFormat | None:
-    """The format that the ending of a file's name says."""
+    """The format that belongs to the ending of a file's name."""
     return next((readable for ending, readable in ENDINGS.items() if file.lower().endswith(ending)), None)

@@ -1,6 +1,6 @@
-"""What files seem to be: their kind, and a first mapping from the names of columns and a sample of their values.
+"""Guesses about files: their kind, and a first mapping from the names of columns and a sample of their values.
 
-It is shown and corrected, then saved.
+A person sees the guess, corrects it and saves it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GENERATOR_KEYS = ("generator", "generator_model", "model", "model_name", "model
 _LANGUAGE_KEYS = ("language", "lang", "language_code", "locale")
 RATIONALE_KEYS = ("rationale", "explanation", "justification", "reason", "comment")
 _CRITERION_KEYS = ("criterion", "rating_category_name", "metric", "dimension", "aspect", "category")
-# Field -> the names it goes by, best first.
+# Field -> the column names that mean this field, the best name first.
 _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
     "dataset": {
         "id": _ITEM_KEYS,
@@ -88,7 +88,7 @@ _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "generator": _GENERATOR_KEYS,
     },
 }
-# What is in every file that an export writes, and in nobody else's.
+# Columns that every file of an export has, and no other files have.
 _WRITTEN: dict[Kind, set[str]] = {
     "dataset": {"id", "language", "generator", "scenario", "title", "turns", "content_warning", "attributes"},
     "ratings": {"item", "rater", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
@@ -96,7 +96,7 @@ _WRITTEN: dict[Kind, set[str]] = {
 }
 # Column names for a text without a stated role: the rated text or, beside a rated text, its source.
 _TEXT_NAMES = ("text", "sentence", "content", "utterance", "post_text", "comment_text", "tweet")
-# What a row that is one turn says of it.
+# Column names in files with one row per turn.
 _TURN_NAMES = {
     "speaker": (*SPEAKER_KEYS, "speaker_role", "participant"),
     "text": (*TEXT_KEYS, "turn_text", "utterance_text", "message_text", "body"),
@@ -113,8 +113,8 @@ def guess_mapping(
 ) -> Mapping:
     """The mapping that the names of the columns and a sample of their values suggest.
 
-    ``columns`` and ``sample`` are those of `reading.peek`: objects opened one level deep as ``outer.inner``.
-    ``criteria`` are the names, case folded, by which the rubrics that there are know their criteria.
+    ``columns`` and ``sample`` come from `reading.peek`: objects are opened one level deep as ``outer.inner``.
+    ``criteria`` are the names, case folded, of the criteria in the existing rubrics.
     """
     sample = list(sample)
     if sample and (own := _own(kind, sample[0])):
@@ -139,15 +139,15 @@ def guess_mapping(
 
 
 TEXT_KEY = "text_key"
-"""The column of the identifier that is made of the texts, where several raters' rows have the same texts."""
+"""The column with an identifier made from the texts, if rows of several raters have the same texts."""
 RATER_SAMPLE = 5_000
-"""Rows that are looked at where a column names raters: a file may have all rows of one rater before those of others."""
+"""Rows that are read if a column names raters, because a file may have all rows of one rater before another's."""
 
 
 def _text_key(columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Where rows of several raters repeat texts, and no id says which rows are of one item, the columns of the texts.
+    """The columns of the texts, if rows of several raters repeat texts and no id identifies the item of a row.
 
-    An id that is another in each of these rows is the row's and not the item's.
+    An id that differs in each of these rows identifies the row, not the item.
     """
     raters = [column for column in columns if any(_goes_by(column, name) for name in RATER_KEYS)]
     if not raters or TEXT_KEY in columns or any("." in column for column in columns):
@@ -177,7 +177,7 @@ _TEXT_FIELDS = frozenset(
 def _keyed_by_text(
     kind: Kind, columns: Sequence[str], sample: list[dict[str, Any]], criteria: Collection[str], texts: tuple[str, ...]
 ) -> Mapping:
-    """The mapping of rows that are items by their texts, each with what one rater says of it."""
+    """The mapping of rows that have the ratings of one rater each; the texts identify the item."""
     row_ids = [column for column, field in _by_name("dataset", columns, sample).items() if field == "id"]
     others = [column for column in columns if column not in row_ids]
     shape = (Digest(digest=TEXT_KEY, of=texts),)
@@ -192,7 +192,7 @@ def _keyed_by_text(
 
 
 def _row_numbers(columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    """A first column that counts the rows from 0: the index of pandas, once it was written and read again."""
+    """The first column if it counts the rows from 0: an index that pandas wrote and read as a column."""
     first = next(iter(columns), "")
     numbers = [as_written(row.get(first)) for row in rows] if first == "Unnamed: 0" else []
     return (first,) if numbers and numbers == [str(number) for number in range(len(rows))] else ()
@@ -203,7 +203,7 @@ def _unused_key(guessed: dict[str, str], columns: Sequence[str]) -> tuple[str, .
 
 
 def _of_items(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> Mapping:
-    """The mapping of a dataset, from what the names of its columns gave."""
+    """The mapping of a dataset, from the fields that were guessed from its column names."""
     if KEY_COLUMN in columns:
         guessed |= _of_key(guessed, rows)
     guessed = _with_id(_with_text(guessed, columns, rows), columns, rows)
@@ -217,14 +217,14 @@ def _of_items(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[s
 
 
 def speakers_in(columns: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """The prefixes by which columns that give turns, written as one text, seem to say who speaks."""
+    """The prefixes that seem to name the speakers in columns with all turns as one text."""
     giving = {column for column, field in columns if field == "turns"}
     texts = [value for row in rows for column in giving if isinstance(value := row.get(column), str) and value]
     return speakers_of(texts)
 
 
 def _with_id(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Where no column is called as ids are, the one that ends in it, if it tells all rows apart."""
+    """Guess the id if no column has a name for ids: the only column ``…_id``, if it differs in every row."""
     called = [column for column in columns if _leaf(column).endswith("_id") and column not in guessed]
     if (
         "id" in guessed.values()
@@ -249,7 +249,7 @@ def _are_words(column: str, rows: list[dict[str, Any]]) -> bool:
 
 
 def _by_criterion(guessed: dict[str, str], columns: Sequence[str], criteria: Collection[str]) -> dict[str, str]:
-    """Where no column names the criterion, those that are called as criteria are hold scores on them."""
+    """If no column names the criterion, columns with the name of a criterion contain the scores on it."""
     if {"criterion", "score"} & set(guessed.values()):
         return {}
     names = {column: column.rpartition(".")[2] for column in columns if column not in guessed}
@@ -257,7 +257,7 @@ def _by_criterion(guessed: dict[str, str], columns: Sequence[str], criteria: Col
 
 
 def _with_turns(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Where one id runs over several rows and each says who speaks and what, the rows are turns."""
+    """If several rows have the same id and each row has a speaker and a text, the rows are turns."""
     parts = {part: [column for column in columns if _leaf(column) in names] for part, names in _TURN_NAMES.items()}
     if "turns" in guessed.values() or not (parts["speaker"] and parts["text"]):
         return guessed
@@ -266,7 +266,7 @@ def _with_turns(guessed: dict[str, str], columns: Sequence[str], rows: list[dict
 
 
 def _of_raters(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Where one id runs over several rows because several people rated it, the columns that are theirs."""
+    """The raters' own columns, if several rows have the same id because several people rated the item."""
     varying = _varying(guessed, columns, rows)
     if not any(_goes_by(column, name) for column in varying for name in RATER_KEYS):
         return ()
@@ -275,7 +275,7 @@ def _of_raters(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[
 
 
 def _varying(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> list[str]:
-    """The columns that differ between rows of one id."""
+    """The columns that differ between rows with the same id."""
     key = next((column for column, field in guessed.items() if field == "id"), None)
     first: dict[str, dict[str, Any]] = {}
     pairs = [(row, first.setdefault(as_written(row.get(key)), row)) for row in rows if key is not None]
@@ -287,7 +287,7 @@ def _part(column: str, parts: dict[str, list[str]]) -> str:
 
 
 def _own(kind: Kind, fields: dict[str, Any]) -> dict[str, str]:
-    """The columns of a file that an export wrote: each gives the field it is called after."""
+    """The columns of a file that an export wrote; each column has the name of its field."""
     given = {name: name for name in _NAMES[kind] if name in fields}
     if kind == "verdicts":
         ours = {"prompt_variant": "variant", "judge_prompt": "prompt", "cost_usd": "cost", "latency_seconds": "latency"}
@@ -296,7 +296,7 @@ def _own(kind: Kind, fields: dict[str, Any]) -> dict[str, str]:
 
 
 def flatten_one_level(fields: dict[str, Any]) -> dict[str, Any]:
-    """A row with its objects opened one level deep, as `reading.peek` names them."""
+    """A row with its objects opened one level deep, with column names as in `reading.peek`."""
     flat: dict[str, Any] = {}
     for name, value in fields.items():
         inner = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
@@ -318,7 +318,7 @@ def _by_name(kind: Kind, columns: Sequence[str], rows: list[dict[str, Any]]) -> 
 
 
 def _goes_by(column: str, name: str) -> bool:
-    """Whether that is the column's name, also written as ``WorkerId`` or ``_worker_id``."""
+    """Whether a column has this name, also if it is written as ``WorkerId`` or ``_worker_id``."""
     return name in _spellings(column)
 
 
@@ -337,18 +337,18 @@ def _leaf(column: str) -> str:
 
 
 def _agree(first: str, other: str, rows: list[dict[str, Any]]) -> bool:
-    """Two columns that go by names of one field both give it only when the sample never tells them apart."""
+    """Whether two columns never differ in the sample: only then do both give the same field."""
     return first == other or (bool(rows) and all(row.get(first) == row.get(other) for row in rows))
 
 
 def _is_text(column: str, rows: list[dict[str, Any]]) -> bool:
-    """Running text rather than a code: `source` may be a source text, or the name of a web site."""
+    """Whether a column has sentences rather than codes: `source` may be a source text, or the name of a web site."""
     values = [value for row in rows if isinstance(value := row.get(column), str) and value]
     return not values or any(" " in value or len(value) > 40 for value in values)
 
 
 def _of_key(guessed: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """The field of the key above the records: the id if each has its own, the generator if several share it."""
+    """The field that the JSON key of records gives: the id if keys are unique, the generator if records share keys."""
     keys = [row.get(KEY_COLUMN) for row in rows]
     if "id" not in guessed.values() and 1 < len(rows) == len(set(keys)):
         return {KEY_COLUMN: "id"}
@@ -358,7 +358,7 @@ def _of_key(guessed: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, st
 
 
 def _has_ratings(value: Any) -> bool:
-    """A list of {annotator, value} inside an item."""
+    """Whether a value is a list of {annotator, value} inside an item."""
     if not isinstance(value, list) or not value or not all(isinstance(part, dict) for part in value):
         return False
     return all(any(key in part for key in RATER_KEYS) and any(key in part for key in SCORE_KEYS) for part in value)
@@ -373,7 +373,7 @@ HEAD = 65_536
 
 
 def guess_kind(files: Sequence[File], given: Mapping | None = None) -> FileKind:
-    """A rubric by its shape; verdicts where a judge is named, ratings where a rater is; otherwise a dataset."""
+    """The kind of files: a rubric by its shape, verdicts if a judge is named, ratings if a rater is, else a dataset."""
     kinds = list(kinds_of_files(files, given).values())
     if "rubric" in kinds:
         return "rubric"
@@ -381,7 +381,7 @@ def guess_kind(files: Sequence[File], given: Mapping | None = None) -> FileKind:
 
 
 def kinds_of_files(files: Sequence[File], given: Mapping | None = None) -> dict[str, FileKind]:
-    """What each file seems to hold, those inside of a zip by themselves, by their names."""
+    """The guessed kind of each file by its name; each file inside a zip has its own kind."""
     return {name: _kind_of(name, raw, given) for name, raw in unpacked_files(files, Problems())}
 
 
@@ -399,7 +399,7 @@ def _kind_of(name: str, raw: Any, given: Mapping | None) -> FileKind:
 
 
 def _sampled(name: str, raw: Any, layout: Mapping) -> Sample:
-    """The columns and first rows of a file: many rows of one with a column of raters."""
+    """The columns and first rows of a file; more rows if it has a column of raters."""
     sample = peek(name, raw, layout=layout)
     if any(_goes_by(column, known) for column in sample.columns for known in RATER_KEYS):
         return peek(name, raw, layout=layout, rows=RATER_SAMPLE)
@@ -416,7 +416,7 @@ def _is_rubric(name: str, raw: Any) -> bool:
     try:
         head = open_stream(raw).read(HEAD)
     except FormatError:
-        return False  # whoever reads it says what is wrong
+        return False  # the reader of the file reports what is wrong
     return name.lower().endswith(".json") and b'"criteria"' in head and b'"source_language"' in head
 
 
@@ -426,10 +426,10 @@ def propose_mapping(
     given: Mapping,
     criteria: Collection[str] = (),
 ) -> Mapping:
-    """The guess for each file, put together, with the ``given`` mapping over it; ``criteria`` as for `guess_mapping`.
+    """The guesses for all files, combined and updated by the ``given`` mapping; ``criteria`` as for `guess_mapping`.
 
-    Page, API and commands all use this rule. A given field replaces every guess about that field; columns given as
-    ignored or unmapped are not guessed. A proposed mapping, given again, is proposed unchanged.
+    Pages, API and commands all use this rule. A given field replaces every guess about that field; columns given as
+    ignored or unmapped are not guessed. If a proposed mapping is given again, the result is the same mapping.
     """
     guessed, unread = Mapping(), Problems()
     layouts: dict[str, Mapping] = {}
@@ -458,13 +458,13 @@ def propose_mapping(
 
 
 def _laid(name: str, guessed: Mapping, given: Mapping) -> Mapping:
-    """The given and the guessed layout of one file."""
+    """The layout of one file, from the given and the guessed mapping."""
     here = given.of(name)
     return replace(guessed.updated(here), ignore=(*guessed.ignore, *here.ignore), files=given.files)
 
 
 def _together(layouts: dict[str, Mapping]) -> Mapping:
-    """The layouts guessed for several files: what all have, or else what each has by its name."""
+    """The layouts guessed for several files as one mapping: common settings, or settings by file name."""
     if len({str(layout.as_dict()) for layout in layouts.values()}) <= 1:
         return next(iter(layouts.values()), Mapping())
     plain = {name.rpartition("/")[2]: layout for name, layout in layouts.items()}
@@ -472,8 +472,8 @@ def _together(layouts: dict[str, Mapping]) -> Mapping:
 
 
 def without_absent_columns(files: Iterable[File], given: Mapping) -> Mapping:
-    """The mapping without the columns that the files, read as it says now, no longer have; whole where they can't be
-    read so."""
+    """The mapping without the columns that the files do not have if they are read in its present layout; unchanged if
+    they can't be read in it."""
     columns: set[str] = set()
     for name, raw in unpacked_files(files, Problems()):
         columns.update(peek(name, raw, layout=given).columns)
@@ -496,7 +496,7 @@ _PREFIX = re.compile(r"^([^\W\d_][^:\n]{0,24}):(?=\s|$)", re.MULTILINE)
 
 
 def speakers_of(texts: Sequence[str]) -> dict[str, str]:
-    """The prefixes by which several texts seem to say who speaks: at the start of lines in at least half of them."""
+    """The prefixes that seem to name speakers: they are at the start of lines in at least half of the texts."""
     inside = Counter(prefix for text in texts for prefix in {match[1] for match in _PREFIX.finditer(text)})
     speakers = {prefix: prefix.lower() for prefix, count in inside.items() if 2 * count >= len(texts)}
     begin = all((match := _PREFIX.match(text)) and match[1] in speakers for text in texts)

@@ -1,8 +1,8 @@
-"""Rows of a dataset file -> items, with their turns however a file writes them.
+"""Rows of a dataset file -> items, with their turns, in any of the forms in which files write turns.
 
-Rows that are single turns, as spreadsheets and chat logs keep transcripts, become one record per dialogue. A mapping
-asks for it by fields that begin with ``turn.``: ``turn.speaker``, ``turn.text``, ``turn.name``, ``turn.number`` (the
-order), and any other name for a column that differs from turn to turn and is not kept.
+Spreadsheets and chat logs often have one row per turn; these rows become one record per dialogue. A mapping asks for
+this with fields that begin with ``turn.``: ``turn.speaker``, ``turn.text``, ``turn.name``, ``turn.number`` (the order),
+and any other name for a column that differs from turn to turn and is not kept.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ NAME_KEYS = ("name", "from_name", "speaker_name")
 
 
 def as_turns(value: Any, speakers: dict[str, str], dropped: Counter[str]) -> list[Turn]:
-    """A list of objects, such a list as JSON in a cell, or, where ``speakers`` gives the prefixes, one text.
+    """Turns from a list of objects, from the same list as JSON, or from one text if ``speakers`` gives the prefixes.
 
-    Speakers keep the word of the source, in lower case. Keys that are not kept are counted into ``dropped``.
+    Speakers keep the word of the source, in lower case. Keys that are not kept are counted in ``dropped``.
     """
     if is_blank(value):
         return []
@@ -73,7 +73,7 @@ def as_turns(value: Any, speakers: dict[str, str], dropped: Counter[str]) -> lis
 
 
 class _Keys(NamedTuple):
-    """Under which of its keys a turn says what."""
+    """The keys of a turn that give its speaker, its text and its name."""
 
     speaker: str | None
     text: str | None
@@ -83,7 +83,7 @@ class _Keys(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _keys(keys: tuple[str, ...]) -> _Keys:
-    """Turns of one file have the same few sets of keys; each is looked at once."""
+    """Choose among the keys of a turn. The turns of one file have few different sets of keys; results are cached."""
     speaker, text, name = (
         next((key for key in names if key in keys), None) for names in (SPEAKER_KEYS, TEXT_KEYS, NAME_KEYS)
     )
@@ -157,12 +157,12 @@ def _prefixes(speakers: tuple[str, ...]) -> re.Pattern[str]:
 TURN_PREFIX = "turn."
 TURN_NUMBER = "number"
 TURNS_COLUMN = "(turns)"
-"""The column that the gathered turns stand in."""
+"""The name of the column with the gathered turns."""
 MOST_TURNS = 10_000
 
 
 class _TurnLayout(NamedTuple):
-    """The column of the id, what each column of a turn is, the value maps of those, and the columns that may differ."""
+    """The column of the id, the part of a turn that each column gives, value maps, and the columns that may differ."""
 
     key: str
     parts: dict[str, str]
@@ -173,10 +173,10 @@ class _TurnLayout(NamedTuple):
 def gather_turns(
     name: str, rows: Iterator[FileRow], mapping: Mapping, problems: Problems
 ) -> tuple[Iterator[FileRow], Mapping]:
-    """The rows of one file with the turns of a dialogue put together, and the mapping that reads those.
+    """The rows of one file with the turns of each dialogue in one row, and the mapping for these rows.
 
-    What a mapping without fields of turns is about stays as it is. All rows of a dialogue follow each other and agree
-    in everything that is not of the turn; a dialogue whose rows do not is refused as a whole.
+    If the mapping has no ``turn.`` fields, rows and mapping stay unchanged. The rows of a dialogue must follow each
+    other and agree in all columns that are not about the turn; otherwise the whole dialogue is refused.
     """
     parts = {column: field.removeprefix(TURN_PREFIX) for column, field in mapping.columns.items() if _is_part(field)}
     if not parts:
@@ -186,7 +186,7 @@ def gather_turns(
     if key is None:
         expected = Words("a column for the id, which the rows of one dialogue have in common")
         problems.add(Problem(name, None, None, Words("turns without an id of their dialogue"), expected, "no_column"))
-        next(rows, None)  # so that whoever counts the columns has seen them
+        next(rows, None)  # so that the caller that counts the columns has seen them
         return iter(()), mapping
     layout = _TurnLayout(key, parts, values, mapping.ignore)
     columns = {column: field for column, field in mapping.columns.items() if column not in parts}
@@ -218,7 +218,7 @@ def _dialogues(name: str, rows: Iterator[FileRow], layout: _TurnLayout, problems
 
 
 def _require_new(dialogue_id: str, seen: set[int], key: str) -> None:
-    """Ids are remembered as their hashes, which takes a bounded few bytes each."""
+    """Refuse an id that occurred before. Ids are kept as hashes, which need only a few bytes each."""
     if not dialogue_id:
         raise InvalidValue(Words("nothing"), Words("the id of the dialogue in each of its rows"), "no_id", key)
     if hash(dialogue_id) in seen:
@@ -284,7 +284,7 @@ def _in_order(rows: list[FileRow], layout: _TurnLayout) -> list[dict[str, Any]]:
 
 
 def _turn_of_row(row: FileRow, layout: _TurnLayout) -> dict[str, Any]:
-    """A turn by its parts; what a spreadsheet took for a number is the text it shows."""
+    """The parts of a turn; a text that a spreadsheet stored as a number becomes the text that it shows."""
     turn: dict[str, Any] = {}
     for column, part in layout.parts.items():
         value = value_at(row.fields, column)
@@ -300,7 +300,7 @@ NAMED_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item as its file gives it, checked and named in our words.
+    """One item of a file, checked, with our names of fields.
 
     ``turns``: ``{"speaker", "name"?, "text"}`` each. ``fields``: the named texts (context, question, source, document,
     passages, answer, reference ...). ``attributes``: every other column, untouched.
@@ -323,10 +323,10 @@ class ItemRow:
 class ItemReport:
     """What was read: ``read = taken + collapsed + refused``.
 
-    ``collapsed`` identical repetitions of an id; ``derived_ids`` items that had none and got one from their content;
-    ``empty`` items without any content that were kept because the mapping allows it, the first of them ``empty_at``;
-    ``embedded_ratings`` ratings that stand inside the items (``parse_ratings`` reads them);
-    ``dropped`` keys of turns that are not kept, with how often.
+    ``collapsed``: identical repetitions of an id; ``derived_ids``: items without an id, which got one from their
+    content; ``empty``: items without any content, kept because the mapping allows it, the first of them at
+    ``empty_at``; ``embedded_ratings``: ratings inside the items (``parse_ratings`` reads them); ``dropped``: keys of
+    turns that are not kept, each with its count.
     """
 
     read: int = 0
@@ -356,7 +356,7 @@ def parse_items(
 ) -> ParsedItems:
     """Read items from ``(name, content)`` files that share one mapping. Never raises on bad input.
 
-    ``facts`` counts what stands in the columns.
+    ``facts`` counts the values of the columns.
     """
     reader, meter = _ItemReader(mapping), FileProgress(files, progress, facts)
     for name, raw in join_aligned_files(meter.members(reader.problems), mapping, reader.problems):
@@ -366,7 +366,7 @@ def parse_items(
 
 
 def content_digest(item: ItemRow) -> str:
-    """SHA-256 (hex) of everything an item says, whatever its id and its place in the file."""
+    """SHA-256 (hex) of the content of an item, without its id and its place in the file."""
     return sha256(_content_bytes(item)).hexdigest()
 
 
@@ -391,7 +391,7 @@ class _ItemReader:
         self._keys = KeysRead()
 
     def read_file(self, name: str, rows: Iterator[FileRow]) -> None:
-        """Read the rows of one file to their end, or to the first when its file lacks what is needed."""
+        """Read all rows of one file, or only the first if the file lacks a needed field."""
         rows, mapping = gather_turns(name, rows, self.mapping.of(name), self.problems)
         planner = ColumnPlanner(mapping, self._headings)
         for number, row in enumerate(rows):
@@ -410,7 +410,7 @@ class _ItemReader:
                 self.problems.refuse(fault.at(name, row.line, column, path=row.path))
 
     def result(self) -> ParsedItems:
-        """The items with their ids settled, and what became of all that was read."""
+        """The items with their final ids, and the report and problems of everything that was read."""
         report, entered = self.report, self._ledger.entered
         self.problems.notes += self._headings.notes(translatable("Columns kept as attributes of the items: %(names)s."))
         self.problems.notes += [*self._replacement.notes("texts"), *self._doubts.notes(), *self._keys.notes()]
@@ -478,8 +478,8 @@ class _ItemReader:
         add_counts(self.report.generators, {item.generator or "": 1})
 
     def _decide(self, rows: list[PlainRow]) -> list[int]:
-        """What becomes of items whose ids are one, or would be: copies without an id, which nothing tells apart, are
-        numbered; the same id is the same item, or a problem."""
+        """What becomes of items with the same id: identical copies without an id of their own are numbered; a second
+        item with the same given id is dropped if its content is equal, and is a problem otherwise."""
         copies: Counter[str] = Counter()
         taken: dict[str, PlainRow] = {}
         fates = []
@@ -514,7 +514,7 @@ class _ItemReader:
 
 
 def _differing(item: ItemRow, other: ItemRow) -> list[str]:
-    """What two items don't have in common, at most the first few."""
+    """The first few fields in which two items differ."""
     named = ("language", "generator", "scenario", "title", "turns", "content_warning")
     parts = [name for name in named if getattr(item, name) != getattr(other, name)]
     for ours, theirs in ((item.fields, other.fields), (item.attributes, other.attributes)):
@@ -526,7 +526,7 @@ def _restored(row: PlainRow) -> ItemRow:
     return ItemRow(*row[:-3])
 
 
-# An item without an id may come to be called as another is: what begins alike is looked at together.
+# The derived id of an item may equal the given id of another: ids with the same beginning are compared together.
 _COPY = re.compile(r"(item-[0-9a-f]{16})-[0-9]+")
 
 

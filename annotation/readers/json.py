@@ -18,7 +18,7 @@ from annotation.readers.words import Words, either, joined_words
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _HALF = re.compile(r"(?<!\\)(?:\\\\)*\\u(d[89a-f][0-9a-f]{2})")
-WHOLE = "."  # value of ``records`` where the whole document is one record
+WHOLE = "."  # value of ``records`` if the whole document is one record
 _DEEP = Words("records nested less deeply")
 _CLOSED = '"]}'
 _LONG = 2**21  # characters; a shorter text may hold what it likes
@@ -92,12 +92,12 @@ def _parsed_line(text: str) -> Any:
 def read_json(
     name: str, pieces: Iterable[str], records: str | None, problems: Problems, beside: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, FileRow]]:
-    """Yield (key, record) of a document: a list of objects (key ``""``), or an object of objects or of such lists, by
-    key.
+    """Yield (key, record) of a document: a list of objects (key ``""``), or an object with objects or lists of objects
+    as values, by key.
 
-    ``records`` names the one list to read when the object holds other things too, such as ``results.rows`` inside an
-    object, or is `WHOLE`. ``beside``: paths outside of that list; what stands there, before the list, is in each record
-    under its path. Raises ``FormatError``.
+    ``records`` is the path of the list to read if the object has other values too, such as ``results.rows``, or is
+    `WHOLE`. ``beside``: paths outside of that list; the values there, before the list, are added to each record under
+    their paths. Raises ``FormatError``.
     """
     document = _Document(name, pieces, problems, beside)
     if document.peek() == "{" and records == WHOLE:
@@ -114,7 +114,7 @@ def read_json(
 
 
 def value_in_document(name: str, pieces: Iterable[str], path: str) -> Any:
-    """What an object holds at a path, or nothing; the rest is passed over. Raises ``FormatError``."""
+    """The value of an object at a path, or None; the rest is skipped. Raises ``FormatError``."""
     document = _Document(name, pieces, Problems(), (path,))
     if document.peek() != "{":
         raise document.error(document.place(), document.ahead(), Words("an object with named values"), "shape")
@@ -127,7 +127,7 @@ class _Place(NamedTuple):
 
 
 class _Window:
-    """A cursor over text that comes in pieces; what lies behind it is let go."""
+    """A cursor over text that comes in pieces; the text before the cursor is freed."""
 
     def __init__(self, name: str, pieces: Iterable[str]) -> None:
         self.name = name
@@ -137,7 +137,7 @@ class _Window:
         self._counted, self._line, self._line_start = 0, 1, 0  # how far lines are counted, within the text at hand
 
     def more(self) -> bool:
-        """Take the next pieces in, as many as double the text ahead; whether there were any."""
+        """Read further pieces until the text ahead is twice as long; returns whether there were any."""
         if len(self.text) - self.at > BOUNDS.cell:
             raise too_long_error(self.name, self.place().line, Words("a record"), "record_size")
         taken, wanted = [], max(1, len(self.text) - self.at)
@@ -156,7 +156,7 @@ class _Window:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the text at hand is known to reach to the end."""
+        """Whether the loaded text is known to reach to the end."""
         return self._whole
 
     def _count(self, at: int) -> None:
@@ -166,7 +166,7 @@ class _Window:
         self._counted = at
 
     def place(self, at: int | None = None) -> _Place:
-        """Line and character of a position, by default the cursor's. Ask in rising order."""
+        """Line and character of a position, by default the cursor's. Call it with increasing positions."""
         at = self.at if at is None else at
         self._count(at)
         return _Place(self._line, at - self._line_start + 1)
@@ -180,14 +180,14 @@ class _Window:
         )
 
     def peek(self) -> str:
-        """The next character that is not white space, or nothing."""
+        """The next character that is not white space, or ""."""
         while True:
             self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
             if self.at < len(self.text) or not self.more():
                 return self.text[self.at : self.at + 1]
 
     def ahead(self) -> str:
-        """What comes next, as shown in a sentence."""
+        """The next text, as shown in a sentence."""
         while len(self.text) - self.at < SHOWN_AHEAD and self.more():
             pass
         return excerpt(self.text[self.at : self.at + SHOWN_AHEAD].strip())
@@ -204,7 +204,7 @@ class _Document(_Window):
         self._are_records_read = False
 
     def objects(self, of: str = "") -> Iterator[FileRow]:
-        """The objects of the list that begins here; what is no good object is refused. ``of`` is the list's path."""
+        """The objects of the list that begins here; invalid entries are refused. ``of`` is the list's path."""
         before = self.place().line
         for number, _ in enumerate(self._separated("]")):
             line = self.place().line
@@ -212,7 +212,7 @@ class _Document(_Window):
             before = line
 
     def one_object(self, path: str = "") -> Iterator[FileRow]:
-        """The object that begins here, or nothing where it is refused; ``path`` where the line number is not enough."""
+        """The object that begins here, unless it is refused; ``path`` is given if the line number is not enough."""
         line = self.place().line
         try:
             yield located_row(line, _storable_object(self._value()), path)
@@ -220,7 +220,7 @@ class _Document(_Window):
             self.problems.refuse(fault.at(self.name, line, path=path))
 
     def in_list(self, records: str, within: str = "") -> Iterator[tuple[str, FileRow]]:
-        """The objects in the list at a path of the object that begins here, with what stands beside the list."""
+        """The objects in the list at a path of the object that begins here, with the values beside the list."""
         head, _dot, rest = records.partition(".")
         seen: set[str] = set()
         for start, key in self._keys(seen):
@@ -245,13 +245,13 @@ class _Document(_Window):
             )
 
     def wanted(self) -> dict[str, Any]:
-        """What the object that begins here holds at the paths beside records, where there are none."""
+        """The values of the object that begins here at the ``beside`` paths, if there is no list of records."""
         for start, key in self._keys(set()):
             self._pass(key, start)
         return self._outside
 
     def _pass(self, path: str, start: _Place) -> None:
-        """Step over a value outside of the records, keeping what is wanted of it."""
+        """Step over a value outside of the records, and keep its values at the ``beside`` paths."""
         wanted = [wanted for wanted in self._beside if wanted == path or wanted.startswith(f"{path}.")]
         if wanted and self._are_records_read:
             raise self.error(
@@ -276,8 +276,8 @@ class _Document(_Window):
             yield start, key
 
     def by_key(self) -> Iterator[tuple[str, FileRow]]:
-        """The objects in the object that begins here with their keys, or, where it holds lists, the objects in those
-        with the key of their list."""
+        """The objects in the object that begins here with their keys; for lists in it, their objects with the key of
+        the list."""
         seen: set[str] = set()
         opening, before = "", self.place().line
         for start, key in self._keys(seen):
@@ -291,7 +291,7 @@ class _Document(_Window):
             before = start.line
 
     def end(self) -> None:
-        """Nothing may follow the document."""
+        """Raise ``FormatError`` if anything follows the document."""
         if self.peek():
             text = Words("more text: %(text)s", text=self.ahead())
             raise self.error(self.place(), text, Words("one JSON document; %(hint)s", hint=_LINES_HINT), "json")
@@ -327,7 +327,7 @@ class _Document(_Window):
         return key
 
     def certain_value(self) -> Any:
-        """Decode a value that is no record, so that a fault in it is a fault of the document."""
+        """Decode a value that is not a record; a fault in it is a fault of the document."""
         start = self.place()
         try:
             value = self._value()
@@ -337,7 +337,7 @@ class _Document(_Window):
         return value
 
     def _skip(self) -> None:
-        """Step over a value that is not used, whatever numbers it holds; one after the other where it is a list."""
+        """Step over a value that is not used, also if its numbers are invalid; a list is skipped entry by entry."""
         if self.peek() != "[":
             _value, self.at = self._decoded(_LENIENT)
             return
@@ -387,7 +387,7 @@ class _Document(_Window):
 
 
 def _by_the_end(error: json.JSONDecodeError, length: int) -> bool:
-    """Whether a fault may be no more than the end of the text at hand, which cuts a text, a word or a number."""
+    """Whether a fault may only come from the end of the loaded text, which cuts a text, a word or a number."""
     return error.msg.startswith("Unterminated string") or error.pos > length - CUT_TOKEN
 
 
@@ -425,7 +425,7 @@ def _storable_object(value: Any) -> dict[str, Any]:
 
 
 def require_storable(value: Any) -> None:
-    """Raise ``InvalidValue`` for what no database can hold: NUL, half surrogate pairs, integers beyond 64 bits."""
+    """Raise ``InvalidValue`` for values that no database stores: NUL, half surrogate pairs, integers over 64 bits."""
     try:
         written = orjson.dumps(value)
     except TypeError as error:
@@ -438,14 +438,14 @@ def require_storable(value: Any) -> None:
 
 
 def _half(value: Any) -> str:
-    """Half a surrogate pair by its name, if the value holds one."""
+    """The name of half a surrogate pair in a value, or ""."""
     # Deep values are searched as Python writes them, which spells such halves out.
     spelt = _HALF.search(repr(value))
     return Words("half a surrogate pair (U+%(code)s)", code=spelt[1].upper()) if spelt else ""
 
 
 def _key_of_fault(value: Any) -> str | None:
-    """Under which key of an object the value stands that cannot be kept, where it is not the key itself."""
+    """The key of the value in an object that can't be stored; None if the key itself can't be stored."""
     for key, part in value.items() if isinstance(value, dict) else ():
         try:
             require_storable(part)

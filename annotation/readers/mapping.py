@@ -60,13 +60,13 @@ from annotation.readers.steps import (
 )
 from annotation.readers.words import Setting, Words
 
-MOST_ROWS = 10_000  # above which no header is looked for
+MOST_ROWS = 10_000  # the header row must be one of these
 
 
 @dataclass(frozen=True)
 class Number(ShapeStep):
-    """``number: column``: the records numbered as they come, from ``start``; with ``within`` each value of that column
-    is numbered by itself."""
+    """``number: column``: numbers the records in their order, from ``start``. With ``within``, the records of each
+    value of that column have their own numbers."""
 
     number: str = field(metadata=WORD)
     within: str = field(default="", metadata=WORD)
@@ -82,8 +82,8 @@ class Number(ShapeStep):
 
 @dataclass(frozen=True)
 class Every(ShapeStep):
-    """``every: 3``: so many rows in a row are about one thing. They must agree in the columns ``same``; ``position``
-    and ``group`` name columns for the place in the run and the number of the run, from 1."""
+    """``every: 3``: each 3 successive rows are a group about one thing. They must agree in the columns ``same``;
+    ``position`` and ``group`` name columns for the place in the group and the number of the group, from 1."""
 
     every: int = field(metadata=COUNT)
     same: tuple[str, ...] = field(default=(), metadata=NAMES)
@@ -141,11 +141,11 @@ class Every(ShapeStep):
 @dataclass(frozen=True)
 class Total(ShapeStep):
     """``total: score``: one row for all rows that are equal in the columns ``by``, with the sum of the numbers in the
-    column ``of``. ``weights`` gives a number for each text in it, `*` standing for anything, the first that fits.
+    column ``of``. ``weights`` gives a number for each text in ``of``; `*` matches any text; the first match counts.
 
-    The texts in the columns ``join`` of rows that add something become one, each on a line of its own; the lists in
-    the columns ``collect`` of all rows become one list; the other columns are left out. The rows come when the file
-    has been read, in the order in which their first ones stand there.
+    The texts in the columns ``join`` of rows that add to the sum are joined, each on its own line. The lists in the
+    columns ``collect`` of all rows become one list. The other columns are left out. The step yields its rows after the
+    whole file has been read, in the order of the first row of each group.
     """
 
     total: str = field(metadata=WORD)
@@ -180,7 +180,7 @@ class Total(ShapeStep):
                 )
 
     def _weight(self, value: object) -> Decimal:
-        """The number that a row adds; a blank adds nothing. Raises ``InvalidValue``."""
+        """The number that a row adds to the sum; a blank adds nothing. Raises ``InvalidValue``."""
         text = as_written(value)
         if self.weights:
             words = (words for words in self.weights if matches_any(case_folded(text), [case_folded(words)]))
@@ -199,7 +199,7 @@ class Total(ShapeStep):
 
 @dataclass(slots=True)
 class _Group:
-    """The rows that become one: the place of the first, their sum, and the texts of each that adds something."""
+    """The rows that become one row: the place of the first, their sum, and the texts of the rows that add to it."""
 
     first: FileRow
     score: Decimal = Decimal(0)
@@ -212,8 +212,8 @@ class _Group:
 class Spans(ShapeStep):
     """``spans: evidence``: a new column with the marked texts of the columns ``of``, each with the name of its field.
 
-    A mark begins with ``open`` and ends with ``close``. Offsets count the text without any of these, as `replace` would
-    store it. ``label`` and ``severity`` are columns; both ends of a mark without the other are none.
+    A mark begins with ``open`` and ends with ``close``. Offsets count the text without these markers, as `replace`
+    would store it. ``label`` and ``severity`` are columns. An ``open`` without a ``close``, or the reverse, is no mark.
     """
 
     spans: str = field(metadata=WORD)
@@ -238,7 +238,7 @@ class Spans(ShapeStep):
         return (*self.of, *filter(None, (self.label, self.severity)))
 
     def _marked(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Start, end and text of each mark, counted without the marks."""
+        """Start, end and text of each mark; the positions are counted in the text without markers."""
         plain, begins = "", None
         for piece in re.split(f"({re.escape(self.open)}|{re.escape(self.close)})", text):
             if piece == self.open:
@@ -290,31 +290,32 @@ def _step(node: Node) -> ShapeStep:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Columns to fields, constants, value maps, and how the file is laid out. Immutable; round-trips through YAML.
+    """Which columns give which fields, constants, value maps, and the layout of the file. Immutable; as YAML and back.
 
-    ``columns``: column (or ``outer.inner`` path; ``(key)`` = the key a list of records stands under) -> field.
+    ``columns``: column (or ``outer.inner`` path; ``(key)`` = the JSON key of a record or of its list) -> field.
     Fields of a dataset: id language generator scenario title turns content_warning, the named fields, ``attributes``
-    (an object, spread) and ``attributes.NAME``. Of ratings and verdicts: item rater | judge criterion score rationale
-    evidence (spans, docs/evidence.md) seconds language scale_max | repeat (from 0) repeat_number (from 1) variant
-    generator reply prompt served_model tokens_in tokens_out cost (USD) latency (seconds), ``score.CRITERION`` and
-    ``rationale.CRITERION`` for one column per criterion, ``ratings.CRITERION`` for a list of {rater, score} inside an
-    item.
-    ``constants``: field -> value where no column gives it or its cell is blank. ``values``: field -> {found: meant}.
-    ``ignore``: columns that are dropped, in which ``*`` stands for anything. ``unmapped``: columns that give no field,
-    whatever a guess says: attributes of items, and nothing elsewhere. ``speakers``: prefix -> speaker, for turns
-    written as one text. ``shape``: the steps by which records become rows before columns are looked at (`steps`).
+    (an object, spread) and ``attributes.NAME``. Fields of ratings and verdicts: item rater | judge criterion score
+    rationale evidence (spans, docs/evidence.md) seconds language scale_max | repeat (from 0) repeat_number (from 1)
+    variant generator reply prompt served_model tokens_in tokens_out cost (USD) latency (seconds), ``score.CRITERION``
+    and ``rationale.CRITERION`` for one column per criterion, ``ratings.CRITERION`` for a list of {rater, score} inside
+    an item.
+    ``constants``: field -> value if no column gives it or its cell is blank. ``values``: field -> {value in the file:
+    its meaning}. ``ignore``: columns that are dropped; ``*`` matches any text. ``unmapped``: columns that give no field
+    even if a guess gives them one: of items they are attributes, otherwise they are not stored. ``speakers``: prefix ->
+    speaker, for turns written as one text. ``shape``: the steps that convert records to rows before columns are mapped
+    (`steps`).
     ``files``: pattern of a file name -> mapping of those files only; the parts in braces become columns.
     ``aligned``: pattern of a file's name -> column, for files that belong together line by line. ``positional``: raters
     are slots, not persons.
-    ``records``: the list in a JSON document that holds the records, by its path; ``beside``: paths outside of it, whose
+    ``records``: the path of the list of records in a JSON document; ``beside``: paths outside of this list; their
     values are in every record. ``shared``: pattern of a file's name -> paths in that one JSON document, whose values
-    are in every row of the files that belong to it; beside ``aligned`` only.
-    ``header_row``: the row, from 1 as an editor or spreadsheet counts, that holds the names of the columns; what stands
-    above it is skipped. ``header``: these are the columns; together with ``header_row`` they replace its names.
+    are in every row of the files that belong to it; only together with ``aligned``.
+    ``header_row``: the row with the names of the columns, counted from 1 as in an editor or spreadsheet; the rows above
+    it are skipped. ``header``: the names of the columns; together with ``header_row`` they replace the names there.
     ``short_rows``: rows may lack their last cells, which are then blank. ``trust_ids``: ids that look as if a
-    spreadsheet had rounded them (``7e1``) are what they should be. ``decimal_comma``: numbers are written as ``3,5``.
-    ``replace``: text -> what replaces it in the texts of items and in rationales (`rows.replaced_pattern`).
-    ``encoding``: the one a text file is in, UTF-8 by default. ``sheet``: the one of a workbook that holds the rows.
+    spreadsheet had rounded them (``7e1``) are correct. ``decimal_comma``: numbers are written as ``3,5``.
+    ``replace``: text -> its replacement in the texts of items and in rationales (`rows.replaced_pattern`).
+    ``encoding``: the encoding of a text file, UTF-8 by default. ``sheet``: the sheet of a workbook that has the rows.
     """
 
     columns: dict[str, str] = field(default_factory=dict)
@@ -351,7 +352,7 @@ class Mapping:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Mapping:
-        """The mapping that ``as_dict`` gave. Raises ``FormatError``."""
+        """The mapping from the values that ``as_dict`` returned. Raises ``FormatError``."""
         return cls.from_document(as_document(values))
 
     @classmethod
@@ -368,22 +369,22 @@ class Mapping:
     def from_pairs(cls, columns: Iterable[str] = (), constants: Iterable[str] = ()) -> Mapping:
         """Read ``column=field`` and ``field=value`` pairs as typed on a command line. Raises ``FormatError``.
 
-        A column or a value may hold an equals sign; a field never does.
+        A column or a value may contain an equals sign; a field never does.
         """
         of_columns = [_pair("--map", "column=field", pair, pair.rpartition("=")) for pair in columns]
         of_fields = [_pair("--set", "field=value", pair, pair.partition("=")) for pair in constants]
         return cls(columns=dict(of_columns), constants=dict(of_fields))
 
     def as_yaml(self) -> str:
-        """The mapping as a file that ``from_yaml`` reads back to an equal one."""
+        """The mapping as YAML text, which ``from_yaml`` reads back to an equal mapping."""
         return yaml.safe_dump(self.as_dict(), allow_unicode=True, sort_keys=False, width=120)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, in the order of the YAML; what is not set is left out."""
+        """Plain values for JSON, in the order of the YAML; values that are not set are left out."""
         return {name: _plain(getattr(self, name)) for name in _READERS if getattr(self, name) != _DEFAULTS[name]}
 
     def updated(self, other: Mapping) -> Mapping:
-        """This mapping with every value that ``other`` sets put over it."""
+        """This mapping, with every value that ``other`` sets in place of its own."""
         changes: dict[str, Any] = {}
         for name in _READERS:
             ours, theirs = getattr(self, name), getattr(other, name)
@@ -392,7 +393,7 @@ class Mapping:
         return replace(self, **changes)
 
     def of(self, name: str) -> Mapping:
-        """The mapping of one file: the general one with the matching sections of ``files`` over it. Idempotent."""
+        """The mapping of one file: the general mapping, updated by the matching sections of ``files``. Idempotent."""
         merged = self
         for pattern, section in self.files.items():
             if match_file_name(pattern, name) is not None:
@@ -529,7 +530,7 @@ _NAME = re.compile(r"\(column ([0-9]+)\)")
 
 
 def unnamed_column(number: int) -> str:
-    """What the column at a place, from 1, is called where the header gives it no name."""
+    """The name of the column at a place, from 1, if the header gives it no name."""
     return f"(column {number})"
 
 
@@ -538,7 +539,7 @@ def is_unnamed(column: str) -> bool:
 
 
 def unnamed_in_mapping(mapping: Mapping) -> frozenset[str]:
-    """The columns without a name that a mapping says something about."""
+    """The columns without a name that a mapping mentions."""
     columns = (*mapping.columns, *mapping.ignore, *mapping.unmapped)
     return frozenset(column for column in columns if is_unnamed(column))
 
@@ -546,10 +547,10 @@ def unnamed_in_mapping(mapping: Mapping) -> frozenset[str]:
 def unnamed_columns_read(
     name: str, line: int, rows: Collection[Iterable[int]], named: Collection[int], mapped: Iterable[str]
 ) -> list[int]:
-    """The places, from 1, of the columns without a name that are read: those that the mapping names.
+    """The places, from 1, of the columns without a name that are read because the mapping mentions them.
 
-    ``rows`` are the first ones, each as the places that it fills. Raises ``FormatError`` where more than half of them
-    fill another column: the mapping must give its name, or the header row.
+    ``rows`` are the first rows, each as the places of its filled cells. Raises ``FormatError`` if more than half of
+    them fill another unnamed column: the mapping must give its name, or the header row.
     """
     wanted = {int(match[1]) for column in mapped if (match := _NAME.fullmatch(column))}.difference(named)
     counts = Counter(place for row in rows for place in row)
@@ -573,7 +574,7 @@ _EMAIL = re.compile(r"[^\s@<>(),;:\"]+@[^\s@<>(),;:\"]+\.[^\W\d_]{2,}")
 
 
 def watch_headings(name: str, rows: Iterator[FileRow], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
-    """The rows as they are; once they are under way, a note on the columns called by an e-mail address."""
+    """Yield the rows unchanged; after `ROWS_LOOKED_AT` rows, note the columns with an e-mail address in their names."""
     columns: dict[str, None] = {}
     for row in islice(rows, ROWS_LOOKED_AT):
         if len(columns) < MOST_NOTED:
@@ -584,13 +585,13 @@ def watch_headings(name: str, rows: Iterator[FileRow], layout: Mapping, problems
 
 
 def note_addresses(name: str, columns: Iterable[str], layout: Mapping, problems: Problems) -> None:
-    """Note the columns that are called by somebody's e-mail address."""
+    """Note the columns with an e-mail address in their names."""
     if called := [column for column in _with_addresses(columns) if not _is_settled(column, layout)]:
         problems.note(name, _about_columns(called))
 
 
 def columns_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
-    """The columns of some rows in the order in which they appear, objects opened one level deep."""
+    """The columns of some rows in the order in which they appear; objects are opened one level deep."""
     columns: dict[str, None] = {}
     for row in rows:
         for name, value in row.items():

@@ -17,7 +17,7 @@ from annotation.readers.words import Words, joined_words
 SHOWN_AT_MOST = 200
 MOST_KINDS = 200
 Alike = tuple[str, str, str]
-"""What problems of one kind have in common: code, column and what was expected."""
+"""The values that are equal in problems of one kind: code, column and expected value."""
 _EXCERPT = 120
 
 
@@ -26,8 +26,8 @@ class Problem:
     """One fault of one file; ``str()`` is the sentence shown to people, ``code`` the stable name for programs.
 
     ``line`` is the physical line (from 1) on which the record starts; ``column`` the column, field or path in it.
-    Either is ``None`` when the fault belongs to the whole file or the whole record. ``found`` and ``expected`` are
-    words that continue the sentence; a value from the file stands in them as an ``excerpt``.
+    Either is ``None`` if the fault belongs to the whole file or the whole record. ``found`` and ``expected`` are
+    words that continue the sentence; a value from the file is quoted in them as an ``excerpt``.
     """
 
     file: str
@@ -42,17 +42,17 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """``ratings.csv, line 12, rating_value``."""
+        """The place of the problem, such as ``ratings.csv, line 12, rating_value``."""
         line = Words("line %(line)s", line=self.line) if self.line is not None else None
         return ", ".join(part for part in (self.file, line, self.column) if part)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, the sentence among them."""
+        """Plain values for JSON, including the sentence."""
         return {**asdict(self), "sentence": str(self)}
 
 
 def in_record(path: str, column: str | None) -> str | None:
-    """A column with the path of its record before it, where that has one: ``[17].turns``."""
+    """A column, after the path of its record if the record has one: ``[17].turns``."""
     return ".".join(part for part in (path, column) if part) or None if path else column
 
 
@@ -65,7 +65,7 @@ def _without_path(column: str) -> str:
 
 
 def kind_of_problem(problem: Problem) -> Alike:
-    """What the problem has in common with others of its kind, whatever the record it is in."""
+    """The kind of a problem, which is the same for the same fault in other records."""
     return problem.code, _without_path(problem.column or ""), problem.expected
 
 
@@ -78,9 +78,9 @@ class FormatError(ValueError):
 
 
 class InvalidValue(ValueError):
-    """A value that cannot be taken, raised where the value is read and placed in its file by whoever knows the row.
+    """An invalid value. It is raised where the value is read; the caller that knows the row adds its place (`at`).
 
-    It may know the ``column`` it stands in, or only the ``field`` that it was to give.
+    It has the ``column`` of the value, or only the ``field`` that the value should give.
     """
 
     def __init__(self, actual: str, expected: str, code: str, column: str | None = None, *, field: str = "") -> None:
@@ -88,24 +88,24 @@ class InvalidValue(ValueError):
         self.found, self.expected, self.code, self.column, self.field = actual, expected, code, column, field
 
     def at(self, file: str, line: int | None, column: str | None = None, *, path: str = "") -> Problem:
-        """The problem this value makes at a place; ``path`` is that of its record (`FileRow`)."""
+        """The problem of this value at a place; ``path`` is the path of its record (`FileRow`)."""
         place = in_record(path, self.column or column)
         return Problem(file, line, place, self.found, self.expected, self.code)
 
 
-MOST_WORDS = 1_000  # distinct answers that are no scores
-LONGEST_WORD = 60  # of a list of them
+MOST_WORDS = 1_000  # distinct answers that are not scores
+LONGEST_WORD = 60  # characters of a word in a list of these answers
 
 
 class Problems:
     """Collects problems: the first ``limit`` are kept, all are counted.
 
-    ``refused`` counts the rows that were not taken, which may be fewer than the problems (a file without a header is a
-    problem but no row). ``notes`` are sentences about what is not a fault but important, such as hidden rows that were
-    read too. ``left_out`` are the columns that are not used, ``outer.inner`` inside objects. ``alike``
-    counts the problems of each kind. ``top`` is the name of the first delimited file that was read, with its first
-    lines as they stand. ``words`` are the distinct answers that are no scores, each with its count. True when there is
-    any problem; iterates over the kept ones.
+    ``refused`` counts the refused rows, which may be fewer than the problems (a file without a header is a problem but
+    not a row). ``notes`` are sentences about important facts that are not faults, such as hidden rows that were read.
+    ``left_out`` are the columns that are not used, ``outer.inner`` inside objects. ``alike`` counts the problems of
+    each kind. ``top`` is the name of the first delimited file that was read, with its unchanged first lines. ``words``
+    are the distinct answers that are not scores, each with its count. The object is true if there is any problem; it
+    iterates over the kept problems.
     """
 
     def __init__(self, limit: int = SHOWN_AT_MOST) -> None:
@@ -129,23 +129,23 @@ class Problems:
             self.shown.append(problem)
 
     def refuse(self, problem: Problem) -> None:
-        """Note a problem because of which one row is not taken."""
+        """Note a problem that makes one row refused."""
         self.refused += 1
         self.add(problem)
 
     def see_word(self, found: str) -> None:
-        """Count an answer that is no score."""
+        """Count an answer that is not a score."""
         if found in self.words or len(self.words) < MOST_WORDS:
             self.words[found] += 1
 
     def note_words(self) -> None:
-        """Note all distinct answers that are no scores in one sentence, the most frequent first."""
+        """Note all distinct answers that are not scores in one sentence, the most frequent first."""
         if self.words and all(len(word) <= LONGEST_WORD for word in self.words):
             listed = ", ".join(f"{word} ({count:,})" for word, count in self.words.most_common())
             self.notes.append(Words("Answers that are no scores, all of them: %(names)s.", names=listed))
 
     def instead(self, code: str, problem: Problem) -> None:
-        """Say one problem in place of all of a code. The rows stay refused."""
+        """Replace all problems with a code by one problem. The rows stay refused."""
         self.shown = [problem, *(shown for shown in self.shown if shown.code != code)]
         del self.codes[code]
         for kind in [kind for kind in self.alike if kind[0] == code]:
@@ -154,7 +154,7 @@ class Problems:
         self.alike[kind_of_problem(problem)] += 1
 
     def note(self, file: str, sentence: str) -> None:
-        """Note what the owner of a file should know, once; it refuses nothing."""
+        """Add a note for the owner of a file, once; a note refuses no row."""
         if (noted := Words("%(file)s: %(sentence)s", file=file, sentence=sentence)) not in self.notes and len(
             self.notes
         ) < self.limit:
@@ -162,7 +162,7 @@ class Problems:
 
     @property
     def more(self) -> int:
-        """How many problems there are beyond those kept."""
+        """The number of problems that were counted but not kept."""
         return self.codes.total() - len(self.shown)
 
     def sentences(self) -> list[str]:
@@ -191,7 +191,7 @@ class Problems:
 
 
 def excerpt(value: object) -> str:
-    """A value as shown in a sentence: quoted, invisible characters spelled out, long ones cut."""
+    """A value as shown in a sentence: quoted, shortened if it is long, with invisible characters spelled out."""
     text = value if isinstance(value, str) else repr(value)
     if not text:
         return Words("nothing")
@@ -209,19 +209,19 @@ _APART = re.compile(r"[\W_]+|(?<!\d)0+(?=\d)")
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like this one, capitals and small letters alike; "" where none is."""
+    """The known name that is most similar to this name, ignoring case; "" if no name is similar."""
     by_folded = {name.casefold(): name for name in known}
     return next((by_folded[near] for near in get_close_matches(name.casefold(), by_folded, 1, _NEAR)), "")
 
 
 def did_you_mean(near: str, expected: str) -> str:
-    """What was expected, after `did you mean “Fluency”?` where a name is near."""
+    """The expected value, after `did you mean “Fluency”?` if there is a similar name."""
     return Words("did you mean %(name)s? %(rest)s", name=excerpt(near), rest=expected) if near else expected
 
 
 def loose_key(identifier: str) -> str:
-    """What identifiers have in common that mean the same but for capitals, what stands between their parts, zeros in
-    front of a number, and the ``.0`` of a number that was read as a fraction."""
+    """A key that is equal for identifiers that differ only in case, in the separators of their parts, in leading zeros
+    of numbers, or in the ``.0`` of a number that was read as a fraction."""
     return _APART.sub("", identifier.strip().casefold().removesuffix(".0"))
 
 
@@ -235,11 +235,11 @@ _COUNTS = ("read", "stored", "not_applicable", "collapsed", "missing", "refused"
 class Report:
     """``read = stored + collapsed + missing + refused + held_back``.
 
-    ``held_back`` are rows that are right, and not stored because others of the import are refused.
+    ``held_back`` are correct rows that are not stored because other rows of the import are refused.
 
-    ``not_applicable`` of those stored say N/A; ``collapsed_blank`` of those collapsed are blank; ``flagged`` of those
-    stored deserve a look, and ``notes`` says why. ``found`` counts values: languages, generators, raters, judges.
-    ``left_out`` are the columns that are not used. ``embedded_ratings`` are inside the items of a dataset's
+    ``not_applicable`` of the stored rows are N/A; ``collapsed_blank`` of the collapsed rows are blank; ``flagged`` of
+    the stored rows should be checked, and ``notes`` says why. ``found`` counts values: languages, generators, raters,
+    judges. ``left_out`` are the columns that are not used. ``embedded_ratings`` are inside the items of a dataset's
     files, and can be imported from them.
     """
 
@@ -259,7 +259,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:
-        """The report that ``as_dict`` gave, whatever else has been put beside it."""
+        """The report from the values that ``as_dict`` returned; other keys are ignored."""
         names = {report_field.name for report_field in fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in names})
 
@@ -268,7 +268,7 @@ class Report:
         return asdict(self)
 
     def after_refusal(self, refused: int) -> Report:
-        """The report of an import of which nothing was stored, because so many rows, or this report's, are refused."""
+        """The report of an import of which nothing was stored, because ``refused`` rows, or its own, are refused."""
         refused = min(self.read, max(refused, self.refused))
         collapsed = min(self.collapsed, self.read - refused)
         missing = min(self.missing, self.read - refused - collapsed)
@@ -284,7 +284,7 @@ class Report:
         )
 
     def lines(self) -> list[str]:
-        """The report as people read it, a line each."""
+        """The report as sentences for people, one in each line."""
         texts = {name: str(getattr(self, name)) for name in _COUNTS}
         texts["collapsed"] += f" (of which blank: {self.collapsed_blank})"
         texts["stored"] += f" (of which N/A: {self.not_applicable})" if self.not_applicable else ""
@@ -295,21 +295,20 @@ class Report:
 
 
 def add_counts(counts: Counter[str], more: Mapping[str, int]) -> None:
-    """Add up values, as long as there are not so many that they can't be names of kinds, raters or criteria."""
+    """Add counts of values, unless there are so many values that they can't be names of kinds, raters or criteria."""
     for value, times in more.items():
         if value in counts or len(counts) < MOST_COUNTED:
             counts[value] += times
 
 
 def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
-    """How often each value occurs, the most frequent first; without empty values, and at most
-    ``MOST_FOUND`` of them."""
+    """The count of each value, the most frequent first, without empty values; at most ``MOST_FOUND`` values."""
     often = Counter({value: times for value, times in counts.items() if value and times > 0})
     return dict(often.most_common(MOST_FOUND))
 
 
 def shortened_list(names: Iterable[str], count: int | None = None) -> str:
-    """The first few of some names, and how many more there are; ``count`` when the names are only some of all."""
+    """The first few names, and the number of the others; ``count``: the number of all, if ``names`` has only some."""
     every = list(names)
     more = (len(every) if count is None else count) - MOST_LISTED
     names = joined_words(every[:MOST_LISTED])
@@ -321,26 +320,26 @@ def _shares(values: dict[str, int]) -> str:
 
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes read so far and those there are."""
+"""Called with the bytes read so far and the total."""
 ShareProgress = Callable[[float], None]
 """Called with the share that is done, from 0 to 1."""
 
 
 class TwoStepProgress:
-    """Progress of what is read, and then compared with the database: a half each."""
+    """Progress of reading and then comparing with the database: half of the whole each."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
         self._total = 0
 
     def reading(self, done: int, total: int) -> None:
-        """So many bytes are read."""
+        """Report ``done`` of ``total`` bytes as read."""
         self._total = total
         if self._progress is not None:
             self._progress(done, 2 * total)
 
     def holding(self, share: float) -> None:
-        """This share of what was read is looked up."""
+        """Report the share of the rows that is compared."""
         if self._progress is not None:
             self._progress(int(self._total * (1 + share)), 2 * self._total)
 

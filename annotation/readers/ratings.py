@@ -37,9 +37,9 @@ Row = TypeVar("Row", bound=AnswerRow)
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswers(Generic[Row]):
-    """Ratings or verdicts: ``read = len(rows) + collapsed + refused``; ``rows`` holds the missing ones too, marked so.
+    """Ratings or verdicts: ``read = len(rows) + collapsed + refused``; ``rows`` includes those marked as missing.
 
-    ``collapsed`` identical repetitions (``collapsed_blank`` of them blank); ``missing`` rows without a score.
+    ``collapsed`` counts identical repetitions (``collapsed_blank`` of them blank), ``missing`` rows without a score.
     """
 
     rows: Spool[Row]
@@ -65,7 +65,7 @@ class ParsedAnswers(Generic[Row]):
 
 
 class _AnswerBuilder:
-    """Makes rows of answers. Files say the same few things over and over: what was converted is remembered."""
+    """Makes rows of answers. Files repeat a few values very often, so the results of conversions are cached."""
 
     who = ""
 
@@ -102,7 +102,7 @@ class _AnswerBuilder:
         return [*self._replacement.notes("rationales"), *self._keys_read.notes()]
 
     def _beside(self, answers: ValuesByField, places: tuple[Iterable[Any], ...]) -> Sequence[Iterable[Any]]:
-        """The columns after the rationale, with the file, line and column of each answer among them."""
+        """The columns after the rationale, including the file, line and column of each answer."""
         raise NotImplementedError
 
 
@@ -128,7 +128,7 @@ def _parsed(
 
 
 class RatingRow(NamedTuple):
-    """One person's answer on one criterion of one item: a score, or not applicable, or missing (never two of them).
+    """One person's answer on one criterion of one item: exactly one of a score, not applicable, or missing.
 
     ``file``, ``line`` and ``column`` give the place of the score; ``evidence`` is its spans as JSON text, "" for none.
     """
@@ -159,9 +159,9 @@ def parse_ratings(
 ) -> ParsedAnswers[RatingRow]:
     """Read the ratings of one study from all its ``(name, content)`` files at once. Never raises on bad input.
 
-    Repeated (rater, item, criterion) rows that say the same collapse and are counted, also across files; rows that
-    contradict each other are problems naming both lines. A blank score is missing, never 0. ``criterion_key`` gives the
-    key of a criterion from the name that a file has for it, before answers are put together.
+    Repeated (rater, item, criterion) rows with the same content are merged into one and counted, also across files.
+    Rows that contradict each other are a problem that names both lines. A blank score is missing, never 0.
+    ``criterion_key`` converts a file's name of a criterion to its key, before answers are compared.
     """
     return _parsed(_RatingBuilder(mapping, criterion_key), RatingRow._make, _rating_key, files, progress, facts)
 
@@ -181,7 +181,7 @@ class _RatingBuilder(_AnswerBuilder):
         self._language = cached_conversion(lambda value: None if is_blank(value) else as_language(value))
 
     def _evidence(self, answers: ValuesByField) -> Iterable[str]:
-        """The spans of each answer, of its criterion's own column or of the one for all of them."""
+        """The spans of each answer, from the column of its criterion or from the column for all criteria."""
         shared = answers.get("evidence", repeat(None))
         return (spans_as_json(as_spans(value)) if value else "" for value in shared)
 
@@ -194,10 +194,10 @@ class _RatingBuilder(_AnswerBuilder):
 class VerdictRow(NamedTuple):
     """One judge's answer on one criterion of one item; the score may be a fraction or off the scale (import flags it).
 
-    ``generator`` is given where the id of an item is only unique together with it; ``reply`` is the judge's raw text;
-    ``variant`` names the prompt where a study put several to one judge. ``file``, ``line`` and ``column`` give the
-    place of the score. Of the request: ``prompt`` is its text, or its messages as JSON; ``cost`` in USD, ``latency`` in
-    seconds, with the counts of its tokens and the model that answered.
+    ``generator`` is given if the id of an item is only unique together with it; ``reply`` is the judge's raw text;
+    ``variant`` names the prompt if a study used several prompts with one judge. ``file``, ``line`` and ``column`` give
+    the place of the score. The other fields describe the request: ``prompt`` is its text, or its messages as JSON;
+    ``cost`` is in USD, ``latency`` in seconds; then the counts of its tokens, and the model that answered.
     """
 
     item: str
@@ -223,14 +223,14 @@ class VerdictRow(NamedTuple):
 
     @property
     def request(self) -> VerdictRequest:
-        """What was sent for it, and what came back."""
+        """The request and the reply of the verdict."""
         return VerdictRequest(
             self.prompt, self.reply, self.served_model, self.tokens_in, self.tokens_out, self.cost, self.latency
         )
 
 
 class VerdictRequest(NamedTuple):
-    """The request behind a verdict, as far as a file tells."""
+    """The request of a verdict, as far as a file gives it."""
 
     prompt: str
     reply: str
@@ -249,10 +249,10 @@ def parse_verdicts(
     facts: TableFacts | None = None,
     criterion_key: CriterionKey | None = None,
 ) -> ParsedAnswers[VerdictRow]:
-    """Read verdicts from all ``(name, content)`` files at once, long or with one column per criterion.
+    """Read verdicts from all ``(name, content)`` files at once, in long format or with one column per criterion.
 
-    Repetitions and contradictions are those of ``parse_ratings``, by (judge, variant, item, generator, criterion,
-    repeat).
+    Repetitions and contradictions are treated as in ``parse_ratings``; the key of an answer is (judge, variant, item,
+    generator, criterion, repeat).
     """
     return _parsed(_VerdictBuilder(mapping, criterion_key), VerdictRow._make, _verdict_key, files, progress, facts)
 
@@ -295,14 +295,14 @@ _MOST = {"tokens_in": 2**31 - 1, "tokens_out": 2**31 - 1, "cost": 9_999, "latenc
 
 
 def _body(value: Any, field: str) -> str:
-    """What was sent or came back as text; messages in a list stay JSON."""
+    """A request or a reply as text; a list of messages becomes JSON."""
     if type(value) is str:
         return value
     return orjson.dumps(value).decode() if isinstance(value, list | dict) else as_text(value, field)
 
 
 def _amount(value: Any, *, field: str, is_whole: bool, decimal_comma: bool) -> float | None:
-    """What a request took: tokens, USD or seconds, or nothing. Raises ``InvalidValue`` for what can't be one."""
+    """The tokens, USD or seconds of a request, or None. Raises ``InvalidValue`` for any other value."""
     number = optional_number(value, field, decimal_comma=decimal_comma)
     if number is None:
         return None

@@ -1,10 +1,10 @@
-"""A file of any kind -> its rows, strictly: what cannot be read exactly is refused with its line, nothing is replaced.
+"""A file of any kind -> its rows, strictly: a row that cannot be read exactly is refused with its line.
 
-Files that Panelbench wrote come in again as they went out. Text that begins as a formula does gets an apostrophe in
-front (DESIGN 8.11; OWASP, CSV injection). The last column of a CSV, `MARKS_COLUMN`, names the columns of the row where
-that was done: ``'rationale`` says that the rationale has one apostrophe more than its text, ``-context`` that there is
-no context, which an empty cell can't say. In any file, a score that is blank beside a true `NOT_APPLICABLE` is N/A, and
-attributes and passages may be JSON in a cell.
+Files that Panelbench wrote are read back without any change. Exports put an apostrophe before a text that begins like a
+formula (DESIGN 8.11; OWASP, CSV injection). The last column of a CSV, `MARKS_COLUMN`, names the changed columns of the
+row: ``'rationale`` means that the rationale has one apostrophe more than its text, ``-context`` that there is no
+context, because an empty cell can also be an empty text. In any file, a blank score with a true `NOT_APPLICABLE` in its
+row is N/A, and attributes and passages may be JSON in a cell.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ EVERY = 2_000  # rows
 
 
 class FileProgress:
-    """Opens files one after the other and tells ``progress`` where it is in them, and ``facts`` what it sees."""
+    """Opens files one after the other; reports its position to ``progress`` and passes the rows to ``facts``."""
 
     def __init__(self, files: Iterable[File], progress: Progress | None, facts: TableFacts | None = None) -> None:
         self._files = [(name, open_stream(raw)) for name, raw in files]
@@ -74,7 +74,7 @@ class FileProgress:
         self._stream: BinaryIO | None = None
 
     def members(self, problems: Problems) -> Iterator[File]:
-        """The files, those inside gzip and zip in the place of these."""
+        """The files; a compressed file or an archive is replaced by its members."""
         for (name, stream), size in zip(self._files, self._sizes, strict=True):
             stream.seek(0)
             self._stream = stream
@@ -84,7 +84,7 @@ class FileProgress:
             self.tell()
 
     def watched(self, blocks: Iterator[RowBlock]) -> Iterator[RowBlock]:
-        """The rows of a member, as they are, after ``facts`` has counted them; reports progress after each block."""
+        """Yield the rows of a member unchanged, after ``facts`` counted them; reports progress after each block."""
         for block in blocks:
             if self._facts is not None:
                 self._facts.see(block)
@@ -92,7 +92,7 @@ class FileProgress:
             self.tell()
 
     def following(self, rows: Iterator[FileRow]) -> Iterator[FileRow]:
-        """The same, row by row; reports progress at intervals."""
+        """As `watched`, but row by row; reports progress at intervals."""
         rows = rows if self._facts is None else self._facts.following(rows)
         return rows if self._progress is None else self._followed(rows)
 
@@ -117,7 +117,7 @@ _SPEAKING = {MARKS_COLUMN, NOT_APPLICABLE, *_JSON}
 
 
 def restored_rows(rows: Iterator[FileRow]) -> Iterator[FileRow]:
-    """The rows as they are meant. Only files whose first row has one of our columns are looked at any further."""
+    """The rows as they were before an export wrote them. A file without our columns in its first row is unchanged."""
     first = next(rows, None)
     if first is None:
         return
@@ -130,12 +130,12 @@ def restored_rows(rows: Iterator[FileRow]) -> Iterator[FileRow]:
 
 
 def has_marks(columns: Iterable[str]) -> bool:
-    """Whether one of the columns says something about others."""
+    """Whether one of the columns describes how others were written."""
     return not _SPEAKING.isdisjoint(columns)
 
 
 def restored_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """One row as it was before it was written."""
+    """One row as it was before an export wrote it."""
     if MARKS_COLUMN in fields:
         fields = _unmarked(fields)
     if NOT_APPLICABLE in fields and "score" in fields and _is_not_applicable(fields):
@@ -163,7 +163,7 @@ def _is_not_applicable(fields: dict[str, Any]) -> bool:
 
 
 def _parsed_json(text: str, kind: type) -> Any:
-    """JSON in a cell; what is none stays text."""
+    """The value of JSON in a cell; a text that is not JSON stays unchanged."""
     try:
         value = parse_document("cell", text)
     except FormatError:
@@ -172,7 +172,7 @@ def _parsed_json(text: str, kind: type) -> Any:
 
 
 def apply_shape(name: str, rows: Iterator[FileRow], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
-    """The rows that the records of a file stand for, in their order; a record that cannot be shaped is refused.
+    """The rows that the ``shape`` makes from the records of a file, in order; a record with a fault is refused.
 
     Rows of one record share its line number. Values from the file name are in every row.
     """
@@ -194,12 +194,12 @@ def _with_name(name: str, rows: Iterator[FileRow], columns: dict[str, str]) -> I
 
 
 ROWS_AT_ONCE = 250  # rows
-FIRST_ROWS = 12  # that are shown as they stand,
-FIRST_LINES = 48  # and the lines that they may take
+FIRST_ROWS = 12  # rows that are shown unchanged
+FIRST_LINES = 48  # and the most lines that these rows may have
 
 
 class Sample(NamedTuple):
-    """The head of a file: what ``mapping.guess`` needs and a preview shows."""
+    """The head of a file, for guessing its mapping and for the preview."""
 
     columns: tuple[str, ...]
     rows: tuple[FileRow, ...]
@@ -209,11 +209,11 @@ class Sample(NamedTuple):
 def read_rows(
     name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, problems: Problems
 ) -> Iterator[FileRow]:
-    """Yield the rows of a file of any kind (by its name, or by ``layout.format``), in bounded memory; of a gzip or
-    zip those of all its members, one after the other.
+    """Yield the rows of a file of any kind (by its name, or by ``layout.format``), in bounded memory; for a gzip or
+    zip, yield the rows of all its members, one after the other.
 
-    Never raises on bad input: a bad row is refused into ``problems`` and reading goes on; after a fault that makes the
-    rest unreliable (wrong encoding, broken quoting, truncated JSON) the rows end.
+    Never raises on bad input: a bad row is added to ``problems`` and reading continues; after a fault that makes the
+    rest unreliable (wrong encoding, broken quoting, truncated JSON) reading ends.
     """
     layout = layout or Mapping()
     for inner, content in unpacked_files([(name, raw)], problems):
@@ -221,8 +221,8 @@ def read_rows(
 
 
 def read_blocks(name: str, raw: bytes | BinaryIO, *, layout: Mapping, problems: Problems) -> Iterator[RowBlock]:
-    """The rows of ``read``, those with the same columns together. Delimited files are read so from the start, unless
-    the mapping makes other rows of theirs."""
+    """The rows of `read_rows`, in blocks of rows with the same columns. Delimited files are read in blocks directly,
+    unless the mapping reshapes their rows."""
     for inner, content in unpacked_files([(name, raw)], problems):
         member_layout = layout.of(inner)
         if (
@@ -236,7 +236,7 @@ def read_blocks(name: str, raw: bytes | BinaryIO, *, layout: Mapping, problems: 
 
 
 def _note_layout(name: str, layout: Mapping, problems: Problems) -> None:
-    """Note what is read in another way than the usual one."""
+    """Note each setting of the layout that differs from the usual one."""
     codec = codec_called(layout.encoding) if layout.encoding else None
     if codec not in (None, "utf_8") and not ((known := _likely_format(name, layout)) and not known.is_text):
         problems.note(
@@ -303,9 +303,9 @@ def peek(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, row
 def first_lines(
     name: str, raw: bytes | BinaryIO, layout: Mapping, top: tuple[str, list[str]] | None = None
 ) -> list[tuple[int, list[str]]]:
-    """The first rows of a table as they are, header or not, each with its number; none of what is no table.
+    """The first rows of a table unchanged, header included, each with its number; empty if the file is no table.
 
-    Where ``top`` is of that file (what `Problems` kept when it was read), the file is not opened again.
+    If ``top`` belongs to that file (`Problems` kept it when the file was read), the file is not opened again.
     """
     likely_format = _likely_format(name, layout)
     try:
@@ -336,13 +336,13 @@ def _first_cells(lines: list[str], delimiter: str, *, quoting: bool) -> list[tup
 
 
 def _common_width(rows: list[tuple[int, list[str]]]) -> tuple[int, int]:
-    """How many rows have as many cells as each other, more than one, and how many cells these are."""
+    """The most frequent number of cells above one in a row: how many rows have it, and the number itself."""
     widths = Counter(len(cells) for _line, cells in rows if len(cells) > 1)
     return max(((times, width) for width, times in widths.items()), default=(0, 0))
 
 
 def sheet_names(name: str, raw: bytes | BinaryIO, layout: Mapping) -> list[str]:
-    """What the sheets of a workbook are called; none of another file, nor of one that can't be opened."""
+    """The names of the sheets of a workbook; empty if the file is no workbook or can't be opened."""
     likely_format = _likely_format(name, layout)
     try:
         names: list[str] = []
@@ -354,7 +354,7 @@ def sheet_names(name: str, raw: bytes | BinaryIO, layout: Mapping) -> list[str]:
 
 
 def with_cached_head(file: File, given: Mapping) -> File:
-    """A text file that is to be looked at several times: its first piece is read once. Others are as they are."""
+    """The file with a cache of its first piece if it is a text file, because it is read several times."""
     name, raw = file
     likely_format = _likely_format(name, given.of(name))
     is_text = likely_format is not None and likely_format.is_text
@@ -374,7 +374,7 @@ def guess_layout(name: str, raw: bytes | BinaryIO, given: Mapping) -> Mapping:
         try:
             layout = replace(layout, encoding=_likely_encoding(name, raw))
         except FormatError:
-            return Mapping()  # whoever reads it says what is wrong
+            return Mapping()  # the reader of the file reports what is wrong
     guessed = Mapping(encoding=layout.encoding if given.of(name).encoding is None else None)
     has_rows = likely_format is not None and (likely_format.is_delimited or likely_format.has_sheets)
     if likely_format is None or layout.header or layout.header_row or not has_rows:
@@ -382,13 +382,13 @@ def guess_layout(name: str, raw: bytes | BinaryIO, given: Mapping) -> Mapping:
     rows = first_lines(name, raw, layout)
     row = _header_row(rows, is_ragged=likely_format.has_sheets)
     heading = next((cells for number, cells in rows if number == (row or 1)), [])
-    # Mechanical Turk names the columns of a review that is yet to come.
+    # Mechanical Turk adds two columns for a later review, which the rows do not have yet.
     is_batch = likely_format.name == "csv" and heading[-2:] == ["Approve", "Reject"] and "AssignmentId" in heading
     return replace(guessed, header_row=row, short_rows=is_batch, ignore=_index(rows, row or 1))
 
 
 def _likely_encoding(name: str, raw: bytes | BinaryIO) -> str | None:
-    """The encoding of a text that is plainly not UTF-8, nor marked as another. Raises ``FormatError``."""
+    """The likely encoding of a text that is plainly not UTF-8 and has no byte order mark. Raises ``FormatError``."""
     try:
         next(text_pieces(name, raw))
     except FormatError:
@@ -397,7 +397,7 @@ def _likely_encoding(name: str, raw: bytes | BinaryIO) -> str | None:
 
 
 def _header_row(rows: list[tuple[int, list[str]]], *, is_ragged: bool) -> int | None:
-    """The row of the names, where rows of one cell each, such as a title, stand above it. ``is_ragged``: blank
+    """The number of the header row if rows of one cell each, such as a title, are above it. ``is_ragged``: blank
     cells at the end of a row are absent."""
     filled = [(number, cells, [cell for cell in cells if cell.strip()]) for number, cells in rows]
     above = next((place for place, (_number, _cells, filled_cells) in enumerate(filled) if len(filled_cells) > 1), 0)
@@ -411,7 +411,7 @@ def _header_row(rows: list[tuple[int, list[str]]], *, is_ragged: bool) -> int | 
 
 
 def _index(rows: list[tuple[int, list[str]]], header_row: int) -> tuple[str, ...]:
-    """The first column where it has no name and counts the rows from 0, as pandas writes its index."""
+    """The first column if it has no name and counts the rows from 0, as pandas writes its index."""
     heading, *below = [cells for number, cells in rows if number >= header_row and any(cells)] or [[]]
     numbers = [cells[0] if cells else "" for cells in below]
     is_index = bool(numbers) and numbers == [str(number) for number in range(len(numbers))]
@@ -441,7 +441,7 @@ def _format(name: str, layout: Mapping) -> ReadableFormat:
 
 
 def _kept(blocks: Iterator[list[str]], top: list[str]) -> Iterator[list[str]]:
-    """The blocks as they are; their first lines are put into ``top``."""
+    """Yield the blocks unchanged, and put their first lines into ``top``."""
     for block in blocks:
         top += block[: FIRST_LINES - len(top)]
         yield block
@@ -465,7 +465,7 @@ def _delimited(
     heading = next(islice(first[0], (layout.header_row or 1) - 1, None), "") if first else ""
     likely_format = _likely_format(name, layout)
     usual = "\t" if likely_format and likely_format.name == "tsv" else likely_delimiter(heading)
-    # Who wrote the marks has quoted every line break.
+    # A file with our column of marks was written by Panelbench, which quotes every line break.
     vouched = layout.line_breaks or heading.rstrip().endswith(f",{MARKS_COLUMN}")
     dialect = CsvDialect(
         delimiter=layout.delimiter or usual,
@@ -483,8 +483,8 @@ Group = dict[str, File]
 
 
 def join_aligned_files(files: Iterable[File], layout: Mapping, problems: Problems) -> Iterator[File]:
-    """The files, or where the mapping says ``aligned`` those that belong together as one: JSON Lines whose line n holds
-    line n of each, by column, what stands in the holes of their names, and what is ``shared``. Never raises on bad
+    """The files; if the mapping has ``aligned``, files that belong together become one. It is JSON Lines: line n has
+    line n of each file by column, the placeholders of their names, and the ``shared`` values. Never raises on bad
     input."""
     if not layout.aligned:
         yield from files
@@ -504,7 +504,7 @@ def join_aligned_files(files: Iterable[File], layout: Mapping, problems: Problem
 def _grouped(
     files: Iterable[File], layout: Mapping, problems: Problems, copies: ExitStack
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], Group]]:
-    """The files by what the holes of their patterns say, each under its column. ``copies`` closes what was unpacked."""
+    """Group the files by the placeholders of their names, each under its column. ``copies`` closes unpacked files."""
     groups: dict[tuple[tuple[str, str], ...], Group] = {}
     shared: list[dict[str, str]] = []
     for name, raw in unpacked_files(files, problems):
@@ -535,7 +535,7 @@ def _grouped(
 def _shared(
     name: str, raw: bytes | BinaryIO, pattern: str, path: str, layout: Mapping, problems: Problems
 ) -> dict[str, str] | None:
-    """What a file that others share says at a path, with the holes of its name; None where the name is another's."""
+    """The value at a path of a shared file, with the placeholders of its name; None if the pattern does not match."""
     holes = match_file_name(pattern, name)
     if holes is None:
         return None
@@ -548,7 +548,7 @@ def _shared(
 
 
 def _rereadable(raw: bytes | BinaryIO, copies: ExitStack) -> bytes | BinaryIO:
-    """Content that can still be read when the next file of its container is open: what is unpacked is copied."""
+    """Content that can still be read after the next file of its archive is opened: unpacked content is copied."""
     if isinstance(raw, bytes) or (raw.seekable() and not isinstance(raw, UnpackedStream)):
         return raw
     copy = cast(BinaryIO, copies.enter_context(SpooledTemporaryFile(_IN_MEMORY)))  # noqa: SIM115

@@ -1,10 +1,10 @@
 """Rows: the records that every reader yields, the values in them, and how much one file may hold.
 
 Readers count while they read, and stop before memory grows. The operator sets the bounds (docs/operations.md);
-`annotation.apps` takes them over from the settings. A value is named by its path: `score`, or
-`annotations.safety.scores` inside objects. Patterns are names with holes: `Human {rater} {criterion}` takes a column
-apart, `{Model}-{position}` makes an id. Texts of items and rationales may have parts replaced; those that look wrongly
-decoded, or are not in NFC, are noted.
+`annotation.apps` copies them from the settings. A value is named by its path: `score`, or `annotations.safety.scores`
+inside objects. Patterns are names with placeholders: `Human {rater} {criterion}` splits the name of a column, and
+`{Model}-{position}` makes an id. A mapping can replace parts of the texts of items and rationales. Texts that look
+wrongly decoded, or are not in NFC, are noted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ BOUNDS = Bounds()
 
 
 def set_bounds(*, columns: int, cells: int, cell_mb: int, unpacked_mb: int) -> None:
-    """Let other bounds hold in this process."""
+    """Set the bounds of this process."""
     BOUNDS.columns, BOUNDS.cells = columns, cells
     BOUNDS.cell, BOUNDS.unpacked = cell_mb * MEGABYTE, unpacked_mb * MEGABYTE
     csv.field_size_limit(BOUNDS.cell)  # one setting for the whole process; the module's own is 128 kB
@@ -64,7 +64,7 @@ def too_many_columns_error(name: str, line: int | None, count: int) -> FormatErr
 
 
 def too_long_error(name: str, line: int | None, what: str, code: str) -> FormatError:
-    """The refusal of a cell, line, row or record that is longer than any may be."""
+    """The refusal of a cell, line, row or record that is longer than the bound."""
     text = Words(
         "%(what)s of more than %(number)s million characters", what=what, number=f"{BOUNDS.cell / MEGABYTE:,.4g}"
     )
@@ -75,7 +75,7 @@ def too_long_error(name: str, line: int | None, what: str, code: str) -> FormatE
 
 
 def require_sparse(name: str, line: int, text: str) -> None:
-    """Refuse a long JSON record of so many lists, objects and values that it takes far more memory than its text."""
+    """Refuse a long JSON record if its many lists, objects and values need far more memory than its text."""
     inside = text.count("[") + text.count("{")
     if inside > BOUNDS.cell // 32 or inside + text.count(",") > BOUNDS.cell // 5:
         actual = Words(
@@ -98,7 +98,7 @@ class CellCount:
         self._name, self._cells = name, 0
 
     def count(self, line: int, columns: int, rows: int = 1) -> None:
-        """Some rows of as many columns, the first of them on ``line``. Raises ``FormatError`` if too many."""
+        """Count ``rows`` rows of ``columns`` columns, from ``line`` on. Raises ``FormatError`` beyond the bounds."""
         if columns > BOUNDS.columns:
             raise too_many_columns_error(self._name, line, columns)
         self._cells += columns * rows
@@ -113,10 +113,10 @@ class CellCount:
 set_bounds(columns=2_000, cells=200_000_000, cell_mb=16, unpacked_mb=2_048)
 
 KEY_COLUMN = "(key)"
-"""The column of the key that a record, or the list it is in, stands under."""
+"""The name of the column with the JSON key of a record, or of the list that contains it."""
 
 
-# How the keys of a turn are called: who speaks, and the words.
+# The names of the keys of a turn that give the speaker and the text.
 SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")
 TEXT_KEYS = ("text", "content", "message", "utterance", "value")
 
@@ -129,11 +129,11 @@ class FileRow(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where it stands in a JSON document, such as ``[17]``, where others stand on the same line."""
+        """The path of the record in its JSON document, such as ``[17]``, if several records are on one line."""
         return ""
 
     def with_fields(self, fields: dict[str, Any]) -> FileRow:
-        """Another record in the same place."""
+        """A record with other fields at the same line and path."""
         return located_row(self.line, fields, self.path)
 
 
@@ -148,7 +148,7 @@ class LocatedRow(FileRow):
 
 
 def located_row(line: int, fields: dict[str, Any], path: str) -> FileRow:
-    """A record, with its path where it has one."""
+    """A record, with its path if it has one."""
     if not path:
         return FileRow(line, fields)
     row = LocatedRow(line, fields)
@@ -162,7 +162,7 @@ class RowBlock(NamedTuple):
     columns: tuple[str, ...]
     lines: Sequence[int]
     values: Sequence[Sequence[Any]]
-    paths: Sequence[str] = ()  # of all records, or of none
+    paths: Sequence[str] = ()  # the paths of all records, or empty
 
     @classmethod
     def of(cls, rows: Sequence[FileRow]) -> Self:
@@ -176,7 +176,7 @@ class RowBlock(NamedTuple):
         return len(self.lines)
 
     def first(self) -> dict[str, Any]:
-        """The fields of the first record; of none, its columns without values."""
+        """The fields of the first record; in a block without records, its columns with ``None``."""
         return {name: values[0] if values else None for name, values in zip(self.columns, self.values, strict=True)}
 
     def column(self, name: str) -> Sequence[Any]:
@@ -191,7 +191,7 @@ class RowBlock(NamedTuple):
 
 
 def blocks_of(rows: Iterable[FileRow], most: int) -> Iterator[RowBlock]:
-    """The rows in their order, at most so many together."""
+    """Yield the rows in their order, in blocks of at most ``most`` rows."""
     for _columns, alike in groupby(rows, key=_columns_of):
         while some := list(islice(alike, most)):
             yield RowBlock.of(some)
@@ -202,9 +202,9 @@ def _columns_of(row: FileRow) -> tuple[str, ...]:
 
 
 # --- values and their paths -------------------------------------------------------------------------------------------
-# What a spreadsheet makes of a long number: 2.9E+15.
+# A spreadsheet rewrites a long number like this: 2.9E+15.
 _MANGLED = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?[Ee][+-]?[0-9]+")
-# What it makes of an identifier such as 3-1: 1-Mar, Mar-01.
+# A spreadsheet changes an identifier such as 3-1 into a date: 1-Mar, Mar-01.
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _DATED = re.compile(rf"[0-9]{{1,2}}-(?:{_MONTH})|(?:{_MONTH})-[0-9]{{2}}")
 _COMMA_NUMBER = re.compile(r"[+-]?[0-9]{1,300},[0-9]+")
@@ -213,8 +213,8 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]*)?")
 
 
 def key_path(fields: Mapping[str, Any], path: str) -> tuple[str, ...] | None:
-    """The keys that lead to a path, or None where the record has no such place. A key may itself hold dots: the
-    whole name comes first, then what is before each dot, the shortest first."""
+    """The keys that lead to a path, or None if the record has no value there. A key may itself contain dots: the whole
+    path is tried as a key first, then the part before each dot, the shortest part first."""
     if path in fields:
         return (path,)
     for place, character in enumerate(path):
@@ -225,7 +225,7 @@ def key_path(fields: Mapping[str, Any], path: str) -> tuple[str, ...] | None:
 
 
 def value_under(fields: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """The value under some keys, one inside the other; nothing where one of them is missing."""
+    """The value under a sequence of nested keys; None if one of the keys is missing."""
     value: Any = fields
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
@@ -233,7 +233,7 @@ def value_under(fields: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def value_at(fields: Mapping[str, Any], path: str) -> Any:
-    """The value at a path, or nothing."""
+    """The value at a path, or None."""
     if path in fields:
         return fields[path]
     keys = key_path(fields, path)
@@ -241,7 +241,7 @@ def value_at(fields: Mapping[str, Any], path: str) -> Any:
 
 
 def _value_in_lists(value: Any, path: str) -> Any:
-    """The value at a path that leads through lists, such as ``choices.0.message``; places count from 0."""
+    """The value at a path that leads through lists, such as ``choices.0.message``; indices count from 0."""
     if isinstance(value, list):
         key, _dot, rest = path.partition(".")
         is_place = len(key) < 10 and key.isascii() and key.isdecimal()  # int() refuses thousands of digits
@@ -257,7 +257,7 @@ def _value_in_lists(value: Any, path: str) -> Any:
 
 
 def with_value_at(fields: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The record with another value at a path; what it shares with other records is not touched."""
+    """The record with another value at a path. Objects that it shares with other records are not changed."""
     return _put(fields, key_path(fields, path) or (path,), value)
 
 
@@ -283,8 +283,8 @@ _HOLE = re.compile(r"\{([^{}]*)\}")
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A hole takes one of its words, `{name=one|two}`, or else one character or more, the first of two the most; `*`
-    outside the holes takes anything."""
+    """The pattern as a regular expression. A placeholder matches one of its words, `{name=one|two}`, or any text of
+    one character or more; of two placeholders the first is greedy. `*` outside the placeholders matches any text."""
     parts = _HOLE.split(pattern)
     fixed = [".*".join(map(re.escape, text.split("*"))) for text in parts[::2]]
     holes = [f"({'|'.join(map(re.escape, words)) or '.+'})" for _name, words in map(_hole, parts[1::2])]
@@ -297,12 +297,12 @@ def _hole(inside: str) -> tuple[str, list[str]]:
 
 
 def hole_names(pattern: str) -> tuple[str, ...]:
-    """What the holes of a pattern or template are called."""
+    """The names of the placeholders of a pattern or template."""
     return tuple(_hole(inside)[0] for inside in _HOLE.findall(pattern))
 
 
 def match_pattern(pattern: str, text: str) -> dict[str, str] | None:
-    """What stands in the holes, or None where the text does not fit; a name used twice must stand for the same."""
+    """The text of each placeholder, or None if the pattern does not match. A name used twice must match equal texts."""
     match = _compiled(pattern).fullmatch(text)
     if match is None:
         return None
@@ -314,7 +314,7 @@ def match_pattern(pattern: str, text: str) -> dict[str, str] | None:
 
 
 def fill_template(template: str, fields: Mapping[str, Any]) -> str:
-    """The template filled from a row. Raises ``InvalidValue`` where a column is blank or not a plain value."""
+    """The template filled from a row. Raises ``InvalidValue`` if a column is blank or not a plain value."""
     pieces = _HOLE.split(template)
     for place in range(1, len(pieces), 2):
         pieces[place] = _plain_text(pieces[place], value_at(fields, pieces[place]))
@@ -335,13 +335,13 @@ def _plain_text(column: str, value: Any) -> str:
 
 
 def matches_any(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a column goes by one of some names, in which `*` stands for anything."""
+    """Whether the name of a column matches one of the patterns, in which `*` matches any text."""
     return any(name == pattern or ("*" in pattern and fnmatchcase(name, pattern)) for pattern in patterns)
 
 
 def match_file_name(pattern: str, name: str) -> dict[str, str] | None:
-    """What a file's name says in the holes of a pattern. A pattern without folders looks at the name alone, so that
-    `labels.csv` is also the file of that name in a zip."""
+    """The text of each placeholder of a pattern in a file's name, or None. A pattern without folders is compared with
+    the name without its folders, so that `labels.csv` also matches the file of that name in a zip."""
     path = name.replace("\\", "/")
     return match_pattern(pattern, path if "/" in pattern else PurePosixPath(path).name)
 
@@ -358,18 +358,18 @@ def as_written(value: Any) -> str:
 
 
 def case_folded(name: Any) -> str:
-    """A name as it is compared: upper and lower case alike, and so is the space between its words."""
+    """A name in the form in which names are compared: case is folded, and every white space becomes one space."""
     return " ".join(as_written(name).casefold().split())
 
 
 def is_blank(value: Any) -> bool:
-    """Nothing, or nothing but white space."""
+    """Whether a value is None, or a text of white space only."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
 def as_key(value: Any, field: str, *, is_trusted: bool = False) -> str:
-    """An identifier as text, in Unicode normal form C without spaces around it. What a spreadsheet has turned into a
-    rounded number or a date is refused, unless somebody vouches for it (``is_trusted``)."""
+    """An identifier as text, in Unicode normal form C without spaces around it. An identifier that a spreadsheet seems
+    to have changed into a rounded number or a date is refused, unless the mapping trusts it (``is_trusted``)."""
     if isinstance(value, str):
         key = normal_identifier(value)
         if is_trusted and key:
@@ -471,18 +471,18 @@ _KEY_NOTES = {
     },
 }
 MOST_KEYS_KEPT = 200_000
-"""Different identifiers of a kind among which those are looked for that look like one."""
+"""How many different identifiers of a kind are kept, to look for identifiers that are easily confused."""
 
 
 class KeysRead:
-    """Reads identifiers (``as_key``) and counts those whose spelling was changed; names those that look like one."""
+    """Reads identifiers (``as_key``), counts changed spellings, and names identifiers that are easily confused."""
 
     def __init__(self) -> None:
         self._changed: dict[str, set[str]] = {kind: set() for kind in KINDS_OF_KEYS.values()}
         self._read: dict[str, set[str]] = {kind: set() for kind in KINDS_OF_KEYS.values()}
 
     def key(self, value: Any, field: str, *, is_trusted: bool = False) -> str:
-        """The identifier in its one spelling."""
+        """The identifier in its normal spelling."""
         key = as_key(value, field, is_trusted=is_trusted)
         if (kind := KINDS_OF_KEYS.get(field)) and len(read := self._read[kind]) < MOST_KEYS_KEPT:
             read.add(key)
@@ -500,7 +500,7 @@ class KeysRead:
 
 
 def as_text(value: Any, field: str) -> str:
-    """Text, untouched; a number is written out."""
+    """A text unchanged, or a number as its text."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -516,7 +516,7 @@ def is_with_decimal_comma(text: str) -> bool:
 
 
 def as_number(value: Any, field: str, *, decimal_comma: bool = False) -> float:
-    """A number written out in digits with a point, or as ``3,5`` with ``decimal_comma``: no exponent, no NaN."""
+    """A number written in digits with a point, or as ``3,5`` with ``decimal_comma``: no exponent, no NaN."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, str) and is_with_decimal_comma(value):
@@ -544,7 +544,7 @@ def as_number(value: Any, field: str, *, decimal_comma: bool = False) -> float:
 
 
 def as_language(value: Any) -> str:
-    """A language tag in its one spelling."""
+    """A language tag in its canonical spelling."""
     if is_blank(value):
         raise InvalidValue(
             Words("nothing"), Words("a language tag such as et or pt-BR"), "no_language", field="language"
@@ -562,7 +562,7 @@ def first_of(entry: dict[str, Any], names: tuple[str, ...]) -> Any:
     return next((entry[name] for name in names if name in entry), None)
 
 
-LONGEST_GAP = 1_000  # characters that a `*` in a text to replace stands for
+LONGEST_GAP = 1_000  # characters that a `*` in a text to replace can match
 _UNKNOWN = "\ufffd"
 
 
@@ -572,20 +572,22 @@ def _literal_pieces(text: str) -> list[str]:
 
 
 def replaced_pattern(text: str) -> re.Pattern[str]:
-    """What a text to replace matches: itself, where one ``*`` inside stands for up to `LONGEST_GAP` characters but its
-    first one, as in ``<span*>``; ``\\*`` is an asterisk. Raises ``ValueError`` with what is expected instead."""
+    """A regular expression for a text to replace. One ``*`` inside the text, as in ``<span*>``, matches up to
+    `LONGEST_GAP` characters, none of which is the first character of the text; ``\\*`` is an asterisk. Raises
+    ``ValueError`` with what is expected instead."""
     pieces = _literal_pieces(text)
     if len(pieces) > 2 or not all(pieces):
         raise ValueError(Words("a text with at most one * inside it, as in <span*>; \\* for an asterisk"))
-    # Without the first character in the gap, a text of many such characters still takes linear time.
+    # The gap excludes the first character, so that a text with many of these characters still takes linear time.
     gap = rf"[^{re.escape(pieces[0][0])}]{{0,{LONGEST_GAP}}}?"
     return re.compile(gap.join(map(re.escape, pieces)))
 
 
 class TextReplacement:
-    """Replaces texts by others, one after the other, and remembers which of them occurred.
+    """Replaces texts by others, one after the other, and remembers which of the texts to replace occurred.
 
-    Texts without an asterisk come first, of several the longest: a mapping that was stored has no order of its own.
+    Texts without an asterisk are replaced first, and longer texts before shorter ones, because a stored mapping does
+    not keep an order.
     """
 
     def __init__(self, replace: Mapping[str, str]) -> None:
@@ -605,13 +607,13 @@ class TextReplacement:
         return text
 
     def inside(self, value: Any) -> Any:
-        """The value with its texts replaced: a text, a list of texts, or something else, which stays as it is."""
+        """The value with its texts replaced, if it is a text or a list of texts; any other value unchanged."""
         if isinstance(value, list):
             return [self.inside(part) for part in value]
         return self(value) if isinstance(value, str) else value
 
     def notes(self, where: str) -> list[str]:
-        """Sentences on what was replaced, and on what does not occur; ``where``: in which texts."""
+        """Notes on which texts were replaced and which did not occur; ``where`` names the texts that were searched."""
         names = [name for name, _pattern, _words in self._patterns]
         done = [excerpt(name) for name in names if name in self._occurred]
         absent = [excerpt(name) for name in names if name not in self._occurred]
@@ -644,7 +646,7 @@ class TextReplacement:
 
 # --- doubtful texts -------------------------------------------------------------------------------------------------
 _CONTINUATION = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
-# Bytes of UTF-8 read as Windows-1252. Two-byte sequences of scripts other than Latin-1 letters come in runs.
+# Bytes of UTF-8 that were read as Windows-1252. Two-byte sequences of scripts other than Latin-1 occur in runs.
 _MISREAD = re.compile(
     rf"[ð-ô][{_CONTINUATION}]{{3}}|[à-ï][{_CONTINUATION}]{{2}}|[ÂÃ][{_CONTINUATION}]"
     rf"|(?:[ÄÅÎÏÐÑ×ØÙ][{_CONTINUATION}]){{2,}}"
@@ -654,7 +656,7 @@ _CLOSING_QUOTES = "»’”“›"
 
 
 def misread_utf8(text: str) -> tuple[str, str] | None:
-    """The first part of a text that seems to be UTF-8 read as Windows-1252, with what it should be: ``("Ã¼", "ü")``."""
+    """The first part of a text that seems to be UTF-8 read as Windows-1252, with its correction: ``("Ã¼", "ü")``."""
     if not _ANY_CONTINUATION.search(text):
         return None
     for match in _MISREAD.finditer(text):
@@ -678,8 +680,8 @@ def _misread_byte(character: str) -> bytes:
 
 
 class TextDoubts:
-    """Counts the items with texts that look wrongly decoded, or are not in Unicode normal form C; they are stored as
-    they are."""
+    """Counts the items with texts that look wrongly decoded, or are not in Unicode normal form C. These texts are
+    stored unchanged."""
 
     def __init__(self) -> None:
         self._misread: list[str] = []
@@ -689,7 +691,7 @@ class TextDoubts:
         self._counts: Counter[str] = Counter()
 
     def see(self, texts: Iterable[str], file: str, line: int) -> None:
-        """Look at the texts of one item."""
+        """Check the texts of one item."""
         text = "\n".join([part for part in texts if not part.isascii()])
         if not text:
             return
@@ -708,7 +710,7 @@ class TextDoubts:
             places.append(Words("%(file)s, line %(line)s", file=place[0], line=place[1]))
 
     def notes(self) -> list[str]:
-        """A sentence on each doubt, with its number of items and the first places."""
+        """A sentence on each kind of doubt, with its number of items and the first places in the files."""
         notes: list[str] = []
         if self._misread:
             wrong, right = self._example

@@ -1,5 +1,5 @@
-"""Answers that are no plain numbers and plainly are no names of categories: percentages, fractions, dates, and the five
-words of agreement, in the languages of the interface. What they mean is asked, never assumed. Pure."""
+"""Answers that are neither plain numbers nor names of categories: percentages, fractions, dates, and the five words of
+agreement, in the languages of the interface. A person is asked for their meaning; it is never assumed. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _LIKERT |= {_spelling(word): "3" for word in _NEUTRAL.split(" | ")}
 
 
 def kind_of_answer(word: str) -> str:
-    """What an answer that is no number seems to be: `DATE`, `PERCENT`, `FRACTION` or `LIKERT`; "" for a name."""
+    """The likely type of an answer that is not a number: `DATE`, `PERCENT`, `FRACTION` or `LIKERT`; "" for a name."""
     text = word.strip()
     if _DATE.fullmatch(text):
         return DATE
@@ -65,7 +65,7 @@ def kind_of_answer(word: str) -> str:
 
 
 def likely_score(word: str) -> str:
-    """The number that an answer may stand for, to be offered and confirmed; "" where none is likely."""
+    """The number that an answer may mean, for a person to confirm; "" if no number is likely."""
     kind, text = kind_of_answer(word), word.strip()
     if kind == LIKERT:
         return _LIKERT[_spelling(text)]

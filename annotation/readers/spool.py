@@ -1,7 +1,7 @@
 """Collections of rows that keep only a few rows in memory; the others are in temporary files.
 
-`Spool` is a list, `KeyedRows` finds the rows that have one key, `PartitionedRows` puts rows that belong together
-into parts that fit into memory.
+`Spool` is a list, `KeyedRows` finds the rows with the same key, `PartitionedRows` puts rows that belong together into
+parts that fit into memory.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _thresholds: list[tuple[int, int, int]] = []
 
 @contextmanager
 def rare_garbage_collection() -> Iterator[None]:
-    """Within, cycles are looked for seldom: rows hold none, and go by themselves as soon as they are stored.
+    """Collect garbage rarely inside this context: rows have no cycles, so they are freed when they are stored.
 
-    The setting is the process's, so the last of several threads to leave puts it back.
+    The setting belongs to the process, so the last of several threads that leaves the context restores it.
     """
     with _lock:
         _thresholds.append(gc.get_threshold())
@@ -47,15 +47,16 @@ def rare_garbage_collection() -> Iterator[None]:
 T = TypeVar("T")
 PlainRow = tuple[Any, ...]
 BATCH = 1_000  # rows
-BATCH_WEIGHT = 2**20  # of a batch, in the bytes that its caller counts
+BATCH_WEIGHT = 2**20  # of a batch, in the bytes that the caller counts
 IN_MEMORY = 16  # batches
 
 
 class Spool(Sequence[T], Generic[T]):
     """A list that may be larger than memory: appended to, then read from its start any number of times.
 
-    Rows are appended as plain tuples of what JSON knows, and come back as what ``restore`` makes of them. Up to
-    ``IN_MEMORY`` batches stay as they are; then all go to a temporary file without a name, which ends with this object.
+    Rows are appended as plain tuples of JSON values, and ``restore`` converts them when they are read. Up to
+    ``IN_MEMORY`` batches stay in memory; then all are written to a temporary file without a name, which is deleted with
+    this object.
     """
 
     def __init__(self, restore: Callable[[PlainRow], T], *, in_memory: int = IN_MEMORY) -> None:
@@ -78,7 +79,7 @@ class Spool(Sequence[T], Generic[T]):
             self._write_kept()
 
     def change(self, change: Callable[[T], T]) -> None:
-        """Have every row changed on its way out, whenever it is read from now on."""
+        """Apply ``change`` to every row whenever it is read from now on."""
         restore = self._restore
         self._restore = lambda row: change(restore(row))
 
@@ -122,7 +123,7 @@ class Spool(Sequence[T], Generic[T]):
         return self._file is not None
 
     def close(self) -> None:
-        """Let go of the rows and the file; also done when nothing refers to them any more."""
+        """Free the rows and the file; this also happens when nothing refers to the object any more."""
         self._open, self._kept, self._places, self._length = [], [], [], 0
         if self._file is not None:
             self._file.close()
@@ -147,22 +148,22 @@ class Spool(Sequence[T], Generic[T]):
 
 
 def temporary_file(owner: object) -> BinaryIO:
-    """A file without a name that is gone with its owner, or with the process."""
+    """A file without a name that is deleted with its owner, or with the process."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as its owner lives)
     weakref.finalize(owner, file.close)
     return file
 
 
 KEPT, DROPPED = 0, -1
-_BLOCK = 200_000  # hashes in memory; those of more rows go to disk
-_PARTS = 256  # of the hashes on disk, each small enough to be looked at as a whole
+_BLOCK = 200_000  # hashes in memory; further ones are written to disk
+_PARTS = 256  # parts of the hashes on disk, each small enough to be read as a whole
 _TOGETHER = 50_000  # rows with doubtful keys in memory
 
 
 class KeyedRows(Generic[T]):
-    """Rows in the order in which they come, and in the end one row for each key.
+    """Rows in the order in which they are added, and in the end one row for each key.
 
-    Memory holds a block of hashes, and of rows no more than a `Spool` does, however many there are.
+    For any number of rows, memory has one block of hashes, and as many rows as a `Spool`.
     """
 
     def __init__(
@@ -179,7 +180,7 @@ class KeyedRows(Generic[T]):
 
     @property
     def entered(self) -> int:
-        """How many rows there were."""
+        """The number of rows that were added."""
         return self._hashes.count
 
     def extend(self, rows: list[PlainRow], weight: int = 0) -> None:
@@ -192,7 +193,7 @@ class KeyedRows(Generic[T]):
         decide: Callable[[list[PlainRow]], list[int]],
         amended: Callable[[PlainRow, int], PlainRow] = lambda row, _fate: row,
     ) -> Spool[T]:
-        """The rows that stay. ``decide`` is given the rows that have one key, in order, and says for each `KEPT`,
+        """The rows that stay. ``decide`` gets the rows with the same key, in order, and returns for each row `KEPT`,
         `DROPPED`, or a number with which ``amended`` changes the row."""
         doubtful = self._hashes.repeated()
         if doubtful is None:
@@ -223,7 +224,7 @@ class KeyedRows(Generic[T]):
             places, rows = groups.setdefault(self._key(row), ([], []))
             places.append(place)
             rows.append(row)
-        # Different keys may have one hash.
+        # Different keys may have the same hash.
         return (group for group in groups.values() if len(group[0]) > 1)
 
     def _rewritten(self, fates: array[int], amended: Callable[[PlainRow, int], PlainRow]) -> Spool[T]:
@@ -236,7 +237,7 @@ class KeyedRows(Generic[T]):
 
 
 class _Hashes:
-    """A block of hashes in memory; full blocks go to disk with their places, cut into parts by value."""
+    """A block of hashes in memory; full blocks are written to disk with their places, in parts by value."""
 
     def __init__(self, block: int) -> None:
         self._block = block
@@ -255,7 +256,7 @@ class _Hashes:
             self._write()
 
     def repeated(self) -> bytearray | None:
-        """A mark for each place whose hash occurs at another place too; None when all are different."""
+        """A mark for each place with a hash that also occurs at another place; None if all hashes are different."""
         if self._file is None:
             numbers = list(_repeated(self._open, range(len(self._open))))
             return _marks(len(self._open), numbers) if numbers else None
@@ -317,13 +318,13 @@ def _as_it_is(row: PlainRow) -> PlainRow:
 
 PARTITION_ROWS = 100_000  # of one partition
 PARTITION_WEIGHT = 8 * 2**20  # of one partition, in bytes of long texts
-MOST_PARTITIONS = 256  # each of which is a file when it is large
+MOST_PARTITIONS = 256  # each large partition is a file
 
 
 class PartitionedRows:
-    """Rows in as few partitions as possible; those of one ``key`` are in the same one, in their original order.
+    """Rows in as few partitions as possible; rows with the same ``key`` are in the same partition, in their order.
 
-    ``rows`` and ``weight`` are about what there will be; rows without any weight hold no long texts.
+    ``rows`` and ``weight`` are the expected totals; rows without any weight have no long texts.
     """
 
     def __init__(self, key: Callable[[PlainRow], Hashable], rows: int, weight: int = 0) -> None:
@@ -333,7 +334,7 @@ class PartitionedRows:
         self._partitions: list[Spool[PlainRow]] = [Spool(tuple, in_memory=IN_MEMORY // count) for _ in range(count)]
 
     def extend(self, rows: list[PlainRow]) -> None:
-        """Put some rows where they belong."""
+        """Add some rows to their partitions."""
         if len(self._partitions) == 1:
             self._partitions[0].extend(rows, self._weight(rows))
             return

@@ -1,7 +1,7 @@
 """The steps that reshape records one by one, in the order in which a mapping's ``shape`` names them.
 
-A step takes rows and gives rows. What it cannot take is refused as a whole record, with its line and column; what it
-leaves out on purpose is noted with a count.
+A step converts rows to rows. If it cannot read a value, the whole record is refused, with its line and column. Records
+that it leaves out on purpose are counted in a note.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from annotation.readers.rows import (
 )
 from annotation.readers.words import Words, either
 
-_TELLING = ("number", "truncated", "nesting", "duplicate_key")  # faults of an object that plainly is JSON
+_TELLING = ("number", "truncated", "nesting", "duplicate_key")  # faults that only a text meant as JSON has
 
 
 def as_parsed(text: str, column: str) -> Any:
-    """The value that a text spells as JSON, or as Python writes lists and objects. Raises ``InvalidValue``."""
+    """The value of a text of JSON, or of lists and objects as Python writes them. Raises ``InvalidValue``."""
     try:
         return parse_document(column, text)
     except FormatError as error:
@@ -73,7 +73,7 @@ def _literal_key(key: Any) -> str:
 
 
 def as_list(value: Any, column: str) -> list[Any]:
-    """A list, or text that spells one; a blank is an empty one. Raises ``InvalidValue``."""
+    """The value as a list: a list, a text of one, or a blank, which is an empty list. Raises ``InvalidValue``."""
     if isinstance(value, str) and value.strip():
         value = as_parsed(value, column)
     if is_blank(value):
@@ -84,7 +84,7 @@ def as_list(value: Any, column: str) -> list[Any]:
 
 
 def as_object(value: Any, column: str) -> dict[str, Any]:
-    """An object, or text that spells one; a blank is an empty one. Raises ``InvalidValue``."""
+    """The value as an object: an object, a text of one, or a blank (an empty object). Raises ``InvalidValue``."""
     if isinstance(value, str) and value.strip():
         value = as_parsed(value, column)
     if is_blank(value):
@@ -103,10 +103,10 @@ WORD, WORDS, NAMES, COUNT, SWITCH = (
 
 @dataclass(frozen=True)
 class ShapeStep:
-    """One step; its class's first field is what it is called in a mapping, the others are its options."""
+    """One step. The first field of its class is its name in a mapping, the other fields are its options."""
 
     def rows(self, name: str, rows: Iterator[FileRow], problems: Problems) -> Iterator[FileRow]:
-        """The rows that the rows of one file become."""
+        """Convert the rows of one file."""
         left_out, reshape = 0, self.reshaper()
         for row in rows:
             try:
@@ -121,25 +121,25 @@ class ShapeStep:
             problems.note(name, self.left_out_note(left_out))
 
     def reshape(self, record: Fields) -> Iterable[Fields]:
-        """The records that one becomes. Raises ``InvalidValue``."""
+        """Convert one record to any number of records. Raises ``InvalidValue``."""
         raise NotImplementedError
 
     def reshaper(self) -> Callable[[Fields], Iterable[Fields]]:
-        """`reshape` for the records of one file; a step that makes use of the record before has its own."""
+        """`reshape` for the records of one file; a step that uses the record before overrides this."""
         return self.reshape
 
     @property
     def made_from(self) -> tuple[str, ...]:
-        """The columns from which the step makes others, so that they are used even where the mapping ignores them."""
+        """The columns from which the step makes others; they count as used even if the mapping ignores them."""
         return ()
 
     def left_out_note(self, count: int) -> str:
-        """How many records became no row, and why."""
+        """A note on how many records became no row, and why."""
         return Words("%(number)s records have nothing in %(column)s.", number=f"{count:,}", column=self.subject)
 
     @property
     def subject(self) -> str:
-        """What the step is about."""
+        """The value of the step's first field, which names its columns."""
         value = getattr(self, fields(self)[0].name)
         return value if isinstance(value, str) else ", ".join(value)
 
@@ -157,8 +157,8 @@ def _default(kind: type[ShapeStep], name: str) -> Any:
 
 @dataclass(frozen=True)
 class Keep(ShapeStep):
-    """``keep: [columns]``: the columns that what follows is about, `*` standing for anything; the others are noted.
-    ``without`` names the key of objects that are not wanted, nor lists of them, whatever their column is called."""
+    """``keep: [columns]``: keeps only these columns for the next steps; `*` matches any text; the others are noted.
+    ``without`` names a key: columns with objects that have it, or with lists of these, are left out in any case."""
 
     keep: tuple[str, ...] = field(metadata=NAMES)
     without: str = field(default="", metadata=WORD)
@@ -183,7 +183,7 @@ def _holds(value: Any, key: str) -> bool:
 
 @dataclass(frozen=True)
 class Parse(ShapeStep):
-    """``parse: [column]``: text that holds JSON, or a list or object as Python writes it, becomes what it holds."""
+    """``parse: [column]``: a text of JSON, or of a list or object as Python writes it, becomes its value."""
 
     parse: tuple[str, ...] = field(metadata=NAMES)
 
@@ -210,8 +210,8 @@ class Split(ShapeStep):
 
 @dataclass(frozen=True)
 class Single(ShapeStep):
-    """``single: [column]``: a list of one value becomes that value, an empty one a blank. More than one is refused, or,
-    where they are texts and ``join`` says what stands between them, becomes one text, in the order of the alphabet. An
+    """``single: [column]``: a list of one value becomes that value, an empty list a blank. A list of several values is
+    refused; but if they are texts and ``join`` gives a separator, they become one text, in alphabetical order. An
     object counts as the list of its keys whose values are neither blank nor false."""
 
     single: tuple[str, ...] = field(metadata=NAMES)
@@ -236,7 +236,7 @@ class Single(ShapeStep):
 
 @dataclass(frozen=True)
 class Transpose(ShapeStep):
-    """``transpose: [column]``: an object of lists, equally long, becomes a list of objects; anything else stays."""
+    """``transpose: [column]``: an object of equally long lists becomes a list of objects; other values stay."""
 
     transpose: tuple[str, ...] = field(metadata=NAMES)
 
@@ -252,7 +252,7 @@ class Transpose(ShapeStep):
 
 @dataclass(frozen=True)
 class Explode(ShapeStep):
-    """``explode: [columns]``: a list becomes one row per entry; lists side by side are taken apart together, so they
+    """``explode: [columns]``: a list becomes one row per entry. Lists in several columns are exploded together, so they
     must be equally long. ``position`` names a column for the place in the list, from 1."""
 
     explode: tuple[str, ...] = field(metadata=NAMES)
@@ -272,7 +272,7 @@ class Explode(ShapeStep):
             yield {**exploded, self.position: place} if self.position else exploded
 
     def _columns(self, names: tuple[str, ...]) -> list[str]:
-        """The columns meant: `*` stands for any name."""
+        """The columns that match the given names, in which `*` matches any text."""
         columns = [column for column in self.explode if "*" not in column]
         return [*columns, *(name for name in names if name not in columns and matches_any(name, self.explode))]
 
@@ -294,7 +294,7 @@ def _require_equal(lists: dict[str, list[Any]]) -> None:
 @dataclass(frozen=True)
 class Entries(ShapeStep):
     """``entries: column``: an object whose keys are values, such as {rater: score}, becomes one row per key, in the
-    columns ``key`` and ``value``. With ``plain`` a value that is no object is a row by itself, whose key is blank."""
+    columns ``key`` and ``value``. With ``plain``, a value that is not an object becomes one row with a blank key."""
 
     entries: str = field(metadata=WORD)
     key: str = field(default="key", metadata=WORD)
@@ -312,8 +312,8 @@ class Entries(ShapeStep):
 
 @dataclass(frozen=True)
 class Pair(ShapeStep):
-    """``pair: column``: two lists side by side, in the columns ``keys`` and ``values``, become one object in a new
-    column, such as {rater: explanation}; texts that have one key are put together, each on a line of its own."""
+    """``pair: column``: two lists of equal length, in the columns ``keys`` and ``values``, become one object in a new
+    column, such as {rater: explanation}. Texts with the same key are joined, each on its own line."""
 
     pair: str = field(metadata=WORD)
     keys: str = field(default="key", metadata=WORD)
@@ -331,7 +331,7 @@ class Pair(ShapeStep):
 
 @dataclass(frozen=True)
 class LookUp(ShapeStep):
-    """``look_up: {column: "object.{key}"}``: what an object holds under the key that another column says."""
+    """``look_up: {column: "object.{key}"}``: the value of an object under the key that another column gives."""
 
     look_up: dict[str, str] = field(metadata=WORDS)
 
@@ -343,9 +343,9 @@ class LookUp(ShapeStep):
 
 @dataclass(frozen=True)
 class Match(ShapeStep):
-    """``match: column``: of the objects in the list ``among``, the first whose text or number at the path ``by`` is
-    that of the record at the path ``to``; a blank where there is none. Rows of one record share its list,
-    which is read once for them."""
+    """``match: column``: the first object in the list ``among`` that has at the path ``by`` the same text or number as
+    the record at the path ``to``; a blank if there is no such object. Rows of one record share the list, which is read
+    once for all of them."""
 
     match: str = field(metadata=WORD)
     among: str = field(metadata=WORD)
@@ -377,7 +377,7 @@ class Match(ShapeStep):
 
 @dataclass(frozen=True)
 class First(ShapeStep):
-    """``first: column``: what the first of the paths ``of`` holds that is not blank."""
+    """``first: column``: the first value at the paths ``of`` that is not blank."""
 
     first: str = field(metadata=WORD)
     of: tuple[str, ...] = field(metadata=NAMES)
@@ -389,7 +389,7 @@ class First(ShapeStep):
 
 @dataclass(frozen=True)
 class Require(ShapeStep):
-    """``require: {column: value}``, or several values joined by `|`: a record with another one is refused."""
+    """``require: {column: value}``, or several values joined by `|`: a record with another value is refused."""
 
     require: dict[str, str] = field(metadata=WORDS)
 
@@ -408,8 +408,9 @@ class Require(ShapeStep):
 
 @dataclass(frozen=True)
 class Flatten(ShapeStep):
-    """``flatten: [column]``: what an object holds becomes columns of their own, called ``column.key``; anything else
-    becomes the column ``column``. So a place that holds now an object, now a plain value can be mapped both ways."""
+    """``flatten: [column]``: each value of an object becomes a column called ``column.key``; a value that is not an
+    object stays in the column ``column``. So a column with objects in some records and plain values in others can be
+    mapped in both forms."""
 
     flatten: tuple[str, ...] = field(metadata=NAMES)
 
@@ -423,10 +424,10 @@ class Flatten(ShapeStep):
 
 @dataclass(frozen=True)
 class Melt(ShapeStep):
-    """``melt: {"Human {rater} {criterion}": score}``: columns of such a name become rows, with what stands in the holes
-    in columns of those names and the cell in the column ``score``. Columns whose holes say the same, by several
-    patterns, give one row. The other columns stand in each of the rows. ``having``: only columns that hold an object
-    with that key, or a list of such."""
+    """``melt: {"Human {rater} {criterion}": score}``: columns with matching names become rows. Each placeholder becomes
+    a column with its part of the name, and the cell is in the column ``score``. Columns with equal placeholders that
+    match different patterns give one row. Each row also has the other columns. ``having``: only columns with an object
+    that has this key, or with a list of these objects."""
 
     melt: dict[str, str] = field(metadata=WORDS)
     having: str = field(default="", metadata=WORD)
@@ -452,7 +453,7 @@ NamedTexts = tuple[tuple[str, str], ...]
 def _molten(
     patterns: NamedTexts, names: tuple[str, ...]
 ) -> tuple[tuple[tuple[NamedTexts, NamedTexts], ...], tuple[str, ...]]:
-    """The rows that columns become: what their names say, and which cell is which value; and the columns that stay."""
+    """The rows that columns become (placeholders of their names, and the column of each value); the other columns."""
     rows: dict[NamedTexts, dict[str, str]] = {}
     kept = []
     for name in names:
@@ -467,7 +468,7 @@ def _molten(
 
 @dataclass(frozen=True)
 class Extract(ShapeStep):
-    """``extract: {column: "{language}-{number}"}``: what stands in a cell's holes becomes columns."""
+    """``extract: {column: "{language}-{number}"}``: the parts of a cell at the placeholders become columns."""
 
     extract: dict[str, str] = field(metadata=WORDS)
 
@@ -501,8 +502,8 @@ class Compose(ShapeStep):
 @dataclass(frozen=True)
 class Digest(ShapeStep):
     """``digest: column``: an identifier made of the values ``of`` several columns: the first 16 digits of the SHA-256
-    of these values. Records with equal values have one identifier, in any file: a number is as its text, because a file
-    of another format holds it so; a blank is like no value."""
+    of these values. Records with equal values have the same identifier, in any file: a number equals its text, because
+    another file format may store it as text; a blank equals no value."""
 
     digest: str = field(metadata=WORD)
     of: tuple[str, ...] = field(metadata=NAMES)
@@ -527,7 +528,8 @@ def _as_text(value: Any) -> Any:
 @dataclass(frozen=True)
 class Transcript(ShapeStep):
     """``transcript: {column: turns}``: a list of turns as one text in a new column, a paragraph for each, such as
-    `user: Hello`. ``skip`` leaves out so many turns at the beginning; of one turn that is left only its words are kept.
+    `user: Hello`. ``skip`` is the number of turns left out at the beginning. If one turn is left, only its text is
+    kept, without the speaker.
     """
 
     transcript: dict[str, str] = field(metadata=WORDS)
@@ -542,7 +544,7 @@ class Transcript(ShapeStep):
         yield record
 
     def _spoken(self, turn: Any, path: str) -> tuple[str, str]:
-        """Who speaks, and the words."""
+        """The speaker and the text of a turn."""
         parts = turn if isinstance(turn, dict) else {}
         speaker, words = (
             next((parts[key] for key in keys if key in parts), None) for keys in (SPEAKER_KEYS, TEXT_KEYS)
@@ -556,7 +558,7 @@ class Transcript(ShapeStep):
 
 @dataclass(frozen=True)
 class Where(ShapeStep):
-    """``where: {column: value}``, or several values joined by `|`, of which `*` is any that is not blank: the other
+    """``where: {column: value}``, or several values joined by `|`; `*` means any value that is not blank. The other
     records are left out, and counted."""
 
     where: dict[str, str] = field(metadata=WORDS)

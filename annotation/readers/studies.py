@@ -1,4 +1,4 @@
-"""Studies whose files are known, as ``ready/NAME.yaml`` describes them: how they are recognised and read."""
+"""Known studies: ``ready/NAME.yaml`` describes how their files are recognised and read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_POINTS = 11
 
 @dataclass(slots=True)
 class ScaleFacts:
-    """What the answers on one criterion are: ``scores`` and ``words`` count each value, the first thousand of them."""
+    """The answers on one criterion: ``scores`` and ``words`` count each value, up to a thousand different ones."""
 
     criterion: str
     scores: Counter[float] = field(default_factory=Counter)
@@ -71,7 +71,7 @@ class ScaleFacts:
         self.fractional |= not score.is_integer()
 
     def beside(self, other: ScaleFacts) -> ScaleFacts:
-        """The answers of both."""
+        """The facts of both together."""
         return ScaleFacts(
             criterion=self.criterion,
             scores=self.scores + other.scores,
@@ -85,7 +85,7 @@ class ScaleFacts:
 
     @property
     def sentence(self) -> str:
-        """``irony: 0 to 1, 2 values, whole numbers``."""
+        """The facts as a text such as ``irony: 0 to 1, 2 values, whole numbers``."""
         if self.words:
             return f"{self.criterion}: the words {', '.join(sorted(self.words)[:MOST_POINTS])}"
         if not self.scores:
@@ -117,7 +117,7 @@ def _answers(files: Iterable[File], mapping: Mapping) -> Iterator[tuple[Any, Any
             try:
                 values = planner.plan(row.fields).take(row.fields)
             except InvalidValue:
-                continue  # refused when the file is read for good
+                continue  # refused when the file is read to be stored
             yield from _scores_in(values)
 
 
@@ -133,8 +133,8 @@ def _scores_in(values: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def with_word_codes(mapping: Mapping, facts: dict[str, ScaleFacts]) -> Mapping:
-    """The mapping with a number for each word that answers are, from 0 in the order of the words; a number that is an
-    answer already is stepped over."""
+    """The mapping with a number for each answer that is a word, from 0 in the order of the words; numbers that are
+    answers already are left out."""
     taken = {score for fact in facts.values() for score in fact.scores}
     free = (number for number in range(len(taken) + 10 * MOST_DISTINCT) if number not in taken)
     words = sorted({word for fact in facts.values() for word in fact.words})
@@ -143,7 +143,7 @@ def with_word_codes(mapping: Mapping, facts: dict[str, ScaleFacts]) -> Mapping:
 
 
 def proposed_rubric(key: str, facts: dict[str, ScaleFacts], mapping: Mapping) -> RubricDocument:
-    """A rubric in which the observed answers fit; ``mapping`` is the coded one. Its words are the file's own."""
+    """A rubric that allows all observed answers, in the words of the file; ``mapping`` has the codes of words."""
     codes = mapping.values.get("score", {})
     return RubricDocument(
         key=as_rubric_key(key),
@@ -167,7 +167,7 @@ def _scale(facts: ScaleFacts, codes: dict[str, str]) -> ScaleDocument:
         labels = {float(codes[word]): word for word in facts.words if word in codes}
         labels |= {score: f"{score:g}" for score in facts.scores}
         points = [PointDocument(value, {"en": labels[value]}) for value in sorted(labels)]
-        # A nominal scale has at least two points; where the answers hold one word only, a second point is added.
+        # A nominal scale has at least two points; if the answers have one word only, a second point is added.
         points += [PointDocument(points[-1].value + 1, {"en": "other"})] if len(points) == 1 else []
         return ScaleDocument("nominal", tuple(points), points[0].value, points[-1].value)
     low, high = _ends(facts)
@@ -178,7 +178,7 @@ def _scale(facts: ScaleFacts, codes: dict[str, str]) -> ScaleDocument:
 
 
 def _ends(facts: ScaleFacts) -> tuple[float, float]:
-    """The smallest and the largest score; two different numbers, because one is not a scale."""
+    """The smallest and the largest score; always two different numbers, because a scale needs two."""
     if not facts.scores:
         return 0, 1
     low, high = facts.minimum, facts.maximum
@@ -186,7 +186,7 @@ def _ends(facts: ScaleFacts) -> tuple[float, float]:
 
 
 def as_rubric_key(name: str) -> str:
-    """A name as rubrics write their keys: ``Is it fluent?`` -> ``is_it_fluent``."""
+    """A name as the key of a criterion or rubric: ``Is it fluent?`` -> ``is_it_fluent``."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     key = re.sub(r"[^a-z0-9_-]+", "_", plain).strip("_-")[:60]
     return key or "criterion_" + format(sum(map(ord, name)), "x")
@@ -199,14 +199,14 @@ ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A file, or a member of one, with as much of it as recognising looks at. Each layout reads it once."""
+    """The beginning of a file or of a member, which is enough to recognise a study. Each layout reads it once."""
 
     name: str
     file: File
     _read: dict[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False, compare=False)
 
     def rows(self, layout: Mapping) -> list[dict[str, Any]]:
-        """The fields of the first rows as a layout reads them, also where they are short; none where it can't."""
+        """The fields of the first rows in a layout, also of rows with missing cells; empty if they can't be read."""
         layout = replace(layout, short_rows=True)
         key = repr(layout)
         if key not in self._read:
@@ -219,14 +219,14 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class StudyImport:
-    """One import of a study: what kind of rows, from which of its files, read how, and where they go.
+    """One import of a study: the kind of its rows, its files, how they are read, and where they are stored.
 
-    ``name`` is a dataset's own; ratings and verdicts say on which ``dataset`` and ``rubric`` they are. A rubric is
-    given whole, or read from a file of the study whose name fits one of ``files``, or is ``inferred`` from the import
-    that names it. A file belongs to an import when its name fits one of ``files``, where there are any, when it has all
-    ``columns`` (and no others, where these are the ``whole`` of it), when every cell fits its pattern in ``cells``, and
-    when some cell of each row fits ``some``, whatever its column. Ratings and verdicts that name no dataset are no part
-    of the study: so are its files read when they are imported by themselves, for items that are here already.
+    ``name`` is the name of a dataset; ratings and verdicts name their ``dataset`` and ``rubric``. A rubric is given
+    whole, or read from a file of the study with a name as in ``files``, or ``inferred`` from the import that
+    names it. A file belongs to an import if its name matches one of ``files`` (if there are any), if it has all
+    ``columns`` (and no others if ``whole``), if every cell matches its pattern in ``cells``, and if in each row a cell
+    of any column matches ``some``. Ratings and verdicts that name no dataset are not part of the study: they describe
+    how its files are read if they are imported alone, for items that are stored already.
     """
 
     kind: Kind
@@ -247,16 +247,16 @@ class StudyImport:
 
     @property
     def is_by_itself(self) -> bool:
-        """Whether it is for items that are here already."""
+        """Whether the import is for items that are stored already."""
         return self.kind in ("ratings", "verdicts") and not self.dataset
 
     @property
     def has_rows(self) -> bool:
-        """Whether its files have rows: those of a rubric are a document."""
+        """Whether its files have rows; a rubric's file is one document."""
         return self.kind != "rubric"
 
     def takes(self, head: Head) -> bool:
-        """Whether a file is one of this import's, by its name and its first megabyte."""
+        """Whether a file belongs to this import, judged by its name and its first megabyte."""
         if not self.has_rows:
             return any(match_file_name(pattern, head.name) is not None for pattern in self.files)
         if self.mapping.aligned:
@@ -271,7 +271,7 @@ class StudyImport:
         return bool(rows) and all(map(self._looks_right, rows[:1])) and all(map(self._cells_fit, rows))
 
     def extends(self, head: Head) -> bool:
-        """Whether a file has the whole columns of this import and others: what was made of its rows later."""
+        """Whether a file has all columns of a ``whole`` import and more: a later version with added columns."""
         rows = head.rows(_layout(head.name, self.mapping.of(head.name))) if self.whole else []
         return bool(rows) and rows[0].keys() > {*self.columns}
 
@@ -299,11 +299,11 @@ _LAYOUT_OF = {".json": ("records", "beside"), ".parquet": ("ignore",)}
 
 
 def _layout(name: str, mapping: Mapping) -> Mapping:
-    """What of a mapping decides which rows and columns a file has before they are shaped."""
+    """The part of a mapping that decides which rows and columns a file has before the ``shape`` changes them."""
     parts = (*_LAYOUT, *_LAYOUT_OF.get(f".{mapping.format or name.lower().rpartition('.')[2]}", ()))
     columns = dict.fromkeys(
         unnamed_in_mapping(mapping), "id"
-    )  # those without a name are read where the mapping speaks of them
+    )  # columns without a name are read only if the mapping mentions them
     return Mapping(columns=columns, **{part: getattr(mapping, part) for part in parts})
 
 
@@ -323,7 +323,7 @@ class KnownStudy:
     imports: tuple[StudyImport, ...]
 
     def parts(self, files: Sequence[File]) -> list[Part]:
-        """The imports that these files are for, in their order; a rubric with those that need it."""
+        """The imports that these files belong to, in order; a rubric comes with the imports that need it."""
         heads = [_heads(file) for file in files]
         shared = {
             number: [file for file, head in zip(files, heads, strict=True) if any(map(part.takes, head))]
@@ -335,16 +335,16 @@ class KnownStudy:
         return [(part, taken) for part, taken in parts if taken or (not part.has_rows and part.name in needed)]
 
     def unclaimed(self, files: Sequence[File]) -> list[str]:
-        """The names of the files that no import takes."""
+        """The names of the files that belong to no import."""
         claimed = {name for _each, taken in self.parts(files) for name, _raw in taken}
         return [name for name, _raw in files if name not in claimed]
 
     def is_of(self, heads: Sequence[Head]) -> bool:
-        """Whether each is of one of its imports; a tool's items alone are no study, nor are a file of a rubric and
-        ratings without their items."""
+        """Whether each file belongs to an import of the study. Items of a tool alone are not a study; a rubric's file
+        and ratings without their items aren't either."""
         parts = [part for part in self.imports if not part.is_by_itself]
         kinds = [{part.kind for part in parts if part.takes(head)} for head in heads]
-        if any(kinds):  # the outputs of judges beside the items, which are not read
+        if any(kinds):  # files with outputs of judges beside the items are not read
             beside = [any(part.extends(head) for part in parts) for head in heads]
             kinds = [kind for kind, is_beside in zip(kinds, beside, strict=True) if kind or not is_beside]
         has_files_of_rubrics = any(not part.has_rows and part.files for part in parts)
@@ -354,7 +354,7 @@ class KnownStudy:
 
 
 def _heads(file: File) -> list[Head]:
-    """The members of a file, each with its name and as much of it as recognising looks at."""
+    """The heads of a file's members; a file that is no archive has one head."""
     name, _raw = file
     packed = is_container(name)
     try:
@@ -365,7 +365,7 @@ def _heads(file: File) -> list[Head]:
 
 
 def _beginning(name: str, raw: Any, packed: bool) -> Any:
-    # Workbooks and Parquet are read from their end; a stream out of an archive is gone once the next one begins.
+    # Workbooks and Parquet are read from their end; a stream from an archive closes when the next one is opened.
     if name.lower().endswith(READ_FROM_END):
         return open_stream(raw).read() if packed else raw
     return raw[:HEAD] if isinstance(raw, bytes) else open_stream(raw).read(HEAD)
@@ -379,16 +379,16 @@ def known_studies() -> dict[str, KnownStudy]:
 
 @cache
 def _ready_files() -> tuple[KnownStudy, ...]:
-    """What all files of ready mappings say, those without items of their own too."""
+    """The content of all ready mappings, including those without items of their own."""
     folder = resources("annotation.readers") / "ready"
     read = [_study(file.name, file.read_bytes()) for file in folder.iterdir() if file.name.endswith(".yaml")]
     return tuple(sorted(read, key=lambda study: (study.tool, study.name)))
 
 
 def recognise(files: Sequence[File]) -> KnownStudy | None:
-    """The study that all of these files are of, those of researchers before the formats of tools.
+    """The study that all of these files belong to; studies of researchers are tried before formats of tools.
 
-    What is no data, such as a licence beside them, does not count.
+    Files that are not data, such as a licence, are not considered.
     """
     inside = [_heads(file) for file in files if not is_not_data(file[0])]
     if not inside or not all(inside):
@@ -398,7 +398,7 @@ def recognise(files: Sequence[File]) -> KnownStudy | None:
 
 
 def ready_mapping(kind: str, files: Sequence[File]) -> Mapping | None:
-    """How the tool that wrote all of these files has its ratings or verdicts read for items that are here already."""
+    """The ready mapping of the tool that wrote all of these files, for its ratings or verdicts on stored items."""
     inside = [_heads(file) for file in files if not is_not_data(file[0])]
     heads = [head for heads_of_file in inside for head in heads_of_file]
     parts = (part for study in _ready_files() for part in study.imports if part.kind == kind)
@@ -411,8 +411,8 @@ FactsByCriterion = dict[str, ScaleFacts]
 
 
 def with_inferred_rubrics(parts: Sequence[Part]) -> list[Part]:
-    """The parts, with each rubric read from its file, or else derived from the answers that name it if it is to be
-    inferred. Raises ``FormatError`` for a file that is no rubric."""
+    """The parts; each rubric is read from its file, or derived from the answers that name it if it is ``inferred``.
+    Raises ``FormatError`` for a file that is no rubric."""
     parts = [(_with_document(part, taken), taken) for part, taken in parts]
     keys = {part.rubric_name: part.name for part, _files in parts if part.rubric_name}
     parts = [(replace(part, rubric=keys.get(part.rubric, part.rubric)), taken) for part, taken in parts]
@@ -433,7 +433,7 @@ def _with_document(part: StudyImport, taken: Sequence[File]) -> StudyImport:
 
 
 def _facts(rubric: str, parts: Sequence[Part]) -> FactsByCriterion:
-    """What all answers on a rubric are, by criterion."""
+    """The facts of all answers on a rubric, by criterion."""
     facts: FactsByCriterion = {}
     for part, taken in parts:
         for criterion, seen in (observed_scales(taken, part.mapping) if part.rubric == rubric else {}).items():
@@ -442,7 +442,7 @@ def _facts(rubric: str, parts: Sequence[Part]) -> FactsByCriterion:
 
 
 def _refuse_unclear(facts: FactsByCriterion, file: str) -> None:
-    """Refuse to make categories of answers that plainly are numbers or times in another form."""
+    """Refuse to infer categories from answers that are clearly numbers or times in another form."""
     for fact in facts.values():
         kinds = Counter(filter(None, map(kind_of_answer, fact.words)))
         if kinds and (kinds.total() > 1 or len(fact.words) == 1):

@@ -18,7 +18,7 @@ MOST_ANNOTATORS = 50
 """The largest overlap of a rule."""
 LONGEST_NAME = 120
 ATTRIBUTE_NAMES = {"task": "task_type", "style": "functional_style", "difficulty": "difficulty"}
-"""The attribute of items for each thing that rules ask for, unless a taxonomy names another."""
+"""The attribute of items for each condition of rules, unless a taxonomy names another attribute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TaxonomyNode:
     criteria: tuple[str, ...] = ()
 
     def walk(self, above: tuple[TaxonomyNode, ...] = ()) -> Iterator[tuple[TaxonomyNode, ...]]:
-        """Every node from here down, each after those that it is below."""
+        """Every path that ends at this node or at one of its descendants, parents before children."""
         path = (*above, self)
         yield path
         for child in self.children:
@@ -64,7 +64,7 @@ class RuleSample:
     seed: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values; what is left to its default is left out."""
+        """Plain values, without those that are equal to their defaults."""
         given: dict[str, Any] = {"n": self.n}
         given |= {"by": list(self.by)} if self.by else {}
         given |= {"unit": self.unit} if self.unit != "item" else {}
@@ -93,7 +93,7 @@ class TaxonomyRule:
 
     @property
     def conditions(self) -> list[tuple[str, tuple[str, ...]]]:
-        """What an item must have, with the values that fit; none: every item fits."""
+        """The conditions on an item, each with the allowed values; without conditions every item matches."""
         given = [(part, getattr(self, part)) for part in _CONDITIONS]
         return [(part, values) for part, values in (*given, *self.attributes.items()) if values]
 
@@ -150,7 +150,7 @@ class TaxonomyDocument:
 
 
 def names_in_items(nodes: Sequence[TaxonomyNode]) -> dict[str, str]:
-    """Map whatever an item may call a task or a style (its key, or its name in any language, loosely) to the key."""
+    """Map each possible name of a task or a style in items (its key, or its name in any language) to the key."""
     called: dict[str, str] = {}
     for top in nodes:
         for path in top.walk():

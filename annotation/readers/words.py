@@ -71,12 +71,12 @@ def _composed(template: str, english: str, values: Mapping[str, str]) -> Words:
 
 
 def as_plain(text: str) -> str | dict[str, Any]:
-    """A text as JSON can hold it: words and settings as objects."""
+    """A text as a value for JSON: words and settings become objects."""
     return text.as_dict() if isinstance(text, Words | Setting | Field) else str(text)
 
 
 def read_words(plain: str | Mapping[str, Any]) -> str:
-    """The text that ``as_plain`` gave."""
+    """The text from a value that ``as_plain`` returned."""
     if isinstance(plain, str):
         return plain
     if "setting" in plain:
@@ -89,17 +89,17 @@ def read_words(plain: str | Mapping[str, Any]) -> str:
 
 
 def words_by_text(texts: Iterable[str]) -> dict[str, Any]:
-    """The words among some texts, by their English text, as JSON can hold them."""
+    """The words among some texts, by their English text, as values for JSON."""
     return {str(text): text.as_dict() for text in texts if isinstance(text, Words)}
 
 
 def with_words(texts: Iterable[str], kept: Mapping[str, Any]) -> Iterator[str]:
-    """The texts, those that `words_by_text` kept as words again."""
+    """The texts; those that `words_by_text` kept become `Words` again."""
     return (read_words(kept.get(text, text)) for text in texts)
 
 
 def joined_words(parts: Iterable[str], separator: str = ", ") -> str:
-    """Texts in a row; words among them stay words."""
+    """The texts joined by a separator; `Words` among them can still be translated."""
     values = {f"part_{number}": part for number, part in enumerate(parts)}
     return _composed(separator.join(f"%({name})s" for name in values), "", values)
 

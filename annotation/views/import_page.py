@@ -161,7 +161,7 @@ class ConstantShown:
 class Way:
     """How far a worker is, ``done`` of ``total``.
 
-    The first ``size`` of it is the bytes of the files being read; what follows is for what becomes of them.
+    The first ``size`` units are the bytes of the files that are read; the rest is for storing or comparing their rows.
     """
 
     done: int

@@ -1,6 +1,6 @@
 """Rubrics: their versions, what changed between them, and the form that writes them; for leads and researchers.
 
-A campaign goes on with a newer version of its rubric: the differences, the decision on each, and the way back.
+One page continues a campaign with a newer version of its rubric: the differences, a decision on each, and the undo.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def version_page(request: HttpRequest, project: str, rubric: str, number: int) -
 
 
 def _publish_warning(version: RubricVersion) -> str:
-    """What publishing leads to, and in which languages texts are missing."""
+    """The consequences of publishing, and the languages in which texts are missing."""
     sentences = [_("It can then be used in campaigns and can no longer be changed.")]
     if missing := rubric_form.missing_texts(version.document):
         counts = ", ".join(f"{languages.both_names(tag, get_language())}: {count}" for tag, count in missing)
@@ -395,7 +395,7 @@ def _led(request: HttpRequest, project: str, campaign: int) -> Campaign:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def rubric_change_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """The differences from a newer version with a decision on each; posting goes on with it."""
+    """GET: the differences from a newer version with a decision on each. POST: continue with that version."""
     current = _led(request, project, campaign)
     posted = request.POST if request.method == "POST" else QueryDict()
     newer = list(rubric_changes.newer_versions(current))

@@ -1,5 +1,5 @@
-"""Readers of files that are no text: a module for each format of `annotation.readers.formats` that names one.
+"""Readers of files that are not text: `annotation.readers.formats` names the module of each format.
 
-Such a module has `read_file(name, stream, layout, problems)`, which yields the rows of a file. That of a format with
-sheets has besides `names_of_sheets(name, stream)`, and `first_rows(name, stream, layout, most)` for a page.
+Each module has `read_file(name, stream, layout, problems)`, which yields the rows of a file. The module of a format
+with sheets also has `names_of_sheets(name, stream)`, and `first_rows(name, stream, layout, most)` for a page.
 """

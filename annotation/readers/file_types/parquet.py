@@ -1,8 +1,8 @@
 """Read Parquet, a batch of rows at a time; needs pyarrow (the extra ``parquet``).
 
-A few bytes can say that a text stands in millions of rows, so what comes out is bounded by what went in: rows and cells
-by what the file promises, before anything is read; bytes as they are decoded, and a batch has fewer rows where one of
-them may be long.
+A few bytes can repeat a text in millions of rows, so the output is bounded by the size of the file. Rows and cells are
+bounded by the counts in the file's metadata, before any row is read; bytes are counted as they are decoded. A batch has
+fewer rows if a row may be long.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
     from pyarrow.parquet import FileMetaData  # type: ignore[import-untyped]
 
-BATCH = 1_000  # rows at most, and
-BATCH_BYTES = 32 * 2**20  # so that they fit in here, if each had the longest text of each column's dictionary
+BATCH = 1_000  # rows at most
+BATCH_BYTES = 32 * 2**20  # a batch fits into this even if each row had the longest text of each column's dictionary
 MOST_ROWS = 50_000_000
 ROW = 10  # cells: a row takes about as long as so many of them, beside its own
 FEW_CELLS = 5_000_000  # which any file may have,
@@ -44,7 +44,7 @@ def parquet_is_installed() -> bool:
 
 
 def read_file(name: str, stream: BinaryIO, layout: Mapping, problems: Problems) -> Iterator[FileRow]:
-    """Yield the rows with their numbers from 1; lists, structs and maps are JSON values, moments are ISO text.
+    """Yield the rows with their numbers from 1; lists, structs and maps become JSON values, timestamps ISO text.
 
     A column of bytes is refused unless the mapping ignores it. Raises ``FormatError``.
     """
@@ -82,7 +82,7 @@ def read_file(name: str, stream: BinaryIO, layout: Mapping, problems: Problems) 
 
 
 def _columns(name: str, schema: pa.Schema, ignore: tuple[str, ...]) -> dict[str, Convert | None]:
-    """How the values of each column that is read become plain, ``None`` where they are already."""
+    """For each column that is read, the function that converts its values to plain ones; ``None`` if not needed."""
     columns: dict[str, Convert | None] = {}
     for field in schema:
         if field.name in columns:
@@ -190,7 +190,7 @@ def _taken(fields: dict[str, Any], plain: dict[str, Convert | None]) -> dict[str
 
 
 def _plain(kind: pa.DataType) -> Convert | None:
-    """How values of a type become JSON values. Raises ``InvalidValue`` for a type that has none."""
+    """The function that converts values of a type to JSON values. Raises ``InvalidValue`` if the type has none."""
     from pyarrow import types
 
     if hasattr(kind, "storage_type"):  # an extension type
@@ -240,7 +240,7 @@ def _floats(bits: int) -> Convert:
             raise InvalidValue(
                 Words("the number %(number)s", number=value), Words("a number, or null where there is none"), "number"
             )
-        # What was written with few bits is the shortest number that they stand for: 3.7, not 3.700000047683716.
+        # A float of few bits is read as the shortest number with the same bits: 3.7, not 3.700000047683716.
         written = (float(f"{value:.{count}g}") for count in digits)
         return next((text for text in written if struct.pack(code, text) == struct.pack(code, value)), value)
 
@@ -248,7 +248,7 @@ def _floats(bits: int) -> Convert:
 
 
 def _from_decimal(value: Decimal) -> int | float | str:
-    """A number where one holds it exactly, else its digits."""
+    """The decimal as an int or float if that is exact, else its digits as text."""
     if value == value.to_integral_value():
         return int(value)
     return float(value) if Decimal(repr(float(value))) == value else str(value)

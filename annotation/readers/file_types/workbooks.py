@@ -1,6 +1,6 @@
-"""An Excel workbook (.xlsx): its sheets, its texts and what its numbers mean, without ever holding it whole.
+"""An Excel workbook (.xlsx): its sheets, its texts and which numbers are dates, without loading it whole into memory.
 
-The parts are read with expat alone: no document type is allowed in them, so that no entity is ever expanded.
+The parts are read with expat alone. They may not contain a document type, so no entity is ever expanded.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _IN_MEMORY = 32 * 2**20
 _SMALL_PART = 16 * 2**20  # bytes of a part that lists what is in the workbook
 _LONGEST_TAG = 2**20  # bytes
 _DEEPEST = 200  # tags inside tags
-_MOST_STRINGS = 10_000_000  # of which some bytes each are kept in memory
+_MOST_STRINGS = 10_000_000  # shared texts; some bytes of memory are needed for each
 _WHOLE = Words("a workbook that Excel opens without repairing it")
 
 
 class Sheet(NamedTuple):
-    """A sheet with cells, and the part that holds them."""
+    """A sheet with cells, and the part that contains them."""
 
     name: str
     part: str
 
 
 class Workbook:
-    """Opens a workbook; ``close`` it. Raises ``FormatError`` wherever it is no whole workbook."""
+    """Opens a workbook; the caller must ``close`` it. Raises ``FormatError`` if the workbook is broken."""
 
     def __init__(self, name: str, stream: BinaryIO) -> None:
         self.name = name
@@ -63,13 +63,13 @@ class Workbook:
         self.sheets = list(self._listed())
 
     def close(self) -> None:
-        """Let go of the archive and of what was spooled."""
+        """Close the archive and the temporary file of texts."""
         if self._strings:
             self._strings.close()
         self._archive.close()
 
     def broken(self, actual: str, code: str = "broken_workbook") -> FormatError:
-        """The fault of a workbook that is not whole."""
+        """The error for a broken workbook."""
         return FormatError(Problem(self.name, None, None, actual, _WHOLE, code))
 
     def string(self, index: str) -> str:
@@ -108,8 +108,8 @@ class Workbook:
     def walk(
         self, part: str, start: Start, end: End, text: Text, most: int | None = None
     ) -> Generator[None, None, None]:
-        """Read a part of at most so many bytes; yields after each piece, when its elements were passed on. Local
-        names, no entities."""
+        """Parse a part of at most ``most`` bytes, and yield after each piece, when the callbacks have its elements.
+        Names have no namespace prefix, and entities are not expanded."""
         read = 0
         parser = expat.ParserCreate()
         parser.buffer_text = True
@@ -120,7 +120,7 @@ class Workbook:
                 while piece := stream.read(_PIECE):
                     parser.Parse(piece, False)
                     read += len(piece)
-                    # What was not passed on yet is one tag, which the parser keeps whole.
+                    # The bytes that the callbacks have not received yet are one tag, which the parser keeps whole.
                     if read - parser.CurrentByteIndex > _LONGEST_TAG or (most and read > most):
                         raise self.broken(
                             Words("a tag or a list in %(part)s that no spreadsheet program writes", part=part)
@@ -191,7 +191,7 @@ class Workbook:
 
 
 class _Strings:
-    """The texts that cells share, on disk when they are large."""
+    """The texts that cells share, on disk if they are large."""
 
     def __init__(self, workbook: Workbook) -> None:
         self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed with the workbook
@@ -225,7 +225,7 @@ class _Strings:
 
 
 class TextCollector:
-    """The text of an element that may come in runs; how it is pronounced is no part of it."""
+    """Collects the text of an element from its runs; phonetic hints are left out."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -254,7 +254,7 @@ class TextCollector:
         self._wanted = False
 
     def taken(self) -> str:
-        """Return what was collected, and start again."""
+        """Return the collected text, and start with an empty one."""
         text = "".join(self._pieces)
         self._pieces.clear()
         self._length = 0
@@ -267,14 +267,14 @@ def local_name(tag: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Characters that XML has no place for are written as ``_x000D_`` in a workbook."""
+    """Decode characters that XML does not allow, which a workbook writes as ``_x000D_``."""
     if "_x" not in text:
         return text
     plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     try:
         return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        return plain  # half a character, which is refused with its row
+        return plain  # half of a surrogate pair, which is refused with its row
 
 
 def _moment_kind(code: str) -> str:

@@ -1,4 +1,4 @@
-"""The rows of one sheet of a workbook: values as they are stored, and nothing that a person would not see there."""
+"""The rows of one sheet of a workbook: values as they are stored. Hidden rows and columns are read, with a note."""
 
 from __future__ import annotations
 
@@ -86,18 +86,18 @@ def read_file(name: str, stream: BinaryIO, layout: Mapping, problems: Problems) 
 
 
 def is_sheet_pattern(sheet: str | None) -> bool:
-    """Whether the ``sheet`` of a mapping stands for several sheets."""
+    """Whether the ``sheet`` of a mapping is a pattern for several sheets."""
     return sheet is not None and "*" in sheet
 
 
 def names_of_sheets(name: str, stream: BinaryIO) -> list[str]:
-    """What the sheets of a workbook are called. Raises ``FormatError``."""
+    """The names of the sheets of a workbook. Raises ``FormatError``."""
     with closing(Workbook(name, stream)) as workbook:
         return [sheet.name for sheet in workbook.sheets]
 
 
 def first_rows(name: str, stream: BinaryIO, layout: Mapping, most: int) -> list[tuple[int, list[str]]]:
-    """The first rows of a sheet as they are, each with its number. Raises ``FormatError``."""
+    """The first rows of a sheet unchanged, each with its number. Raises ``FormatError``."""
     rows: list[tuple[int, list[str]]] = []
     with closing(Workbook(name, stream)) as workbook:
         table = _Table(name, workbook, Mapping(), Problems())
@@ -108,8 +108,8 @@ def first_rows(name: str, stream: BinaryIO, layout: Mapping, most: int) -> list[
 
 
 def _chosen(workbook: Workbook, sheet: str | None) -> list[Sheet]:
-    """The sheet that the mapping names, those with rows that fit its pattern, or the only sheet with rows; at least
-    one."""
+    """The sheet that the mapping names, the sheets with rows that match its pattern, or the only sheet with rows;
+    never an empty list."""
     if sheet is None:
         holding = [candidate for candidate in workbook.sheets if _SheetReader(workbook, candidate).holds_rows()]
         if len(holding) <= 1 and workbook.sheets:
@@ -136,7 +136,7 @@ def _named(sheets: list[Sheet]) -> str:
 
 
 class _SheetReader:
-    """Takes in the XML of one sheet and gives out its rows."""
+    """Parses the XML of one sheet into its rows."""
 
     def __init__(self, workbook: Workbook, sheet: Sheet, header_row: int = 1) -> None:
         self._workbook, self._sheet, self._header_row = workbook, sheet, header_row
@@ -152,7 +152,7 @@ class _SheetReader:
         self._merged = ""
 
     def lines(self) -> Iterator[_Line]:
-        """The rows that hold a cell. Merged cells, which stand behind all rows in the file, end it with a fault."""
+        """The rows that have a cell. Merged cells, which come after all rows in the file, are an error at the end."""
         for _ in self._workbook.walk(self._sheet.part, self._start, self._end, self._collected.text):
             yield from (line for line in self._lines if line.number >= self._header_row)
             self._lines.clear()
@@ -164,13 +164,13 @@ class _SheetReader:
             raise FormatError(Problem(self._workbook.name, None, None, text, expected, "merged_cells"))
 
     def holds_rows(self) -> bool:
-        """Whether any cell holds anything."""
+        """Whether any cell has a value."""
         walk = self._workbook.walk(self._sheet.part, self._start, self._end, self._collected.text)
         with closing(walk):
             return any(self._lines for _ in walk)
 
     def tell(self, problems: Problems) -> None:
-        """Note what a person looking at the sheet would not have seen."""
+        """Note what a person who looks at the sheet does not see, such as hidden rows."""
         if self._hidden:
             sentence = Words(
                 "%(number)s hidden rows were read too; the first is row %(first)s.",
@@ -201,7 +201,7 @@ class _SheetReader:
             self._hidden_columns += 1
 
     def _in_rows(self, reference: str) -> str:
-        """Merged cells, unless all of them are above the header."""
+        """The reference of merged cells, or "" if all of them are above the header."""
         last = _REFERENCE.fullmatch(reference.rpartition(":")[2])
         return "" if last and int(last[2]) < self._header_row else reference
 
@@ -258,7 +258,7 @@ class _Table:
 
     def __init__(self, name: str, workbook: Workbook, layout: Mapping, problems: Problems, path: str = "") -> None:
         self.columns = dict(enumerate(layout.header, start=1))
-        self.path = path  # of each row, where several sheets are read
+        self.path = path  # of each row, if several sheets are read
         self._layout, self._unnamed = layout, unnamed_in_mapping(layout)
         self._name, self._workbook, self._problems = name, workbook, problems
         self._moments = workbook.moments()
@@ -267,7 +267,7 @@ class _Table:
         self._epoch = CALENDAR_MAC_1904 if workbook.starts_1904 else CALENDAR_WINDOWS_1900
 
     def rows(self, lines: Iterator[_Line]) -> Iterator[FileRow]:
-        """The rows of a sheet, whose first line that holds anything is its header unless the mapping has the names."""
+        """The rows of a sheet. The first line with a value is the header, unless the mapping gives the names."""
         for line in lines:
             if not (filled := self._filled(line)):
                 continue
@@ -304,19 +304,19 @@ class _Table:
         return True
 
     def _open(self, header: int, ahead: list[_Line]) -> None:
-        """Add the columns that have no name and hold something."""
+        """Add the columns that have no name but have values."""
         rows = [[cell.column for cell in line.cells if cell.text.strip()] for line in ahead]
         places = unnamed_columns_read(self._name, header, rows, self.columns, self._unnamed)
         self.columns |= {place: unnamed_column(place) for place in places}
         self.columns = dict(sorted(self.columns.items()))
 
     def texts(self, line: _Line) -> list[str]:
-        """The cells of a line as text, those before its last that hold nothing too."""
+        """The cells of a line as text, up to its last cell; empty cells before it are included."""
         filled = self._filled(line)
         return [as_written(filled.get(place)) for place in range(1, max(filled, default=0) + 1)]
 
     def _filled(self, line: _Line) -> dict[int, Any]:
-        """The values of a line by column; none where all are blank, or the line is refused."""
+        """The values of a line by column; empty if all cells are blank, or if the line is refused."""
         values: dict[int, Any] = {}
         length = 0
         try:
@@ -342,7 +342,7 @@ class _Table:
         return located_row(number, fields, self.path)
 
     def _value(self, cell: _Cell, number: int) -> Any:
-        """What a cell holds. Raises ``InvalidValue`` naming the cell."""
+        """The value of a cell. Raises ``InvalidValue`` naming the cell."""
         place = f"{column_letters(cell.column)}{number}"
         column = self.columns.get(cell.column, place)
         if cell.is_formula and (not cell.has_value or (not cell.text and cell.type != "str")):
@@ -393,7 +393,7 @@ def _number(text: str) -> int | float:
 
 
 def _written_moment(value: float, moment: str, epoch: datetime) -> str:
-    """A date as ISO 8601 writes it, with its time where the sheet shows one or there is one."""
+    """A date in ISO 8601, with its time if the sheet shows a time or the time is not midnight."""
     from openpyxl.utils.datetime import from_excel
 
     if moment == "span":
@@ -416,7 +416,7 @@ def column_number(name: str) -> int:
 
 
 def column_letters(number: int) -> str:
-    """What a sheet calls a column: 27 is ``AA``."""
+    """The letters of a column in a sheet: 27 is ``AA``."""
     name = ""
     while number:
         number, rest = divmod(number - 1, 26)

@@ -118,7 +118,7 @@ def read_score_request(body: Mapping[str, Any]) -> ScoreRequest:
 
 
 def _instructions(body: Mapping[str, Any]) -> str:
-    """What the system message has from its further instructions on, in lower case."""
+    """The text of the system message from its further instructions on, in lower case."""
     system = "\n".join(_words(message) for message in body.get("messages", []) if message.get("role") == "system")
     found = _FURTHER.search(system)
     return system[found.end() :].casefold() if found else ""
@@ -260,7 +260,7 @@ def _disorder(turns: list[list[str]]) -> float:
 
 
 def _flawed_score(scale: RequestedScale, request: ScoreRequest, quality: float, _rng: Random) -> float | str:
-    """Without noise, so that what moves the score is one of the flaws."""
+    """The score of a flawed judge, without noise, so that only the flaws change it."""
     share = min(1.0, max(0.0, (quality - 0.3) / 0.65))
     if not scale.values:
         return _plain(round(scale.low + share * (scale.high - scale.low)))

@@ -24,7 +24,7 @@ class UnknownName(Exception):
 
 @dataclass(slots=True)
 class _Batch:
-    """One batch: what was asked, and what became of it."""
+    """One batch: its requests and their results."""
 
     fields: dict[str, Any]
     lines: list[dict[str, Any]]
@@ -93,7 +93,7 @@ class SimulatedBatches:
         return self.shown(name), kind
 
     def shown(self, name: str) -> dict[str, Any]:
-        """A batch as it is by now."""
+        """A batch in its present state."""
         if name not in self.batches:
             raise UnknownName(name)
         batch = self.batches[name]

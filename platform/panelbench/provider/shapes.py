@@ -1,7 +1,7 @@
 """The simulated provider in the shapes of Anthropic's Messages API and Gemini's generateContent.
 
-A request is turned into the chat completion that it stands for, and what came of that back into the API's own reply or
-error. What the API does not document is refused in its own words, as the real one does.
+A request is converted to an equivalent chat completion, and the result to the API's own reply or error. Undocumented
+parts of a request are refused with the error message of the real API.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ _GEMINI_WORDS: Final = {
 
 
 class MalformedRequest(Exception):
-    """What the API says of a request that it does not take."""
+    """The API's error message for a request that it refuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An API: its requests as chat completions, and what came of them as its own replies and errors."""
+    """An API: converts its requests to chat completions, and the results to its own replies and errors."""
 
     key_header: str
     asked: Callable[[str, Mapping[str, str], Mapping[str, Any]], dict[str, Any]]
@@ -79,7 +79,7 @@ class Shape:
 
 
 def shape_of(path: str) -> Shape | None:
-    """The API that is asked at this path; None for chat completions."""
+    """The API that has this path; None for chat completions."""
     if path == "/v1/messages":
         return ANTHROPIC
     return GEMINI if path.startswith("/v1beta/") and path.endswith(":generateContent") else None
@@ -189,7 +189,7 @@ def _contents_asked(path: str, _headers: Mapping[str, str], body: Mapping[str, A
 
 
 def _openapi_fault(schema: Mapping[str, Any]) -> str:
-    """What `responseSchema` does not take: texts only in an enumeration, one type, no other fields."""
+    """The fault of a schema that `responseSchema` refuses: an enumeration has only texts, one type, no other fields."""
     if "additionalProperties" in schema:
         return 'Invalid JSON payload received. Unknown name "additionalProperties": Cannot find field.'
     if not all(isinstance(value, str) for value in schema.get("enum", ())):

@@ -1,4 +1,4 @@
-"""Write what the documentation takes from the code: the codes of refusals, and values of constants.
+"""Write the parts of the documentation that come from the code: the codes of refusals, and values of constants.
 
 docs/refusals.md is a table of all codes. In the other pages the number after the full name of a constant,
 `annotation.imports.storage.STAGE` (20,000), is its value. For a checkout; a test fails where a page is not up to date.
@@ -35,7 +35,7 @@ these there are the codes of requests that reach nothing: `not_authenticated`, `
 
 
 def reference_pages(docs: Path) -> Iterator[tuple[Path, str]]:
-    """The pages that take something from the code, as they should be."""
+    """The pages with parts that come from the code, with their up-to-date text."""
     yield docs / "refusals.md", REFUSALS + "".join(f"| `{code}` | {CODES[code]} |\n" for code in sorted(CODES))
     for path in sorted(docs.glob("*.md")):
         text = path.read_text(encoding="utf-8")
