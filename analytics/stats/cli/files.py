@@ -117,7 +117,7 @@ class RatingsFile:
 
 
 class BrokenRowsError(ValueError):
-    """Lines that are not records, as (1-based line, what is wrong)."""
+    """Lines that can't be read as records, as (1-based line, what is wrong)."""
 
     def __init__(self, broken: list[tuple[int, str]]) -> None:
         super().__init__(f"{len(broken)} broken lines")

@@ -360,7 +360,7 @@ LOOK_FIRST = 1000
 
 
 def doubted(interval: Interval, doubt: Doubt | None) -> Interval:
-    """The same, marked approximate with the reason where there is a doubt."""
+    """The same estimate, marked approximate with the reason if there is a doubt."""
     return replace(interval, method=approximate(interval.method, doubt.why)) if doubt and interval.method else interval
 
 
