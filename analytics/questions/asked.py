@@ -75,8 +75,9 @@ class QuestionChoices:
     of_designs: frozenset[str] = frozenset()
 
     def listed_judges(self, question: NumbersQuestion) -> tuple[str, ...]:
-        """The judges that a form offers; judges that are only cells of designs if the question includes or names
-        them.
+        """The judges that a form offers.
+
+        Judges that are only cells of designs are offered if the question includes designs or names these judges.
         """
         hidden = () if question.designs else self.of_designs
         return ratings.usual_judges(self.judges, hidden, chosen=question.judges_named)
