@@ -23,7 +23,7 @@ from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number
 
 BESIDE = ("percent_agreement", "gwet_ac", "commonest_share")
-"""What every cell of the matrix shows beside its coefficient, or is warned by."""
+"""The statistics that every cell of the matrix shows beside its coefficient, or uses for warnings."""
 MUCH_AGREEMENT, LOW_COEFFICIENT, DOMINANT = 0.8, 0.6, 0.8
 """The prevalence warning (docs/methods/agreement.md): much percent agreement, a low coefficient, one dominant score."""
 LARGE_PANEL = 24

@@ -315,7 +315,7 @@ def of_panels(question: NumbersQuestion) -> Q:
 
 
 def slow_enough(question: NumbersQuestion) -> Q:
-    """Where nobody knows how long it took, a rating counts."""
+    """A rating with an unknown duration counts."""
     if not question.min_seconds:
         return Q()
     return Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)

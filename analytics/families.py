@@ -92,7 +92,7 @@ def family_reports(
 
 
 def _named(report: Any) -> list[str]:
-    """What distinguishes one report from another."""
+    """The names that distinguish one report from another."""
     if not isinstance(report, partial):
         return [str(report.__name__)]
     return [str(report.func.__name__), *(str(getattr(given, "__name__", given)) for given in report.args)]
@@ -297,7 +297,7 @@ def _verdict_of(first: Sequence[Row], members: Sequence[str], rule: str) -> Row:
 
 
 def jury_score(scores: Sequence[float], rule: str) -> float | None:
-    """What a jury makes of its members' scores; None where a majority is tied."""
+    """The score of a jury from its members' scores; None if a majority is tied."""
     if rule == "majority":
         most = statistics.multimode(scores)
         return most[0] if len(most) == 1 else None
@@ -309,7 +309,7 @@ def jury_score(scores: Sequence[float], rule: str) -> float | None:
 # --- measures of the items: numeric attributes, and surface metrics of their texts (METHODS 6) -----------------------
 TEXT = "text."
 TEXT_MEASURES = tuple(f"{TEXT}{name}" for name in ("characters", "words", "sentences", "turns", "ttr", "mattr", "mtld"))
-"""What can be measured of each item's text: its turns, else its answer, else all of its fields."""
+"""The measures of each item's text: its turns, else its answer, else all of its fields."""
 
 
 def with_text_measures(found: Table, campaign: Campaign, names: Sequence[str]) -> Table:

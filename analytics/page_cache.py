@@ -135,7 +135,7 @@ def do_not_keep() -> None:
 
 
 _RENDERING = tuple(threading.Lock() for _number in range(64))
-"""Of several who ask for one page at once, one renders it."""
+"""If several requests want the same page at the same time, only one request renders the page."""
 
 
 def _about(request: HttpRequest, role: str) -> Hashable:
@@ -185,7 +185,7 @@ class KeptPage:
 
     @property
     def size(self) -> int:
-        """In bytes, as it is and compressed, about."""
+        """The approximate size in bytes: uncompressed plus compressed."""
         return sum(map(len, self.parts)) * 5 // 4
 
     @cached_property

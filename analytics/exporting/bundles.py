@@ -95,9 +95,9 @@ class Carried:
 
 
 def look_into_bundle(*, project: Project, name: str, content: BinaryIO) -> Carried:
-    """What a bundle says it holds, when it is one and the project is empty; its rows are not read yet.
+    """The content that a bundle declares; its rows are not read yet.
 
-    Raises `Refused` naming what is wrong.
+    Raises `Refused` with the reason if the file is not a bundle or the project is not empty.
     """
     with _explained(name), ZipFile(content) as archive:
         _version, members = _checked_manifest(name, archive)

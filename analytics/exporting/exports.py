@@ -1,4 +1,4 @@
-"""What can be exported, in which formats, how large it is, and its bytes."""
+"""The exports that are possible, their formats, their sizes and their bytes."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Options:
 
     @property
     def not_default(self) -> list[str]:
-        """What differs from the usual, for the audit trail."""
+        """The options that differ from the defaults, for the audit trail."""
         return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
 

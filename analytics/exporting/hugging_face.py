@@ -138,7 +138,7 @@ def _card(study: Study, kept: Sequence[File], snapshot: Snapshot) -> Card:
 
 
 def _figures(campaign: Campaign, snapshot: Snapshot) -> list[Figure]:
-    """What the panels agree on, criterion by criterion; over all languages only where there are several."""
+    """The panels' agreement, by criterion; over all languages only if there are several."""
     criteria = campaign.rubric_version.criteria.order_by("position").values_list("key", flat=True)
     places = {key: place for place, key in enumerate(criteria)}
     found = [Figure.of(row) for row in snapshot.content["estimates"] if row["statistic"] in SHOWN]
@@ -165,7 +165,7 @@ def _judge(run: JudgeRun) -> dict[str, Any]:
 
 
 def study_limits(campaign: Campaign, runs: Sequence[JudgeRun]) -> Iterator[str]:
-    """What a reader of the campaign's ratings and verdicts must know before leaning on them."""
+    """The limits that a reader must know before using the campaign's ratings and verdicts."""
     yield "Raters have pseudonyms. Rationales are free text in which people may say who they are."
     if campaign.dataset.simulated:
         yield "The items were generated for this study; they are not real conversations."
@@ -249,7 +249,7 @@ class Card:
         return f"---\n{head}---\n\n" + "\n".join(self._body()) + "\n"
 
     def metadata(self) -> dict[str, Any]:
-        """What the Hub reads."""
+        """The metadata that the Hub reads."""
         bases = {language.tag.partition("-")[0].lower() for language in self.languages}
         known = sorted(base for base in bases if _LANGUAGE.fullmatch(base) and base != "und")
         makers = [*(["other"] if self.panels else []), *(["machine-generated"] if self.judges else [])]
@@ -403,7 +403,7 @@ def statement(panel: Described) -> str:
 
 
 def card_limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Iterator[str]:
-    """What the figures and items themselves say against leaning on them."""
+    """The limits of the figures and items that their own values show."""
     small = sorted({figure.language or "all" for figure in figures if figure.is_small and figure.language})
     if small:
         named = ", ".join(small)

@@ -28,7 +28,7 @@ KEPT_DIGEST = 600  # seconds
 
 
 def share_digest(secret: str) -> str:
-    """What is stored of a link's secret."""
+    """The digest that is stored instead of a link's secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

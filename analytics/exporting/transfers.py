@@ -1,7 +1,7 @@
-"""What is too large to wait for: exports that a worker writes to a file, and bundles that it loads.
+"""Transfers too large for one request: exports that a worker writes to a file, and bundles that a worker loads.
 
 A transfer goes waiting -> done | failed, each step by compare-and-set, and has a job (`accounts.jobs`). Files are
-deleted when their time is over.
+deleted when they expire.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def prepare(*, export: Export, actor: User) -> Transfer:
 
 
 def receive_bundle(*, project: Project, name: str, content: BinaryIO, actor: User) -> Transfer:
-    """Keep a bundle for a worker to load, once it is seen to be one and to fit an empty project. Raises `Refused`."""
+    """Store a bundle for a worker to load, after checking that the file is a bundle and fits an empty project.
+
+    Raises `Refused`.
+    """
     carried = bundles.look_into_bundle(project=project, name=name, content=content)
     content.seek(0)
     with transaction.atomic():
@@ -64,7 +67,7 @@ def receive_bundle(*, project: Project, name: str, content: BinaryIO, actor: Use
 
 
 def take_over(*, upload: Upload, actor: User) -> Transfer:
-    """The same of a file that came in by chunks; its bytes stay where they are."""
+    """Like `receive_bundle`, for a file that was uploaded in chunks; the bytes are not moved."""
     with upload.content.open("rb") as content:
         carried = bundles.look_into_bundle(project=upload.project, name=upload.name, content=cast(BinaryIO, content))
     with transaction.atomic():
@@ -102,7 +105,7 @@ def _require_room(project: Project, actor: User) -> None:
 
 
 def export_of(transfer: Transfer) -> Export:
-    """What an export transfer is of. Raises `Refused` when that is gone by now."""
+    """The export that a transfer is about. Raises `Refused` if its subject was deleted."""
     asked = transfer.asked
     subject: Any = transfer.project
     if (kind := exports.SUBJECTS[asked["what"]]) != "project":
@@ -114,13 +117,16 @@ def export_of(transfer: Transfer) -> Export:
 
 
 def has_file(transfer: Transfer) -> bool:
-    """Whether its owner can fetch what was written."""
+    """Whether the owner can download the written file."""
     return transfer.kind == Transfer.Kind.EXPORT and transfer.state == State.DONE and bool(transfer.content)
 
 
 # --- carrying it out ------------------------------------------------------------------------------------------------
 def carry_out_transfer(*, transfer_pk: int) -> None:
-    """Write or load it, unless somebody else does or did. What it came to is on the transfer, for its owner."""
+    """Write or load the transfer, unless another worker does or did.
+
+    The result is stored on the transfer, for its owner.
+    """
     waiting = Transfer.objects.filter(pk=transfer_pk, state=State.WAITING)
     transfer = waiting.select_related("project", "created_by").first()
     if transfer is None or (job := jobs.take_job(transfer, Job.Kind.EXPORT, Job.Kind.BUNDLE)) is None:
@@ -158,7 +164,7 @@ def _write(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
 
 
 def _load(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
-    """What a bundle holds, and that it is loaded, are one transaction: it is never loaded twice, nor by two."""
+    """The contents and the state DONE are stored in one transaction, so two workers can't both load a bundle."""
     with transfer.content.open("rb") as file, transaction.atomic():
         carried = bundles.load_bundle(
             project=transfer.project,
@@ -181,7 +187,7 @@ _WORK: dict[Transfer.Kind, Callable[[Transfer, JobHeartbeat], None]] = {
 
 
 def _settle(transfer: Transfer, state: Transfer.State, *, rows: int = 0, **changes: Any) -> bool:
-    """Say what it came to, if it is still this worker's to say."""
+    """Store the result, if this worker still has the lease."""
     job = cast(Job, transfer.job)
     with transaction.atomic():
         if _ended(transfer, state, **changes):
@@ -193,9 +199,7 @@ def _settle(transfer: Transfer, state: Transfer.State, *, rows: int = 0, **chang
 
 
 def _ended(transfer: Transfer, state: Transfer.State, **changes: Any) -> bool:
-    """End a transfer that is still moving. The file of a bundle, and what was written of an export that failed, are
-    deleted.
-    """
+    """End a transfer that is still open. The file of a bundle, and the partial file of a failed export, are deleted."""
     if not Transfer.objects.filter(pk=transfer.pk, state=State.WAITING).update(state=state, **changes):
         return False
     if transfer.kind == Transfer.Kind.BUNDLE or state == State.FAILED:
@@ -212,14 +216,14 @@ def _delete_file(transfer: Transfer) -> None:
 
 # --- the end of it --------------------------------------------------------------------------------------------------
 def remove(*, transfer: Transfer) -> None:
-    """Forget it, with its file. A worker that is at it finds nothing to settle."""
+    """Delete the transfer and its file. A worker that processes it then stores no result."""
     jobs.drop(transfer)
     _delete_file(transfer)
     Transfer.objects.filter(pk=transfer.pk).delete()
 
 
 def clear() -> None:
-    """Delete what has had its time."""
+    """Delete expired transfers and files."""
     over = Transfer.objects.filter(expires_at__lt=timezone.now()).exclude(job__state=Job.State.RUNNING)
     for transfer in over:
         remove(transfer=transfer)

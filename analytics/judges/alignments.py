@@ -1,7 +1,7 @@
 """The figures of alignments: versions of a judge on the tuning items, and what a look at the locked items has shown.
 
-Tuning figures are read anew whenever they are shown. What a look has shown is computed once, from the labels of that
-moment, and stored (docs/alignment.md).
+Tuning figures are computed again whenever they are shown. The result of a look is computed once, from the labels at
+that time, and stored (docs/alignment.md).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RULE_OF_LABELS = "mode; mean on interval scales; ties excluded"
 # --- labels and scores ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class ItemPlace:
-    """What an item is of: its language, and its scenario (or its content, for want of one)."""
+    """The language of an item, and its scenario (or its content, if it has no scenario)."""
 
     language: str
     cluster: str
@@ -51,7 +51,9 @@ class ItemPlace:
 
 @dataclass(frozen=True, slots=True)
 class SideLabels:
-    """The reference labels of one side of a split, by item and criterion, and what the items are of."""
+    """The reference labels of one side of a split, by item and criterion, with the language and scenario of each
+    item.
+    """
 
     labels: Mapping[PairKey, float]
     places: Mapping[int, ItemPlace]
@@ -65,7 +67,7 @@ class SideLabels:
 
 
 def side_labels(current: Alignment, selection: ItemSelection) -> SideLabels:
-    """What the panel says now of the items of one side: the mode of its scores, on interval scales their mean."""
+    """The panel's current labels of the items of one side: the mode of its scores, or their mean on interval scales."""
     chosen = SelectedItem.objects.filter(selection=selection)
     columns = ("item", "item__language", "item__scenario", "item__digest")
     places = {
@@ -110,7 +112,7 @@ class SideScores:
         return sorted(self.agreement)
 
     def only(self, side: SideLabels, language: str) -> SideScores:
-        """Those of one language."""
+        """The scores and pairs of one language."""
         own = {item for item, place in side.places.items() if place.language == language}
         kept = {key: value for key, value in self.agreement.items() if key[0] in own}
         return SideScores(kept, frozenset(key for key in self.unread if key[0] in own))
@@ -120,9 +122,9 @@ NO_SCORES = SideScores({}, frozenset())
 
 
 def side_scores(current: Alignment, side: SideLabels, judge_runs: Iterable[JudgeRun | None]) -> dict[int, SideScores]:
-    """By judge, how far the verdicts of its run agree with the labels; two queries.
+    """By judge, the agreement of its run's verdicts with the labels; needs two queries.
 
-    By exact agreement, a fractional score counts as the nearest point, and so does a mean of the panel.
+    For exact agreement, a fractional score or a fractional mean of the panel is rounded to the nearest point.
     """
     judges = {run.pk: run.judge_id for run in judge_runs if run is not None}
     given: dict[int, dict[PairKey, float]] = {run: {} for run in judges}
@@ -160,7 +162,7 @@ def _agreement(current: Alignment, side: SideLabels, scores: Mapping[PairKey, fl
 
 
 def _nearest(score: float, criterion: Criterion) -> float:
-    """The nearest point of the scale; halfway, the higher one."""
+    """The nearest point of the scale; a score halfway between two points is rounded up."""
     return min(criterion.values, key=lambda point: (abs(point - score), -point), default=score)
 
 
@@ -213,7 +215,7 @@ def _figure(estimate: Estimate | Mapping[str, Any], language: str | None = None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunedVersion:
-    """One version of the judge on the tuning items: its agreement, its paired gain over the judge as it was."""
+    """One version of the judge on the tuning items: its agreement, its paired gain over the original judge."""
 
     candidate: AlignmentCandidate
     run: JudgeRun | None
@@ -231,7 +233,8 @@ class TunedVersion:
 def tuned_versions(current: Alignment) -> list[TunedVersion]:
     """Every version of an alignment with its figures on the tuning items; intervals at the alignment's confidence.
 
-    They are not corrected: versions are written and chosen by these items, so the figures flatter the best of them.
+    The intervals are not corrected. Versions are written and chosen by these items, so the figures of the best version
+    are too high.
     """
     side = side_labels(current, current.tuning)
     runs = alignment.tuning_runs(current)
@@ -260,12 +263,15 @@ def tuned_versions(current: Alignment) -> list[TunedVersion]:
 
 # --- searches ---------------------------------------------------------------------------------------------------------
 PAUSE = timedelta(seconds=10)
-"""How long a search waits before it looks again whether its newest version is answered."""
+"""How long a search waits before it checks again whether all calls of its newest version are answered."""
 
 
 def comparable_gains(versions: Iterable[TunedVersion]) -> dict[int, float]:
-    """By judge, the gains that a search may choose by: of versions with all calls answered, on at least half of the
-    scenarios that the judge as it was is scored on."""
+    """By judge, the gains by which a search may choose a version.
+
+    A version counts if all its calls are answered, on at least half of the scenarios for which the original judge has
+    scores.
+    """
     rows = list(versions)
     of_base = [row.score for row in rows if row.score and row.candidate.origin == AlignmentCandidate.Origin.BASE]
     scenarios = sum(score.n_clusters or 0 for score in of_base)
@@ -277,7 +283,10 @@ def comparable_gains(versions: Iterable[TunedVersion]) -> dict[int, float]:
 
 
 def carry_out_search_step(*, search_pk: int) -> JudgeRun | None:
-    """One step of a search, unless somebody else does it: the run of a new version, which the task enqueues."""
+    """Do one step of a search, unless another worker does it.
+
+    Returns the run of a new version, which the task enqueues.
+    """
     rows = AlignmentSearch.objects.select_related("alignment__campaign__rubric_version", "alignment__project")
     current = rows.filter(pk=search_pk).first()
     if current is None or (job := jobs.take_job(current, Job.Kind.SEARCH)) is None:
@@ -304,12 +313,12 @@ def carry_out_search_step(*, search_pk: int) -> JudgeRun | None:
 
 # --- looks ------------------------------------------------------------------------------------------------------------
 def settle_open_looks() -> int:
-    """Store what every look has shown whose runs are answered; how many were stored."""
+    """Store the result of every look with all runs answered; returns how many results were stored."""
     return sum(settle_look(look) for look in alignment.open_looks())
 
 
 def settle_look(look: AlignmentLook) -> bool:
-    """Compute and store what a look has shown, once; False while calls are open, and when it is stored already."""
+    """Compute and store the result of a look, once. Returns False if calls are open or the result is already stored."""
     if look.result is not None or not _are_answered(look):
         return False
     return alignment.store_result(look=look, result=look_result(look))
@@ -373,14 +382,14 @@ def _overfit(
 
 
 def _is_later(look: AlignmentLook) -> bool:
-    """Whether the version was made after the first look: then the correction is only known by simulation to hold."""
+    """Whether the version was made after the first look. If so, only simulation shows that the correction is valid."""
     first = look.alignment.looks.order_by("number").first()
     return first is not None and look.candidate.created_at > first.taken_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownLook:
-    """A look as a page shows it; figures are there once it has a result."""
+    """A look as a page shows it; its figures are set if it has a result."""
 
     look: AlignmentLook
     figures: Mapping[str, Figure]
@@ -417,7 +426,7 @@ def shown_looks(current: Alignment) -> list[ShownLook]:
 # --- confusions -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """A tuning item and criterion on which a version differs from the reference label, with the words of both."""
+    """A tuning item and criterion on which a version differs from the reference label, with the rationales of both."""
 
     item: Item
     criterion: Criterion
@@ -460,7 +469,7 @@ def confusions(
 
 
 def proposal_cases(current: Alignment, run: JudgeRun | None) -> list[proposals.Case]:
-    """What a model is shown: the largest differences in every language in turn, from the tuning items alone."""
+    """The cases that a model sees: the largest differences, each language in turn, from the tuning items only."""
     by_language = [
         confusions(current, run, language=row.language, most=proposals.MOST_CASES)[0]
         for row in alignment.split_by_language(current)

@@ -1,4 +1,4 @@
-"""Judges side by side: what they differ in, what they cost, and where two differ most; their chart."""
+"""Compares judges: their factor levels, their costs, the items on which two judges differ most, and their chart."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from judging.models import DesignCell, JudgeRun, Verdict
 from judging.runs import whole_run
 
 FEWEST_COMMON = 10
-"""Common items below which a cell is in no mean (`analytics.stats.judge.comparison.MIN_ITEMS`)."""
+"""A cell with fewer common items is not part of any mean (`analytics.stats.judge.comparison.MIN_ITEMS`)."""
 LEVELS = "levels"
-"""The column with the levels of the factors that a judge has, as JSON; nothing for people and juries."""
+"""The column with a judge's factor levels as JSON; empty for people and juries."""
 
 
 # --- what they differ in ----------------------------------------------------------------------------------------------
 def with_levels(found: Table, campaign: Campaign, runs: Sequence[JudgeRun]) -> Table:
-    """The table with the column `levels` of each judge: those of the design that all runs are of, or else how the
-    judges differ in model, prompt and parameters.
+    """The table with the column `levels` of each judge: the factors of the design if all runs belong to one design;
+    otherwise the differences in model, prompt and parameters.
     """
     names, levels = ratings.rater_names(campaign, runs), levels_of_runs(runs)
     written = {names[run.pk]: json.dumps(levels[run.pk], sort_keys=True) for run in runs}
@@ -70,11 +70,13 @@ def _level_text(level: Any) -> str:
 # --- what they cost ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCost:
-    """What the run of one rater cost: requests, USD and verdicts as in `designs.CellResult`; a jury's is its members'.
+    """What the run of one rater cost: requests, USD and verdicts as in `designs.CellResult`; the cost of a jury is the
+    cost of its members.
 
-    ``per_item``: USD of one item rated once, on all criteria, by what the replies cost when they were sent; None where
-    that is not known. ``ratings``: how many items were rated, each repeat counted. ``shared``: by the name of another
-    judge, how many calls rest on the same replies as calls of that one; by its own, on replies to items of equal text.
+    ``per_item``: USD of one item rated once, on all criteria, by the prices when the replies were sent; None if they
+    are not known. ``ratings``: how many items were rated, each repeat counted. ``shared``: by the name of another
+    judge, how many calls use the same replies as calls of that judge; by its own name, how many use replies to items of
+    equal text.
     """
 
     name: str
@@ -119,7 +121,7 @@ class ComparedJudge:
 
     @property
     def per_point(self) -> float | None:
-        """USD for 1,000 items, for each point (0.01) of agreement; None for errors and without agreement."""
+        """USD for 1,000 items, per point (0.01) of agreement; None if the measure is an error, or without agreement."""
         value = self.agreement.value if self.agreement else None
         if self.per_thousand is None or self.lower_is_better or value is None or value <= 0:
             return None
@@ -128,7 +130,9 @@ class ComparedJudge:
 
 @dataclass(frozen=True, slots=True)
 class ItemCosts:
-    """What one item of a campaign costs in USD: rated once by an annotator, and by the judge in the middle by cost."""
+    """The cost in USD of one item of a campaign: rated once by an annotator, and rated by the judge with the median
+    cost.
+    """
 
     campaign: Campaign
     people: float | None
@@ -143,7 +147,7 @@ class ItemCosts:
 
 
 def item_costs(campaign: Campaign) -> ItemCosts:
-    """From the pay rates of duties and what the replies of runs cost when they were sent; None where not known."""
+    """Costs from the pay rates of duties and from the prices when the replies were sent; None if they are not known."""
     paid = [(work.earned, work.items) for work in pay.work_in(campaign) if work.earned is not None]
     items = sum(count for _earned, count in paid)
     earned = sum((float(amount) for amount, _count in paid if amount is not None), 0.0)
@@ -164,7 +168,7 @@ def is_firm_agreement(figure: Figure | None) -> bool:
 
 
 def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]:
-    """What each rater of these runs cost, with the runs that it continues; by name."""
+    """By name, the cost of each rater of these runs; the runs that they continue are included."""
     names, levels = ratings.rater_names(campaign, runs), levels_of_runs(runs)
     parts = whole_run(runs)
     sums, shared = designs.run_results(parts), _common_replies(parts, names)
@@ -196,7 +200,7 @@ def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]
 
 
 def _common_replies(parts: Sequence[JudgeRun], names: Mapping[int, str]) -> dict[str, dict[str, int]]:
-    """By judge and other judge, the calls that rest on the same replies."""
+    """By judge and other judge, the number of calls that use the same replies."""
     found: dict[str, dict[str, int]] = {}
     for (first, second), count in known_replies.common_replies(parts).items():
         for one, other in {(names[first], names[second]), (names[second], names[first])}:
@@ -206,7 +210,9 @@ def _common_replies(parts: Sequence[JudgeRun], names: Mapping[int, str]) -> dict
 
 
 def same_replies(costs: Sequence[JudgeCost]) -> dict[tuple[str, ...], int]:
-    """By two judges, in the order of their names, whose calls all rest on the same replies, how many these are."""
+    """By pair of judges, sorted by name, the number of shared replies; only pairs that share the replies of all
+    calls.
+    """
     calls = {cost.name: cost.calls for cost in costs}
     pairs = {(cost.name, other): n for cost in costs for other, n in cost.shared.items() if cost.name < other}
     return {pair: n for pair, n in pairs.items() if n >= min(calls[pair[0]], calls.get(pair[1], n)) > 0}
@@ -216,11 +222,11 @@ _SUMMED = ("planned", "sent", "reused", "paid", "worth", "verdicts", "unreadable
 
 
 COSTS_KEPT = 60
-"""Seconds for which costs that were added up are used again: a page asks for itself while figures are computed."""
+"""Seconds for which computed costs are cached: a page reloads itself while figures are computed."""
 
 
 def kept_costs(campaign: Campaign, runs: Sequence[JudgeRun], snapshot: Snapshot) -> tuple[list[JudgeCost], datetime]:
-    """`judge_costs` beside the figures of a stored snapshot, and when they were added up: at most a minute ago."""
+    """`judge_costs` beside the figures of a stored snapshot, and when they were computed: at most a minute ago."""
     key = f"costs {snapshot.pk} {snapshot.created_at} {sorted(run.pk for run in runs)}"
     name = f"comparison:{hashlib.sha256(key.encode()).hexdigest()}"
     kept = caches["content"].get(name) if snapshot.pk else None
@@ -234,8 +240,10 @@ def kept_costs(campaign: Campaign, runs: Sequence[JudgeRun], snapshot: Snapshot)
 
 
 def jury_cost(name: str, members: Sequence[JudgeCost]) -> JudgeCost:
-    """A jury costs what its members cost for each item, a reply that members share once; nothing is known where one of
-    them is not."""
+    """The cost of a jury for each item: the sum of its members' costs, with a shared reply counted once.
+
+    The cost is unknown if the cost of one member is unknown.
+    """
     known = [member.worth for member in members if member.worth is not None]
     ratings_each = max((member.ratings for member in members), default=0.0)
     each = [(member.per_item or 0) * _own_share(member, members[:place]) for place, member in enumerate(members)]
@@ -244,14 +252,14 @@ def jury_cost(name: str, members: Sequence[JudgeCost]) -> JudgeCost:
 
 
 def _own_share(member: JudgeCost, others: Sequence[JudgeCost]) -> float:
-    """The share of a judge's calls that rest on no reply of the others."""
+    """The share of a judge's calls that use no reply of the other judges."""
     shared = max((member.shared.get(other.name, 0) for other in others), default=0)
     return 1 - min(1.0, shared / member.calls) if member.calls else 1.0
 
 
 def efficient(points: Mapping[str, tuple[float, float]], *, lower_is_better: bool = False) -> set[str]:
-    """The names on the Pareto line of (cost, agreement): none other costs no more and agrees better, or as well for
-    less.
+    """The names on the Pareto line of (cost, agreement): no other judge agrees better at the same or a lower cost, or
+    equally well at a lower cost.
     """
     sign = -1 if lower_is_better else 1
     kept = set()
@@ -299,7 +307,7 @@ def disagreements(first: JudgeRun, second: JudgeRun, *, most: int = MOST_DISAGRE
 
 
 def count_disagreements(first: JudgeRun, second: JudgeRun) -> tuple[int, int]:
-    """Of how many pairs of item and criterion both first answers are on the scale, and of how many they differ."""
+    """The number of pairs of item and criterion with both first answers on the scale, and how many of these differ."""
     both = _of_both(first, second).exclude(distance=None)
     return both.count(), both.filter(distance__gt=0).count()
 
@@ -324,7 +332,9 @@ MOST_TICKS = 6
 
 @dataclass(frozen=True, slots=True)
 class ChartPoint:
-    """A judge in the chart: its number in the table, its name, its place in pixels, and where its number is written."""
+    """A judge in the chart: its number in the table, its name, its position in pixels, and the position of the
+    number.
+    """
 
     number: int
     name: str
@@ -397,7 +407,7 @@ def cost_chart(judges: Sequence[tuple[int, str, float, float, bool]]) -> dict[st
 
 
 def _labelled(points: Sequence[ChartPoint]) -> list[ChartPoint]:
-    """The points with a place for each number, beside its point and apart from the numbers before it."""
+    """The points with a position for each number: beside its point, and not over an earlier number."""
     placed: list[ChartPoint] = []
     for point in points:
         places = [(point.x + x, point.y + y) for x, y in LABEL_PLACES]

@@ -1,4 +1,4 @@
-"""What judges may be used for in a campaign: the decisions as they stand, since when, and why they changed.
+"""What judges may be used for in a campaign: the current decisions, the time of each, and the reasons for changes.
 
 Page, API, command, client and webhook all read `current_decisions`.
 """
@@ -28,9 +28,9 @@ ORDER = (
     Use.JUDGE_ALONE, Use.JUDGE_WITH_CORRECTION, Use.RANKING_ONLY, Use.HUMANS_ONLY, Use.INSUFFICIENT, Use.RUBRIC_PROBLEM,
     Use.STALE,
 )  # fmt: skip
-"""From the widest use to none, then why there is none yet."""
+"""From the widest use to no use, then the reasons for which there is no decision yet."""
 MOST_ANNOUNCED = 100
-"""Changes that one webhook event names; `count` has all of them."""
+"""The maximum number of changes that one webhook event names; `count` is the number of all changes."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class CampaignDecisions:
 
 
 def current_decisions(campaign: Campaign) -> CampaignDecisions | None:
-    """The newest decisions that are stored, and whether they have to be computed again; None without thresholds."""
+    """The newest stored decisions, and whether they must be computed again; None without thresholds."""
     thresholds = current_thresholds(campaign.project)
     if thresholds is None:
         return None
@@ -70,8 +70,9 @@ def current_decisions(campaign: Campaign) -> CampaignDecisions | None:
 
 
 def decide_now(campaign: Campaign) -> CampaignDecisions:
-    """The decisions as things stand, computed now where they are not stored; refused without thresholds, and where the
-    ratings can't be used.
+    """The current decisions, computed now if they are not stored.
+
+    Refused without thresholds, or if the ratings can't be used.
     """
     from analytics.stats.core.tables import TableError
 
@@ -98,8 +99,9 @@ def _decisions(thresholds: GateThresholds, snapshot: Snapshot | None, is_stale: 
 
 
 def to_be_decided(campaign: Campaign) -> GateSettings | None:
-    """Under what a campaign's decisions have to be computed anew, or those stored kept in the history; None where
-    nothing changed or none are asked for.
+    """The settings for computing the decisions again, or for recording stored decisions in the history.
+
+    None if nothing changed or if no decisions are requested.
     """
     thresholds = current_thresholds(campaign.project)
     if thresholds is None:
@@ -118,9 +120,10 @@ def open_decision_job(campaign: Campaign, thresholds: GateThresholds) -> Job | N
 
 # --- history ---------------------------------------------------------------------------------------------------------
 def record_changes(snapshot: Snapshot) -> list[GateDecision]:
-    """Keep the decisions that differ from those before, and announce them; the same snapshot again changes nothing.
+    """Record the decisions that differ from the previous decisions, and announce them.
 
-    Nor does one of an earlier state or of earlier thresholds, which a slow worker may bring after a newer one.
+    Nothing changes if the snapshot was recorded before, or has an earlier state or earlier thresholds: a slow worker
+    may finish after a newer snapshot is recorded.
     """
     thresholds = GateThresholds.objects.get(pk=snapshot.content["gate"]["thresholds"])
     with transaction.atomic():
@@ -154,14 +157,14 @@ def record_changes(snapshot: Snapshot) -> list[GateDecision]:
 
 
 def _is_current(snapshot: Snapshot, thresholds: GateThresholds, campaign: Campaign) -> bool:
-    """Whether a snapshot has the decisions of the campaign as it stands, under the thresholds that hold."""
+    """Whether a snapshot has the decisions of the campaign's current state, under the current thresholds."""
     if current_thresholds(campaign.project) != thresholds:
         return False
     return snapshot.revision == snapshots.snapshot_revision(campaign, settings_of(thresholds))
 
 
 def _changed_rows(snapshot: Snapshot, former: Mapping[tuple[int, str, str], GateDecision]) -> list[dict[str, Any]]:
-    """The rows whose decision is not the one kept last."""
+    """The rows with a decision that differs from the last recorded decision."""
     return [
         row
         for row in snapshot.content["decisions"]
@@ -170,7 +173,7 @@ def _changed_rows(snapshot: Snapshot, former: Mapping[tuple[int, str, str], Gate
 
 
 def latest_decisions(campaign: Campaign) -> dict[tuple[int, str, str], GateDecision]:
-    """The newest kept decision by judge, criterion and language."""
+    """The newest recorded decision by judge, criterion and language."""
     kept = GateDecision.objects.filter(campaign=campaign).order_by("pk")
     return {(row.judge_id, row.criterion, row.language): row for row in kept}
 
@@ -180,7 +183,9 @@ def _cell_key(row: Mapping[str, Any]) -> tuple[int, str, str]:
 
 
 def facts_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a decision, to say later why the next one differs: items, raters, run, what failed, changes."""
+    """The facts stored with a decision, to explain later why the next decision differs: items, raters, run, what
+    failed, changes.
+    """
     failed = [each["name"] for each in row["findings"] if each["measured"] and not each["holds"]]
     return {
         "n_items": row["n_items"],
@@ -207,7 +212,7 @@ def _payload(campaign: Campaign, changed: list[GateDecision]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class DecisionChange:
-    """One entry of the history: what it was, what it became, and why in words."""
+    """One entry of the history: the old decision, the new decision, and the reason in words."""
 
     kept: GateDecision
     why: str
@@ -222,7 +227,7 @@ class DecisionChange:
 
 
 def decision_history(campaign: Campaign, judge: int | None = None) -> list[DecisionChange]:
-    """The changes of a campaign's decisions, newest first, each with why."""
+    """The changes of a campaign's decisions, newest first, each with its reason."""
     rows: QuerySet[GateDecision] = GateDecision.objects.filter(campaign=campaign).select_related("thresholds", "judge")
     return list(_explained(rows if judge is None else rows.filter(judge=judge)))
 

@@ -1,7 +1,7 @@
 """Reports of a question on one judge beside the panel (METHODS 3 to 5), for `families`, with its audits.
 
 Audits read columns of the ratings table beside the judge's scores: no row is added to it. `length_of_text` is the
-characters of the item; `judge_family` the family of the judge's model; `changed_scores` what the judge gave the same
+characters of the item; `judge_family` the family of the judge's model; `changed_scores` the judge's scores of the same
 item before and after each change, in its audit runs (docs/decisions/0028).
 
 pandas and scipy are loaded when a report is computed.
@@ -33,11 +33,11 @@ READ = {
     "leaderboard.": ("task_type", "macro_group"),
     "preference.": ("model_a", "model_b"),
 }
-"""By family of statistics, the columns that it reads: those of audits, or attributes of the items."""
+"""By family of statistics, the columns that the family reads: columns of audits, or attributes of the items."""
 
 
 def with_audited(found: Table, campaign: Campaign, runs: Sequence[JudgeRun], columns: Sequence[str]) -> Table:
-    """The table with these of the columns that audits read; verdicts of audit runs are in no row of their own."""
+    """The table with these audit columns; verdicts of audit runs have no rows of their own."""
     if not {LENGTH, FAMILY, CHANGED}.intersection(columns):
         return found
     names = ratings.rater_names(campaign, runs)
@@ -65,13 +65,15 @@ def with_audited(found: Table, campaign: Campaign, runs: Sequence[JudgeRun], col
 
 
 def model_family(name: str) -> str:
-    """The family of a model by its name: the letters that it begins with, after the publisher: gpt of openai/gpt-4o."""
+    """The family of a model by its name: the first letters of the name after the publisher, for example gpt in
+    openai/gpt-4o.
+    """
     found = re.match(r"[^\W\d_]+", name.rpartition("/")[2].casefold())
     return found[0] if found else name.casefold()
 
 
 def item_lengths(campaign: Campaign) -> dict[str, int]:
-    """By item, the characters of its turns and fields."""
+    """By item, the number of characters of its turns and fields."""
     texts = Item.objects.of(campaign.dataset).values_list("external_id", "turns", "fields")
     return {
         item: sum(len(turn.get("text") or "") for turn in turns)
@@ -89,7 +91,7 @@ def judge_families(table: RatingsTable) -> dict[str, str]:
 
 
 def audit_rows(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
-    """The audits of one judge beside the panel; its preference for its own family beside all the other judges."""
+    """The audits of one judge beside the panel; the audit of its own family compares it with all other judges."""
     from analytics.stats.judge import soundness
 
     length = LENGTH if LENGTH in table.frame else None
@@ -104,7 +106,7 @@ def audit_rows(table: RatingsTable, *, judge: str, **options: Any) -> list[CellE
 
 
 def perturbation_rows(table: RatingsTable, *, judge: str, **options: Any) -> list[CellEstimate]:
-    """What changed texts do to the scores of one judge."""
+    """The effects of changed texts on the scores of one judge."""
     from analytics.stats.judge import audits
 
     return audits.perturbation_report(table, judge=judge, **options)
@@ -145,8 +147,9 @@ def _alt_test(table: RatingsTable, *, judge: str, statistics: Sequence[str], **o
 def plan(
     table: RatingsTable, *, judge: str | None, names: Sequence[str], goals: Mapping[str, Any], **how: Any
 ) -> list[CellEstimate]:
-    """What the campaign so far, as a pilot, says of the labels still needed; without a budget, or with one that is too
-    small, its row says so.
+    """The number of labels still needed, with the campaign until now as a pilot.
+
+    If there is no budget, or if the budget is too small, a row says this.
     """
     from analytics.stats.core.estimates import CellEstimate, Estimate
     from analytics.stats.planning import pilot
@@ -194,9 +197,9 @@ def beside_panel(
     statistics: Sequence[str],
     **how: Any,
 ) -> list[CellEstimate]:
-    """What stands beside a judge's figures: its confusion with the reference, the panel's mean behind each of its
-    scores, Verdict Confidence with the judge in one annotator's place, F1 of each label against every annotator, and
-    that of the annotators against each other.
+    """The statistics shown beside a judge's figures: its confusion with the reference, the panel's mean behind each of
+    its scores, Verdict Confidence with the judge in one annotator's place, F1 of each label against every annotator,
+    and F1 of the annotators against each other.
     """
     from analytics.stats.judge import calibration, differences
 
@@ -229,8 +232,9 @@ def _conformal(table: RatingsTable, *, judge: str, **options: Any) -> list[CellE
 
 
 def _recovery(table: RatingsTable, *, judge: str, by: Sequence[str]) -> list[CellEstimate]:
-    """Label recovery of every parameter: a nominal criterion called as an attribute of the items, of which its labels
-    are the values.
+    """Label recovery of every parameter.
+
+    A parameter is a nominal criterion with the same name as an item attribute; the attribute's values are its labels.
     """
     from analytics.stats.judge import soundness
 
@@ -255,6 +259,6 @@ def _named_plainly(row: CellEstimate) -> Any:
 
 
 def _beside_panel(table: RatingsTable, judge: str) -> RatingsTable:
-    """The table with the annotators and this judge alone."""
+    """The table with only the annotators and this judge."""
     frame = table.frame
     return replace(table, frame=frame[((frame["rater_kind"] == "annotator") | (frame["rater"] == judge)).to_numpy()])

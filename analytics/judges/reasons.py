@@ -1,4 +1,4 @@
-"""Decisions about judges in words: the reasons for each, strongest first, and what would change it."""
+"""Decisions about judges in words: the reasons for each decision, strongest first, and what would change it."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ NO_SCORE = {
 }
 """Why an item has no score by the judge."""
 PROBLEMS = frozenset({"stale", "insufficient", "rubric_problem"})
-"""Findings that are bad where they hold."""
+"""Findings that are bad if they are true."""
 EFFECTS = ("verbosity", "self_preference", "perturbation", "sensitivity")
 ALONE = ("copy", "alt_test", "bias", "readable", "flip_rate", *EFFECTS)
 AUDITED = frozenset({"alt_test", "flip_rate", *EFFECTS})
-"""What somebody runs; the other conditions are figures that are known or not."""
+"""Conditions that need an audit run; the other conditions are figures that are known or not known."""
 GRANTS = {Use.JUDGE_ALONE: ("alt_test", "bias"), Use.JUDGE_WITH_CORRECTION: ("ppi_gain",), Use.RANKING_ONLY: ("tau_b",)}
-"""The findings that a use rests on."""
+"""The findings that a use depends on."""
 GROUPS = {
     "labels": gettext_lazy("Human labels"),
     "people": gettext_lazy("People"),
     "rubric": gettext_lazy("Rubric work"),
     "judge": gettext_lazy("Judge"),
 }
-"""What a remedy costs."""
+"""What a remedy needs."""
 ACTIONS = {
     "run": gettext_lazy("Run the judge"),
     "again": gettext_lazy("Run the judge again"),
@@ -77,7 +77,7 @@ ACTIONS = {
     "judges": gettext_lazy("Go to judges"),
     "declare": gettext_lazy("Declare a judge"),
 }
-"""What starts a remedy, as its link says it."""
+"""The text of the link that starts a remedy."""
 STARTS = {
     "flip_rate": "repeats", "perturbation": "perturbation", "sensitivity": "perturbation", "self_preference": "judges",
 }  # fmt: skip
@@ -86,9 +86,9 @@ STARTS = {
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What would change a decision: its key in `GROUPS`, in words, and how many more items where that is known.
+    """What would change a decision: its key in `GROUPS`, its words, and the number of additional items, if known.
 
-    `action`: what starts it, a key of `ACTIONS`, where there is something.
+    `action`: a key of `ACTIONS`, if a link can start the remedy.
     """
 
     group: str
@@ -116,7 +116,7 @@ class Condition:
 
     @property
     def action(self) -> str:
-        """What starts the audit, a key of `ACTIONS`, where it was not run."""
+        """The key of `ACTIONS` that starts the audit, if it was not run."""
         return STARTS.get(self.name, "") if self.state == "not_run" else ""
 
     @property
@@ -154,7 +154,7 @@ class CellDecision:
 
     @property
     def otherwise(self) -> str:
-        """What a stale decision would be had nothing changed; empty for any other."""
+        """For a stale decision: the decision if nothing had changed. Empty for any other decision."""
         return str(Use(self.row["otherwise"]).label) if "otherwise" in self.row else ""
 
     @property
@@ -177,9 +177,9 @@ class CellDecision:
 
     @property
     def reasons(self) -> list[str]:
-        """The strongest reasons, three at most: what the use rests on, then what stands against a better one.
+        """The strongest reasons, at most three: findings that allow the use, then findings that prevent a better use.
 
-        Of what failed, measured figures go first, those farthest from their thresholds before others.
+        Among failed findings, measured figures come first, sorted by the distance from their thresholds, largest first.
         """
         sentences = [self._sentence(finding) for finding in self._reasons()]
         if self.use is Use.STALE:
@@ -189,7 +189,7 @@ class CellDecision:
 
     @property
     def remedies(self) -> list[Remedy]:
-        """What would change the decision, the nearest first, three at most."""
+        """What would change the decision, the easiest remedy first; at most three."""
         if self.use is Use.STALE:
             return [_renewed(change) for change in self.row["changes"]][:MOST_REASONS]
         if self.use in (Use.INSUFFICIENT, Use.RUBRIC_PROBLEM):
@@ -214,7 +214,7 @@ class CellDecision:
         yield from sorted(self._failed(), key=lambda finding: (not finding["measured"], -finding["gap"]))
 
     def _failed(self) -> Iterator[dict[str, Any]]:
-        """The findings that stand against a better use."""
+        """The findings that prevent a better use."""
         if self.use is Use.JUDGE_ALONE:
             return
         names = {*ALONE, *(() if self.use is Use.JUDGE_WITH_CORRECTION else ("ppi_gain",))}
@@ -296,7 +296,7 @@ class CellDecision:
         return sentence % counts
 
     def _no_score(self) -> str:
-        """How many items with two raters have no score by the judge, and why; nothing where all have one."""
+        """How many items with two raters have no score by the judge, and why; empty if all items have a score."""
         count = sum(self.unscored.values())
         if not count:
             return ""
@@ -340,7 +340,7 @@ class CellDecision:
         return (_("%(name)s: not known (%(why)s).") if shown["why"] else _("%(name)s: not known.")) % shown
 
     def _few_generators(self) -> int | None:
-        """How many generators there are, where these are too few for a ranking."""
+        """The number of generators, if they are too few for a ranking."""
         generators = self.row.get("n_generators")
         return generators if generators is not None and generators < self.row["fewest_generators"] else None
 
@@ -377,7 +377,9 @@ class CellDecision:
         return Remedy("judge", str(_REMEDIES.get(key) or _REMEDIES[name]), action=action)
 
     def _more_data(self, finding: Mapping[str, Any]) -> Remedy | None:
-        """More labels or replies where they are known to help, or that they are unlikely to; else None."""
+        """A remedy for more labels or replies if they are known to help, or a note that they are unlikely to help; else
+        None.
+        """
         name, more = finding["name"], finding["more"]
         if more:
             sentence = ngettext(
@@ -404,7 +406,9 @@ class CellDecision:
         return None
 
     def _more_items(self, short: int) -> Remedy:
-        """Labels up to the fewest items: items with one rater need one more, others two, some the judge as well."""
+        """Labels up to the minimum number of items: items with one rater need one more rater, other items need two;
+        some need the judge, too.
+        """
         if (not_asked := self.unscored.get("not_asked", 0)) >= short:
             sentence = ngettext(
                 "Run the judge on the %d item that has two raters and that it was not asked about.",

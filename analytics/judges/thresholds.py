@@ -1,6 +1,6 @@
 """Thresholds for the use of judges, which a project declares before it sees their figures, in versions.
 
-And the evidence that decisions rest on: the figures of every judge, criterion and language, and what has changed since.
+Also the evidence for decisions: the figures of every judge, criterion and language, and what has changed since.
 
 pandas and scipy are loaded by `decided_cells` alone.
 """
@@ -52,16 +52,16 @@ LIMITS: dict[str, tuple[float, float]] = {
     "tau_b": (-1.0, 1.0),
     "tau_b_low": (-1.0, 1.0),
 }
-"""What a threshold may be set to."""
+"""The lowest and the highest value of each threshold."""
 AUDITS = ("verbosity", "self_preference", "perturbation", "sensitivity")
-"""The audits that may be asked for. The last two need an audit run with changed texts; see docs/gate.md."""
+"""The audits that thresholds may require. The last two need an audit run with changed texts; see docs/gate.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings(Settings):
-    """The settings of a campaign's decisions: the primary key of the thresholds that hold.
+    """The settings of a campaign's decisions: the primary key of the current thresholds.
 
-    Ratings by people who could see verdicts do not speak for a judge.
+    Ratings by people who could see verdicts are not evidence for a judge.
     """
 
     blind_only: bool = True
@@ -76,18 +76,20 @@ def preset_values(preset: str) -> dict[str, Any]:
 
 
 def current_thresholds(project: Project) -> GateThresholds | None:
-    """Those that hold: the newest version."""
+    """The current thresholds: the newest version."""
     return GateThresholds.objects.filter(project=project).select_related("declared_by").first()
 
 
 def gate_settings(project: Project) -> GateSettings | None:
-    """Under what a campaign's decisions are computed; None before thresholds are declared."""
+    """The settings for computing a campaign's decisions; None before thresholds are declared."""
     newest = current_thresholds(project)
     return GateSettings(thresholds=newest.pk) if newest else None
 
 
 def figures_since(project: Project) -> datetime | None:
-    """Since when figures of a judge beside the panel can be read in the project; None where there are none."""
+    """The time at which figures of a judge beside the panel were first stored in the project; None if there are no
+    figures.
+    """
     of_page = Q(content__rated__ratings__gt=0, content__rated__verdicts__gt=0)
     of_question = Q(content__counts__ratings__gt=0, content__counts__verdicts__gt=0)
     shown = Snapshot.objects.filter(of_page | of_question, campaign__project=project)
@@ -97,9 +99,10 @@ def figures_since(project: Project) -> datetime | None:
 def declare_thresholds(
     *, project: Project, preset: str, changes: Mapping[str, float | Sequence[str]] | None = None, actor: User | None
 ) -> GateThresholds:
-    """A new version: the preset's thresholds with changes. The same again is the version that there is.
+    """Declare a new version: the preset's thresholds with changes.
 
-    Refused with the sentence under the threshold's name. Whether a judge's figures could be read is stored with it.
+    If nothing differs from the newest version, that version is returned. A refusal has its sentence under the
+    threshold's name. The version stores whether a judge's figures could already be read.
     """
     values = _checked({**preset_values(_known_preset(preset)), **(changes or {})}, changes or {})
     newest = current_thresholds(project)
@@ -157,13 +160,14 @@ FIGURE = (
     "statistic", "variant", "level", "value", "low", "high", "confidence", "method", "n_items", "n_clusters",
     "n_raters", "n_ratings", "reason", "interval_reason",
 )  # fmt: skip
-"""What is kept of an estimate."""
+"""The fields that are stored of an estimate."""
 
 
 # --- what has changed since the judge was run ------------------------------------------------------------------------
 def judge_changes(campaign: Campaign, run: JudgeRun) -> list[dict[str, str]]:
-    """Why figures of a run no longer speak for the judge: `code` is rubric, prompt, served or mixed, with what it was
-    `before` and is `now`.
+    """Why the figures of a run are no longer valid for the judge.
+
+    `code` is rubric, prompt, served or mixed; `before` and `now` are the old and the new value.
     """
     changes = []
     newest = _newest_rubric(campaign)
@@ -181,7 +185,7 @@ def judge_changes(campaign: Campaign, run: JudgeRun) -> list[dict[str, str]]:
 
 
 def changes_digest(campaign: Campaign, runs: Sequence[JudgeRun]) -> str:
-    """Changes whenever `judge_changes` or `failed_calls` of one of the runs may."""
+    """A digest that differs whenever the result of `judge_changes` or `failed_calls` could differ for a run."""
     of_runs = ([run.pk, _has_other_prompt(run), _last_served(run), _without_verdict(run).count()] for run in runs)
     facts = [_newest_rubric(campaign), *of_runs]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
@@ -193,7 +197,10 @@ def _newest_rubric(campaign: Campaign) -> int:
 
 
 def _has_other_prompt(run: JudgeRun) -> bool:
-    """Whether the wording of our prompt templates has changed since the judge was declared. Imported ones have none."""
+    """Whether the wording of our prompt templates has changed since the judge was declared.
+
+    Imported judges have no template.
+    """
     judge = run.judge
     if not judge.provider:
         return False
@@ -212,7 +219,10 @@ def _served_models(run: JudgeRun) -> list[str]:
 
 
 def _last_served(run: JudgeRun) -> str:
-    """The model that answered the judge's newest request, in whatever run; a reply that is used again was not asked."""
+    """The model that answered the judge's newest request, in any run.
+
+    Replies that are used again do not count, because no request was sent for them.
+    """
     sent = Attempt.objects.filter(call__run__judge=run.judge_id).exclude(outcome=Attempt.Outcome.REUSED)
     served = sent.exclude(served_model="").order_by("-at", "-pk")
     return served.values_list("served_model", flat=True).first() or ""
@@ -227,7 +237,10 @@ def _without_verdict(run: JudgeRun) -> QuerySet[Call]:
 
 
 def failed_calls(campaign: Campaign, run: JudgeRun) -> dict[tuple[str | None, str | None], int]:
-    """By criterion and language, the calls of a run that failed. One about all criteria counts in every one."""
+    """By criterion and language, the number of failed calls of a run.
+
+    A call about all criteria counts for every criterion.
+    """
     every = list(campaign.rubric_version.criteria.values_list("key", flat=True))
     counted: Counter[tuple[str | None, str | None]] = Counter()
     counts = _without_verdict(run).values_list("criterion__key", "item__language").annotate(Count("pk"))
@@ -251,7 +264,7 @@ def decided_cells(
     settings: GateSettings,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """The decision of every judge in every criterion and language as plain values, with the figures it rests on."""
+    """The decision of every judge in every criterion and language as plain values, with the figures that it uses."""
     from analytics.stats.core.validation import ratings_table
     from analytics.stats.planning.gate import gated_cells
 
@@ -285,7 +298,7 @@ def decided_cells(
 
 
 def expected_effects(table: RatingsTable) -> dict[str, str]:
-    """By change that a judge was asked about, what a sound one does with it: fall, same or no_rise."""
+    """By kind of changed text, the expected effect on the scores of a sound judge: fall, same or no_rise."""
     known = {key for text in table.frame[CHANGED].unique() if text for key in json.loads(text)}
     return {key: change_of(key).expects for key in sorted(known)}
 
@@ -298,7 +311,7 @@ def _as_declared(declared: GateThresholds) -> Thresholds:
 
 
 def _plain_cell(gated: GatedCell, thresholds: Thresholds) -> dict[str, Any]:
-    """One decision. `otherwise`: what it would be had nothing changed since."""
+    """One decision. `otherwise`: the decision if nothing had changed since the run."""
     from analytics.stats.planning.gate import FEWEST_GENERATORS, decide
 
     evidence, verdict = gated.evidence, gated.verdict
@@ -324,7 +337,9 @@ def _plain_copy(copied: CopiedAnnotator) -> dict[str, Any]:
 
 
 def _unscored(gated: GatedCell, failed: Collection[tuple[str | None, str]]) -> dict[str, int]:
-    """How many items with two raters have no score by the judge, by reason: that of its verdict, failed, not_asked."""
+    """How many items with two raters have no score by the judge, by reason: the reason in its verdict, failed, or
+    not_asked.
+    """
     from analytics.stats.judge.soundness import NO_ROW
 
     counted: Counter[str] = Counter()

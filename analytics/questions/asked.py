@@ -1,4 +1,4 @@
-"""Reads a question from its parameters, and checks it against what a campaign has to choose from."""
+"""Reads a question from its parameters, and checks it against the choices that the campaign offers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from judging.models import JudgeRun
 
 
 def parsed_question(pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
-    """The question of these parameters; refused with the sentence under the parameter's name. Empty ones count for
-    nothing but `columns`, where nothing means one column.
+    """The question of these parameters; refused with the sentence under the parameter's name.
+
+    Empty parameters are ignored, except `columns`: an empty value means one column.
     """
     found: dict[str, list[str]] = {}
     for name, text in pairs:
@@ -56,7 +57,10 @@ def question_of(query: str) -> NumbersQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionChoices:
-    """What may be asked of one campaign. `attributes`: columns of its items' attributes, with the values of each."""
+    """The choices for questions about one campaign.
+
+    `attributes`: columns of its items' attributes, with their values.
+    """
 
     criteria: tuple[str, ...]
     attributes: Mapping[str, tuple[str, ...]]
@@ -71,23 +75,26 @@ class QuestionChoices:
     of_designs: frozenset[str] = frozenset()
 
     def listed_judges(self, question: NumbersQuestion) -> tuple[str, ...]:
-        """The judges that a form offers: those only of designs where the question asks for them, or names them."""
+        """The judges that a form offers.
+
+        Judges that are only cells of designs are offered if the question includes designs or names these judges.
+        """
         hidden = () if question.designs else self.of_designs
         return ratings.usual_judges(self.judges, hidden, chosen=question.judges_named)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What rows and columns may be."""
+        """The possible values of rows and columns."""
         return (*OWN_COLUMNS, *self.attributes, *COMPUTED)
 
     @property
     def filters(self) -> tuple[str, ...]:
-        """What a filter may be about."""
+        """The columns that a filter may use."""
         return (*OWN_COLUMNS, *self.attributes)
 
 
 def question_choices(campaign: Campaign) -> QuestionChoices:
-    """What there is to choose from in a campaign."""
+    """The choices that a campaign offers."""
     items = Item.objects.of(campaign.dataset).order_by()
     criteria = Criterion.objects.filter(rubric_version=campaign.rubric_version_id)
     languages, generators = (
@@ -112,7 +119,7 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
 
 
 def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
-    """Refuse a question that names what the campaign does not have, naming what there is."""
+    """Refuse a question with a name that the campaign does not have; the refusal lists the possible names."""
     for name, text in (("rows", question.rows), ("columns", question.columns)):
         if text or name == "rows":
             require_choice(name, text, choices.columns)

@@ -1,4 +1,4 @@
-"""Goals of a plan of labels (METHODS 8): what a study should reach, and what it may cost."""
+"""Goals of a plan of labels (METHODS 8): the precision that a study should reach, and its budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBERS: dict[str, tuple[float, float]] = {
     "epsilon": (0.0, 1.0),
     "budget": (1.0, 1e9),
 }
-"""By goal its least and its largest value; `price.LANGUAGE` is one more for each language."""
+"""By goal, its lowest and its highest value; each language has the additional goal `price.LANGUAGE`."""
 PRICE = "price."
 PRICES = (0.001, 1e6)
 SPLITS = ("neyman", "minimax")
@@ -26,7 +26,9 @@ Goal = tuple[str, str]
 
 
 def parsed_goal(text: str) -> Goal:
-    """The name and the value of `NAME=VALUE`, the value in its one spelling; refused with what is possible."""
+    """The name and the value of `NAME=VALUE`, the value in its canonical spelling; a refusal lists the possible
+    values.
+    """
     name, sign, value = (part.strip() for part in text.partition("="))
     if name == "split" and value in SPLITS:
         return name, value
@@ -58,12 +60,12 @@ def goals_of_form(fields: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def prices_text(goals: Iterable[Goal]) -> str:
-    """The prices among these goals as the form takes them."""
+    """The prices among these goals in the spelling of the form."""
     return ", ".join(f"{name.removeprefix(PRICE)} {value}" for name, value in goals if name.startswith(PRICE))
 
 
 def check_goals(goals: Iterable[Goal], languages: Sequence[str]) -> None:
-    """Refuse a price of a language that there is not."""
+    """Refuse a price for a language that the campaign does not have."""
     for name, _value in goals:
         if name.startswith(PRICE) and name.removeprefix(PRICE) not in languages:
             sentence = _("There are no items in “%(language)s”, so that it has no price. Languages: %(all)s.")

@@ -1,4 +1,6 @@
-"""The parameters of a question in addresses, the API and commands: what each means, how it is read and written."""
+"""The parameters of a question in addresses, the API and commands: the meaning of each, and how its value is read and
+written.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ OWN_COLUMNS = ("criterion", "language", "generator", "scenario", "item", "datase
 TIMES = ("week", "hundred")
 """When an item was rated last, as rows or columns: the ISO week, or the first of the hundred items in that order."""
 NO_CUT = ("judge", "panel", "languages", "raters", "annotator", "variant", "agreement_class")
-"""What else rows and columns may be: `languages` and `raters` are the pair that a figure compares, `annotator` is the
-one that it is about, `variant` the label of F1 or the kind of a coefficient. They do not cut the ratings table."""
+"""Other possible rows and columns: `languages` and `raters` are the pair that a figure compares, `annotator` is the
+annotator that it describes, `variant` the label of F1 or the kind of a coefficient. They do not split the ratings
+table.
+"""
 COMPUTED = (*NO_CUT, *TIMES)
 CLUSTERS = ("item",)
 ALL_PAIRS = ("all",)
@@ -52,7 +56,7 @@ class QuestionParameter:
     least: int = 0
 
     def value(self, texts: Sequence[str]) -> Any:
-        """What these texts set the field to; refused with the sentence under the parameter's name."""
+        """The field's value from these texts; a refusal has its sentence under the parameter's name."""
         if self.is_list:
             values = dict.fromkeys(map(self.read, texts))
             if self.name == "goal":  # of two values of one goal the later one counts
@@ -87,7 +91,7 @@ class QuestionParameter:
 
 
 def require_choice(name: str, text: str, known: Iterable[str]) -> str:
-    """The text; refused under the parameter's name where it is none of the known ones."""
+    """The text; refused under the parameter's name if it is not a known choice."""
     if text not in known:
         raise choice_refusal(
             name,
@@ -98,7 +102,7 @@ def require_choice(name: str, text: str, known: Iterable[str]) -> str:
 
 
 def choice_refusal(name: str, sentence: str) -> Refused:
-    """The refusal of what a parameter says."""
+    """The refusal of a parameter's value."""
     return Refused(sentence, code="unknown_choice", fields={name: sentence})
 
 
@@ -231,4 +235,4 @@ _DECLARED = (
     QuestionParameter("seed", "seed", "Of the random numbers.", limits=(0, 2**62)),
 )
 PARAMETERS = {parameter.name: parameter for parameter in _DECLARED}
-"""In canonical order. Lists are repeated parameters: a name may hold a comma."""
+"""In canonical order. Lists are repeated parameters, because a name may contain a comma."""

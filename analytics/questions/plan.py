@@ -1,4 +1,4 @@
-"""What a question comes to on one campaign."""
+"""Finds what a question selects in one campaign."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judging.runs import whole_run
 
 
 def chosen_runs(campaign: Campaign, question: NumbersQuestion) -> list[JudgeRun]:
-    """The judge runs that a question is about, without those that they continue."""
+    """The judge runs that a question is about, without the runs that they continue."""
     if question.runs:
         runs = list(ratings.all_runs(campaign))
         inner = {part.pk for run in runs for part in whole_run([run]) if part.pk != run.pk}

@@ -22,7 +22,7 @@ from analytics.stats.declared.register import statistics_that_need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a reader may choose. `raters`: pseudonyms of the annotators that count, none meaning all of them.
+    """The settings that a reader may choose. `raters`: pseudonyms of the annotators that count; if empty, all count.
 
     `blind_only`: ratings by people who could see verdicts do not count. `reference`: one of `RULES`.
     """
@@ -36,7 +36,7 @@ class Settings:
 
     @property
     def digest(self) -> str:
-        """Of everything that is chosen: part of a snapshot's key."""
+        """The digest of all settings: part of a snapshot's key."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
@@ -47,17 +47,17 @@ DEFAULT_SETTINGS = Settings()
 class NumbersQuestion(Settings):
     """A question about a campaign's ratings; its answer is a matrix of estimates for each statistic.
 
-    `where`: pairs of a column and a value; several of one column: any of them. `judges`: names, none meaning all.
-    `runs`: numbers of judge runs, or `each`; none: one run of each judge (`ratings.newest_runs`). `panels`: names.
-    `variants`: only these variants of a statistic; none: the usual one where there is a usual one. `reference`: one of
-    `REFERENCES`, or empty as in `RULES`; `ties`: what the mode does with a tie. `pool`: criteria are pooled.
+    `where`: pairs of a column and a value; several of one column: any of them. `judges`: names; if empty, all judges.
+    `runs`: numbers of judge runs, or `each`; if empty, one run of each judge (`ratings.newest_runs`). `panels`: names.
+    `variants`: only these variants of a statistic; if empty, the usual variant if the statistic has one. `reference`:
+    one of `REFERENCES`, or empty as in `RULES`; `ties`: what the mode does with a tie. `pool`: criteria are pooled.
     `exclude`: what else is left out, of `exclusions.EXCLUSIONS`. `min_seconds`: ratings of items that took less time do
     not count. `level`: measure all criteria at this level. `against`: the judge that others are compared with in
-    `comparison`. `juries`: judges that count as one more, by the rule `jury_rule`, a line of CSV with their names each.
-    `measures`: numeric attributes and measures of the items' texts that are set beside scores and ranked. `cluster`:
-    `item` takes items for independent of each other, also those of one scenario. `goals`: pairs of a goal of a plan
-    and its value (`planning`). `pairs`: `all` lists the pairs of more than 24 raters. `designs`: where no judge and no
-    run is chosen, those that are only cells of designs count, too.
+    `comparison`. `juries`: groups of judges, each read as one additional judge by the rule `jury_rule`; each is a line
+    of CSV with the judges' names. `measures`: numeric attributes and measures of the items' texts that are set beside
+    scores and ranked. `cluster`: `item` treats items as independent of each other, also the items of one scenario.
+    `goals`: pairs of a goal of a plan and its value (`planning`). `pairs`: `all` lists the pairs of more than 24
+    raters. `designs`: if no judge and no run is chosen, judges that are only cells of designs count, too.
     """
 
     rows: str = "criterion"
@@ -105,7 +105,7 @@ class NumbersQuestion(Settings):
 
     @property
     def judges_named(self) -> frozenset[str]:
-        """The judges that it names, members of juries included."""
+        """The judges that the question names, including the members of juries."""
         members = (name for names in self.jury_members for name in names)
         return frozenset(filter(None, (*self.judges, *members, self.against)))
 
@@ -132,7 +132,7 @@ DEFAULTS = {field.name: field.default for field in fields(NumbersQuestion) if fi
 
 
 def pairs_of(question: NumbersQuestion) -> list[tuple[str, str]]:
-    """A question as parameters in canonical order, without what is as usual."""
+    """A question as parameters in canonical order, without default values."""
     values = [(parameter, getattr(question, parameter.field)) for parameter in PARAMETERS.values()]
     return [
         (parameter.name, text)

@@ -1,4 +1,4 @@
-"""What pages and reports call statistics, columns, rules and what is chosen in a question."""
+"""The names of statistics, columns, rules and settings of a question on pages and in reports."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ EXCLUSION_NAMES = {
     "critical": gettext_lazy("a critical mark on the item and criterion"),
     "single": gettext_lazy("the only rating left of the item and criterion"),
 }
-"""What `exclusions.EXCLUSIONS` leave out."""
+"""The ratings that each of `exclusions.EXCLUSIONS` leaves out."""
 TIE_NAMES = {
     "exclude": gettext_lazy("left out"),
     "lower": gettext_lazy("the lower point"),
@@ -62,12 +62,12 @@ TIE_NAMES = {
 
 
 def statistic_name(statistic: str) -> str:
-    """What a reader knows a statistic by; one that is not declared by its own name."""
+    """The name of a statistic for readers; a statistic that is not declared has its own name."""
     return _(STATISTICS[statistic].title) if statistic in STATISTICS else statistic
 
 
 def column_name(column: str) -> str:
-    """A column of the ratings table as a reader knows it; an attribute by its own name."""
+    """The name of a column of the ratings table for readers; an attribute has its own name."""
     return str(COLUMN_NAMES.get(column, column))
 
 
@@ -78,7 +78,7 @@ def _left_out(question: NumbersQuestion) -> list[str]:
 
 
 def question_in_words(question: NumbersQuestion) -> list[tuple[str, str]]:
-    """Each thing that is chosen in a question, with its name."""
+    """Each setting that is chosen in a question, with its name."""
     juries = f"{'; '.join(question.juries)}: {JURY_RULE_NAMES[question.jury_rule]}" if question.juries else ""
     lines = [
         (_("Rows"), column_name(question.rows)),

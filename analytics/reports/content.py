@@ -1,4 +1,4 @@
-"""What a report of a campaign holds: the answers to its questions, and all that a reader must know of them."""
+"""The content of a campaign's report: the answers to its questions, and the facts that a reader needs with them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ CARRIED = (
     *("where", "judges", "runs", "panels", "raters", "juries", "jury_rule", "against", "cluster", "reference", "ties"),
     *("pool", "exclude", "min_seconds", "level", "blind_only", "designs", "confidence", "bootstrap", "seed"),
 )
-"""The settings of the question asked that every table of a report has; its rows, columns and statistics it has not."""
+"""The settings that every table of a report copies from the question; rows, columns and statistics are not copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportLayout:
-    """The question whose settings hold for the whole report, and the study (S0 ... S4) as which it is laid out."""
+    """The question with the settings of the whole report, and the study (S0 ... S4) that gives its layout."""
 
     question: NumbersQuestion
     study: str = ""
@@ -51,7 +51,9 @@ class ReportLayout:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdsVersion:
-    """One version of a project's thresholds: what it set or changed, and whether figures could be read before."""
+    """One version of a project's thresholds: the values that it set or changed, and whether figures could be read
+    before it.
+    """
 
     declared: GateThresholds
     changes: tuple[tuple[str, str], ...]
@@ -64,7 +66,7 @@ class ThresholdsVersion:
 
 @dataclass(frozen=True, slots=True)
 class CampaignReport:
-    """A report: its parts with their answers, and what stands around them."""
+    """A report: its parts with their answers, and the sections around them."""
 
     campaign: Campaign
     layout: ReportLayout
@@ -109,7 +111,10 @@ def asked_layout(export: Export) -> ReportLayout:
 
 
 def report_parts(campaign: Campaign, layout: ReportLayout) -> list[ReportPart]:
-    """The questions of a report: those of the study that it is laid out as, or the usual ones. At least one."""
+    """The questions of a report: the questions of the study that gives its layout, or the usual questions.
+
+    At least one.
+    """
     choices = question_choices(campaign)
     if layout.study:
         parts = list(_parts_of_study(layout, choices))
@@ -131,14 +136,16 @@ def _parts_of_study(layout: ReportLayout, choices: QuestionChoices) -> Iterator[
 
 
 def _own(question: NumbersQuestion) -> Iterator[ReportPart]:
-    """The question itself, where it asks for something of its own."""
+    """The question itself, if it asks for something that the usual questions do not."""
     usual = NumbersQuestion()
     if any(getattr(question, name) != getattr(usual, name) for name in ("rows", "columns", "statistics", "variants")):
         yield ReportPart("question", _("The question asked"), _how(question), question)
 
 
 def _usual(question: NumbersQuestion, choices: QuestionChoices) -> Iterator[ReportPart]:
-    """Agreement, judges beside the panel, human ceiling, rankings and corrected results, as far as there are any."""
+    """Agreement, judges beside the panel, human ceiling, rankings and corrected results, if the campaign has data for
+    them.
+    """
 
     def part(name: str, title: str, rows: str, columns: str, *statistics: str) -> ReportPart:
         asked = replace(question, rows=rows, columns=columns, statistics=statistics, variants=(), measures=(), goals=())
@@ -168,7 +175,7 @@ def _how(question: NumbersQuestion) -> str:
 
 # --- its content -----------------------------------------------------------------------------------------------------
 def composed_report(campaign: Campaign, layout: ReportLayout, tell: Progress) -> CampaignReport:
-    """The report as things stand, in English; what is not stored is computed now."""
+    """The current report, in English; answers that are not stored are computed now."""
     with translation.override("en"):
         answered = tuple(answered_parts(campaign, report_parts(campaign, layout), tell))
         decided = decisions.decide_now(campaign) if decisions.current_decisions(campaign) else None
@@ -182,7 +189,9 @@ def composed_report(campaign: Campaign, layout: ReportLayout, tell: Progress) ->
 
 
 def _statement(campaign: Campaign) -> Iterator[str]:
-    """Who rated, as far as they agreed to be described; what they found hard; and the licence of the items."""
+    """The raters, described only as far as they agreed; the difficulties that they reported; and the licence of the
+    items.
+    """
     for panel in hugging_face.described_panels(campaign):
         named = replace(panel, panel=panel.panel or hugging_face.IMPORTED)
         yield f"{hugging_face.statement(named)} Ratings of items: {panel.annotations:,}."

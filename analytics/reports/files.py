@@ -26,14 +26,14 @@ from annotation.writers.archives import dateless
 
 STYLE = Path(__file__).with_name("report.css")
 FEWEST_DRAWN, MOST_DRAWN = 2, 36
-"""Figures of a table from and up to which it has a chart, too."""
+"""A table has a chart if it has at least FEWEST_DRAWN and at most MOST_DRAWN estimates."""
 MANY_COLUMNS = 5
-"""Columns from which a table stands on a wide page of a PDF."""
+"""A table with at least this many columns is on a landscape page of a PDF."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedTable:
-    """A table with its number in the report, its file's name, and its chart without words; "" for none."""
+    """A table with its number in the report, its file's name, and its chart without words ("" if it has no chart)."""
 
     number: int
     name: str
@@ -57,13 +57,13 @@ class NumberedTable:
 
     @property
     def made(self) -> list[str]:
-        """How its intervals were made, or why cells have none; each way once."""
+        """The methods of its intervals, or the reasons why cells have no interval; each once."""
         shown = [cell.figure for cell in self.table.cells if cell.figure is not None]
         return sorted({each.method if each.has_interval else each.no_interval for each in shown} - {""})
 
 
 def written_report(report: CampaignReport, kind: str) -> Iterator[bytes]:
-    """The report as ``html``, ``pdf`` or ``zip``; refused where this server can't write PDF."""
+    """The report as ``html``, ``pdf`` or ``zip``; refused if this server can't write PDF."""
     with translation.override("en"):
         numbered = numbered_tables(report)
         if kind == "zip":
@@ -86,7 +86,7 @@ def numbered_tables(report: CampaignReport) -> dict[str, list[NumberedTable]]:
 
 
 def _drawn(table: Matrix) -> tuple[str, dict[str, str]]:
-    """The chart of a table whose figures have intervals, and its words."""
+    """The chart of a table if its figures have intervals, and the chart's words."""
     shown = [(name, figure) for name, figure in figures_of(table) if figure.has_interval]
     if not FEWEST_DRAWN <= len(shown) <= MOST_DRAWN:
         return "", {}
@@ -112,12 +112,12 @@ def _in_light(found: re.Match[str]) -> str:
 
 
 def pdf_is_installed() -> bool:
-    """Whether the library that writes PDF is there; without Pango it is refused when it writes."""
+    """Whether the library that writes PDF is installed; if Pango is missing, writing is refused later."""
     return find_spec("weasyprint") is not None
 
 
 def as_pdf(page: str) -> bytes:
-    """A page as PDF; refused where WeasyPrint or Pango is missing. Nothing is fetched from anywhere."""
+    """A page as PDF; refused if WeasyPrint or Pango is missing. Nothing is fetched from a network."""
     for name in ("weasyprint", "weasyprint.progress", "fontTools"):
         logging.getLogger(name).disabled = True  # they log every step, also while they are imported
     try:
@@ -157,18 +157,20 @@ _LATEX = {
     **dict.fromkeys("\n\r\t\x0b\x0c\x85\u2028\u2029", " "),
 }
 LATEX_COLUMNS, LATEX_ROWS = 5, 10
-"""Of a part of a table, so that it fits a page."""
+"""The maximum numbers of columns and rows of one part of a table, so that the part fits a page."""
 LATEX_HEAD = "% Needs booktabs, and XeLaTeX or LuaLaTeX where names are not in Latin letters.\n"
 
 
 def latex_text(text: str) -> str:
-    """Text in which LaTeX reads nothing but text."""
+    """The text escaped for LaTeX."""
     plain = "".join(_LATEX.get(char, char) for char in figures.UNPRINTABLE.sub("", text))
     return f"{{}}{plain}" if plain.lstrip().startswith(("[", "*")) else plain  # else the end of the row before reads it
 
 
 def latex_table(numbered: NumberedTable) -> str:
-    """A table with its caption, label, intervals and counts; in parts where it has more columns or rows than a page."""
+    """A table with its caption, label, intervals and counts; in parts if it has more columns or rows than fit a
+    page.
+    """
     table = numbered.table
     places = range(0, max(len(table.columns), 1), LATEX_COLUMNS)
     starts = range(0, max(len(table.rows), 1), LATEX_ROWS)
@@ -240,7 +242,7 @@ def _members(report: CampaignReport, numbered: Mapping[str, list[NumberedTable]]
 
 
 def estimates_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Figures with all digits; columns stand in one order, whatever order a database gives the keys of a row in."""
+    """Figures with all digits; the order of columns is fixed and does not depend on the order of a row's keys."""
     from analytics.stats.cli.files import rendered_rows
 
     return rendered_rows([dict(sorted(row.items())) for row in rows], "csv")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from analytics.reports.parts import AnsweredPart
 
 PROGRAMS = ("panelbench", "numpy", "pandas", "scipy", "simplemma")
-"""What figures are computed with."""
+"""The programs that compute figures."""
 
 REFERENCES: Mapping[str, str] = yaml.safe_load(Path(__file__).with_name("references.yaml").read_text("utf-8"))
 """Sources by a part of a statistic's name, or of the name of an interval's method."""
@@ -65,7 +65,7 @@ def program_versions() -> dict[str, str]:
 
 
 def program_version(name: str) -> str:
-    """The version of an installed program; "" for none."""
+    """The version of an installed program; "" if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -73,7 +73,7 @@ def program_version(name: str) -> str:
 
 
 def sentences_on_items(campaign: Campaign) -> Iterator[str]:
-    """What was rated, and on which rubric in which languages."""
+    """The rated items, the rubric and its languages."""
     items = Item.objects.of(campaign.dataset).order_by()
     by_language: dict[str, int] = {}
     for tag in items.values_list("language", flat=True):
@@ -185,7 +185,7 @@ def _on_reference(question: NumbersQuestion) -> Iterator[str]:
 
 
 def _short(intervals: Sequence[str]) -> list[str]:
-    """Each method once, without what follows a comma: counts and “approximate” stand in the cells."""
+    """Each method once, without what follows a comma: counts and “approximate” are in the cells."""
     return list(dict.fromkeys(re.split("[,;]", method)[0].strip() for method in intervals))[:8]
 
 
@@ -221,7 +221,7 @@ def _with_source(name: str, numbers: Mapping[str, int]) -> str:
 
 
 def _cited(parts: Sequence[AnsweredPart]) -> list[str]:
-    """The keys of the sources that these parts rest on, in the order in which they are named."""
+    """The keys of the sources of these parts, in the order in which they are named."""
     asked = [name for part in parts for name in part.part.question.statistics]
     made = [row.get("method") or "" for part in parts for row in part.page.content["estimates"]]
     rules = [part.part.question.reference for part in parts]

@@ -1,4 +1,5 @@
-"""A wheel of the running installation, for bundles that are computed again elsewhere: no index has a package of ours.
+"""A wheel of the running installation, for bundles that are computed again elsewhere: Panelbench is on no package
+index.
 
 It is made from the modules that run, whether they were installed from a wheel or are a checkout, so that it computes as
 this instance does. The same installation gives the same bytes.

@@ -34,18 +34,18 @@ class AnsweredPart:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Items, clusters, raters, scores, N/A, judges and verdicts that its figures rest on."""
+        """Items, clusters, raters, scores, N/A, judges and verdicts that its figures use."""
         found: dict[str, int] = self.page.content["counts"]
         return found
 
     @cached_property
     def tables(self) -> list[Matrix]:
-        """The tables that have a value somewhere."""
+        """The tables with a value in at least one cell."""
         return [table for table in self.page.shown if any(cell.exact for cell in table.cells)]
 
     @property
     def reasons(self) -> list[str]:
-        """Why there is no value in any cell."""
+        """The reasons why no cell has a value."""
         return sorted({cell.figure.reason for table in self.page.shown for cell in table.cells if cell.figure})[:3]
 
     @property

@@ -1,4 +1,4 @@
-"""Bundles with everything that the figures of a report rest on, and the command that computes them again elsewhere.
+"""Bundles with everything that the figures of a report need, and the command that computes the figures again elsewhere.
 
 A bundle needs no database: it holds the ratings tables as they were asked for, the questions, the scales, and the
 figures. Figures are compared to `DIGITS` significant digits; every file has its SHA-256 in the manifest.
@@ -44,7 +44,7 @@ DIGITS = 12
 FORMAT, VERSION = "panelbench recomputation", 1
 MANIFEST, ESTIMATES, QUESTIONS, SCALES = "manifest.json", "estimates.json", "questions.json", "scales.json"
 MOST_NAMED = 5
-"""Differences that a refusal names."""
+"""The maximum number of differences that a refusal names."""
 README = """\
 # {title}
 
@@ -71,7 +71,7 @@ The command checks every file by its SHA-256, computes the figures again, and co
 def write_recomputation(
     campaign: Campaign, layout: ReportLayout, out: BinaryIO, tell: Callable[[int, int], None]
 ) -> None:
-    """Write the bundle of a report's figures as a zip; what is not stored is computed first."""
+    """Write the bundle of a report's figures as a zip; figures that are not stored are computed first."""
     files = dict(_files(campaign, report_parts(campaign, layout), tell))
     manifest = {
         "format": FORMAT,
@@ -169,7 +169,7 @@ def _sha256(content: bytes) -> str:
 # --- computing it again ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """What a recomputation came to: the digest of its figures, how many there are, and programs of other versions."""
+    """The result of a recomputation: the digest and the number of its figures, and programs with other versions."""
 
     sha256: str
     figures: int
@@ -179,7 +179,8 @@ class Recomputed:
 def recompute(path: Path, tell: Callable[[int, int], None] = lambda _done, _total: None) -> Recomputed:
     """Compute the figures of a bundle again, a zip or its unpacked folder.
 
-    Refused where a file is missing or was changed, by its name, and where figures differ, naming the first of them.
+    Refused if a file is missing or was changed, with the file's name, and if figures differ, with the first
+    differences.
     """
     files = _checked_files(path)
     questions = json.loads(files[QUESTIONS])
@@ -208,7 +209,7 @@ def _no_progress(_done: int, _total: int) -> None:
 
 
 def _checked_files(path: Path) -> dict[str, bytes]:
-    """The manifest and every file that it lists, each with the digest that it has for it; others are not read."""
+    """The manifest and every file that it lists, each with the digest in the manifest; other files are not read."""
     files = _read_files(path)
     try:
         manifest = json.loads(files[MANIFEST])

@@ -162,7 +162,7 @@ class CriterionToDecide:
 
     @property
     def problem(self) -> list[str]:
-        """What is wrong with this part of the form."""
+        """The problem of this part of the form."""
         names = (f"{part}-{self.key}" for part in ("score", "cause", "note", "rationale"))
         return list(dict.fromkeys(self.problems[name] for name in names if name in self.problems))
 
@@ -258,7 +258,7 @@ def _value_text(one: QueuedItem, choice: QueueChoice) -> str:
 
 
 def _choice(options: QueueOptions, query: QueryDict) -> tuple[QueueChoice, str]:
-    """What the address asks for; or the usual queue, and what is wrong with the address."""
+    """The choice in the address; or the usual queue, and the problem of the address."""
     try:
         return disagreements.chosen_queue(options, query), ""
     except Refused as refused:

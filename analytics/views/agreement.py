@@ -145,7 +145,7 @@ def _mean_pairs(
     shares: Mapping[str, EstimateRow],
     pairs: Mapping[tuple[str, ...], EstimateRow],
 ) -> None:
-    """Of every annotator the mean κ and percent with the others."""
+    """For every annotator, the mean κ and percent agreement with the others."""
     rows = []
     for name in names:
         row, share = means[name], shares.get(name)

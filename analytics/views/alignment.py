@@ -83,7 +83,7 @@ class AlignmentForm(forms.Form):
 
     @property
     def lacks(self) -> str:
-        """What the project has none of: `campaign`, `judge`, or nothing."""
+        """The thing that the project lacks: `campaign`, `judge`, or an empty text."""
         for field, word in (("campaign", "campaign"), ("base", "judge")):
             if not self.fields[field].queryset.exists():  # type: ignore[attr-defined]
                 return word
@@ -384,7 +384,7 @@ def start_search(request: HttpRequest, project: str, alignment_pk: int) -> HttpR
 @require_safe
 @login_required
 def proposal_page(request: HttpRequest, project: str, alignment_pk: int, proposal: int) -> HttpResponse:
-    """What a model was asked, what it replied, and what that cost."""
+    """Show the request to a model, its reply, and the cost."""
     current_project, found = find_alignments(request.user, project)
     current = get_object_or_404(found, pk=alignment_pk)
     shown = get_object_or_404(current.proposals.select_related("job", "candidate__judge", "parent__judge"), pk=proposal)
@@ -402,7 +402,7 @@ def proposal_page(request: HttpRequest, project: str, alignment_pk: int, proposa
 @require_http_methods(["GET", "POST"])
 @login_required
 def look_page(request: HttpRequest, project: str, alignment_pk: int, judge: int) -> HttpResponse:
-    """What a look means (GET), and the look (POST with `confirm`)."""
+    """GET explains a look; POST with `confirm` takes the look."""
     candidate = _candidate(request, project, alignment_pk, judge)
     current = candidate.alignment
     if request.method == "POST":
@@ -433,7 +433,7 @@ def look_page(request: HttpRequest, project: str, alignment_pk: int, judge: int)
 @require_http_methods(["GET", "POST"])
 @login_required
 def close_page(request: HttpRequest, project: str, alignment_pk: int) -> HttpResponse:
-    """What closing means (GET), and the closing (POST with `confirm`); for leads."""
+    """GET explains closing; POST with `confirm` closes the alignment. Only for leads."""
     current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
     current = get_object_or_404(find_alignments(request.user, project)[1], pk=alignment_pk)
     if request.method == "POST":

@@ -232,7 +232,9 @@ class AuditsPage:
         return AuditSection(key, tuple(rows), self._start(key))
 
     def _start(self, key: str) -> str:
-        """Where the run that an audit needs is started, after its price was seen; empty where none would help."""
+        """The address of the page that shows the price of the run that an audit needs, and starts the run; empty if no
+        run would help.
+        """
         actions = {"self_preference": "judges", "length": "", "scale_use": "", "rated_items": ""}
         return start_address(self.campaign, self.declared, actions.get(key, key))
 

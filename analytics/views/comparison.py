@@ -50,7 +50,7 @@ MOST_ACROSS = 8
 # --- what is asked ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class ComparisonChoice:
-    """What a reader chose: a measure, a design or judges, a jury, and two judges whose items are listed."""
+    """The choices of a reader: a measure, a design or judges, a jury, and two judges whose items are listed."""
 
     campaign: Campaign
     measure: str
@@ -371,7 +371,7 @@ class ComparisonPage:
 
     @property
     def note_of_mean(self) -> str:
-        """Of which cells the first judge's mean is; empty where there is none."""
+        """The cells in the first judge's mean, in words; empty if there is no mean."""
         return next((figure.note for row, figure in self.figures("") if row["criterion"] is None), "")
 
     @property
@@ -380,7 +380,7 @@ class ComparisonPage:
 
     @property
     def agreement_is(self) -> str:
-        """What the table of judges shows as their agreement."""
+        """The sentence that says which agreement the table of judges shows."""
         if note := self.note_of_mean:
             return _("Agreement: %s (criterion and language).") % note
         if len(self.cells) == 1:
@@ -408,7 +408,7 @@ class ComparisonPage:
 
     @property
     def repeats_are(self) -> str:
-        """In what the standard deviation over repeats is given."""
+        """The sentence on the unit of the standard deviation over repeats."""
         if self.repeat_sd_unit == "points":
             return _("It is in points of the scale.")
         return _("It is a share of the scale’s width, because the scales differ in width.")
@@ -440,7 +440,7 @@ class ComparisonPage:
 
     @property
     def chart_basis(self) -> str:
-        """What the points rest on: cells, items, clusters and raters."""
+        """The basis of the points: cells, items, clusters and raters."""
         numbers = {number for number, *_rest in self._drawn}
         firm = [judge.agreement for number, judge in enumerate(self.judges, 1) if number in numbers and judge.agreement]
         return "; ".join(dict.fromkeys(" · ".join(filter(None, (figure.note, figure.basis))) for figure in firm))

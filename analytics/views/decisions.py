@@ -50,7 +50,7 @@ class DecisionCard:
 
     @property
     def remedies(self) -> list[tuple[Remedy, str]]:
-        """What would change the decision, each with the address that starts it, or none."""
+        """The remedies that would change the decision, each with the address that starts it, if there is one."""
         return [(remedy, self._start(remedy.action)) for remedy in self.cell.remedies]
 
     @property
@@ -143,7 +143,7 @@ class DecisionsPage:
 
     @property
     def summaries(self) -> list[dict[str, Any]]:
-        """Of every judge how many cells have each decision, and whether it is simulated."""
+        """For every judge, the number of cells with each decision, and whether the judge is simulated."""
         simulated = {judge["name"]: judge["simulated"] for judge in self.current.snapshot.content["judges"]}  # type: ignore[union-attr]
         return [
             {"judge": judge, "counts": self.current.summary(judge), "simulated": simulated.get(judge, False)}
@@ -155,7 +155,7 @@ class DecisionsPage:
 @login_required
 @page_cache.cached_page
 def judge_decisions(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """Where to use judges. The page asks for itself while decisions are computed."""
+    """Show where judges may be used. The page reloads itself while decisions are computed."""
     found = shown_campaign(request.user, project, campaign)
     current = decisions.current_decisions(found)
     context: dict[str, Any] = {

@@ -47,7 +47,7 @@ MOST_ROWS = 2000
 
 # --- the form --------------------------------------------------------------------------------------------------------
 class QuestionForm:
-    """What the form offers, and what is chosen in it."""
+    """The choices that the form offers, and the current choices."""
 
     def __init__(self, question: NumbersQuestion, choices: QuestionChoices, criteria: Mapping[str, str]) -> None:
         """`criteria`: their names by key."""
@@ -172,7 +172,7 @@ class QuestionForm:
 
     @property
     def exclusions(self) -> list[tuple[str, str, bool]]:
-        """What may be left out of this campaign: nothing is offered that it has no data for."""
+        """The exclusions that this campaign has data for."""
         there = [(key, name) for key, name in EXCLUSION_NAMES.items() if key in self.choices.exclusions]
         return [(key, str(name), key in self.question.exclude) for key, name in there]
 

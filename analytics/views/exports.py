@@ -44,7 +44,7 @@ from annotation.views.campaigns import show_refusal
 
 # --- downloads -------------------------------------------------------------------------------------------------------
 def recorded_download(export: Export, *, actor: User) -> FileResponse:
-    """The export as a download, with its entry in the audit trail. Raises `Refused` for what can't be written."""
+    """The export as a download, with its entry in the audit trail. Raises `Refused` if it can't be written."""
     if export.what in BY_WORKER:
         told = gettext("A worker writes this. Have it created in the background, then fetch the file.")
         raise Refused(told, code="in_background")
@@ -57,7 +57,7 @@ def recorded_download(export: Export, *, actor: User) -> FileResponse:
 
 
 def unrecorded_download(export: Export) -> FileResponse:
-    """The export as a download for the holder of a shared link, whose use is noted with the link."""
+    """The export as a download for the holder of a shared link, and the use is recorded with the link."""
     return download(exports.export_pieces(export), name=export.file_name, media_type=export.media_type)
 
 
@@ -95,7 +95,7 @@ MOST_SEED = 2**31
 
 @dataclass(frozen=True, slots=True)
 class ExportCard:
-    """One form of the page: what it offers, and the options that make a difference to it."""
+    """One form of the page: the export that it offers, and the options that affect it."""
 
     title: Any
     about: Any
@@ -116,11 +116,11 @@ class ExportCard:
 
     @property
     def is_by_worker(self) -> bool:
-        """Whether only a worker writes it."""
+        """Whether only a worker can write this export."""
         return self.whats[0][0] in BY_WORKER
 
     def chosen(self, parameters: QueryDict) -> dict[str, Any]:
-        """What the address says was chosen in this form; nothing where it is about another one."""
+        """The choices of this form in the address; empty if the address is about another form."""
         return parameters.dict() if parameters.get("what") in dict(self.whats) else {}
 
 
@@ -222,8 +222,10 @@ def _back(project: Project, parameters: QueryDict) -> HttpResponseRedirect:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def export_file(request: HttpRequest, project: str) -> HttpResponseBase:
-    """The file that was asked for, or the page with why there is none: how large it would be, or that a worker writes
-    it. A mere address gives the file, however large.
+    """The requested file, or the page with the reason why there is no file: only the size was asked, or a worker writes
+    it.
+
+    GET returns the file, whatever its size.
     """
     current_project = access.require(user=request.user, slug=project)
     parameters = request.POST if request.method == "POST" else request.GET
@@ -279,7 +281,7 @@ def _options(parameters: QueryDict) -> Options:
 
 
 def _split(parameters: QueryDict) -> dict[str, Any]:
-    """What was filled in of the split of a training set."""
+    """The values of the form for the split of a training set."""
     given: dict[str, Any] = {}
     if seed := parameters.get("split_seed", "").strip():
         given["split_seed"] = whole_number(seed, largest=MOST_SEED - 1)
@@ -292,7 +294,7 @@ def _split(parameters: QueryDict) -> dict[str, Any]:
 
 
 def _share(text: str) -> float | None:
-    """A share such as ``0.2`` or ``0,2``; None where it is none."""
+    """A share such as ``0.2`` or ``0,2``; None if the text is not a share."""
     with suppress(ValueError):
         share = float(text.replace(",", "."))
         return share if 0 <= share < 1 else None
@@ -304,14 +306,14 @@ SHOWN = 10
 
 
 class BundleForm(forms.Form):
-    """A bundle in the form itself, or the key of one that the page's script has uploaded already."""
+    """A bundle in the form itself, or the key of a bundle that the page's script has already uploaded."""
 
     files = forms.FileField(label=_("Bundle"), required=False)  # type: ignore[assignment]
     upload = forms.UUIDField(required=False)
 
 
 def listed_transfers(project: Project, user: User) -> dict[str, Any]:
-    """One's newest transfers in a project, and whether any of them moves."""
+    """The user's newest transfers in a project, and whether any of them is still open."""
     found = list(Transfer.objects.visible_to(user).filter(project=project).select_related("job")[:SHOWN])
     return {"transfers": found, "moving": any(each.is_moving for each in found)}
 
@@ -325,7 +327,7 @@ def _find(request: HttpRequest, project: str, transfer: UUID) -> Transfer:
 @require_safe
 @login_required
 def transfers_part(request: HttpRequest, project: str) -> HttpResponse:
-    """The list of one's transfers, which asks for itself while something moves."""
+    """The list of the user's transfers, which reloads itself while a transfer is open."""
     current_project = access.require(user=request.user, slug=project)
     return render(
         request,
@@ -337,7 +339,7 @@ def transfers_part(request: HttpRequest, project: str) -> HttpResponse:
 @require_safe
 @login_required
 def transfer_file(request: HttpRequest, project: str, transfer: UUID) -> HttpResponseBase:
-    """The file that was written."""
+    """Download the written file."""
     found = _find(request, project, transfer)
     if not transfers.has_file(found):
         raise Http404("There is no file yet, or it was deleted.")
@@ -348,7 +350,7 @@ def transfer_file(request: HttpRequest, project: str, transfer: UUID) -> HttpRes
 @require_POST
 @login_required
 def remove_transfer(request: HttpRequest, project: str, transfer: UUID) -> HttpResponse:
-    """Forget a transfer, with its file."""
+    """Delete a transfer and its file."""
     found = _find(request, project, transfer)
     transfers.remove(transfer=found)
     return redirect("export", found.project.slug)

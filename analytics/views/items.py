@@ -255,7 +255,7 @@ class ItemCriterion:
 
 
 def criterion_name(criterion: Criterion) -> str:
-    """In the reader's language where the rubric has it."""
+    """The criterion's name, in the reader's language if the rubric has that language."""
     return str(criterion.says("name", get_language() or "en") or criterion.key)
 
 
@@ -268,7 +268,7 @@ def point_text(criterion: Criterion, score: float | None) -> str:
 
 
 def point_label(criterion: Criterion, score: float | None) -> str:
-    """What the rubric calls the point, in the reader's language where it can."""
+    """The rubric's label of the point, in the reader's language if possible."""
     return "" if score is None else criterion.label(score, get_language() or "en")
 
 
@@ -316,7 +316,7 @@ def items_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
 @require_safe
 @login_required
 def items_file(request: HttpRequest, project: str, campaign: int) -> HttpResponseBase:
-    """The same list, whole, as CSV; what is wrong with the address is shown on the page."""
+    """The whole list as CSV; the page shows the problem if the address is wrong."""
     current = shown_campaign(request.user, project, campaign)
     choice, refusal = _choice(current, item_choices.item_options(current), request.GET)
     if refusal:
@@ -357,7 +357,7 @@ def item_scores_page(request: HttpRequest, project: str, campaign: int, item: in
 
 
 def _choice(campaign: Campaign, options: ItemOptions, query: QueryDict) -> tuple[ItemChoice, str]:
-    """What the address asks for; or what it would show without parameters, and what is wrong with those given."""
+    """The choice in the address; or the choice without parameters, and the problem of the given parameters."""
     try:
         return item_choices.chosen_items(campaign, options, query), ""
     except Refused as refused:
@@ -379,7 +379,7 @@ def _neighbours(campaign: Campaign, choice: ItemChoice, item: Item) -> dict[str,
 
 
 def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, choice: ItemChoice) -> dict[str, Any]:
-    """What both pages show of the campaign and the choice."""
+    """The context about the campaign and the choice that both pages use."""
     seats = PanelSeat.objects.filter(
         annotator__user=request.user, panel__in=Duty.objects.filter(campaign=campaign).values("panel")
     )

@@ -181,7 +181,7 @@ def _campaign(user: User, project: str, campaign: int) -> Campaign:
 
 
 def _addresses(campaign: Campaign, raters: Raters) -> dict[str, str]:
-    """Where the parts of the page lead; a shared page has fewer of them."""
+    """The addresses that the parts of the page link to; a shared page has fewer."""
     here, query = (campaign.project.slug, campaign.pk), f"?{raters.query}" if raters.query else ""
     return {
         "ratings": reverse("api_ratings_table", args=here) + query,

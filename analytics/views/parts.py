@@ -85,7 +85,7 @@ def judge_question(
 
 
 def _on_one_scale(campaign: Campaign, question: NumbersQuestion, chosen: str) -> list[str]:
-    """Of the criteria that a question's filters leave, those on the scale of the chosen one."""
+    """The criteria that match a question's filters and have the same scale as the chosen criterion."""
     named = [value for name, value in question.where if name == "criterion"]
     scales = {
         each.key: (each.level, each.minimum, each.maximum, [point["value"] for point in each.points])

@@ -174,7 +174,7 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
 
 
 def next_items_offered(campaign: Campaign, choices: QuestionChoices) -> dict[str, Any] | None:
-    """What the form for the next items has to choose from; None where nothing can be drawn."""
+    """The choices of the form for the next items; None if no item can be drawn."""
     duties = planning.drawable_duties(campaign) if choices.judges and campaign.state != Campaign.State.CLOSED else []
     if not duties:
         return None

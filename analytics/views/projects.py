@@ -79,7 +79,7 @@ def workflow_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
 
 
 def start_of(campaign: Campaign, found: CampaignWorkflow, step: WorkflowStep, is_lead: bool) -> tuple[str, str]:
-    """What the button of a step is called, and where it leads; two empty texts where there is nothing to do."""
+    """The text and the address of a step's button; two empty texts if there is nothing to do."""
     slug, here = campaign.project.slug, [campaign.project.slug, campaign.pk]
     about = f"?{urlencode({'judge': found.judge})}" if found.judge else ""
     starts: dict[str, tuple[Any, str]] = {

@@ -90,7 +90,7 @@ def _cell(
 
 
 def _whole_worth(shown: ShownSection) -> list[str]:
-    """What all labels of a section are worth, where it is one column: the labels of its generators added up."""
+    """The effective number of all labels of a section, if it has one column: the sum over its generators."""
     rows = shown.of(LABELS)
     if shown.question.columns or len(rows) < 2 or len(rows) < sum(row["asked"] == LABELS for row in shown.rows):
         return []
@@ -99,7 +99,7 @@ def _whole_worth(shown: ShownSection) -> list[str]:
 
 
 def _worth(row: EstimateRow | None) -> list[str]:
-    """What the labels are worth with the judge beside them."""
+    """The effective number of the labels if the judge's scores are used with them."""
     if row is None or row["value"] is None:
         return []
     text = ngettext("%(n)d label is worth %(worth)d", "%(n)d labels are worth %(worth)d", row["n_items"])

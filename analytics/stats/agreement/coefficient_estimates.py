@@ -130,7 +130,7 @@ MANY_UNITS = 5000
 NOTHING_DIFFERS = "no two scores that share an item differ"
 
 BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
-"""Where resampled, these get BCa: percentile intervals cover too little on small panels (docs/decisions/0009)."""
+"""If resampled, these get BCa: percentile intervals cover too little on small panels (docs/decisions/0009)."""
 
 SKEWED = ("fleiss_kappa", "krippendorff_alpha")
 """Where nearly all scores lie on one point, chance takes nearly all agreement of these: their errors follow value."""
@@ -165,7 +165,7 @@ class CountFigure:
 
     @property
     def shape(self) -> Shape:
-        """What values it can take."""
+        """The range of values that the statistic can have."""
         if self.is_share:
             return "share"
         return "coefficient" if self.is_corrected and not self.paper else "free"
@@ -194,7 +194,7 @@ class Resampling:
     def interval(
         self, statistic: str, value: float, draws: Floats, without: Floats | None, multiplicity: Floats
     ) -> Interval:
-        """Of (B,) draws and, for BCa, (U,) values with a unit of each kind left out."""
+        """The interval from (B,) draws and, for BCa, (U,) values with a unit of each kind left out."""
         plain = percentile(draws, confidence=self.confidence)
         if without is None or not self.wants_bca(statistic) or plain.low is None:
             return plain

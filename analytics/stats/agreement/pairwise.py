@@ -157,7 +157,9 @@ class _Resamples:
         return resampled(self.several, self.units, resamples=self.how.resamples, rng=self.seed)
 
     def interval(self, value: float, pairs: Any) -> Interval:
-        """Of the mean over ``pairs`` (a mask; a single pair is its own mean), undefined where one of them is."""
+        """The interval of the mean over ``pairs`` (a mask; a single pair is its own mean), undefined if one pair is
+        undefined.
+        """
         without = None if self.without is None else self.without[pairs].mean(axis=0)
         if without is not None and self.how.leaves_out(self.units):
             interval = _left_out(value, without, self.units, self.doubt, self.how)

@@ -24,9 +24,11 @@ Codes = NDArray[np.integer]
 STATISTICS = ("rasch_severity", "rasch_infit")
 MOST_POINTS, MOST_RATERS = 20, 200
 ENOUGH_CLUSTERS = 30
-"""With fewer, or a rater with fewer, intervals say that they are approximate."""
+"""With fewer clusters, in total or for one rater, intervals say that they are approximate."""
 PENALTY = 0.01
-"""Of a normal prior on the steps with standard deviation 10: keeps a step finite that no pair of scores tells."""
+"""The penalty of a normal prior on the steps with standard deviation 10: it keeps a step finite if no pair of scores
+determines the step.
+"""
 STEPS, AT_REST = 100, 1e-9
 ALWAYS_ABOVE = "a rater, or a group of them, is always above or always below those it shares items with"
 LEFT_OUT = (

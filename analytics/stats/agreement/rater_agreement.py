@@ -53,7 +53,7 @@ APPLICABLE = Scale(("applicable", "N/A"), "nominal")
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is asked of every cell."""
+    """The settings that apply to every cell."""
 
     statistics: frozenset[str] | None
     positional: bool
@@ -205,7 +205,7 @@ def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generat
 
 
 def _quiet(request: _Request) -> _Request:
-    """The same with closed forms only."""
+    """The same request with closed forms only."""
     return replace(request, how=Resampling(0, confidence=request.how.confidence), leave_one_out=False)
 
 
@@ -257,7 +257,7 @@ def _is_random(estimate: Estimate) -> bool:
 
 
 def _shape(estimate: Estimate) -> Shape:
-    """What values a figure can take."""
+    """The range of values that a figure can have."""
     if estimate.statistic.startswith("percent") or estimate.variant == "observed":
         return "share"
     return "free" if estimate.statistic == "verdict_confidence" and estimate.variant != "corrected" else "coefficient"

@@ -30,7 +30,7 @@ Form = Literal["1,1", "1,k", "2,1", "2,k", "3,1", "3,k"]
 FORMS: tuple[Form, ...] = ("1,1", "1,k", "2,1", "2,k", "3,1", "3,k")
 
 FEWEST_FOR_TAILS = 20
-"""Of fewer items tails are not looked at: F stays."""
+"""With fewer items, tails are not examined and F is used."""
 ENOUGH_RATERS = 30
 """F takes the raters of ICC(2,.) for a sample that differ in severity alone. Where they differ in their errors, too, it
 covers .85 with 5 raters, .88 with 12 and .92 with 20 (50 items, 400 draws of ``bench.populations.fresh_raters``)."""

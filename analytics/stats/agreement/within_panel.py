@@ -232,7 +232,7 @@ def _with_intervals(scores: Coded, variant: str, how: Resampling, seed: int) -> 
 def _means(
     cell: Cell, scores: Coded, values: Floats, n: Floats, labels: dict[str, str | None]
 ) -> Iterator[CellEstimate]:
-    """Of every annotator the mean over the pairs with the others."""
+    """For every annotator, the mean over the pairs with the other annotators."""
     apart = ~np.eye(len(n), dtype=bool) & (n > 0)
     seen = np.bincount(scores.rater, minlength=len(n))
     for place, annotator in enumerate(scores.raters):

@@ -1,4 +1,6 @@
-"""Files of ratings into frames (CSV, TSV, JSONL, Parquet; every record keeps its line), and estimates as text."""
+"""Reads files of ratings into frames (CSV, TSV, JSONL, Parquet; with the line of every record), and writes estimates as
+text.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 Quoting = Literal[0, 3]
 """csv.QUOTE_MINIMAL or csv.QUOTE_NONE."""
 Lines = Callable[[int], int]
-"""From a record's 0-based place in the frame to the 1-based line of the file it starts on."""
+"""Maps a record's 0-based position in the frame to the 1-based line of the file on which the record starts."""
 
 
 MOST_DIGITS = 300
@@ -37,7 +39,7 @@ csv.field_size_limit(sys.maxsize)  # a dialogue in a cell is longer than the mod
 
 
 class RatingsFile:
-    """One file: its bytes' digest, its records as text, and where each record stands."""
+    """One file: the digest of its bytes, its records as text, and the line of each record."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
@@ -59,7 +61,7 @@ class RatingsFile:
         raise TableError([TableProblem(None, "the file name should end in .csv, .tsv, .jsonl or .parquet")])
 
     def _text(self) -> str:
-        """The file's text; carriage returns alone end lines, too, where nothing else does."""
+        """The file's text. Carriage returns alone end lines only if the file has no other line ends."""
         try:
             text = self.content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -71,7 +73,7 @@ class RatingsFile:
         return text if "\n" in text else text.replace("\r", "\n")
 
     def _csv(self) -> tuple[pd.DataFrame, Lines]:
-        """Commas, or the semicolons that spreadsheets write where the comma is the decimal mark."""
+        """Read a file with commas, or with semicolons, which spreadsheets write if the comma is the decimal mark."""
         text = self._text()
         header = text.partition("\n")[0]
         return _delimited(text, ";" if ";" in header and "," not in header else ",", csv.QUOTE_MINIMAL)
@@ -115,7 +117,7 @@ class RatingsFile:
 
 
 class BrokenRowsError(ValueError):
-    """Lines that are no records, as (1-based line, what is wrong)."""
+    """Lines that can't be read as records, as (1-based line, what is wrong)."""
 
     def __init__(self, broken: list[tuple[int, str]]) -> None:
         super().__init__(f"{len(broken)} broken lines")
@@ -135,7 +137,7 @@ def renamed(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
 
 
 def known_columns(frame: pd.DataFrame, by: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
-    """The columns of --by under the table's names, given under these or under the file's own."""
+    """The columns of --by with the table's names; a person may write the table's names or the file's names."""
     columns = tuple(next((name for name, own in names.items() if own == column), column) for column in by)
     if absent := [column for column in columns if column not in frame]:
         raise TableError([TableProblem(None, f"the column {column!r} (given by --by) is missing") for column in absent])
@@ -143,7 +145,7 @@ def known_columns(frame: pd.DataFrame, by: Sequence[str], names: Mapping[str, st
 
 
 def with_normal_names(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The frame with the texts in the columns of --by as identifiers are compared: they name cells."""
+    """Normalise the texts in the --by columns in the same way as identifiers, because they name cells."""
     texts = {column: frame[column] for column in by if frame[column].dtype == object}
     spelt = {
         column: {text: normal_identifier(text) for text in values.unique() if isinstance(text, str)}
@@ -154,7 +156,7 @@ def with_normal_names(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def _delimited(text: str, delimiter: str, quoting: Quoting) -> tuple[pd.DataFrame, Lines]:
-    """Records by pandas' parser; the slower csv module is asked for line numbers only where quoted cells span lines."""
+    """Read records with pandas' parser; the slower csv module finds line numbers only if quoted cells span lines."""
     import pandas as pd
 
     header = next(csv.reader(io.StringIO(text), delimiter=delimiter, quoting=quoting), None)
@@ -170,7 +172,7 @@ def _delimited(text: str, delimiter: str, quoting: Quoting) -> tuple[pd.DataFram
 
 
 def _repeated_once(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Text as Python strings, one for all its repetitions: a million ratings name few items, raters and criteria."""
+    """Text as Python strings; equal texts share one string: a million ratings name few items, raters and criteria."""
     import pandas as pd
 
     codes, names = pd.factorize(column)
@@ -178,7 +180,7 @@ def _repeated_once(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _is_regular(text: str, delimiter: str, width: int) -> bool:
-    """Whether every line has the delimiters of ``width`` fields: one look at the bytes instead of one at each line."""
+    """Whether every line has the delimiters of ``width`` fields; reads the bytes once instead of line by line."""
     import numpy as np
 
     content = np.frombuffer((text if text.endswith("\n") else text + "\n").encode(), dtype=np.uint8)
@@ -187,7 +189,7 @@ def _is_regular(text: str, delimiter: str, width: int) -> bool:
 
 
 def _refuse_ragged(text: str, delimiter: str, quoting: Quoting, width: int) -> None:
-    """Records with too few or too many fields, or a quote that never closes."""
+    """Refuse records with too few or too many fields, or a quote that never closes."""
     if quoting == csv.QUOTE_NONE or '"' not in text:
         if _is_regular(text, delimiter, width):
             return
@@ -217,7 +219,7 @@ def _ragged_quoted(text: str, delimiter: str, width: int) -> list[tuple[int, str
 
 
 class _Starts:
-    """The first line of each record, found only when somebody asks."""
+    """The first line of each record, computed only when it is needed."""
 
     def __init__(self, text: str, delimiter: str, quoting: Quoting) -> None:
         self.text, self.delimiter, self.quoting = text, delimiter, quoting
@@ -254,7 +256,7 @@ def _json_object(line: str) -> dict[str, Any]:
 
 
 def _whole(digits: str) -> int | str:
-    """A whole number; what has more digits than any number to compute with stays text."""
+    """A whole number; a number with too many digits for computing stays text."""
     return int(digits) if len(digits) < MOST_DIGITS else digits
 
 
@@ -275,7 +277,7 @@ def _is_whole(record: dict[str, Any]) -> bool:
 
 
 def _json_text(value: Any) -> Any:
-    """JSON values as the text a CSV would hold; null and an absent key are nothing."""
+    """JSON values as the text in an equivalent CSV file; null and an absent key are empty."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, (dict, list, bool)):
@@ -295,7 +297,7 @@ def rendered_estimates(estimates: Sequence[CellEstimate], form: str, provenance:
 
 
 def rendered_rows(rows: Sequence[dict[str, Any]], form: str, more: dict[str, Any] | None = None) -> str:
-    """Rows of estimates (``CellEstimate.as_row``) in one of ``FORMATS``; ``more`` stands beside them in JSON."""
+    """Rows of estimates (``CellEstimate.as_row``) in one of ``FORMATS``; JSON also has ``more``."""
     if form == "json":
         document = {"estimates": rows, **(more or {})}
         return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
@@ -324,9 +326,9 @@ HEADINGS = ("cell", "statistic", "value", "se", "interval", "p", "items x raters
 
 
 def _as_table(rows: Sequence[dict[str, Any]]) -> str:
-    """One line per estimate: where, what, value and its error, interval and how it was made, p, counts, remarks.
+    """One line per estimate: cell, statistic, value and its error, interval and its method, p, counts, remarks.
 
-    Columns that no row fills are left out; the scales stand below.
+    Columns that are empty in all rows are left out; the scales follow below the table.
     """
     if not rows:
         return "nothing to show\n"
@@ -342,7 +344,7 @@ def _as_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _scales(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Each scale once, under the criterion's name where there are several."""
+    """Each scale once, with the criterion's name if there are several scales."""
     scales = {(row["criterion"], row["scale"]): None for row in rows if row.get("scale")}
     return [f"scale{f' of {name}' if name else ''}: {scale}" for name, scale in scales]
 
@@ -360,14 +362,14 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _method(row: dict[str, Any]) -> str:
-    """How the interval was made, and at which confidence where that is not .95."""
+    """The method of the interval, and its confidence if this is not .95."""
     level = "" if row["confidence"] in (None, 0.95) else f"{row['confidence']:.0%} "
     whom = f"; for {row['speaks_for']}" if row["speaks_for"] else ""
     return f"{level}{row['method'] or ''}{whom}"
 
 
 def _small(number: float | None) -> str:
-    """An error or a p: four decimals, or two digits that count where these would be 0."""
+    """An error or a p: four decimals, or two significant digits if four decimals would be 0."""
     if number is None:
         return ""
     return f"{number:.4f}" if number == 0 or abs(number) >= 0.0001 else f"{number:.1e}"

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Subcommand:
     """One subcommand of ``panelbench stats``.
 
-    ``configure`` adds its own options; ``statistics``: what ``--statistic`` may ask for; ``read`` makes of the frame
-    what ``run`` takes, where that is no ratings table; ``absent``: by statistic ("*" for all others) why no cell has
-    it; ``speaks_for``: for whom its intervals speak; ``no_sample``: why raters can't be a sample in it, empty where
-    they can.
+    ``configure`` adds its own options; ``statistics``: what ``--statistic`` may ask for; ``read`` converts the frame
+    into the input of ``run``, if that is not a ratings table; ``absent``: by statistic ("*" for all others) why no cell
+    has it; ``speaks_for``: the population that its intervals describe; ``no_sample``: why raters can't be treated as a
+    sample, empty if they can.
     """
 
     configure: Callable[[ArgumentParser], None]
@@ -35,7 +35,7 @@ class Subcommand:
 
 
 def name_list(text: str) -> tuple[str, ...]:
-    """``A,B,C``; a name that holds a comma itself stands in double quotes: ``"Tamm, Jaan",B``."""
+    """``A,B,C``; a name with a comma is written in double quotes: ``"Tamm, Jaan",B``."""
     names = tuple(normal_identifier(name) for name in next(csv.reader([text], skipinitialspace=True), [""]))
     if not names or not all(names):
         raise ArgumentTypeError("names are separated by commas and never empty")
@@ -57,7 +57,7 @@ def count(text: str) -> int:
 
 
 def resamples(text: str) -> int:
-    """0, or 200, 201, ...: with fewer the ends of an interval are chance."""
+    """0, or 200, 201, ...: with fewer resamples the ends of an interval are random."""
     from analytics.stats.core.estimates import FEWEST_RESAMPLES
 
     if not text.isdecimal() or 0 < int(text) < FEWEST_RESAMPLES:
@@ -108,7 +108,7 @@ def named_price(text: str) -> tuple[str, float]:
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """``gpt-4=openai``: a rater and what it belongs to."""
+    """``gpt-4=openai``: a rater and its group."""
     name, _, value = (normal_identifier(part) for part in text.partition("="))
     if not (name and value):
         raise ArgumentTypeError("should be NAME=VALUE")
@@ -116,7 +116,7 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def probability(text: str) -> float:
-    """A number between 0 and 1, neither of them."""
+    """A number above 0 and below 1."""
     if not 0 < (value := finite_number(text)) < 1:
         raise ArgumentTypeError("should be between 0 and 1")
     return value
@@ -127,46 +127,46 @@ REFERENCES = ("mode", "median", "mean", "minimum", "each")
 
 
 def add_judge(parser: ArgumentParser, what: str) -> None:
-    """--judge, without which the subcommand has nothing to do."""
+    """Add --judge, which the subcommand requires."""
     parser.add_argument("--judge", required=True, type=normal_identifier, metavar="RATER", help=what)
 
 
 def add_judges(parser: ArgumentParser, what: str, *, required: bool = False) -> None:
-    """--judge with several names."""
+    """Add --judge with several names."""
     parser.add_argument("--judge", type=name_list, required=required, metavar="RATER,...", help=what)
 
 
 def add_reference(parser: ArgumentParser, more: tuple[str, ...] = ()) -> None:
-    """--reference: what a judge is set against."""
+    """Add --reference: the labels that a judge is compared with."""
     parser.add_argument(
         "--reference", choices=(*REFERENCES, *more), help="the panel's label (default: mode; interval: mean)"
     )
 
 
 def add_ties(parser: ArgumentParser) -> None:
-    """--ties: of the mode."""
+    """Add --ties: the rule for a tied mode."""
     what = "what the mode does where several points lead (default: exclude the item)"
     parser.add_argument("--ties", choices=TIES, default="exclude", help=what)
 
 
 def add_jury_rule(parser: ArgumentParser) -> None:
-    """--rule: of a jury."""
+    """Add --rule: the rule of a jury."""
     parser.add_argument(
         "--rule", choices=("majority", "median", "mean"), default="majority", help="how they settle (default: majority)"
     )
 
 
 def add_length(parser: ArgumentParser) -> None:
-    """--length: for the audit of verbosity."""
+    """Add --length: the column for the audit of verbosity."""
     parser.add_argument("--length", metavar="COLUMN", help="the item's length or text: does it move the judge?")
 
 
 def add_pivot(parser: ArgumentParser, default: str) -> None:
-    """--pivot: the language others are set against."""
+    """Add --pivot: the language that others are compared with."""
     what = f"the language to set others against (default: {default})"
     parser.add_argument("--pivot", metavar="LANGUAGE", help=what)
 
 
 def add_epsilon(parser: ArgumentParser, what: str, *, default: float | None = None) -> None:
-    """--epsilon: of the alternative annotator test."""
+    """Add --epsilon: the tolerance of the alternative annotator test."""
     parser.add_argument("--epsilon", type=finite_number, default=default, help=what)

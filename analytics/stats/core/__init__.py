@@ -1,1 +1,1 @@
-"""What every statistic stands on: the ratings table, scales, estimates, intervals and resampling."""
+"""The basis of every statistic: the ratings table, scales, estimates, intervals and resampling."""

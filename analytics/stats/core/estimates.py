@@ -1,7 +1,7 @@
-"""What every statistic returns: an estimate with its interval and counts, or the reason there is none.
+"""The result of every statistic: an estimate with its interval and counts, or the reason why there is no estimate.
 
-Intervals: percentile and BCa from resampled values; t, normal and Wilson ones from a standard error. Families of
-tests, corrected together (METHODS 0).
+Intervals: percentile and BCa from resampled values; t, normal and Wilson ones from a standard error. Families of tests,
+corrected together (METHODS 0).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Estimate:
         return replace(self, **changes)
 
     def cut(self, lowest: float, highest: float) -> Estimate:
-        """The same, its interval cut at the ends of the scale; the method says so where something was cut.
+        """The same, its interval cut at the ends of the scale; the method says so if the interval was clipped.
 
         A value outside them (a corrected mean can be) keeps its interval: cut, it would not hold the value.
         """
@@ -360,7 +360,7 @@ LOOK_FIRST = 1000
 
 
 def doubted(interval: Interval, doubt: Doubt | None) -> Interval:
-    """The same, marked approximate with the reason where there is a doubt."""
+    """The same estimate, marked approximate with the reason if there is a doubt."""
     return replace(interval, method=approximate(interval.method, doubt.why)) if doubt and interval.method else interval
 
 

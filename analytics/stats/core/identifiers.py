@@ -23,7 +23,7 @@ def normal_identifier(text: str) -> str:
 
 
 def loose_identifier(text: str) -> str:
-    """What identifiers have in common that differ in case, in characters without width or in leading zeros alone."""
+    """A key that is equal for identifiers that differ only in case, in zero-width characters or in leading zeros."""
     if not text.isascii():
         text = "".join(character for character in normalize("NFKC", text) if category(character) != "Cf")
     return _ZEROS.sub("", text.casefold()) if "0" in text else text.casefold()
@@ -42,7 +42,7 @@ def near_identifiers(names: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 class IdentifierDoubt(NamedTuple):
-    """What a reader should know of some identifiers: ``changed`` or ``near``, how many, and examples."""
+    """A note on identifiers for the reader: ``changed`` or ``near``, how many, and examples."""
 
     code: str
     number: int
@@ -78,7 +78,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _shown(name: str) -> str:
-    """In quotes, with what can't be seen written as its code."""
+    """The identifier in quotes; invisible characters are written as their codes."""
     visible = "".join(
         c if category(c) not in ("Cf", "Cc", "Mn", "Zs") or c == " " else f"\\u{ord(c):04x}" for c in name
     )

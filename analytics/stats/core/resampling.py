@@ -316,7 +316,7 @@ Report = Callable[["RatingsTable"], Sequence[CellEstimate]]
 RatersAs = Literal["these", "sample"]
 RATERS_AS: tuple[RatersAs, ...] = ("these", "sample")
 THESE, LIKE_THESE, THIS_JUDGE = "these raters", "raters like these", "this judge"
-"""What ``Estimate.speaks_for`` holds."""
+"""The values of ``Estimate.speaks_for``."""
 FEWEST_RATERS = 20
 """With fewer raters the careless ones may be missing among them: of six raters of whom each is careless with
 probability .2, intervals for raters like these cover .73 to .84, of 10 .88, of 20 .91 to .93 (docs/decisions/0045)."""
@@ -446,7 +446,7 @@ def _of_row(
 
 
 def _key(row: CellEstimate) -> tuple[object, ...]:
-    """What tells a row from the others of its report."""
+    """The key that distinguishes a row from the other rows of its report."""
     e = row.estimate
     return (
         e.statistic,

@@ -87,7 +87,7 @@ class Scale:
 
     @property
     def why_continuous(self) -> str:
-        """What is said where figures that compare points are undefined."""
+        """The reason that is shown if figures that compare points are undefined."""
         if self.is_sparse:
             ends = f"{self.label(0)} to {self.label(-1)}"
             return f"whole numbers from {ends}, and no scale is declared: figures on categories need one"

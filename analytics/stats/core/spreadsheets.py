@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FORMULA_STARTS = frozenset("=+-@\t\r\n＝＋－＠")
-"""What spreadsheets take for the start of a formula, in both widths."""
+"""Characters that spreadsheets read as the start of a formula, in both widths."""
 
 
 def harmless(text: str) -> str:

@@ -64,7 +64,7 @@ FALSE_WORDS = ("false", "0", "0.0", "no")
 
 
 class TableProblem(NamedTuple):
-    """What is wrong with one record: its 0-based row in the frame (None: the table as a whole) and a sentence."""
+    """The problem of one record: its 0-based row in the frame (None: the table as a whole) and a sentence."""
 
     row: int | None
     message: str
@@ -276,7 +276,7 @@ def _cell(key: dict[str, str | None], table: RatingsTable, rows: pd.DataFrame) -
 
 
 def _merged(scales: Sequence[Scale]) -> Scale:
-    """One scale for pooled criteria: points that merely occur are merged, declared points must be the same."""
+    """One scale for pooled criteria: points that only occur are merged, declared points must be the same."""
     levels = {scale.level for scale in scales}
     fixed = any(scale.declared and scale.level not in ("interval", "ratio") for scale in scales)
     if len(levels) != 1 or fixed or len({scale.is_numeric for scale in scales}) != 1:
@@ -373,7 +373,7 @@ def _scale(text: str, level: Level | None) -> Scale:
 
 
 def _of_criteria(frame: pd.DataFrame, column: str) -> dict[str, str]:
-    """What the column says of each criterion; a file without criteria has one, called nothing."""
+    """The value of the column for each criterion; a file without criteria has one criterion with an empty name."""
     import pandas as pd
 
     criterion = frame["criterion"].reset_index(drop=True) if "criterion" in frame else pd.Series("", range(len(frame)))

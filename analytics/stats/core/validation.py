@@ -44,7 +44,7 @@ NOT_APPLICABLE = ("N/A", "n/a")
 JUDGE_KINDS = ("judge", "jury")
 MOST_REPEATS = 2**53
 LARGEST = 1e50
-"""Beyond this a score is a slip of the pen, and its powers would leave the range of numbers."""
+"""A larger score is a typing error, and its powers would overflow."""
 CODES_FOR_MISSING = frozenset(
     float(sign * number) for sign in (1, -1) for number in (9, 99, 999, 9999, 88, 888, 98, 998, 77, 777, 97, 997)
 ) | {-1.0}
@@ -62,14 +62,14 @@ def ratings_table(
 ) -> RatingsTable:
     """Validate a frame of ratings and number its scores; raise ``TableError`` naming every bad row.
 
-    ``scales`` declares the scale of some criteria ("*" for all others); a criterion without one gets the whole
-    numbers from the least to the greatest in the whole table, or the sorted values that occur when they are others, at
-    ``level`` or at the default level (text nominal, whole numbers ordinal, others interval). There values that are
-    probably codes for missing (-1, 9, 99 far from the rest) and labels that differ only in case or spaces are problems
-    unless ``allow_values``. ``missing``: texts that mean "no score" in the score column, beside an empty one; points of
-    a declared scale are scores whatever they are called. ``judges`` names raters to be treated as judges when there is
-    no ``rater_kind`` column. Names of items, raters, criteria and clusters are compared in one Unicode form without
-    outer spaces (``identifiers.normal_identifier``); ``notes`` says how many were changed.
+    ``scales`` declares the scale of some criteria ("*" for all others); without a declared scale, if all scores are
+    whole numbers, the scale is every whole number from lowest to highest; otherwise it is the distinct scores, sorted.
+    Its level is ``level`` or the default level (text nominal, whole numbers ordinal, others interval). On such scales,
+    values that are probably codes for missing (-1, 9, 99 far from the rest) and labels that differ only in case or
+    spaces are problems unless ``allow_values``. ``missing``: texts that mean "no score" in the score column, beside an
+    empty one; points of a declared scale are scores whatever they are called. ``judges`` names raters to be treated as
+    judges when there is no ``rater_kind`` column. Names of items, raters, criteria and clusters are compared in one
+    Unicode form without outer spaces (``identifiers.normal_identifier``); ``notes`` says how many were changed.
     """
     scales = scales or {}
     frame, read = with_table_names(frame)
@@ -103,7 +103,7 @@ def _about_scales(scales: Mapping[str, Scale], levels: Mapping[str, Level]) -> l
 
 
 def _missing(column: str, frame: pd.DataFrame) -> str:
-    """What a file without a column has in its stead."""
+    """The default value of a column that a file does not have."""
     alike = [name for name in map(str, frame.columns) if name.strip().lower() == column]
     hint = f": is it {alike[0]!r}? say --{column} {alike[0]}" if alike else ""
     return f"the column {column!r} is missing{hint}"
@@ -129,7 +129,7 @@ def scores_off_points(table: RatingsTable) -> tuple[int, int]:
 
 
 def notes_off_points(beyond: int, between: int) -> Iterator[str]:
-    """What a reader should know of so many scores (`scores_off_points`)."""
+    """The notes for a reader about these numbers of scores (`scores_off_points`)."""
     if beyond:
         yield f"scores of judges beyond the ends of the scale: {beyond}; they enter no figure"
     if between:
@@ -168,7 +168,9 @@ IDENTIFIERS = {"item": "Items", "rater": "Raters", "criterion": "Criteria", "clu
 
 
 def _about_names(column: pd.Series[Any], kind: str) -> Iterator[str]:
-    """Notes on the identifiers of a column: how many were changed, and which look like one."""
+    """Notes on the identifiers of a column: how many were changed, and which names differ so little that they may mean
+    the same thing.
+    """
     import pandas as pd
 
     if _kind(column) != "O":
@@ -179,7 +181,9 @@ def _about_names(column: pd.Series[Any], kind: str) -> Iterator[str]:
 
 
 def _text(column: pd.Series[Any], nothing: str | None = "") -> pd.Series[Any]:
-    """Names as text, whole numbers without .0, ``nothing`` where there is none (code -1); each name is spelt once."""
+    """Names as text, whole numbers without .0, ``nothing`` for a missing name (code -1); each distinct name is
+    converted only once.
+    """
     import pandas as pd
 
     codes, names = pd.factorize(column)
@@ -225,7 +229,7 @@ def _rater_kinds(
 
 
 def _applicable(frame: pd.DataFrame) -> tuple[NDArray[np.bool_], list[TableProblem]]:
-    """False where the rater decided N/A: said by the ``applicable`` column or by the score "N/A"."""
+    """False if the rater decided N/A: the ``applicable`` column is false or the score is "N/A"."""
     may_say = _kind(frame["score"]) not in "biuf"
     is_na = frame["score"].isin(NOT_APPLICABLE).to_numpy() if may_say else np.zeros(len(frame), dtype=bool)
     if "applicable" not in frame:
@@ -278,7 +282,9 @@ def _empty_keys(rows: pd.DataFrame) -> list[TableProblem]:
 def _given(
     rows: pd.DataFrame, declared: Mapping[str, Scale], missing: Sequence[str]
 ) -> tuple[tuple[NDArray[np.float64], NDArray[Any]], list[str]]:
-    """Every score as a number (NaN when it is none) and as text ("" when missing), and a note on words for missing."""
+    """Every score as a number (NaN if it is not a number) and as text ("" if missing), and a note on words for
+    missing.
+    """
     import pandas as pd
 
     words = frozenset(missing) - {str(point) for scale in declared.values() for point in scale.points}
@@ -306,7 +312,7 @@ def _scored(
     *,
     allow_values: bool,
 ) -> dict[str, Scale]:
-    """Fill score, code, missing and out_of_range in place; the scale of each criterion."""
+    """Fill score, code, missing and out_of_range in place; returns the scale of each criterion."""
     numbers, texts = parsed
     rows["missing"] = rows["applicable"].to_numpy() & (texts == "")
     is_scored = rows["applicable"].to_numpy() & (texts != "")
@@ -346,7 +352,9 @@ class _Scores:
         self.name = f"criterion {criterion!r}: " if criterion else ""
 
     def scale(self, declared: Scale | None, level: Level | None, *, allow_values: bool) -> Scale:
-        """The declared scale (interval ones widened by the values that occur), or the one the values make."""
+        """The declared scale (an interval scale is widened by the values that occur), or the scale made from the
+        values.
+        """
         if declared is None:
             return self._occurring(level, allow_values=allow_values)
         if declared.any_number:
@@ -373,7 +381,9 @@ class _Scores:
         return scale_of(sorted(set(labels)), level or "nominal", declared=False)
 
     def _refuse_codes_for_missing(self) -> None:
-        """Numbers that stand for "no score" in many files, beyond the end of all other scores and far from them."""
+        """Refuse numbers that mean "no score" in many files, if they are outside the range of all other scores and far
+        from it.
+        """
         points = self._points()
         others = points[~np.isin(points, list(CODES_FOR_MISSING))]
         if not others.size:
@@ -399,7 +409,7 @@ class _Scores:
             raise TableError(problems)
 
     def _refuse_twins(self, labels: NDArray[Any]) -> None:
-        """Labels that are one but for upper and lower case or spaces."""
+        """Refuse labels that differ only in upper and lower case or spaces."""
         spellings: dict[str, list[str]] = {}
         for label in sorted(set(labels)):
             spellings.setdefault(" ".join(unicodedata.normalize("NFKC", label).casefold().split()), []).append(label)
@@ -419,9 +429,10 @@ class _Scores:
             raise TableError(problems)
 
     def _refuse_slips(self, textual: NDArray[np.bool_], level: Level | None, *, is_rare: bool) -> None:
-        """Texts among numbers are slips of the pen, not labels, unless the level says that all are labels.
+        """Refuse texts among numbers as typing errors, unless the level says that all scores are labels.
 
-        What decides is ``textual``; then every rater's texts are named, so that a file is corrected in one go.
+        ``textual`` decides. If it refuses, the texts of every rater are named, so that a person can correct a file in
+        one step.
         """
         rows = list(self._of(np.isnan(self.numbers)))
         fault = f"is not a number, but the level is {level}" if level not in (None, "nominal") else None
@@ -439,7 +450,9 @@ class _Scores:
         return np.array([text if number != number else spelled(number) for text, number in pairs], dtype=object)
 
     def _points(self) -> NDArray[np.float64]:
-        """Sorted distinct numbers; a judge's fractions are no points of a scale on which people give whole numbers."""
+        """Sorted distinct numbers; fractions from a judge are not points of a scale on which people give whole
+        numbers.
+        """
         people = self.numbers[self.human & ~np.isnan(self.numbers)]
         whole = people.size > 0 and bool((people == np.floor(people)).all())
         numbers = self.numbers[~np.isnan(self.numbers)]
@@ -447,7 +460,7 @@ class _Scores:
         return np.unique(kept)
 
     def on(self, scale: Scale) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.bool_]]:
-        """(M,) score, code and out_of_range on the scale."""
+        """(M,) the score, code and out_of_range of every score on the scale."""
         if not scale.is_numeric:
             order = {spelled(point): index for index, point in enumerate(scale.points)}
             codes = np.array([order.get(label, -1) for label in self._labels()], dtype=np.int32)
@@ -463,7 +476,7 @@ class _Scores:
         return self.numbers, code.astype(np.int32), beyond & ~self.human
 
     def off(self, scale: Scale, code: NDArray[np.int32], beyond: NDArray[np.bool_]) -> Iterator[TableProblem]:
-        """What a person gave and the scale does not have; a judge's text where numbers are due."""
+        """Scores by people that are not on the scale, and texts from judges if numbers are expected."""
         for row, text in self._of(~beyond & (abs(self.numbers) > LARGEST)):
             yield TableProblem(row, f"{self.name}score {text!r} is too large to compute with")
         stray = (code < 0) & ~beyond & (self.human | np.isnan(self.numbers))
@@ -482,7 +495,7 @@ class _Scores:
 
 
 def _without_repeated_rows(rows: pd.DataFrame, problems: list[TableProblem]) -> tuple[pd.DataFrame, list[str]]:
-    """Rows that repeat a rating word for word count once (and are told of); contradicting ones are problems."""
+    """Identical repeated rows count once, with a note; contradicting rows are problems."""
     key = ["item_key", "rater", "criterion", "repeat"]
     again = rows.duplicated(key, keep="first")
     if not again.any():
@@ -497,7 +510,7 @@ def _without_repeated_rows(rows: pd.DataFrame, problems: list[TableProblem]) -> 
 
 
 def _contradictions(rows: pd.DataFrame) -> list[TableProblem]:
-    """An item belongs to one cluster, a rater is of one kind."""
+    """Contradictions: an item in more than one cluster, or a rater of more than one kind."""
     import pandas as pd
 
     problems = []
@@ -517,7 +530,7 @@ def _contradictions(rows: pd.DataFrame) -> list[TableProblem]:
 
 
 def _contradicting_probabilities(rows: pd.DataFrame) -> list[TableProblem]:
-    """People on one panel meet an item and criterion because it was drawn once, with one probability.
+    """An item and criterion has one probability for all people on one panel, because it was drawn once.
 
     A judge's rows may differ: a judge scores everything (1) or a draw of its own, whatever was drawn for people.
     """

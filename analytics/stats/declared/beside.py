@@ -1,4 +1,4 @@
-"""What stands beside a judge's figures, and its ranking of generators."""
+"""The statistics shown beside a judge's figures, and its ranking of generators."""
 
 from __future__ import annotations
 

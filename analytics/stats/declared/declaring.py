@@ -1,4 +1,4 @@
-"""What is declared of a statistic, and of the report that computes it."""
+"""The declaration of a statistic, and of the report that computes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed texts do to a judge's scores."""
+"""The effects of changed texts on a judge's scores."""
 
 from __future__ import annotations
 

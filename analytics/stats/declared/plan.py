@@ -1,4 +1,4 @@
-"""What the campaign so far says of the labels still needed."""
+"""The number of labels still needed, estimated from the campaign until now."""
 
 from __future__ import annotations
 

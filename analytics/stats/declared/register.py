@@ -97,11 +97,11 @@ BY_PLAIN_NAME: dict[str, Statistic] = {
 }
 """By `Estimate.statistic` one of the statistics whose figures bear it: they are all written alike."""
 COEFFICIENTS = tuple(name for name, statistic in STATISTICS.items() if statistic.is_coefficient)
-"""What a page on agreement may be about."""
+"""The coefficients that a page on agreement may show."""
 HEAT_MAPS = tuple(name for name, statistic in STATISTICS.items() if statistic.symbol)
 """The coefficients that the numbers page has a heat map of."""
 OVER_REPEATS = tuple(statistic.plain for statistic in STATISTICS.values() if statistic.over_repeats)
-"""Of one judge: its ratings are the repeats."""
+"""Statistics of one judge, with its repeats as ratings."""
 GROUPS = {
     "agreement": translatable("Agreement among raters"),
     "panel": translatable("Who and what makes raters agree"),

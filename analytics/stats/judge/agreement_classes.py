@@ -26,7 +26,10 @@ Codes = NDArray[np.intp]
 
 CLASS_STATISTICS = ("class_share", "score_share")
 CLASSES = ("full", "partial", "none")
-"""Of items with two raters or more: all gave one point; some did; no two did. With three raters 3-0, 2-1, 1-1-1."""
+"""Classes of items with two raters or more: all gave the same point; some did; no two did.
+
+With three raters: 3-0, 2-1, 1-1-1.
+"""
 
 
 def agreement_class(counts: NDArray[np.int64]) -> NDArray[np.str_]:

@@ -35,7 +35,7 @@ EPSILON = {"experts": 0.20, "skilled": 0.15, "crowd": 0.10}
 PASS_AT = 0.5
 ALPHA = 0.05
 BOTH_DIRECTIONS = "tests in both directions: beaten, and not ahead (Benjamini-Yekutieli)"
-"""What the bounds of omega are: the annotators that are beaten, and those that are not ahead of the judge."""
+"""The bounds of omega: the annotators that are beaten, and the annotators that are not ahead of the judge."""
 ALL_DECIDED = "every annotator is beaten or ahead"
 FEW_ITEMS = 30
 """Below this many items Wilcoxon's signed ranks replace the t-test."""

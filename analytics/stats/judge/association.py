@@ -211,17 +211,17 @@ def involved(c: Floats, k: int) -> Floats:
 
 
 def precision(c: Floats, k: int) -> Floats:
-    """Of the items the judge gives label k, the share the reference gives it too, (b, q, q) -> (b,).
+    """For the items with label k by the judge, the share that also has reference label k, (b, q, q) -> (b,).
 
-    Level: nominal. Undefined where the judge never gives the label.
+    Level: nominal. Undefined if the judge never gives the label.
     """
     return _quotient(c[:, k, k], judged(c, k))
 
 
 def recall(c: Floats, k: int) -> Floats:
-    """Of the items with reference label k, the share the judge gives it too, (b, q, q) -> (b,).
+    """For the items with reference label k, the share that also has label k by the judge, (b, q, q) -> (b,).
 
-    Level: nominal. Undefined where the reference never gives the label.
+    Level: nominal. Undefined if the reference never gives the label.
     """
     return _quotient(c[:, k, k], referred(c, k))
 

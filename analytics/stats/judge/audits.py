@@ -114,7 +114,7 @@ def verbosity(error: Floats, length: Floats, language: Codes) -> Estimate:
 
 
 ENOUGH_CLUSTERS = 100
-"""With fewer the interval of self-preference covers a little less than it says."""
+"""With fewer clusters, the interval of self-preference covers a little less than its confidence level."""
 
 
 def self_preference(scores: Floats, own: NDArray[np.bool_], cluster: Codes) -> Estimate:

@@ -150,11 +150,11 @@ def beside_humans(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> list[CellEstimate]:
-    """What stands beside the figures, per cell.
+    """The statistics shown beside the figures, per cell.
 
     The human ceiling (``ceiling_accuracy``, ``ceiling_mae``, ``ceiling_pearson``), ``panel_given_judge``, Verdict
-    Confidence with the judge in a rater's place; and the distribution of scores by class of agreement
-    (``class_share``, ``score_share``) when it is named.
+    Confidence with the judge in a rater's place; and the distribution of scores by class of agreement (``class_share``,
+    ``score_share``) when it is named.
     """
     report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
@@ -275,7 +275,7 @@ class Faced:
         return [np.flatnonzero(self.part == one) for one in np.unique(self.part)]
 
     def units(self) -> Units:
-        """What is resampled: clusters made of distinct (part, judge, reference) patterns."""
+        """The units that are resampled: clusters made of distinct (part, judge, reference) patterns."""
         return Units.of(self._patterns[1], self.cluster)
 
     def kernel(self, chosen: Sequence[PairFigure], scale: Scale) -> resampling.Statistic:

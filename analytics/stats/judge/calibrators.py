@@ -138,7 +138,7 @@ def default_calibrator(n_labels: int) -> str:
 
 
 def pooled(fit: Fit, f: Floats, y: Floats, language: Codes) -> Callable[[Floats, Codes], Floats]:
-    """One calibrator per language, drawn towards that of all languages by n / (n + 20).
+    """One calibrator per language, shrunk towards the calibrator of all languages and keeps the weight n / (n + 20).
 
     ``language`` (n,) are indices; a language without labels gets the calibrator of all.
     """

@@ -283,7 +283,7 @@ def agreement_values(part: JudgedItems, measure: str, weights: Floats, sums: tup
 
 
 def _cluster_sums(part: JudgedItems, names: NDArray[np.str_]) -> tuple[Floats, Floats, Floats]:
-    """What each of C clusters adds: (C, K, M) of the judges, (C, M') of the reference, (C,) items."""
+    """The sums that each of C clusters adds: (C, K, M) of the judges, (C, M') of the reference, (C,) items."""
     place = np.searchsorted(names, part.cluster)
     of_judges = np.zeros((len(names), *part.moments.shape[::2]))
     np.add.at(of_judges, place, part.moments.transpose(1, 0, 2))
@@ -435,7 +435,7 @@ def _cut(estimate: Estimate, measure: str) -> Estimate:
 def _estimate(
     part: _Part, statistic: str, value: float, drawn: Floats, how: _How, *, scores: int = 0, family: int = 1
 ) -> Estimate:
-    """One figure with its interval; ``family``: of how many it is chosen (Bonferroni)."""
+    """One figure with its interval; ``family``: the number of figures in its family (Bonferroni)."""
     plain: dict[str, Any] = {**part.counts, "level": part.level, "n_ratings": scores, "seed": how.seed}
     plain |= {"note": part.note, "speaks_for": "these raters"}
     if not np.isfinite(value):

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 PIVOT = "en"
 AGREEMENT = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_alpha")
-"""What is shown unless something else is asked for; any agreement statistic may be."""
+"""The statistics shown by default; a person may ask for any agreement statistic."""
 LEVELS = ("mean", "language_shift")
 AGAINST_LEVEL = "kappa_against_level"
 STATISTICS = (*rater_agreement.STATISTICS, *LEVELS, AGAINST_LEVEL)

@@ -16,7 +16,7 @@ from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 Floats = NDArray[np.float64]
 
 FEWEST_SHARED = 20
-"""With fewer items equal scores are chance."""
+"""With fewer items, equal scores may be chance."""
 NEARLY_ALL = 0.9
 """Share of equal scores from which a judge may be a copy."""
 ALPHA = 0.01
@@ -24,7 +24,9 @@ ALPHA = 0.01
 
 @dataclass(frozen=True, slots=True)
 class CopiedAnnotator:
-    """Of ``n_items`` items ``n_same`` have the same score by both; ``others``: the largest share of two annotators."""
+    """Both raters gave the same score to ``n_same`` of ``n_items`` items; ``others``: the largest share of two
+    annotators.
+    """
 
     annotator: str
     n_items: int

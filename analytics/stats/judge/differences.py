@@ -195,7 +195,9 @@ _UNDEFINED = "it is undefined on one side, or without some of the clusters"
 
 @dataclass(frozen=True, slots=True)
 class DifferenceQuestion:
-    """What is compared: two values of a column (``judge``: two judges), statistics, and the judge of both sides."""
+    """The comparison that is asked for: two values of a column (``judge``: two judges), statistics, and the judge of
+    both sides.
+    """
 
     column: str
     values: tuple[str, str]

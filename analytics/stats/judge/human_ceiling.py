@@ -79,7 +79,9 @@ def cut_distance(estimate: Estimate, scale: Scale, *, signed: bool = False) -> E
 def _intervals(
     statistic: str, both: Floats, without: Floats, units: Units, compared: JudgeAgainstPanel, confidence: float
 ) -> list[Interval]:
-    """Of judge, human and difference: their two figures (2,) and those with each cluster left out (2, C)."""
+    """The intervals of judge, human and difference, from the two figures (2,) and the figures with each cluster left
+    out (2, C).
+    """
     values = np.array([*both, both[0] - both[1]])
     errors, dfs = left_out_error(values, np.vstack([without, without[0] - without[1]]), units)
     shapes: dict[str, Shape] = {

@@ -1,6 +1,6 @@
 """Corrected results: the generators of a cell side by side, from a judge's scores of all items and the panel's of some.
 
-The means of all generators are read together, and so are all differences of two: their intervals are simultaneous.
+The intervals of all means are simultaneous, and so are the intervals of all differences of two generators.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Codes = NDArray[np.intp]
 
 ALL_LABELLED = "the panel labelled every item that the judge scored: there is nothing to add to its mean"
 TASKS = ("task_type", "macro_group")
-"""Attributes of items that name their task type; the first that a table has with two values or more."""
+"""Attributes of items that name their task type; the first attribute with at least two values in a table is used."""
 UNEQUALLY_DRAWN = "labels drawn with unequal probabilities are weighted by them: see the corrected mean"
 _AS_MEAN = {
     "panel_mean": "classical_mean",
@@ -65,13 +65,13 @@ def leaderboard_report(
 
     Rows with ``generator``: ``panel_mean`` of its labelled items, ``judge_mean`` of all that the judge scored,
     ``corrected_mean`` (cross-fitted PPI++, METHODS 3; where labels have unequal probabilities, ``active_mean``) and
-    ``effective_labels``, its labels times the gain. In cells of one language of several ``pooled_mean``: the same with
-    calibrators drawn towards that of all languages. Where items have a task type (``TASKS``) ``macro_mean``: every type
-    counts once, items without one are left out. Rows of ``corrected_difference``: ``generator`` less ``variant``,
-    by scenarios that both answered, or of two independent means where they share none. Bonferroni: with G generators
-    the means have intervals at 1 - (1 - confidence) / G, the differences at 1 - (1 - confidence) / (G (G - 1) / 2);
-    ``effective_labels`` stays at 95%, alone. Columns of ``by`` are those of the table; "generator" among them is left
-    out.
+    ``effective_labels``, its labels times the gain. If there are several languages, each language cell also has
+    ``pooled_mean``: the corrected mean with its calibrator shrunk towards the calibrator of all languages. Where items
+    have a task type (``TASKS``) ``macro_mean``: every type counts once, items without a type are left out. Rows of
+    ``corrected_difference``: ``generator`` less ``variant``, by scenarios that both answered, or of two independent
+    means if they share no scenario. Bonferroni: with G generators the means have intervals at 1 - (1 - confidence) / G,
+    the differences at 1 - (1 - confidence) / (G (G - 1) / 2); ``effective_labels`` stays at 95%, alone. Columns of
+    ``by`` are those of the table; "generator" among them is left out.
     """
     report: list[CellEstimate] = []
     found = [
@@ -156,9 +156,11 @@ class _Board:
         yield from self._corrected(confidence, seed)
 
     def pooled(self, others: Sequence[_Board], *, confidence: float, seed: int) -> Iterator[Estimate]:
-        """The corrected mean with calibrators drawn towards that of all languages; nothing without other languages.
+        """The corrected mean with calibrators shrunk towards the calibrator of all languages; empty without other
+        languages.
 
-        The mean itself is not drawn: shrunk means miss the language that differs (bench/results/coverage_results.md).
+        The mean itself is not shrunk: shrunk means are wrong for a language that differs
+        (bench/results/coverage_results.md).
         """
         sample = self.items.sample
         if not others or len(sample.f_rest) < 2 or self.items.is_weighted:
@@ -181,9 +183,9 @@ class _Board:
         yield found.with_(statistic="pooled_mean", variant=None, seed=seed, method=method, **counts)
 
     def macro(self, confidence: float, seed: int) -> Iterator[Estimate]:
-        """The mean over task types, each counting once; nothing where items have no type.
+        """The mean over task types, each type with equal weight; empty if items have no type.
 
-        Items without a type are left out; their labels count as missing. Labels stand alone where the judge scored no
+        Items without a type are left out; their labels count as missing. Only labels are used if the judge scored no
         labelled item of some type.
         """
         if self.task is None:
@@ -207,7 +209,7 @@ class _Board:
         yield found.with_(seed=seed, **counts)
 
     def _corrected(self, confidence: float, seed: int) -> Iterator[Estimate]:
-        """The corrected mean, and how many labels it is worth."""
+        """The corrected mean, and its effective number of labels."""
         sample = self.items.sample
         counts: dict[str, Any] = {"n_items": len(sample.y), "n_clusters": number_of(sample.cluster)}
         counts |= _counts(self.rated[self.items.has_both]) | {"n_missing": self.items.n_unjudged}
@@ -234,7 +236,9 @@ class _Board:
         yield labels.with_(**ends.as_changes())
 
     def _weighted(self, counts: dict[str, Any], confidence: float) -> Iterator[Estimate]:
-        """The corrected mean from labels that were drawn with unequal probabilities, and what they are worth."""
+        """The corrected mean from labels that were drawn with unequal probabilities, and its effective number of
+        labels.
+        """
         found = weighted_mean(self.items, self.items.f, confidence)
         yield found.with_(statistic="corrected_mean", variant=None, **counts)
         alone = weighted_mean(self.items, np.zeros(len(self.items.y)), confidence)
@@ -286,9 +290,9 @@ def difference(first: _Board, second: _Board, *, confidence: float, seed: int) -
     """``corrected_difference``: the mean of the first less that of the second.
 
     By shared scenarios: D_i = y_1i - y_2i with the judge's f_1i - f_2i, cross-fitted from FEWEST_LABELS pairs on and
-    with pairs left to label, else the mean of D_i; t intervals, approximate where few D_i differ from the others: a
-    bounded one takes any unseen pair for as far apart as the scale is wide, and would rank nobody (decision 0044).
-    Without a shared scenario the two means are independent: Welch's t.
+    with pairs left to label, else the mean of D_i; t intervals, approximate if few D_i differ from the others. A
+    bounded interval would assume that an unseen pair may differ by the whole width of the scale, and could rank no
+    generator (decision 0044). Without a shared scenario the two means are independent: Welch's t.
     """
     base = Estimate(statistic="corrected_difference", value=None, reason=_NO_PAIRS)
     one, other = first.items, second.items
@@ -350,7 +354,7 @@ def _weighted_difference(
 
 
 def _with_pairs(method: str | None, pairs: ScoredItems) -> str | None:
-    """The method of a paired difference, approximate where few of the differences that people gave differ."""
+    """The method of a paired difference, approximate if few of the human differences differ from the others."""
     if not method:
         return None
     y, index = pairs.y[pairs.is_labelled], np.unique(pairs.cluster[pairs.is_labelled], return_inverse=True)[1]
@@ -360,7 +364,7 @@ def _with_pairs(method: str | None, pairs: ScoredItems) -> str | None:
 
 
 def _independent(first: _Board, second: _Board, base: Estimate, confidence: float, seed: int) -> Estimate:
-    """The difference of two corrected means, or of two panel means where one can't be corrected, by Welch's t.
+    """The difference of two corrected means by Welch's t, or of two panel means if one mean can't be corrected.
 
     Each mean has the degrees of freedom of its labelled clusters: their effective number less 1.
     """
@@ -398,7 +402,7 @@ def _independent(first: _Board, second: _Board, base: Estimate, confidence: floa
 
 
 def _units(items: ScoredItems, used: NDArray[np.bool_]) -> float:
-    """How many equal clusters tell as much as those of the items used (N,), and their weights where they have any."""
+    """The effective number of clusters of the items used (N,), and the weights of the clusters if they have weights."""
     units = effective_number(np.unique(items.cluster[used], return_counts=True)[1])
     if not items.is_weighted:
         return units
@@ -416,7 +420,7 @@ def _welch(errors: tuple[float, float], units: Sequence[float]) -> tuple[float, 
 
 
 def _placed(estimate: Estimate, scale: Scale, together: str) -> Estimate:
-    """Cut at the ends of the scale, its method with the family that its interval is simultaneous for."""
+    """The estimate, clipped at the ends of the scale; its method names the family of its simultaneous interval."""
     alike = _AS_MEAN.get(estimate.statistic) or (
         "ppi_plus_difference" if estimate.statistic == "corrected_difference" else estimate.statistic
     )

@@ -56,7 +56,7 @@ def report_on_measure(
     statistics: Sequence[str],
     **options: Any,
 ) -> list[CellEstimate]:
-    """What ``report`` gives of a table whose only scores are the measure's numbers, one for each item (n_items,).
+    """The result of ``report`` for a table with only the measure's numbers as scores, one for each item (n_items,).
 
     Nobody rated them: no rater and no rating is counted. Source: METHODS 6.
     """

@@ -362,7 +362,7 @@ def stratified_mean(strata: list[LabelledSample], *, confidence: float = 0.95, e
 
 
 def interval_of(estimate: Estimate) -> Interval:
-    """What an estimate says of its interval."""
+    """The interval as an estimate shows it."""
     return Interval(
         low=estimate.low, high=estimate.high, confidence=estimate.confidence, method=estimate.method, se=estimate.se,
         interval_reason=estimate.interval_reason,

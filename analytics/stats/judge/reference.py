@@ -184,7 +184,7 @@ def _reported(
 
 
 def _annotators(cell: Cell, with_confusion: bool) -> Iterator[tuple[Estimate, str | None]]:
-    """What Dawid and Skene's model says of each annotator."""
+    """The estimates of Dawid and Skene's model for each annotator."""
     scores = coded(cell)
     if not scores.code.size:
         return

@@ -310,7 +310,7 @@ def _codes(column: pd.Series[Any]) -> Codes:
 
 
 def _rated_and_not(cell: Cell, judge: str, raters: Sequence[str] | None, length: str | None) -> Iterator[Estimate]:
-    """What distinguishes rated items from those that only the judge scored, and the bias over all of them."""
+    """The difference between rated items and items that only the judge scored, and the bias over all items."""
     compared = JudgeAgainstPanel.of(cell, judge, raters=raters)
     sizes = None if length is None else _sizes(compared.rows[length])
     yield from rated_items.rated_differences(compared, sizes)

@@ -66,7 +66,7 @@ def substitution_estimates(compared: JudgeAgainstPanel, *, confidence: float = 0
 
 
 def interval_of_shares(x: Floats, cluster: NDArray[np.intp], confidence: float) -> Interval:
-    """Of the mean of shares (N,): Wilson's with t, from clusters left out one by one."""
+    """The interval of the mean of shares (N,): Wilson's with t, from clusters left out one by one."""
     se, df = error_of_mean(x, cluster)
     n = float(len(np.unique(cluster)))
     return jackknife_interval(float(x.mean()), se, df, "share", n=n, confidence=confidence)

@@ -152,7 +152,7 @@ class GateVerdict:
 
     @property
     def would_change_it(self) -> list[GateFinding]:
-        """What failed and could be otherwise."""
+        """The findings that failed and could change."""
         return [finding for finding in self.findings if not finding.holds and finding.change]
 
 
@@ -591,7 +591,7 @@ def _cell_estimates(
     bootstrap: int,
     **shared: Any,
 ) -> list[CellEstimate]:
-    """What the decisions rest on, by cell: agreement, alternative annotators, bias, correction, audits."""
+    """The estimates that the decisions use, by cell: agreement, alternative annotators, bias, correction, audits."""
     drawn = {**shared, "bootstrap": bootstrap}
     among = {"by": shared["by"], "seed": shared["seed"], "bootstrap": bootstrap}
     return [
@@ -613,7 +613,7 @@ def _width(compared: JudgeAgainstPanel) -> float:
 
 
 def _evidence(rows: Sequence[CellEstimate], expects: Mapping[str, str]) -> Evidence:
-    """What the reports of one cell hold; its counts are set by the caller."""
+    """The evidence from the reports of one cell; the caller sets its counts."""
 
     def named(statistic: str, *variants: str | None) -> Estimate | None:
         of_cell = [row.estimate for row in rows if row.estimate.statistic == statistic and row.annotator is None]

@@ -148,7 +148,7 @@ NO_SPREAD = "no item has a human score, or they do not vary"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goals:
-    """What the study should reach, and what it may cost."""
+    """The precision that the study should reach, and its budget."""
 
     half_width: float = 0.1
     reliability: float = 0.8

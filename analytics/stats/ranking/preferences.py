@@ -1,8 +1,8 @@
-"""Preferences between two candidates: win, tie and loss of every two generators, and their Bradley-Terry strengths.
+"""Preferences between two candidates: win, tie and loss of every pair of generators, and their Bradley-Terry strengths.
 
 A preference is scored 1 (the first candidate), 2 (the second), or 1.5 (a tie); the items' attributes ``model_a`` and
-``model_b`` name who wrote them (METHODS 4). The log odds that i is preferred to j are strength i - strength j.
-Sources: Bradley & Terry 1952 (doi 10.2307/2334029); ties as half a win to each: Chiang et al. 2024, arXiv:2403.04132.
+``model_b`` name who wrote them (METHODS 4). The log odds that i is preferred to j are strength i - strength j. Sources:
+Bradley & Terry 1952 (doi 10.2307/2334029); ties as half a win to each: Chiang et al. 2024, arXiv:2403.04132.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Codes = NDArray[np.intp]
 CANDIDATES = ("model_a", "model_b")
 SCORES = (1.0, 1.5, 2.0)
 ENOUGH_CLUSTERS = 30
-"""Clusters of a generator's comparisons below which the interval of its strength is approximate."""
+"""With fewer clusters of comparisons, the interval of a generator's strength is approximate."""
 FEWEST_COMPARISONS = 20
-"""Comparisons of two generators below which the interval of a share is approximate."""
+"""With fewer comparisons of two generators, the interval of a share is approximate."""
 STEPS, AT_REST, AT_ONCE = 100, 1e-10, 200
 NEVER_BEATEN = "a generator, or a group of them, wins or loses every comparison with the others"
 NOT_COMPARED = "the generators fall into groups that were never compared with each other"
@@ -51,8 +51,8 @@ def bradley_terry(first: Codes, second: Codes, win: Floats, cluster: Codes, *, n
     [0, 1] (a tie is .5), cluster (M,).
 
     Level: ordinal. Maximises sum of win log p + (1 - win) log(1 - p), logit p = s_first - s_second, by Newton's method;
-    concave. A cluster is left out by one step of Newton's method with its part of the information. A sentence where no
-    finite strengths exist: Ford 1957 (doi 10.2307/2308513). Source: the module's.
+    concave. A cluster is left out by one step of Newton's method with its part of the information. Returns the reason
+    as a sentence if no finite strengths exist (Ford 1957, doi 10.2307/2308513). Source: the module's.
     """
     if not len(win):
         return NO_PREFERENCES
@@ -76,7 +76,7 @@ def bradley_terry(first: Codes, second: Codes, win: Floats, cluster: Codes, *, n
 
 
 def _without(design: Floats, rest: Floats, weight: Floats, cluster: Codes, strength: Floats) -> Floats | None:
-    """(C, G) the strengths with each cluster left out; None where one of them has no bounds."""
+    """(C, G) the strengths with each cluster left out; None if one of these strengths is not finite."""
     names, place = np.unique(cluster, return_inverse=True)
     n, order = design.shape[1], np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(names) + 1))
@@ -96,7 +96,7 @@ def _without(design: Floats, rest: Floats, weight: Floats, cluster: Codes, stren
 
 
 def _not_finite(first: Codes, second: Codes, win: Floats, n: int) -> str | None:
-    """Why no finite strengths exist: the graph of who took a part of a win from whom must be strongly connected."""
+    """Why no finite strengths exist: the graph of wins and ties between generators must be strongly connected."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -147,9 +147,9 @@ def _is_preference(scale: Scale) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """Items (M,) that compare two generators, ``first`` before ``second`` by name; ``share`` (M, 3): of its scores
-    that prefer the first, neither, the second. ``rated`` (M, J): by whom. ``missing`` (G, G): ratings without a score,
-    by generators.
+    """Items (M,) that compare two generators, ``first`` before ``second`` by name; ``share`` (M, 3): of its scores that
+    prefer the first, neither, the second. ``rated`` (M, J): by whom. ``missing`` (G, G): ratings without a score, by
+    pair of generators.
     """
 
     names: tuple[str, ...]
@@ -190,7 +190,7 @@ class _Compared:
         return cls(tuple(map(str, names)), *ends, share, total, cluster, rated, missing)
 
     def counts(self, own: NDArray[np.bool_]) -> dict[str, int]:
-        """Of some of the items (M,)."""
+        """The counts of raters and ratings for the selected items (M,)."""
         return {
             "n_items": int(own.sum()),
             "n_ratings": int(self.ratings[own].sum()),

@@ -331,7 +331,7 @@ def local_embedding(model: str) -> Embed:
 
 
 def cached(embed: Embed, *, model: str, directory: Path) -> Embed:
-    """The same embeddings, asked for once per text and kept in a directory."""
+    """The same embeddings, computed once per text and stored in a directory."""
 
     def look_up(texts: Sequence[str]) -> Floats:
         places = [directory / f"{_digest(model, text)}.npy" for text in texts]

@@ -32,7 +32,7 @@ def _configure_calibration(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_calibration() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge import calibration
 
     return calibration.STATISTICS
@@ -128,7 +128,7 @@ def _configure_alt_test(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_alt_test() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge.alt_test import STATISTICS
 
     return STATISTICS
@@ -181,7 +181,7 @@ def _configure_audit(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_audit() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge.soundness import AUDITS
 
     return AUDITS
@@ -224,7 +224,7 @@ def _configure_equivalence(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_equivalence() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     return ("tost",)
 
 
@@ -254,7 +254,7 @@ def _configure_severity(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_severity() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge.soundness import SEVERITY
 
     return SEVERITY
@@ -294,7 +294,7 @@ def _configure_jury(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_jury() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge.soundness import JURY
 
     return JURY
@@ -338,7 +338,7 @@ def _configure_consistency(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_consistency() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge.consistency import STATISTICS
 
     return STATISTICS

@@ -28,7 +28,7 @@ def _configure_correct(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_correct() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge.corrected_means import STATISTICS
 
     return STATISTICS
@@ -88,7 +88,7 @@ def _configure_conformal(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_conformal() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge.soundness import CONFORMAL
 
     return CONFORMAL
@@ -137,7 +137,7 @@ def _configure_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_plan() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.planning.pilot import STATISTICS
 
     return STATISTICS
@@ -199,7 +199,7 @@ def _configure_gate(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_gate() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.planning.gate import STATISTICS
 
     return STATISTICS

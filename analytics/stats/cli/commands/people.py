@@ -29,7 +29,7 @@ def _configure_agreement(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_agreement() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.agreement.rater_agreement import APPLICABILITY, STATISTICS
 
     return (*STATISTICS, *APPLICABILITY.values())
@@ -70,7 +70,7 @@ def _configure_criteria(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_criteria() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     return ("criteria_spearman",)
 
 
@@ -101,7 +101,7 @@ def _configure_contrast(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_contrast() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     return ("panel_difference", "panel_spearman")
 
 
@@ -155,7 +155,7 @@ def _configure_reference(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_reference() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge.reference import STATISTICS
 
     return (*STATISTICS, "score_share")
@@ -201,7 +201,7 @@ def _configure_stability(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_stability() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.ranking.stability import STATISTICS
 
     return STATISTICS
@@ -251,7 +251,7 @@ def _configure_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_compare() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.judge.differences import STATISTICS
 
     return ("mcnemar", *STATISTICS)

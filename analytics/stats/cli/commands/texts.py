@@ -35,7 +35,7 @@ def _configure_surface(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_surface() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     from analytics.stats.text.surface import STATISTICS
 
     return STATISTICS
@@ -96,7 +96,7 @@ def _configure_rationales(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_rationales() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     return ("rationale_words", "rationale_mattr", "rationale_in_language")
 
 
@@ -131,7 +131,7 @@ def _configure_recovery(parser: argparse.ArgumentParser) -> None:
 
 
 def _statistics_recovery() -> tuple[str, ...]:
-    """What ``--statistic`` may ask for."""
+    """The names that ``--statistic`` accepts."""
     return ("label_recovery",)
 
 
