@@ -2,8 +2,8 @@
 
 `make test` leaves the modules of NIGHTLY out, `make test-all` runs them, and `.ci/run` runs those that are *due*: the
 ones that cover a file which differs from the commit before. That commit is the one that PANELBENCH_BASE names, else
-where this branch left main, else, on main itself, the last commit's parent. Where none can be found (an unpacked
-archive, a clone without history), all of them are due. What is named on pytest's command line is always run.
+where this branch left main. If none is known (main itself, an unpacked archive, a clone without history), all of them
+are due. What is named on pytest's command line is always run.
 """
 
 from __future__ import annotations
@@ -82,11 +82,12 @@ def _is_shared_by_tests(path: str) -> bool:
 
 
 def changed_files(root: Path) -> frozenset[str] | None:
-    """The files that differ from the commit before, committed or not, also under their earlier names; None where git
-    can't tell.
+    """The files that differ from the commit before, committed or not, also under their earlier names; None if that
+    commit is not known.
     """
     try:
-        base = os.environ.get(BASE) or _commit_before(root)
+        if not (base := os.environ.get(BASE) or _commit_before(root)):
+            return None
         committed = _git(root, "diff", "--name-only", "--no-renames", "-z", base, "--")
         added = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
     except (OSError, subprocess.CalledProcessError):
@@ -95,6 +96,7 @@ def changed_files(root: Path) -> frozenset[str] | None:
 
 
 def _commit_before(root: Path) -> str:
+    """Where this branch left main; empty on main itself: several commits may have come since it was tested last."""
     head = _git(root, "rev-parse", "HEAD").strip()
     for main in MAINS:
         try:
@@ -103,7 +105,7 @@ def _commit_before(root: Path) -> str:
             continue
         if base != head:
             return base
-    return _git(root, "rev-parse", "--verify", "HEAD^1").strip()
+    return ""
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -28,7 +28,7 @@ STYLE = Path(__file__).with_name("report.css")
 FEWEST_DRAWN, MOST_DRAWN = 2, 36
 """A table has a chart if it has at least FEWEST_DRAWN and at most MOST_DRAWN estimates."""
 MANY_COLUMNS = 5
-"""A table with at least this many columns is on a landscape page of a PDF."""
+"""A table with more columns than this is on a landscape page of a PDF."""
 
 
 @dataclass(frozen=True, slots=True)
