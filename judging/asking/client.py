@@ -232,9 +232,9 @@ async def ask(
     """Put one question and return the reply, whatever it says.
 
     A format or parameter that the model refuses is left out and the question put again (json_schema, then json_object,
-    then a tool call, then no format): such refusals cost nothing. One call finds out what the model takes; others that
-    were refused meanwhile wait for it. Raises ``Unavailable`` or ``Refused``; nothing else. ``ValueError`` is for a
-    caller's mistake: a reserved parameter.
+    then a tool call, then no format): such refusals cost nothing. A refusal that counts tokens of a reply was billed,
+    and is final. One call finds out what the model takes; others that were refused meanwhile wait for it. Raises
+    ``Unavailable`` or ``Refused``; nothing else. ``ValueError`` is for a caller's mistake: a reserved parameter.
     """
     if reserved := RESERVED & parameters.keys():
         raise ValueError(f"not a parameter of a judge: {', '.join(sorted(reserved))}")
@@ -528,13 +528,16 @@ def _sort(connection: Connection, response: httpx2.Response, sent: SentParts | N
         stated = json.loads(stated)
     words = connection.wire.read_error(stated)
     words = replace(words, message=words.message or response.text or f"Error code: {status}")
+    counted = _counted(connection.wire, json_object(stated))
+    if counted[1]:  # tokens of a reply were billed: no other form of the request is tried, each would be billed, too
+        sent = None
     if sent and (what := refused_part(status=status, stated=stated, message=words.message, sent=sent)):
         raise Unsupported(what) from None
     failure = _failure(
         replace(words, message=_scrubbed(connection, words.message)),
         status=status,
         headers=response.headers,
-        counted=_counted(connection.wire, json_object(stated)),
+        counted=counted,
     )
     unnamed = sent and not words.is_fatal and names_no_cause(status=status, message=words.message)
     if sent and unnamed and isinstance(failure, ProviderRefused):

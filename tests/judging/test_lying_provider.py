@@ -86,6 +86,13 @@ class TestBills:
         assert "2 bills not believed" in page
         assert (shown["state"], shown["progress"]["doubted"]) == ("paused", 2)
 
+    def test_a_refusal_that_bills_is_not_asked_about_in_another_form(self, cast: Cast, address: str) -> None:
+        outcome = asked_under_cap(address, "refusal_x32", cast.kassa)
+        assert (outcome.state, outcome.sent, outcome.lies) == ("paused", WITHIN_TWO_CALLS, WITHIN_TWO_CALLS)
+        assert outcome.booked == outcome.due.quantize(Decimal("1e-8"))
+        assert outcome.due <= CAP
+        assert "for a request that it did not answer" in of_run(cast)[0].reason
+
     @pytest.mark.parametrize("lie", ["x32_later", "batch_x32_later"])
     def test_a_provider_that_was_honest_first_keeps_the_cap_too(self, cast: Cast, address: str, lie: str) -> None:
         outcome = asked_under_cap(address, lie, cast.kassa)
