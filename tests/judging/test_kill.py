@@ -70,7 +70,7 @@ def test_every_verdict_once_and_no_stored_reply_paid_twice(cast: Cast, provider:
         wait_for_workers(lambda: provider.control()["in_flight"] == sent.count())
         kill(doomed)
         # The survivor gives back what the dead one held, and asks for it again: no lease has to end before that.
-        wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() / 2)
+        wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() * 0.8)
         provider.control(slowness=0)
         wait_for_workers(lambda: runs.run_progress(run).finished)
 
@@ -107,7 +107,7 @@ def test_two_variants_with_equal_requests_pay_once_also_when_a_worker_is_killed(
             )
         )
         kill(doomed)
-        wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() / 2)
+        wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() * 0.8)
         provider.control(slowness=0)
         wait_for_workers(lambda: designs.progress_of_design(design).finished)
     counts = provider.control()
