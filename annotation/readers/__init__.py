@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         unpacked_files,
     )
     from annotation.readers.columns import ColumnFacts, TableFacts
+    from annotation.readers.documents import plain_document
     from annotation.readers.encoding import ENCODINGS, codec_called, open_stream
     from annotation.readers.evidence import (
         MOST_SPANS,
@@ -196,6 +197,7 @@ __all__ = [
     "parse_taxonomy",
     "parse_verdicts",
     "peek",
+    "plain_document",
     "plain_number",
     "progress_between",
     "propose_mapping",
@@ -235,6 +237,7 @@ _MODULES = {
         "ColumnFacts",
         "TableFacts",
     ),
+    "documents": ("plain_document",),
     "encoding": (
         "ENCODINGS",
         "codec_called",

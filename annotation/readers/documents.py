@@ -62,6 +62,17 @@ def load_document(name: str, raw: bytes | BinaryIO) -> Node:
     return _from_yaml(name, _composed(name, text), "")
 
 
+def plain_document(name: str, raw: bytes) -> Any:
+    """The whole document as plain lists, dicts and scalars. Raises ``FormatError``."""
+    return _plain(load_document(name, raw))
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node.value, dict):
+        return {key: _plain(member) for key, member in node.value.items()}
+    return [_plain(member) for member in node.value] if isinstance(node.value, list) else node.value
+
+
 def load_shipped(name: str, raw: bytes) -> Node:
     """A YAML file of this package, read from libyaml's events if PyYAML has libyaml: this needs a tenth of the time,
     but aliases, nesting and keys are not checked. Files of users are read by `load_document`."""

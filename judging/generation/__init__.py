@@ -1,0 +1,1 @@
+"""Where items come from: plans that ask models for parallel families of dialogues and texts."""

@@ -1,0 +1,133 @@
+"""Specs: presets, YAML there and back, what is refused; draws that are the same everywhere, with their weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from accounts.refusals import Refused
+from judging.generation.drawing import draw_parameters
+from judging.generation.messages import TOLD, WritingProblem, generation_messages, generation_schema
+from judging.generation.specs import PRESETS, from_yaml, parse_spec, preset
+
+STORY = {
+    "key": "own-stories",
+    "title": "O'Hara’s “stories” – قصص",
+    "kind": "text",
+    "templates": {"": "Write about {hero} in {language}.", "et": "Kirjuta loost, mille kangelane on {hero}."},
+    "fields": ["answer"],
+    "parameters": [
+        {"name": "hero", "levels": [{"value": "cat", "text": {"": "a cat", "et": "kass", "ar": "قطة"}}, "dog"]},
+        {"name": "paragraphs", "levels": [1, 2], "weights": [3, 1]},
+    ],
+}
+
+
+@pytest.mark.parametrize("key", PRESETS)
+def test_presets_go_to_yaml_and_back(key: str) -> None:
+    spec = preset(key)
+    assert from_yaml(spec.as_yaml) == parse_spec(spec.stored) == spec
+    assert from_yaml(spec.as_yaml).digest == spec.digest
+
+
+def test_support_dialogues_have_the_parameters_of_table_5() -> None:
+    levels = {parameter.name: parameter.levels for parameter in preset("support-dialogues").parameters}
+    counts = {"industry": 49, "problem": 20, "channel": 2, "agent_experience": 2, "agent_type": 2, "messages": 4}
+    assert {name: len(listed) for name, listed in levels.items()} == counts
+    assert [(level.value, level.weight) for level in levels["messages"]] == [(4, 0.4), (8, 0.3), (12, 0.2), (16, 0.1)]
+
+
+def test_draws_depend_on_spec_seed_and_number_alone_and_keep_to_the_weights() -> None:
+    spec = preset("support-dialogues")
+    assert draw_parameters(spec, seed=1, number=7) == draw_parameters(from_yaml(spec.as_yaml), seed=1, number=7)
+    assert draw_parameters(spec, seed=1, number=7) != draw_parameters(spec, seed=2, number=7)
+    drawn = [draw_parameters(spec, seed=11, number=number) for number in range(2_000)]
+    counts = Counter(parameters["messages"] for parameters in drawn)
+    for messages, share in ((4, 0.4), (8, 0.3), (12, 0.2), (16, 0.1)):
+        assert abs(counts[messages] / 2_000 - share) < 0.04  # more than three standard errors
+    assert len({parameters["industry"] for parameters in drawn}) == 49
+    # Pinned: a change of the draws would break what a digest and a seed promise.
+    assert draw_parameters(parse_spec(STORY), seed=1, number=1) == {"hero": "cat", "paragraphs": 2}
+
+
+def test_a_level_of_weight_nought_is_never_drawn() -> None:
+    parameters = [{"name": "hero", "levels": ["cat", "dog", "owl"], "weights": [0, 1, 0]}]
+    spec = parse_spec(STORY | {"parameters": parameters})
+    assert {draw_parameters(spec, seed=1, number=number)["hero"] for number in range(50)} == {"dog"}
+
+
+def test_a_request_is_in_its_language_and_tells_the_rules_and_the_problems() -> None:
+    spec = parse_spec(STORY)
+    cat: dict[str, str | int] = {"hero": "cat", "paragraphs": 1}
+    assert "mille kangelane on kass." in generation_messages(spec, cat, language="et")[0]["content"]
+    assert "Write about قطة in Arabic (Egypt)." in generation_messages(spec, cat, language="ar-EG")[0]["content"]
+    assert generation_schema(spec)["required"] == ["answer"]
+    support = preset("support-dialogues")
+    drawn = draw_parameters(support, seed=1, number=1)
+    system, user = generation_messages(
+        support, drawn, language="hi", problems=[WritingProblem("wrong_count", {"count": 3})]
+    )
+    assert (system["role"], user["role"]) == ("system", "user")
+    assert f"- Messages: exactly {drawn['messages']}." in user["content"]
+    assert "- Language: Hindi (hi)" in user["content"]
+    assert "- It had 3 messages." in user["content"]
+    assert "{" not in user["content"].split("Its form:")[0]
+
+
+def test_every_problem_can_be_told() -> None:
+    values = {
+        "turn": 2,
+        "before": 1,
+        "count": 3,
+        "role": "agent",
+        "longest": 10,
+        "text": "100 % [name]",
+        "language": "et",
+    }
+    for words in TOLD.values():
+        assert words % values
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"kind": "novel"}, "kind"),
+        ({"key": "Ä b"}, "key"),
+        ({"title": ""}, "title"),
+        ({"title": "a\x00b"}, "title"),
+        ({"templates": {"xx-wrong": "a"}}, "templates.xx-wrong"),
+        ({"templates": "Write about {villain}."}, "templates"),
+        ({"templates": 7}, "templates"),
+        ({"parameters": []}, "parameters"),
+        ({"parameters": [{"name": "language", "levels": ["a"]}]}, "parameters[1].name"),
+        ({"parameters": [{"name": "hero", "levels": ["a", "a"]}]}, "parameters[1].levels"),
+        ({"parameters": [{"name": "hero", "levels": ["a", None]}]}, "parameters[1].levels[2]"),
+        ({"parameters": [{"name": "hero", "levels": ["a"], "weights": [1, 2]}]}, "parameters[1].weights"),
+        (
+            {"parameters": [{"name": "hero", "levels": [{"value": "a", "weight": -1}]}]},
+            "parameters[1].levels[1].weight",
+        ),
+        ({"parameters": [{"name": "hero", "levels": ["a"], "colour": 1}]}, "parameters[1].colour"),
+        ({"fields": ["poem"]}, "fields[1].name"),
+        ({"fields": []}, "fields"),
+        ({"kind": "pair"}, "fields"),
+        ({"kind": "dialogue", "fields": []}, "rules.roles"),
+        ({"rules": {"roles": ["user"], "starts": "bot"}}, "rules.starts"),
+        ({"rules": {"count": "hero"}}, "rules.count"),
+        ({"rules": {"least": 9, "most": 3}}, "rules.most"),
+        ({"retries": True}, "retries"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_problems_of_a_spec_name_their_place(change: dict[str, object], place: str) -> None:
+    with pytest.raises(Refused) as refused:
+        parse_spec(STORY | change)
+    assert place in refused.value.fields
+    assert refused.value.code == "invalid"
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", "key: [", "a: &a [1]\nb: *a", "- " * 400_000, "\x00"])
+def test_a_text_that_is_no_spec_is_refused(text: str) -> None:
+    with pytest.raises(Refused):
+        from_yaml(text)
