@@ -86,6 +86,9 @@ LEFT_OUT = {
     **dict.fromkeys(("judging.Alignment", "judging.AlignmentCandidate"), "on pages that are not kept"),
     **dict.fromkeys(("judging.AlignmentLook", "judging.AlignmentProposal"), "on pages that are not kept"),
     **dict.fromkeys(("judging.AlignmentSearch", "judging.CallBatch"), "on pages that are not kept"),
+    **dict.fromkeys(("judging.GenerationPlan", "judging.PlanGenerator"), "on pages that are not kept"),
+    **dict.fromkeys(("judging.GenerationFamily", "judging.Realisation"), "on pages that are not kept"),
+    **dict.fromkeys(("judging.GenerationAttempt", "judging.PlanDataset"), "on pages that are not kept"),
     "analytics.Chart": "comes with its snapshot",
 }
 """Tables of a project that do not enter, and why."""

@@ -15,7 +15,8 @@ class JudgingConfig(AppConfig):
 
         jobs.kinds_of_apps.append(_job_kinds)
         removal.redactions.insert(0, _redact_proposals)  # before the reasons are emptied
-        people.stops.append(_pause_all)
+        removal.redactions.append(_redact_decisions)
+        people.stops.extend((_pause_all, _pause_plans))
         jobs.cleanings.append(_clear_failed)
         removal.contents.append(_contents)
         budgets.register("calls", _paid_calls)
@@ -38,6 +39,18 @@ def _redact_proposals(user: Any, project: Any) -> None:
     from judging.versions import proposals
 
     proposals.redact_proposals(user, project)
+
+
+def _redact_decisions(user: Any, project: Any) -> None:
+    from judging.generation import decisions
+
+    decisions.redact_decisions(user, project)
+
+
+def _pause_plans(project: Any) -> None:
+    from judging.generation import plans
+
+    plans.pause_plans(project)
 
 
 def _pause_all(project: Any) -> None:

@@ -117,7 +117,7 @@ def declare(
     factors, name = dict(variant or {}), name.strip()
     if factors.get("examples"):
         factors["examples"] = examples.resolve_examples(project, factors["examples"])
-    prompt, sent = variant_of(factors), _checked(parameters or {})
+    prompt, sent = variant_of(factors), checked_parameters(parameters or {})
     paces = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
     paced = {name: _within(name, number) for name, number in paces.items() if number is not None}
     declared = endpoints.find_provider(provider)
@@ -420,7 +420,7 @@ def _undeclared(provider: str) -> str:
     }
 
 
-def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters, checked. Refused if they are not valid JSON, or include a parameter that Panelbench itself
     sets."""
     sentence = ""

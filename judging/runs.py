@@ -29,7 +29,7 @@ from judging import judges, spending
 from judging.asking import allowances, bills, endpoints, prices
 from judging.asking.budgets import Committed
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
-from judging.models import Alignment, Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
+from judging.models import Alignment, Attempt, Call, GenerationAttempt, Judge, JudgeDesign, JudgeRun, Verdict
 from judging.prompts import check
 from judging.requests import criterion_brief, prompts_about, refuse_without_pairs
 from judging.versions import examples
@@ -373,8 +373,10 @@ def pause_all(project: Project) -> None:
 
 def judging_contents(project: Project) -> list[Content]:
     """Counts of this app's rows in a project. Verdicts, and requests that may have cost money, forbid its removal."""
+    requests = Attempt.objects.filter(call__run__project=project).count()
+    requests += GenerationAttempt.objects.filter(realisation__plan__project=project).count()
     counted = (
-        (Attempt.objects.filter(call__run__project=project).count(), ngettext_lazy("%d request", "%d requests"), True),
+        (requests, ngettext_lazy("%d request", "%d requests"), True),
         (Verdict.objects.filter(run__project=project).count(), ngettext_lazy("%d verdict", "%d verdicts"), True),
         (Judge.objects.filter(project=project).count(), ngettext_lazy("%d judge", "%d judges"), False),
     )

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, HasJob, Project, User
 from annotation.models import Campaign, Criterion, Dataset, Import, Item, ItemSelection, RubricVersion
+from judging.models.asking import LeasedRow, PaidAttempt, PaidRow
 
 
 class ProviderAllowance(models.Model):
@@ -161,39 +162,6 @@ class ModelCapability(models.Model):
     class Meta:
         ordering: ClassVar = ["provider", "model"]
         constraints: ClassVar = [models.UniqueConstraint(fields=["provider", "model"], name="capability_once")]
-
-
-class PaidRow(models.Model):
-    """A request to a model that may cost money: written before it is sent, with the most that it can cost.
-
-    `reserved` is the worst case (None if no price is known). `cost` is what was paid by the provider's count of tokens;
-    or, with `estimated`, the worst case, if the request may have cost something and the amount is unknown. `doubt` says
-    why the provider's count was not believed (judging/asking/bills.py).
-
-    `answer` is what the model replied, whatever its API (`asking.wire.ModelReply`), and `reply` the JSON as it came.
-    Imported rows, and rows from before the answer was stored, have only the JSON.
-    """
-
-    class Doubt(models.TextChoices):
-        NONE = "", _("Believed")
-        UNCOUNTED = "uncounted", _("The provider did not count the tokens")
-        TOO_FEW = "too_few", _("The provider counted fewer tokens than there are")
-        TOO_MANY = "too_many", _("The provider counted more tokens than there can be")
-        OTHER_MODEL = "other_model", _("Another model answered, without a declared price")
-        DEARER_MODEL = "dearer_model", _("Another model answered, which costs more")
-        FAILED = "failed", _("The provider failed, and may bill it")
-
-    request = models.JSONField(default=dict)
-    reply = models.JSONField(default=dict)
-    answer = models.JSONField(null=True)
-    reason = models.TextField(blank=True)
-    reserved = models.DecimalField(max_digits=12, decimal_places=8, null=True)
-    cost = models.DecimalField(max_digits=12, decimal_places=8, null=True)
-    estimated = models.BooleanField(default=False, db_default=False)
-    doubt = models.CharField(max_length=12, choices=Doubt, blank=True, default="", db_default="")
-
-    class Meta:
-        abstract = True
 
 
 class JudgeDesignQuerySet(models.QuerySet["JudgeDesign"]):
@@ -462,15 +430,12 @@ class JudgeRun(models.Model):
         return f"{self.judge.name} #{self.pk}"
 
 
-class Call(models.Model):
+class Call(LeasedRow):
     """One question to be put to the judge: an item, a repeat, and a criterion (or all of them, in a compound prompt).
 
-    Rows are made when the run starts. A worker leases a call by compare-and-set, and only the holder of the lease may
-    settle it; the reply that settled it is an attempt. A lease that ran out is taken up again by the sweeper. A call
-    that `repairs` an attempt waits to ask once more, for that reply could not be read. `tries` counts what the provider
-    did not answer, `losses` the requests that were lost with their worker: each has a bound of its own. In an audit,
-    `change` is the key of what is changed about the item or the request (judging/perturbation.py): the item itself
-    stays as it is.
+    Rows are made when the run starts; the reply that settled a call is an attempt. A call that `repairs` an attempt
+    waits to ask once more, for that reply could not be read. In an audit, `change` is the key of what is changed about
+    the item or the request (judging/perturbation.py): the item itself stays as it is.
     """
 
     class State(models.TextChoices):
@@ -485,11 +450,6 @@ class Call(models.Model):
     repeat = models.PositiveSmallIntegerField(default=1)
     change = models.CharField(max_length=40, blank=True, default="", db_default="")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
-    lease = models.UUIDField(null=True)
-    leased_until = models.DateTimeField(null=True)
-    not_before = models.DateTimeField(null=True)
-    tries = models.PositiveSmallIntegerField(default=0)
-    losses = models.PositiveSmallIntegerField(default=0, db_default=0)
     repairs = models.ForeignKey("Attempt", null=True, on_delete=models.PROTECT, related_name="+")
 
     class Meta:
@@ -542,39 +502,16 @@ class CallBatch(HasJob):
         ]
 
 
-class Attempt(PaidRow):
-    """One request: written before it is sent, with the most that it can cost; settled by its outcome.
-
-    If a request was sent and its worker died before a reply came, the request is lost and counts at its worst case.
+class Attempt(PaidAttempt):
+    """One request about a call.
 
     `reply_key` is a digest of everything that was sent, and the repeat: requests with the same key get the same reply.
     An attempt that was `reused_from` another attempt was not sent: it has the reply of the other, and cost nothing.
-
-    An attempt that `failed` with a server error is booked at a cost of 0, but counts at its worst case against the caps
-    until the run is resumed.
     """
 
-    class Outcome(models.TextChoices):
-        PENDING = "pending", _("Not sent yet")
-        SENT = "sent", _("Sent")
-        LOST = "lost", _("Lost")
-        REPLIED = "replied", _("Replied")
-        UNAVAILABLE = "unavailable", _("Unavailable")
-        REFUSED = "refused", _("Refused")
-        REUSED = "reused", _("Reply of an earlier run")
-
     call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
-    number = models.PositiveSmallIntegerField()
-    outcome = models.CharField(max_length=11, choices=Outcome)
-    served_model = models.CharField(max_length=160, blank=True)
-    tokens_in = models.PositiveIntegerField(null=True)
-    tokens_out = models.PositiveIntegerField(null=True)
-    latency = models.FloatField(null=True)
     reply_key = models.CharField(max_length=64, blank=True, default="", db_default="")
     reused_from = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
-    at = models.DateTimeField(default=timezone.now)
-
-    OPEN: ClassVar = (Outcome.PENDING, Outcome.SENT)
 
     class Meta:
         constraints: ClassVar = [

@@ -1,0 +1,476 @@
+"""Generation plans: what is to be written is planned as rows, their state changes by compare-and-set, and progress is
+read from them.
+
+The unit is a family: one draw of the parameters, written in every language by every generator. A plan begins with its
+first families (`EXAMPLES`), so that people see examples before the whole is paid for. No counter is stored, and a query
+finds whether a plan has finished.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q, QuerySet, Sum, TextChoices
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts import access, audit
+from accounts.languages import canonical_language
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation import bulk
+from annotation.selections import new_seed
+from judging import judges
+from judging.asking import allowances, endpoints, prices
+from judging.models import GenerationAttempt, GenerationFamily, GenerationPlan, PlanGenerator, Realisation
+
+EXAMPLES = 3
+"""How many families are written first."""
+MOST_FAMILIES = 10_000
+MOST_GENERATORS = 30
+MOST_LANGUAGES = 60
+MOST_TIMES = 20  # repeats of a realisation
+MOST_REALISATIONS = 200_000
+LONGEST_REPLY = 4_000  # tokens, for a generator whose parameters say nothing of it
+MOST_NAMED = 120
+OPEN_STATES = (Realisation.State.WAITING, Realisation.State.LEASED)
+LIVE_PLANS = (GenerationPlan.State.RUNNING, GenerationPlan.State.PAUSED)
+
+
+# --- making a plan ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratorChoice:
+    """A model that is to write: the name that its texts are stored under is the model's, unless it is given."""
+
+    provider: str
+    model: str
+    name: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def create_plan(
+    *,
+    project: Project,
+    name: str,
+    spec: Mapping[str, Any],
+    languages: Sequence[str],
+    families: int,
+    generators: Sequence[GeneratorChoice],
+    repeats: int = 1,
+    seed: int | None = None,
+    budget: Decimal | None = None,
+    actor: User | None = None,
+) -> GenerationPlan:
+    """Plan every text: nothing is sent. Refused, with the field, if the plan could not be started."""
+    access.refuse_archived(project)
+    name = name.strip()
+    tags = _languages(languages)
+    chosen = [_generator(project, position, choice) for position, choice in enumerate(generators)]
+    _refuse_size(name, tags, families, chosen, repeats)
+    for generator in chosen:
+        refuse_plan_cap(project, generator, budget)
+    try:
+        with transaction.atomic():
+            plan = GenerationPlan.objects.create(
+                project=project,
+                name=name,
+                spec=dict(spec),
+                spec_digest=judges.digest(dict(spec)),
+                languages=tags,
+                families_planned=families,
+                repeats=repeats,
+                seed=new_seed() if seed is None else seed,
+                budget=budget,
+                created_by=actor,
+            )
+            for generator in chosen:
+                generator.plan = plan
+            PlanGenerator.objects.bulk_create(chosen)
+            _plan_rows(plan, chosen)
+            audit.record(actor=actor, project=project, verb="create generation plan", subject=plan)
+    except IntegrityError:
+        if not GenerationPlan.objects.filter(project=project, name=name).exists():
+            raise
+        sentence = _("Another plan of this project is called “%(name)s”. Choose another name.") % {"name": name}
+        raise Refused(sentence, code="name_taken", fields={"name": sentence}) from None
+    return plan
+
+
+def _plan_rows(plan: GenerationPlan, generators: Sequence[PlanGenerator]) -> None:
+    """The families with their parameters, and a waiting row for each text."""
+    numbers = range(1, plan.families_planned + 1)
+    families = [GenerationFamily(plan=plan, number=number, parameters={}) for number in numbers]
+    GenerationFamily.objects.bulk_create(families, batch_size=1_000)
+    columns = (
+        *("plan_id", "family_id", "language", "generator_id", "repeat", "state", "tries", "discarded", "problems"),
+        *("reason", "turns", "fields", "decision", "decision_reason"),
+    )
+    repeats = range(1, plan.repeats + 1)
+    planned = product(families, plan.languages, generators, repeats)
+    waiting = (Realisation.State.WAITING.value, 0, 0, "[]", "", "[]", "{}", "", "")
+    bulk.insert(
+        Realisation,
+        columns,
+        ((plan.pk, family.pk, language, writer.pk, repeat, *waiting) for family, language, writer, repeat in planned),
+    )
+
+
+def _languages(languages: Sequence[str]) -> list[str]:
+    """The languages in one form, once each, in the order that they were given in."""
+    tags: list[str] = []
+    for language in languages:
+        try:
+            tag = canonical_language(language)
+        except ValueError as error:
+            raise _plan_refusal("languages", str(error)) from None
+        if tag not in tags:
+            tags.append(tag)
+    if not 1 <= len(tags) <= MOST_LANGUAGES:
+        raise _plan_refusal("languages", _("Choose from 1 to %d languages.") % MOST_LANGUAGES)
+    return tags
+
+
+def _generator(project: Project, position: int, choice: GeneratorChoice) -> PlanGenerator:
+    """The unsaved row of a generator; it has a limit on the tokens of a reply, so that a budget can be kept."""
+    model = choice.model.strip()
+    if not model or len(model) > 160:
+        raise _plan_refusal("generators", _("Name the model of each generator."))
+    parameters = judges.checked_parameters(choice.parameters)
+    if endpoints.find_provider(choice.provider) is None:
+        sentence = _("The provider “%(name)s” is not declared (declared: %(declared)s).")
+        sentence %= {"name": choice.provider, "declared": ", ".join(endpoints.all_providers()) or _("none")}
+        raise Refused(sentence, code="unknown_provider", fields={"generators": sentence})
+    allowances.allowance(project, choice.provider)
+    if prices.token_limit(parameters) is None:
+        parameters = {**parameters, "max_tokens": LONGEST_REPLY}
+    name = choice.name.strip() or model
+    return PlanGenerator(
+        position=position, name=name[:MOST_NAMED], provider=choice.provider, model=model, parameters=parameters
+    )
+
+
+def _refuse_size(
+    name: str, languages: Sequence[str], families: int, generators: Sequence[PlanGenerator], repeats: int
+) -> None:
+    if not 1 <= len(name) <= MOST_NAMED:
+        raise _plan_refusal("name", _("A name has from 1 to %d characters.") % MOST_NAMED)
+    if not 1 <= len(generators) <= MOST_GENERATORS:
+        raise _plan_refusal("generators", _("Choose from 1 to %d generators.") % MOST_GENERATORS)
+    names = Counter(generator.name for generator in generators)
+    if twice := [called for called, times in names.items() if times > 1]:
+        sentence = _("Two generators are called “%s”. Give one of them another name.") % twice[0]
+        raise _plan_refusal("generators", sentence)
+    if not 1 <= families <= MOST_FAMILIES:
+        raise _plan_refusal("families", _("A plan has from 1 to %d families.") % MOST_FAMILIES)
+    if not 1 <= repeats <= MOST_TIMES:
+        raise _plan_refusal("repeats", _("Repeats must be from 1 to %d.") % MOST_TIMES)
+    texts = families * len(languages) * len(generators) * repeats
+    if texts > MOST_REALISATIONS:
+        sentence = _("This plan has %(texts)d texts, and at most %(most)d are possible. Make several plans.")
+        raise _plan_refusal("families", sentence % {"texts": texts, "most": MOST_REALISATIONS})
+
+
+def refuse_plan_cap(project: Project, generator: PlanGenerator, budget: Decimal | None) -> None:
+    """Refuse a budget, or a cap of the project, that can't be guaranteed for this generator."""
+    if budget is not None and not 0 <= budget <= allowances.LARGEST_CAP:
+        raise _plan_refusal("budget", _("A budget must be from 0 to %s USD.") % allowances.LARGEST_CAP)
+    provider = endpoints.find_provider(generator.provider)
+    has_price = provider is not None and provider.price(generator.model) is not None
+    allowed = allowances.allowance(project, generator.provider)
+    is_capped = allowed is not None and (allowed.cap_total is not None or allowed.cap_per_day is not None)
+    if has_price or (budget is None and not is_capped):
+        return
+    named = {"model": generator.model, "provider": generator.provider}
+    sentence = _("No price is declared for %(model)s at %(provider)s, so a budget can't be guaranteed.") % named
+    remedy = _("Ask the operator to declare its price.")
+    raise Refused(f"{sentence} {remedy}", code="budget", fields={"budget": sentence})
+
+
+def _plan_refusal(name: str, sentence: str) -> Refused:
+    return Refused(sentence, code="invalid", fields={name: sentence})
+
+
+# --- changing the state of a plan -------------------------------------------------------------------------------------
+
+
+def start_examples(*, plan: GenerationPlan, actor: User | None = None) -> bool:
+    """Have the first families written, before the whole is started. False if the plan is no draft any more."""
+    return _start(plan, (GenerationPlan.State.DRAFT,), "start examples", actor, only_examples=True)
+
+
+def start_plan(*, plan: GenerationPlan, actor: User | None = None) -> bool:
+    """Have all families written; examples that are there already stay. False if that was started, or is cancelled."""
+    begun = {"only_examples": False}
+    if plan.only_examples:
+        states = (GenerationPlan.State.DRAFT, *LIVE_PLANS)
+        return _start(plan, states, "start generation plan", actor, **begun)
+    return False
+
+
+def _start(plan: GenerationPlan, before: Sequence[str], verb: str, actor: User | None, *, only_examples: bool) -> bool:
+    access.refuse_archived(plan.project)
+    generators = list(plan.generators.all())
+    for generator in generators:
+        refuse_plan_cap(plan.project, generator, plan.budget)
+    now = timezone.now()
+    with transaction.atomic():
+        stored = GenerationPlan.objects.filter(pk=plan.pk, state__in=before, only_examples=True)
+        changes = {"state": GenerationPlan.State.RUNNING, "reason": "", "bills_from": now}
+        done = stored.update(**changes, only_examples=only_examples, started_at=plan.started_at or now)
+        if done:
+            for generator in generators:
+                if not generator.prices:
+                    generator.prices = endpoints.prices_now(generator.provider)
+                    generator.save(update_fields=["prices"])
+            audit.record(actor=actor, project=plan.project, verb=verb, subject=plan, fields=["state"])
+    plan.refresh_from_db()
+    return bool(done)
+
+
+def pause_plan(*, plan: GenerationPlan, actor: User | None = None, reason: str = "") -> bool:
+    """Send no more requests; replies to those in flight are stored. False if the plan was not running."""
+    reason = reason or _("Paused by hand.")
+    return _change_plan(plan, (GenerationPlan.State.RUNNING,), GenerationPlan.State.PAUSED, actor, reason)
+
+
+def resume_plan(*, plan: GenerationPlan, actor: User | None = None) -> bool:
+    """Resume a paused plan. Refused if nothing may be spent or no budget can hold."""
+    if plan.state == GenerationPlan.State.PAUSED:
+        access.refuse_archived(plan.project)
+        for generator in plan.generators.all():
+            refuse_plan_cap(plan.project, generator, plan.budget)
+    return _change_plan(plan, (GenerationPlan.State.PAUSED,), GenerationPlan.State.RUNNING, actor, "")
+
+
+def cancel_plan(*, plan: GenerationPlan, actor: User | None = None) -> bool:
+    """End a plan permanently; what is written is kept."""
+    live = (GenerationPlan.State.DRAFT, *LIVE_PLANS)
+    return _change_plan(plan, live, GenerationPlan.State.CANCELLED, actor, _("Cancelled."))
+
+
+def set_plan_budget(*, plan: GenerationPlan, budget: Decimal | None, actor: User | None = None) -> None:
+    """Change or remove the budget of a plan."""
+    for generator in plan.generators.all():
+        refuse_plan_cap(plan.project, generator, budget)
+    with transaction.atomic():
+        GenerationPlan.objects.filter(pk=plan.pk).update(budget=budget)
+        audit.record(actor=actor, project=plan.project, verb="set budget of plan", subject=plan, fields=["budget"])
+    plan.refresh_from_db(fields=["budget"])
+
+
+def _change_plan(plan: GenerationPlan, before: Sequence[str], after: str, actor: User | None, reason: str) -> bool:
+    with transaction.atomic():
+        changes: dict[str, Any] = {"state": after, "reason": reason[:400]}
+        if after == GenerationPlan.State.RUNNING:
+            changes["bills_from"] = timezone.now()  # what was billed before says nothing of what is billed now
+        done = GenerationPlan.objects.filter(pk=plan.pk, state__in=before).update(**changes)
+        if done:
+            verb = f"generation plan {after}"
+            audit.record(actor=actor, project=plan.project, verb=verb, subject=plan, fields=["state"])
+    plan.refresh_from_db(fields=["state", "reason", "bills_from"])
+    return bool(done)
+
+
+def pause_plans(project: Project) -> None:
+    """Pause all running plans of a project, because it is archived."""
+    for plan in GenerationPlan.objects.filter(project=project, state=GenerationPlan.State.RUNNING):
+        pause_plan(plan=plan, reason=_("The project was archived."))
+
+
+# --- progress ---------------------------------------------------------------------------------------------------------
+
+
+class PlanPhase(TextChoices):
+    """The state of a plan as a page shows it: finished when nothing is left to ask, unless it was cancelled."""
+
+    DRAFT = "draft", gettext_lazy("Draft")
+    RUNNING = "running", gettext_lazy("Running")
+    PAUSED = "paused", gettext_lazy("Paused")
+    EXAMPLES = "examples", gettext_lazy("Examples are written")
+    FINISHED = "finished", gettext_lazy("Finished")
+    CANCELLED = "cancelled", gettext_lazy("Cancelled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyProgress:
+    """One family: how many of its texts are in each state. It is whole when all are written."""
+
+    number: int
+    planned: int
+    written: int
+    given_up: int
+    in_flight: int
+    set_aside: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        return self.written == self.planned
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether it can't become whole: a text was given up."""
+        return self.given_up > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanProgress:
+    """How far a plan is, from its rows: two queries for texts, one for requests and money.
+
+    ``estimated`` is the part of ``cost`` that is the worst case of requests whose cost is unknown; ``reserved`` is what
+    requests in flight may cost, beside ``cost``. ``problems``: by code, how many replies were discarded for it, the
+    most frequent first.
+    """
+
+    phase: PlanPhase
+    families: Sequence[FamilyProgress]
+    planned: int
+    written: int
+    given_up: int
+    in_flight: int
+    waiting: int
+    attempts: int = 0
+    discarded: int = 0
+    lost: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: Decimal | None = None
+    estimated: Decimal | None = None
+    reserved: Decimal | None = None
+    problems: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def done(self) -> int:
+        """Texts that are written or given up."""
+        return self.written + self.given_up
+
+    @property
+    def percent(self) -> int:
+        """Whole percent done, 100 only when nothing is left."""
+        return 100 if self.done == self.planned else 100 * self.done // max(1, self.planned)
+
+    @property
+    def whole(self) -> int:
+        """Families of which every text is written."""
+        return sum(family.is_whole for family in self.families)
+
+
+def open_realisations(plan: GenerationPlan) -> QuerySet[Realisation]:
+    """The texts that are still to be written: of the first families only, until the whole is started."""
+    left = Realisation.objects.filter(plan=plan, state__in=OPEN_STATES)
+    return left.filter(family__number__lte=EXAMPLES) if plan.only_examples else left
+
+
+def has_finished(plan: GenerationPlan) -> bool:
+    """Whether nothing is left to ask, or may be asked any more."""
+    return plan_phase(plan) in (PlanPhase.EXAMPLES, PlanPhase.FINISHED, PlanPhase.CANCELLED)
+
+
+def plan_phase(plan: GenerationPlan, *, is_open: bool | None = None) -> PlanPhase:
+    """The phase of a plan; ``is_open``: whether texts are left to be written, if that is known."""
+    live = plan.state in LIVE_PLANS
+    if live and not (open_realisations(plan).exists() if is_open is None else is_open):
+        return PlanPhase.EXAMPLES if plan.only_examples and plan.families_planned > EXAMPLES else PlanPhase.FINISHED
+    return PlanPhase(plan.state)
+
+
+def plan_progress(plan: GenerationPlan) -> PlanProgress:
+    """The progress of a plan, with a place per family."""
+    of_state: dict[str, Any] = {state: Count("pk", filter=Q(state=state)) for state in Realisation.State.values}
+    rows = Realisation.objects.filter(plan=plan).order_by("family__number").values("family__number")
+    set_aside = Count("pk", filter=Q(decision=Realisation.Decision.SET_ASIDE))
+    counted: list[Any] = list(rows.annotate(**of_state, planned=Count("pk"), set_aside=set_aside))
+    families = [
+        FamilyProgress(
+            number=row["family__number"],
+            planned=row["planned"],
+            written=row["written"],
+            given_up=row["given_up"],
+            in_flight=row["leased"],
+            set_aside=row["set_aside"],
+        )
+        for row in counted
+    ]
+    asked = [row for row in counted if not plan.only_examples or row["family__number"] <= EXAMPLES]
+    total = {state: sum(row[state] for row in counted) for state in Realisation.State.values}
+    attempts = GenerationAttempt.objects.filter(realisation__plan=plan)
+    sums = attempts.aggregate(
+        attempts=Count("pk", filter=~Q(outcome=GenerationAttempt.Outcome.PENDING)),
+        discarded=Count("pk", filter=~Q(problems=[])),
+        lost=Count("pk", filter=Q(outcome=GenerationAttempt.Outcome.LOST)),
+        tokens_in=Sum("tokens_in"),
+        tokens_out=Sum("tokens_out"),
+        estimated=Sum("cost", filter=Q(estimated=True)),
+        cost=Sum("cost"),
+        reserved=Sum("reserved", filter=Q(outcome__in=GenerationAttempt.OPEN)),
+    )
+    codes = Counter(
+        problem["code"]
+        for problems in attempts.exclude(problems=[]).values_list("problems", flat=True)
+        for problem in problems
+    )
+    return PlanProgress(
+        phase=plan_phase(plan, is_open=any(row["waiting"] or row["leased"] for row in asked)),
+        families=families,
+        planned=sum(row["planned"] for row in counted),
+        written=total["written"],
+        given_up=total["given_up"],
+        in_flight=total["leased"],
+        waiting=total["waiting"],
+        **{**sums, "tokens_in": sums["tokens_in"] or 0, "tokens_out": sums["tokens_out"] or 0},
+        problems=dict(codes.most_common()),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellProgress:
+    """The texts of one language by one generator: how many are planned, written, given up, and replies discarded."""
+
+    language: str
+    generator: str
+    planned: int
+    written: int
+    given_up: int
+    discarded: int
+
+
+def progress_by_cell(plan: GenerationPlan) -> list[CellProgress]:
+    """The progress of every language and generator, in the order of the plan; one query."""
+    rows = Realisation.objects.filter(plan=plan).order_by().values("language", "generator__name", "generator__position")
+    counted = rows.annotate(
+        planned=Count("pk"),
+        written=Count("pk", filter=Q(state=Realisation.State.WRITTEN)),
+        given_up=Count("pk", filter=Q(state=Realisation.State.GIVEN_UP)),
+        broken=Sum("discarded"),
+    )
+    places = {language: place for place, language in enumerate(plan.languages)}
+    ordered = sorted(counted, key=lambda row: (places[row["language"]], row["generator__position"]))
+    return [
+        CellProgress(
+            language=row["language"],
+            generator=row["generator__name"],
+            planned=row["planned"],
+            written=row["written"],
+            given_up=row["given_up"],
+            discarded=row["broken"],
+        )
+        for row in ordered
+    ]
+
+
+def plan_revision(plan: GenerationPlan) -> str:
+    """A text that changes whenever a text of the plan is written, given up or decided on, or the plan changes state."""
+    counts = Realisation.objects.filter(plan=plan).aggregate(
+        done=Count("pk", filter=~Q(state__in=OPEN_STATES)),
+        flight=Count("pk", filter=Q(state=Realisation.State.LEASED)),
+        decided=Count("pk", filter=~Q(decision="")),
+    )
+    return f"{plan.state}:{counts['done']}:{counts['flight']}:{counts['decided']}"
