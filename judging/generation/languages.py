@@ -69,8 +69,8 @@ _WORDS: Final = {
     "de": "ich und ist nicht die der das sie mit für ein eine haben wir auf auch",
     "en": "the and you is to of that for have with this your are was can my",
     "es": "que el los las por con para una está su pero como más del muy mi",
-    "et": "ja on ei et ma see kas saab teie oma kui aga siis mis meie olen",
-    "fi": "ja on ei että se hän olen mutta kun myös teidän minä voit ole mitä tämä",
+    "et": "ja on ei et ma see kas saab teie oma kui aga siis mis meie olen seda selle minu mul või juba kuid nii veel",
+    "fi": "ja on ei että se hän olen mutta kun myös teidän minä voit ole mitä tämä oli ovat nyt sen siinä jos vielä",
     "fr": "le les des est vous je pour une dans pas nous avec votre sur que mais",
     "hu": "a az és hogy nem egy van meg de ez is vagy már önnek lehet csak",
     "id": "yang dan di saya anda untuk dengan ini tidak itu dari akan kami bisa ada",
@@ -95,7 +95,8 @@ _WORDS: Final = {
     "mr": "आहे आणि मी या तो ते आहेत नाही तुम्ही मला हे काय",
 }
 _SURELY: Final = 4
-"""Frequent words of another language, and so many times those of the language itself, that make it the other one."""
+"""Frequent words of another language, and so many times those of the language itself, that make it the other one.
+Words that both have do not count."""
 
 
 def scripts_of(language: str) -> tuple[str, ...]:
@@ -125,22 +126,21 @@ def letter_counts(text: str, language: str) -> tuple[int, int]:
 def likely_language(text: str, language: str) -> str:
     """Another language that this text is surely in; empty if it may well be in ``language``."""
     own = language.split("-", maxsplit=1)[0]
-    if own not in _WORDS:
+    lists = _word_lists()
+    if own not in lists:
         return ""
-    counts = _frequent_words(text)
-    ours = counts[own]
-    other, most = max(((tag, count) for tag, count in counts.items() if tag != own), key=lambda pair: pair[1])
-    return other if most >= _SURELY and most >= _SURELY * ours else ""
-
-
-def _frequent_words(text: str) -> Counter[str]:
     words = Counter(regex.findall(r"[\p{L}\p{M}]+", unicodedata.normalize("NFC", text).casefold()))
-    return Counter({tag: sum(words[word] for word in listed) for tag, listed in _word_lists().items()})
+    for tag, listed in lists.items():
+        theirs = sum(words[word] for word in listed - lists[own])
+        ours = sum(words[word] for word in lists[own] - listed)
+        if theirs >= _SURELY and theirs >= _SURELY * ours:
+            return tag
+    return ""
 
 
 @lru_cache(maxsize=1)
-def _word_lists() -> dict[str, tuple[str, ...]]:
-    return {tag: tuple(unicodedata.normalize("NFC", words).split()) for tag, words in _WORDS.items()}
+def _word_lists() -> dict[str, frozenset[str]]:
+    return {tag: frozenset(unicodedata.normalize("NFC", words).split()) for tag, words in _WORDS.items()}
 
 
 def has_greeting(text: str, language: str) -> bool:

@@ -215,22 +215,22 @@ def _wrong_texts(
 
 
 def _wrong_language(language: str, texts: Sequence[str], whole: str) -> Iterator[WritingProblem]:
-    own, letters = letter_counts(whole, language)
-    if letters >= FEWEST_LETTERS and own < MOSTLY * letters:
+    """The first of: another script or language throughout, another script or language in one turn."""
+    counts = [(number, *letter_counts(text, language)) for number, text in enumerate(texts, 1)]
+    long = [(number, own / letters) for number, own, letters in counts if letters >= FEWEST_LETTERS]
+    strange = [number for number, share in long if share < IN_A_TURN]
+    own, letters = (sum(count[place] for count in counts) for place in (1, 2))
+    if len(strange) * 2 > len(long) or (letters >= FEWEST_LETTERS and own < MOSTLY * letters and not strange):
         yield WritingProblem("wrong_script")
-        return
-    for number, text in enumerate(texts, 1):
-        own, letters = letter_counts(text, language)
-        if letters >= FEWEST_LETTERS and own < IN_A_TURN * letters:
-            yield WritingProblem("mixed_script", {"turn": number})
-            return
-    if other := likely_language(whole, language):
+    elif strange:
+        yield WritingProblem("mixed_script", {"turn": strange[0]})
+    elif other := likely_language(whole, language):
         yield WritingProblem("wrong_language", {"language": other})
-        return
-    for number, text in enumerate(texts, 1):
-        if other := likely_language(text, language):
-            yield WritingProblem("mixed_language", {"turn": number, "language": other})
-            return
+    else:
+        for number, text in enumerate(texts, 1):
+            if other := likely_language(text, language):
+                yield WritingProblem("mixed_language", {"turn": number, "language": other})
+                return
 
 
 def _copied(spec: Spec, parameters: Mapping[str, str | int], language: str, whole: str) -> str:

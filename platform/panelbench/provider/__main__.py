@@ -6,14 +6,21 @@ import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Sequence
 
 from panelbench.provider.server import KINDS, SimulatedProvider
+from panelbench.provider.writing import BREAKS
 
 
 def serve_provider() -> None:
     """Serve until SIGINT or SIGTERM. The first line printed is the base URL to give to a client."""
     arguments = _arguments()
-    provider = SimulatedProvider(seed=arguments.seed, latency=arguments.latency, rates=dict(arguments.fault_rate))
+    provider = SimulatedProvider(
+        seed=arguments.seed,
+        latency=arguments.latency,
+        rates=dict(arguments.fault_rate),
+        written_breaks=dict(arguments.written_break),
+    )
     asyncio.run(_serve(provider, arguments.host, arguments.port))
 
 
@@ -31,14 +38,26 @@ def _arguments() -> argparse.Namespace:
         metavar="KIND=SHARE",
         help=f"may be repeated, e.g. rate_limit=0.02; kinds: {', '.join(KINDS)}",
     )
+    parser.add_argument(
+        "--written-break",
+        type=_written_rate,
+        action="append",
+        default=[],
+        metavar="RULE=SHARE",
+        help=f"may be repeated: the share of written texts that break a rule; rules: {', '.join(BREAKS)}",
+    )
     return parser.parse_args()
 
 
-def _rate(text: str) -> tuple[str, float]:
+def _rate(text: str, known: Sequence[str] = KINDS) -> tuple[str, float]:
     kind, _, share = text.partition("=")
-    if kind not in KINDS:
+    if kind not in known:
         raise argparse.ArgumentTypeError(f"unknown kind {kind!r}")
     return kind, float(share)
+
+
+def _written_rate(text: str) -> tuple[str, float]:
+    return _rate(text, BREAKS)
 
 
 async def _serve(provider: SimulatedProvider, host: str, port: int) -> None:

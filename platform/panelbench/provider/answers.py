@@ -307,10 +307,18 @@ def _chatty(content: str, rng: Random) -> str:
 
 def _spoil(kind: str, completion: Completion, request: ScoreRequest, scores: dict[str, float | str]) -> Completion:
     match kind:
-        case "unparsable":
-            return Completion("Well. That depends on whom you ask, doesn't it?")
         case "out_of_range":
             return Completion(_written(request, {scale.key: _plain(scale.high + 3) for scale in request.scales}))
+        case "ratio":
+            return Completion(_as_ratios(request, scores))
+    return spoil_text(kind, completion)
+
+
+def spoil_text(kind: str, completion: Completion) -> Completion:
+    """The completion with a fault that any text can have; unchanged for any other fault."""
+    match kind:
+        case "unparsable":
+            return Completion("Well. That depends on whom you ask, doesn't it?")
         case "truncated":
             return Completion(completion.content[: len(completion.content) // 2], "length")
         case "refusal":
@@ -321,8 +329,6 @@ def _spoil(kind: str, completion: Completion, request: ScoreRequest, scores: dic
             return Completion("", "content_filter")
         case "empty":
             return Completion("", reasoning=completion.content)
-        case "ratio":
-            return Completion(_as_ratios(request, scores))
         case "wrong_keys":
             return Completion(json.dumps({"verdict": "good", "stars": "many"}))
     return completion

@@ -21,9 +21,10 @@ from typing import Any, Final
 import orjson
 
 from panelbench.provider import answers
-from panelbench.provider.answers import EMBEDDING_MODEL, MODELS, Completion, compose_reply
+from panelbench.provider.answers import EMBEDDING_MODEL, MODELS, Completion, compose_reply, spoil_text
 from panelbench.provider.batches import BATCH_KINDS, SimulatedBatches, UnknownName
 from panelbench.provider.shapes import MalformedRequest, Shape, shape_of
+from panelbench.provider.writing import BREAKS, compose_writing, planted_break, read_writing_request
 
 OVERLOADED: Final = 529  # Anthropic's status, which is none of HTTP
 _LARGEST_BODY: Final = 128 * 2**20  # a file of many requests
@@ -209,7 +210,7 @@ class _Dropped(Exception):
 @dataclass(slots=True)
 class RequestCounts:
     """The counts that tests compare with a run. ``prompts``: completions sent, by request body; ``batch_lines``: the
-    requests of ``batches`` that were answered.
+    requests of ``batches`` that were answered; ``written_breaks``: replies that break a rule of generation, by rule.
 
     ``tokens_in`` and ``tokens_out``: the billed tokens of every completion, delivered or not.
     """
@@ -224,6 +225,7 @@ class RequestCounts:
     statuses: Counter[int] = field(default_factory=Counter)
     misbehaviours: Counter[str] = field(default_factory=Counter)
     prompts: Counter[str] = field(default_factory=Counter)
+    written_breaks: Counter[str] = field(default_factory=Counter)
     batches: int = 0
     batch_lines: int = 0
 
@@ -236,12 +238,20 @@ class RequestCounts:
 class SimulatedProvider:
     """One simulated endpoint. All its state is in one process and one event loop."""
 
-    def __init__(self, *, seed: int = 7, latency: float = 0.05, rates: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        seed: int = 7,
+        latency: float = 0.05,
+        rates: Mapping[str, float] | None = None,
+        written_breaks: Mapping[str, float] | None = None,
+    ) -> None:
         self.seed = seed
         self.latency = latency
         self.slowness = 10.0
         self._changed = asyncio.Event()  # by `_control`
         self.rates = dict(rates or {})
+        self.written_breaks: dict[str, float] = dict(written_breaks or {})
         self.required_key = ""
         self.dearer = 0
         self.retry_after = "1"
@@ -307,7 +317,7 @@ class SimulatedProvider:
 
         Also dearer (tokens of hidden reasoning by which every reply is longer than the one before), retry_after (the
         wait that a rate limit asks for), limits (headers of every completion), batch_seconds (until a batch ends) and
-        next_batches (kinds of the next batches).
+        next_batches (kinds of the next batches). written_breaks: shares of the dialogues and texts that break a rule.
         """
         settings = orjson.loads(request.body)
         scripted = settings.get("next", [])
@@ -316,11 +326,14 @@ class SimulatedProvider:
             return refusal(400, "unknown_kind", f"No such misbehaviour of a batch: {sorted(unknown)}.")
         if unknown := {*scripted, *settings.get("rates", {})} - {*KINDS, "none"}:
             return refusal(400, "unknown_kind", f"No such misbehaviour: {sorted(unknown)}.")
+        if unknown := {*settings.get("written_breaks", {})} - {*BREAKS}:
+            return refusal(400, "unknown_kind", f"No such rule to break: {sorted(unknown)}.")
         if settings.get("reset"):
             self.counts, self._turn, self._luck = RequestCounts(), 0, Random(self.seed)
             self._scripted.clear()
             self.batches.kinds.clear()
-        for name in ("latency", "slowness", "rates", "required_key", "dearer", "retry_after", "limits"):
+        names = ("latency", "slowness", "rates", "written_breaks", "required_key", "dearer", "retry_after", "limits")
+        for name in names:
             setattr(self, name, settings.get(name, getattr(self, name)))
         self._scripted.extend(scripted)
         self.batches.kinds.extend(kinds)
@@ -439,11 +452,17 @@ class SimulatedProvider:
         fields = _chat_completion(body, model, self._completed(body, model, kind, request), self._hidden)
         if kind != "slow":
             self._bill(body, fields)
+        if read_writing_request(body) and (broken := planted_break(body, self.written_breaks, self.seed)):
+            self.counts.written_breaks[broken] += 1
         if kind == "no_usage":
             del fields["usage"]
         return Response(fields, headers=self.limits)
 
     def _completed(self, body: dict[str, Any], model: str, kind: str | None, request: Request) -> Completion:
+        if wanted := read_writing_request(body):
+            broken = planted_break(body, self.written_breaks, self.seed)
+            written = compose_writing(wanted, model=model, rng=self._rng(body, request.body), broken=broken)
+            return spoil_text(kind, written) if kind else written
         return compose_reply(
             answers.read_score_request(body), model=model, rng=self._rng(body, request.body), spoilt=kind
         )
