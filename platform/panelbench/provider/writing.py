@@ -134,8 +134,8 @@ def _composed(request: WritingRequest, model: str, rng: Random, broken: str) -> 
 
 def _dialogue(request: WritingRequest, phrases: Mapping[str, Any], model: str, rng: Random) -> list[dict[str, str]]:
     roles = request.speakers
-    helper = request.greets or roles[-1]
-    first = request.starts or next((role for role in roles if role != helper), roles[0])
+    greeter = request.greets or roles[-1]
+    first = request.starts or next((role for role in roles if role != greeter), roles[0])
     order = [role for role in roles if role == first] + [role for role in roles if role != first]
     name = rng.choice(phrases["names"])
     numbers = rng.sample(range(1_000, 9_999), request.count + 1)
@@ -143,14 +143,14 @@ def _dialogue(request: WritingRequest, phrases: Mapping[str, Any], model: str, r
     turns: list[dict[str, str]] = []
     for place in range(request.count):
         speaker = order[place % len(order)]
-        part = "asks" if speaker == helper else "tells"
+        part = "asks" if speaker == greeter else "tells"
         before = [turn for turn in turns if turn["speaker"] == speaker]
         text = shuffled[part][len(before) % len(shuffled[part])]
-        if speaker == helper and not before:
+        if speaker == greeter and not before:
             text = f"{rng.choice(phrases['greets'])}{phrases['space']}{text}"
         elif place == 0:
             text = shuffled["opens"][0]
-        elif place == request.count - 1 and speaker == helper:
+        elif place == request.count - 1 and speaker == greeter:
             text = shuffled["ends"][0]
         turns.append({"speaker": speaker, "text": _in_style(text.format(number=numbers[place], name=name), model)})
     return turns
