@@ -1,6 +1,7 @@
 """The audits of a judge in a campaign: each with its effect, interval and counts in a sentence, or not run.
 
-The page is a reading of one question's answer (`QUESTION`), which Explore, the API and the command give too.
+The page is a list of sections (`AUDITS`), all of one question's answer (`QUESTION`), which Explore, the API and the
+command give too.
 """
 
 from __future__ import annotations
@@ -26,60 +27,21 @@ from analytics.judges.thresholds import current_thresholds
 from analytics.models import Snapshot
 from analytics.questions.question import NumbersQuestion
 from analytics.views.items import criterion_name, shown_campaign
+from analytics.views.sections import Section
 from analytics.workload import judge_positions
 from annotation.models import Campaign
 from judging.forms import CHANGES, audit_query, run_query
 from judging.models import Judge
 from judging.perturbation import change_of
 
-QUESTION = NumbersQuestion(
-    statistics=(
-        *("audit.flip_rate", "audit.scale_use", "audit.verbosity", "audit.self_preference"),
-        *("audit.rated_difference", "audit.bias_weighted"),
-        *("perturbation.score_drop", "perturbation.stay"),
-    )
-)
-"""What the page asks; `blind_only` and all else as usual."""
 USUAL_MARGIN = 0.075
 """The share of a scale's width that an effect has to exceed where the project has declared no thresholds."""
 REPEATS = 3
 """How often a run asks that is started for its repeats."""
 MOST_SENTENCES = 8
 """Flaws that an audit names one by one; its table has all."""
-ENDS = ("top", "bottom", "middle")
-TITLES = {
-    "length": (gettext_lazy("Length"), gettext_lazy("Does the length of a text move its error? Points per doubling.")),
-    "self_preference": (
-        gettext_lazy("Self-preference"),
-        gettext_lazy("Does it give texts of its own model family more than other judges do? Points."),
-    ),
-    "scale_use": (
-        gettext_lazy("Use of the scale"),
-        gettext_lazy("Does it give the top, the bottom and the middle points about as often as the panel?"),
-    ),
-    "rated_items": (
-        gettext_lazy("Rated items"),
-        gettext_lazy("Are the items that people rated like those that only the judge scored? Rated less not rated."),
-    ),
-    "repeats": (gettext_lazy("Repeats"), gettext_lazy("Does it give the same score when it is asked again?")),
-    "position": (
-        gettext_lazy("Position"),
-        gettext_lazy("Does the order of criteria or of points move its scores? Points by which they fall."),
-    ),
-    "prompt_language": (
-        gettext_lazy("Language of the prompt"),
-        gettext_lazy("Do instructions in another language move its scores? Points by which they fall."),
-    ),
-    "perturbation": (
-        gettext_lazy("Changed texts"),
-        gettext_lazy("Do worse texts lower its scores, and does what must not matter leave them? Points of the fall."),
-    ),
-    "canaries": (
-        gettext_lazy("Canaries"),
-        gettext_lazy("Does nonsense get lower scores, and can a text ask for a high one? Points of the fall."),
-    ),
-}
-"""By audit its name and what it asks, in the order of the page."""
+STAY = gettext_lazy("Scores that stay")
+FLAWS = (gettext_lazy("flaws found"), gettext_lazy("no flaw found"))
 CHANGE_NAMES = dict(CHANGES)
 
 
@@ -96,21 +58,26 @@ class AuditRow:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit(Section):
+    """The section of an audit. `action`: of `start_address`; `beside`: the column beside the effect; `outcomes`: that
+    there are flaws, and that there are none; `rises`, `falls`: the sentence of a flaw above and below 0.
+    """
+
+    action: str = ""
+    beside: Any = STAY
+    outcomes: tuple[Any, Any] = FLAWS
+    rises: Any = ""
+    falls: Any = ""
+
+
 @dataclass(frozen=True, slots=True)
-class AuditSection:
-    """One audit: its rows, or that it was not run and the address where it is started."""
+class ShownAudit:
+    """One audit as its template reads it: its rows, and the address where it is started if a run would help."""
 
-    key: str
+    part: Audit
     rows: tuple[AuditRow, ...]
-    url: str = ""
-
-    @property
-    def title(self) -> str:
-        return str(TITLES[self.key][0])
-
-    @property
-    def question(self) -> str:
-        return str(TITLES[self.key][1])
+    url: str
 
     @property
     def known(self) -> list[AuditRow]:
@@ -131,10 +98,8 @@ class AuditSection:
 
     @property
     def state_name(self) -> str:
-        names = {"not_run": _("not run"), "fails": _("flaws found"), "holds": _("no flaw found")}
-        if self.key == "rated_items":
-            names |= {"fails": _("they differ"), "holds": _("no difference found")}
-        return names.get(self.state, _("not certain"))
+        fails, holds = self.part.outcomes
+        return str({"not_run": _("not run"), "fails": fails, "holds": holds}.get(self.state, _("not certain")))
 
     @property
     def sentences(self) -> list[str]:
@@ -145,7 +110,7 @@ class AuditSection:
         if self.flaws:
             sentences = [row.sentence for row in self.flaws[:MOST_SENTENCES]]
             more = len(self.flaws) - len(sentences)
-            if self.key == "rated_items":
+            if self.part.name == "rated_items":
                 last = ngettext("%d more difference is in the table.", "%d more differences are in the table.", more)
             else:
                 last = ngettext("%d more flaw is in the table.", "%d more flaws are in the table.", more)
@@ -217,41 +182,28 @@ class AuditsPage:
         return [(row["asked"], Figure.of(row)) for row in own]
 
     @property
-    def sections(self) -> list[AuditSection]:
-        return [self._section(key) for key in TITLES]
+    def sections(self) -> list[ShownAudit]:
+        here = self.campaign, self.declared
+        return [
+            ShownAudit(audit, tuple(audit.build(self, audit)), start_address(*here, audit.action)) for audit in AUDITS
+        ]
 
-    def _section(self, key: str) -> AuditSection:
-        makers = {
-            "length": lambda: self._effects("audit.verbosity"),
-            "self_preference": lambda: self._effects("audit.self_preference"),
-            "scale_use": self._scale_use,
-            "repeats": self._repeats,
-            "rated_items": self._rated_items,
-        }
-        rows = makers[key]() if key in makers else self._changes(key)
-        return AuditSection(key, tuple(rows), self._start(key))
-
-    def _start(self, key: str) -> str:
-        """The address of the page that shows the price of the run that an audit needs, and starts the run; empty if no
-        run would help.
-        """
-        actions = {"self_preference": "judges", "length": "", "scale_use": "", "rated_items": ""}
-        return start_address(self.campaign, self.declared, actions.get(key, key))
+    def of(self, asked: str) -> list[Figure]:
+        """The figures of one statistic."""
+        return [figure for name, figure in self.figures if name == asked]
 
     # --- rows ---------------------------------------------------------------------------------------------------------
-    def _effects(self, asked: str) -> Iterator[AuditRow]:
+    def effects(self, audit: Audit) -> Iterator[AuditRow]:
         """An effect in points is a flaw where its whole interval lies beyond the margin."""
-        for name, figure in self.figures:
-            if name == asked:
-                flaw = self._beyond(figure, figure.low, figure.high)
-                rises, falls = _EFFECTS[asked]
-                yield self._row(figure, "", flaw, str(falls if (figure.value or 0) < 0 else rises))
+        for figure in self.of(audit.statistics[0]):
+            flaw = self._beyond(figure, figure.low, figure.high)
+            yield self._row(figure, "", flaw, str(audit.falls if (figure.value or 0) < 0 else audit.rises))
 
-    def _scale_use(self) -> Iterator[AuditRow]:
+    def scale_use(self, _audit: Audit) -> Iterator[AuditRow]:
         """A share is a flaw where its interval and that of the panel's share do not meet."""
-        own = {(f.criterion, f.language, f.variant): f for name, f in self.figures if name == "audit.scale_use"}
+        own = {(f.criterion, f.language, f.variant): f for f in self.of("audit.scale_use")}
         for (criterion, language, part), figure in own.items():
-            if part not in ENDS:
+            if part not in _PARTS:
                 if not figure.is_defined:
                     yield self._row(figure, "", None, "")
                 continue
@@ -259,49 +211,44 @@ class AuditsPage:
             sentence = _("%(where)s, %(what)s: %(figure)s of its scores; the panel %(beside)s.")
             yield self._row(figure, str(_PARTS[part]), _apart(figure, panel), sentence, panel)
 
-    def _rated_items(self) -> Iterator[AuditRow]:
+    def rated_items(self, _audit: Audit) -> Iterator[AuditRow]:
         """A difference is a flaw where it is certain after correction; the weighted bias stands beside the score.
 
         Length and generators are those of the items, whatever the criterion: they are said once a language.
         """
         seen: set[tuple[str, str, str]] = set()
-        weighted = {(f.criterion, f.language): f for name, f in self.figures if name == "audit.bias_weighted"}
-        for name, figure in self.figures:
-            if name == "audit.rated_difference":
-                flaw = figure.is_clear if figure.has_interval else None
-                kind, _is, generator = (figure.variant or "").partition(" = ")
-                what = f"{_RATED.get(kind, kind)} {generator}".strip()
-                is_of_items = kind != "judge score"
-                if is_of_items and (figure.language or "", what, figure.number) in seen:
-                    continue
-                seen.add((figure.language or "", what, figure.number))
-                sentence = _(
-                    "%(where)s: the rated items differ in %(what)s by %(figure)s. "
-                    "A figure of them does not speak for all."
-                )
-                beside = weighted.get((figure.criterion, figure.language)) if kind == "judge score" else None
-                row = self._row(figure, what, flaw, sentence, beside)
-                if is_of_items:
-                    whole = language_name(figure.language or "")
-                    row = replace(row, criterion="–", sentence=row.sentence.replace(f"{row.criterion}, {whole}", whole))
-                yield row
-
-    def _repeats(self) -> Iterator[AuditRow]:
-        allowed = self.thresholds.flip_rate if self.thresholds else 0.08
-        for name, figure in self.figures:
-            if name == "audit.flip_rate":
-                flaw = None if figure.low is None or figure.high is None else figure.low > allowed
-                flaw = None if flaw is False and (figure.high or 0) > allowed else flaw
-                yield self._row(figure, "", flaw, _("%(where)s: asked again, it changes %(figure)s of its scores."))
-
-    def _changes(self, audit: str) -> Iterator[AuditRow]:
-        stays = {(f.criterion, f.language, f.variant): f for name, f in self.figures if name == "perturbation.stay"}
-        for name, figure in self.figures:
-            if name != "perturbation.score_drop":
+        weighted = {(f.criterion, f.language): f for f in self.of("audit.bias_weighted")}
+        for figure in self.of("audit.rated_difference"):
+            flaw = figure.is_clear if figure.has_interval else None
+            kind, _is, generator = (figure.variant or "").partition(" = ")
+            what = f"{_RATED.get(kind, kind)} {generator}".strip()
+            is_of_items = kind != "judge score"
+            if is_of_items and (figure.language or "", what, figure.number) in seen:
                 continue
+            seen.add((figure.language or "", what, figure.number))
+            sentence = _(
+                "%(where)s: the rated items differ in %(what)s by %(figure)s. A figure of them does not speak for all."
+            )
+            beside = weighted.get((figure.criterion, figure.language)) if kind == "judge score" else None
+            row = self._row(figure, what, flaw, sentence, beside)
+            if is_of_items:
+                whole = language_name(figure.language or "")
+                row = replace(row, criterion="–", sentence=row.sentence.replace(f"{row.criterion}, {whole}", whole))
+            yield row
+
+    def repeats(self, _audit: Audit) -> Iterator[AuditRow]:
+        allowed = self.thresholds.flip_rate if self.thresholds else 0.08
+        for figure in self.of("audit.flip_rate"):
+            flaw = None if figure.low is None or figure.high is None else figure.low > allowed
+            flaw = None if flaw is False and (figure.high or 0) > allowed else flaw
+            yield self._row(figure, "", flaw, _("%(where)s: asked again, it changes %(figure)s of its scores."))
+
+    def changes(self, audit: Audit) -> Iterator[AuditRow]:
+        stays = {(f.criterion, f.language, f.variant): f for f in self.of("perturbation.stay")}
+        for figure in self.of("perturbation.score_drop"):
             if figure.variant is None:
                 yield self._row(figure, "", None, "")
-            elif change_of(figure.variant).audit == audit:
+            elif change_of(figure.variant).audit == audit.name:
                 stay = stays.get((figure.criterion, figure.language, figure.variant))
                 what = str(CHANGE_NAMES.get(figure.variant, figure.variant))
                 flaw, sentence = self._judged(figure)
@@ -355,29 +302,6 @@ class AuditsPage:
         return AuditRow(criterion, language, what, figure, beside, flaw, sentence % shown if sentence else "")
 
 
-_EFFECTS = {
-    "audit.verbosity": (
-        gettext_lazy(
-            "%(where)s: it favours long texts. With twice the length its scores rise by %(figure)s points against the "
-            "panel’s, beyond ±%(margin)s."
-        ),
-        gettext_lazy(
-            "%(where)s: it favours short texts. With twice the length its scores move by "
-            "%(figure)s points against the panel’s, beyond ±%(margin)s."
-        ),
-    ),
-    "audit.self_preference": (
-        gettext_lazy(
-            "%(where)s: it prefers its own family. Its texts get %(figure)s points more than from other judges, beyond "
-            "±%(margin)s."
-        ),
-        gettext_lazy(
-            "%(where)s: it prefers other families. Texts of its own get %(figure)s points beside other judges, beyond "
-            "±%(margin)s."
-        ),
-    ),
-}
-"""By statistic, the sentence of a flaw above and below 0."""
 _RATED = {
     "judge score": gettext_lazy("the judge’s score"),
     "length": gettext_lazy("length, in doublings"),
@@ -400,6 +324,69 @@ def _apart(first: Figure, second: Figure | None) -> bool | None:
 def language_name(tag: str) -> str:
     """A language as pages call it for this reader."""
     return languages.name_for(tag, get_language())
+
+
+CHANGED = ("perturbation.score_drop", "perturbation.stay")
+AUDITS = (
+    Audit(
+        name="length", title=gettext_lazy("Length"), build=AuditsPage.effects, statistics=("audit.verbosity",),
+        about=gettext_lazy("Does the length of a text move its error? Points per doubling."),
+        rises=gettext_lazy("%(where)s: it favours long texts. With twice the length its scores rise by %(figure)s "
+                           "points against the panel’s, beyond ±%(margin)s."),
+        falls=gettext_lazy("%(where)s: it favours short texts. With twice the length its scores move by %(figure)s "
+                           "points against the panel’s, beyond ±%(margin)s."),
+    ),
+    Audit(
+        name="self_preference", title=gettext_lazy("Self-preference"), build=AuditsPage.effects,
+        statistics=("audit.self_preference",), action="judges",
+        about=gettext_lazy("Does it give texts of its own model family more than other judges do? Points."),
+        rises=gettext_lazy("%(where)s: it prefers its own family. Its texts get %(figure)s points more than from other "
+                           "judges, beyond ±%(margin)s."),
+        falls=gettext_lazy("%(where)s: it prefers other families. Texts of its own get %(figure)s points beside other "
+                           "judges, beyond ±%(margin)s."),
+    ),
+    Audit(
+        name="scale_use", title=gettext_lazy("Use of the scale"), build=AuditsPage.scale_use,
+        statistics=("audit.scale_use",), beside=gettext_lazy("Panel"),
+        about=gettext_lazy("Does it give the top, the bottom and the middle points about as often as the panel?"),
+    ),
+    Audit(
+        name="rated_items", title=gettext_lazy("Rated items"), build=AuditsPage.rated_items,
+        statistics=("audit.rated_difference", "audit.bias_weighted"),
+        about=gettext_lazy("Are the items that people rated like those that only the judge scored? "
+                           "Rated less not rated."),
+        beside=gettext_lazy("Bias over all items, weighted"),
+        outcomes=(gettext_lazy("they differ"), gettext_lazy("no difference found")),
+    ),
+    Audit(
+        name="repeats", title=gettext_lazy("Repeats"), build=AuditsPage.repeats, statistics=("audit.flip_rate",),
+        about=gettext_lazy("Does it give the same score when it is asked again?"), action="repeats",
+    ),
+    Audit(
+        name="position", title=gettext_lazy("Position"), build=AuditsPage.changes, statistics=CHANGED,
+        about=gettext_lazy("Does the order of criteria or of points move its scores? Points by which they fall."),
+        action="position",
+    ),
+    Audit(
+        name="prompt_language", title=gettext_lazy("Language of the prompt"), build=AuditsPage.changes,
+        about=gettext_lazy("Do instructions in another language move its scores? Points by which they fall."),
+        statistics=CHANGED, action="prompt_language",
+    ),
+    Audit(
+        name="perturbation", title=gettext_lazy("Changed texts"), build=AuditsPage.changes, statistics=CHANGED,
+        about=gettext_lazy("Do worse texts lower its scores, and does what must not matter leave them? "
+                           "Points of the fall."),
+        action="perturbation",
+    ),
+    Audit(
+        name="canaries", title=gettext_lazy("Canaries"), build=AuditsPage.changes, statistics=CHANGED,
+        about=gettext_lazy("Does nonsense get lower scores, and can a text ask for a high one? Points of the fall."),
+        action="canaries",
+    ),
+)  # fmt: skip
+"""The sections of the page, in their order."""
+QUESTION = NumbersQuestion(statistics=tuple(dict.fromkeys(name for audit in AUDITS for name in audit.statistics)))
+"""What the page asks; `blind_only` and all else as usual."""
 
 
 @require_safe

@@ -6,7 +6,7 @@ A page is a list of `Section`. What most of them need to build their tables is h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -31,12 +31,11 @@ from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import column_name, statistic_name
 
 BAR_WIDTH, BAR_HEIGHT = 120, 36
-Build = Callable[["ShownSection"], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a page: its words, its statistics, rows and columns, and `build`, which fills its tables.
+    """A section of a page: its words, its statistics, rows and columns, and `build`, which makes what is shown.
 
     `empty`: why there may be no table. `one_criterion`: it is about one criterion at a time. `needs_order`: labels
     without an order have none of its figures. Without statistics the page's question says which.
@@ -45,8 +44,9 @@ class Section:
     name: str
     title: Any
     about: Any
-    empty: Any
-    build: Build
+    empty: Any = ""
+    _: KW_ONLY
+    build: Callable[..., Any]
     statistics: tuple[str, ...] = ()
     rows: str = "criterion"
     columns: str = ""

@@ -122,13 +122,13 @@ def shown(cast: Cast, campaign: Campaign) -> str:
     return html.unescape(page.content.decode())
 
 
-def sections(campaign: Campaign) -> dict[str, audits.AuditSection]:
+def sections(campaign: Campaign) -> dict[str, audits.ShownAudit]:
     snapshot, is_stale = answer_pages.current_answer(campaign, audits.QUESTION)
     assert snapshot is not None and not is_stale
-    return {section.key: section for section in audits.AuditsPage(campaign, snapshot, "").sections}
+    return {section.part.name: section for section in audits.AuditsPage(campaign, snapshot, "").sections}
 
 
-def flaws(section: audits.AuditSection) -> set[tuple[str, str]]:
+def flaws(section: audits.ShownAudit) -> set[tuple[str, str]]:
     return {(row.figure.language or "", row.what) for row in section.flaws}
 
 
