@@ -93,6 +93,44 @@ def test_how_sure_one_is_at_eight_keys_a_second(visit_as: VisitAs, cast: Cast) -
     assert list(Annotation.objects.order_by("pk").values_list("certainty", flat=True)) == [int(one[2]) for one in given]
 
 
+def test_a_key_right_after_a_submission_waits_for_the_next_item_whatever_has_the_focus(
+    visit_as: VisitAs, cast: Cast
+) -> None:
+    """The field that Enter submits keeps the focus for a moment: a digit typed then is not for it."""
+    page = opened(visit_as, scene.duty(cast, items=2, overlap=1, certainty="required"))
+    page.keyboard.type("2190")
+    page.locator("[data-certainty]").evaluate(
+        """sure => {
+            sure.form.requestSubmit();
+            for (const key of "3050") {
+                sure.dispatchEvent(new KeyboardEvent("keydown", {key, code: `Digit${key}`, bubbles: true, cancelable: true}));
+            }
+        }"""
+    )
+    expect(page.locator("[data-certainty]")).to_have_value("50")
+    page.keyboard.press("Enter")
+    wait_for_workers(lambda: Annotation.objects.count() == 2)
+    assert scores_given("rating") == ["21", "30"]
+    assert list(Annotation.objects.order_by("pk").values_list("certainty", flat=True)) == [90, 50]
+
+
+def test_an_enter_that_no_button_waits_for_ends_the_keys_of_an_item_that_nobody_has_seen(
+    visit_as: VisitAs, cast: Cast
+) -> None:
+    page = opened(visit_as, scene.duty(cast, items=2, overlap=1, certainty="required"))
+    page.keyboard.type("2190")
+    page.locator("[data-certainty]").evaluate(
+        """sure => {
+            sure.form.requestSubmit();
+            for (const key of ["1", "Enter", "0", "0"]) {
+                sure.dispatchEvent(new KeyboardEvent("keydown", {key, code: `Digit${key}`, bubbles: true, cancelable: true}));
+            }
+        }"""
+    )
+    expect(page.locator("[data-alert]")).to_contain_text("Keys that you pressed ahead were left out")
+    expect(page.locator("[data-count]")).to_have_text("1 of 2 scored")
+
+
 def test_a_certainty_that_is_missing_is_asked_for_and_a_draft_keeps_it(visit_as: VisitAs, cast: Cast) -> None:
     page = opened(visit_as, scene.duty(cast, items=1, overlap=1, certainty="required"))
     page.keyboard.type("21")

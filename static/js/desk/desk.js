@@ -331,16 +331,17 @@ function playAhead(desk, ahead) {
     const pressed = ahead.next();
     desk.sheet.advanceNow();
     if (CHOOSING.has(pressed.name)) desk.sheet.left = null;
-    const isSubmit = pressed.name === "enter" ? document.activeElement?.matches("[data-submit], [data-certainty]") : pressed.name === "submit";
-    if (isSubmit) {
+    const isHowSure = document.activeElement?.matches("[data-certainty]");
+    if (pressed.name === "submit" || (pressed.name === "enter" && (isHowSure || document.activeElement?.matches("[data-submit]")))) {
       desk.ahead = ahead;
       if (submit(desk)) return;
       desk.ahead = null;
-      desk.status.alert(desk.words.keysLeft);
-      return;
+    } else if (pressed.name !== "enter") {
+      if (isHowSure && IGNORED_BY_NUMBERS.has(pressed.name)) continue;
+      if (played[pressed.name]?.(desk, pressed) !== false) continue;
     }
-    const isHowSure = document.activeElement?.matches("[data-certainty]");
-    if (!isHowSure || !IGNORED_BY_NUMBERS.has(pressed.name)) played[pressed.name]?.(desk, pressed);
+    desk.status.alert(desk.words.keysLeft);
+    return;
   }
 }
 
@@ -355,8 +356,9 @@ const played = {
       sure.value += pressed.digit;
       return entered(sure);
     }
-    const { number } = desk.sheet.current;
-    if (!number) return commands.score(desk, pressed);
+    const { current } = desk.sheet;
+    const { number } = current;
+    if (!number) return commands.score(desk, pressed) && (current.scale.disabled || current.has(pressed.digit));
     const isBegun = document.activeElement === number;
     commands.score(desk, pressed);
     number.value = isBegun ? number.value + pressed.digit : pressed.digit;
@@ -370,15 +372,15 @@ const played = {
   "leave-text": (desk, pressed) => commands["leave-text"](desk, pressed),
   text(_desk, { text }) {
     const field = document.activeElement;
-    if (!field?.matches("textarea")) return;
+    if (!field?.matches("textarea")) return false;
     field.value += text;
-    entered(field);
+    return entered(field);
   },
   erase() {
     const field = document.activeElement;
-    if (!field?.matches("textarea")) return;
+    if (!field?.matches("textarea")) return false;
     field.value = [...field.value].slice(0, -1).join("");
-    entered(field);
+    return entered(field);
   },
 };
 

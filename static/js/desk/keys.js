@@ -7,12 +7,13 @@ const PAGES = { PageDown: 0.9, PageUp: -0.9, Home: -Infinity, End: Infinity }; /
 const SIDES = { ArrowLeft: "left", ArrowRight: "right" };
 const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
 
-export function command(event) {
+// `target`: where the key goes; null for a key that waits for the next item, wherever the focus is now.
+export function command(event, target = event.target) {
   if (event.isComposing || event.defaultPrevented) return null;
   if ((event.ctrlKey || event.metaKey) && !event.altKey) return withControl(event);
   if (event.altKey || event.ctrlKey || event.metaKey) return null;
-  if (isTyping(event.target)) return event.key === "Escape" ? { name: "leave-text" } : null;
-  return plain(event);
+  if (isTyping(target)) return event.key === "Escape" ? { name: "leave-text" } : null;
+  return plain(event, target);
 }
 
 // Fields where a letter is a letter. A radio button is not one: digits pass through it.
@@ -27,14 +28,14 @@ function withControl(event) {
   return null;
 }
 
-function plain(event) {
+function plain(event, target) {
   if (event.key === "?" || event.key === "؟") return { name: "shortcuts" };
   const digit = digitOf(event);
   if (digit !== null) return { name: "score", digit };
   if (event.key in PAGES) return { name: "read", by: PAGES[event.key] };
-  if (event.key === " ") return isControl(event.target) ? null : { name: "read", by: event.shiftKey ? -0.9 : 0.9 };
+  if (event.key === " ") return isControl(target) ? null : { name: "read", by: event.shiftKey ? -0.9 : 0.9 };
   if (event.key in SIDES) return { name: "side", side: SIDES[event.key] };
-  if (event.key in ARROWS) return isRadio(event.target) || isInText(event.target) ? null : { name: ARROWS[event.key] };
+  if (event.key in ARROWS) return isRadio(target) || isInText(target) ? null : { name: ARROWS[event.key] };
   const letter = letterOf(event);
   return letter ? { name: letter } : null;
 }
@@ -84,7 +85,7 @@ export class KeysAhead {
 
   // True when the press was kept.
   take(event) {
-    const press = this.#isText ? this.#typed(event) : isEnter(event) ? { name: "enter" } : command(event);
+    const press = this.#isText ? this.#typed(event) : isEnter(event) ? { name: "enter" } : command(event, null);
     if (!press || !AHEAD.has(press.name)) return false;
     if (press.name === "rationale") this.#isText = true;
     if (press.name === "leave-text" || press.name === "submit") this.#isText = false;
@@ -108,7 +109,7 @@ export class KeysAhead {
 
   #typed(event) {
     if (event.isComposing) return null;
-    if (event.ctrlKey || event.metaKey) return command(event);
+    if (event.ctrlKey || event.metaKey) return command(event, null);
     if (event.key === "Escape") return { name: "leave-text" };
     if (event.key === "Backspace") return { name: "erase" };
     if (event.key === "Enter") return { name: "text", text: "\n" };

@@ -169,6 +169,11 @@ export class Criterion {
     return this.#choose((input) => input.dataset.digit === digit);
   }
 
+  // Whether the scale has a point with this digit.
+  has(digit) {
+    return this.inputs.some((input) => input.dataset.digit === digit);
+  }
+
   giveNotApplicable() {
     return this.#choose((input) => input.value === NA && input.type !== "number");
   }
