@@ -20,6 +20,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 KEYS_A_SECOND = 8
 ITEMS = 30
+SUBMIT_AND_PRESS = """(field, keys) => {
+    field.form.requestSubmit();
+    for (const key of keys) {
+        const pressed = {key, code: `Digit${key}`, bubbles: true, cancelable: true};
+        field.dispatchEvent(new KeyboardEvent("keydown", pressed));
+    }
+}"""
 NAMES = ("fluency", "coherence", "tone", "grammar")
 
 
@@ -99,14 +106,7 @@ def test_a_key_right_after_a_submission_waits_for_the_next_item_whatever_has_the
     """The field that Enter submits keeps the focus for a moment: a digit typed then is not for it."""
     page = opened(visit_as, scene.duty(cast, items=2, overlap=1, certainty="required"))
     page.keyboard.type("2190")
-    page.locator("[data-certainty]").evaluate(
-        """sure => {
-            sure.form.requestSubmit();
-            for (const key of "3050") {
-                sure.dispatchEvent(new KeyboardEvent("keydown", {key, code: `Digit${key}`, bubbles: true, cancelable: true}));
-            }
-        }"""
-    )
+    page.locator("[data-certainty]").evaluate(SUBMIT_AND_PRESS, [*"3050"])
     expect(page.locator("[data-certainty]")).to_have_value("50")
     page.keyboard.press("Enter")
     wait_for_workers(lambda: Annotation.objects.count() == 2)
@@ -119,14 +119,7 @@ def test_an_enter_that_no_button_waits_for_ends_the_keys_of_an_item_that_nobody_
 ) -> None:
     page = opened(visit_as, scene.duty(cast, items=2, overlap=1, certainty="required"))
     page.keyboard.type("2190")
-    page.locator("[data-certainty]").evaluate(
-        """sure => {
-            sure.form.requestSubmit();
-            for (const key of ["1", "Enter", "0", "0"]) {
-                sure.dispatchEvent(new KeyboardEvent("keydown", {key, code: `Digit${key}`, bubbles: true, cancelable: true}));
-            }
-        }"""
-    )
+    page.locator("[data-certainty]").evaluate(SUBMIT_AND_PRESS, ["1", "Enter", "0", "0"])
     expect(page.locator("[data-alert]")).to_contain_text("Keys that you pressed ahead were left out")
     expect(page.locator("[data-count]")).to_have_text("1 of 2 scored")
 
