@@ -261,9 +261,9 @@ async def _asked(endpoint: client.Endpoint, asked: dict[str, Any]) -> tuple[clie
 def _cost(provider: DeclaredProvider, model: str, answer: client.ProviderAnswer) -> str | None:
     """USD of one call at the price of the served model, else of the asked one; None where it is not known."""
     price = provider.price(answer.served_model) or provider.price(model)
-    if price is None or answer.tokens_in is None or answer.tokens_out is None:
+    if price is None or answer.billed_in is None or answer.tokens_out is None:
         return None
-    exact = (price[0] * answer.tokens_in + price[1] * answer.tokens_out) / 1_000_000
+    exact = (price[0] * answer.billed_in + price[1] * answer.tokens_out) / 1_000_000
     return str(exact.quantize(Decimal("0.00000001"), rounding=ROUND_UP))
 
 

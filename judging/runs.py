@@ -29,7 +29,17 @@ from judging import judges, spending
 from judging.asking import allowances, bills, endpoints, prices
 from judging.asking.budgets import Committed
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
-from judging.models import Alignment, Attempt, Call, GenerationAttempt, Judge, JudgeDesign, JudgeRun, Verdict
+from judging.models import (
+    Alignment,
+    AlignmentProposal,
+    Attempt,
+    Call,
+    GenerationAttempt,
+    Judge,
+    JudgeDesign,
+    JudgeRun,
+    Verdict,
+)
 from judging.prompts import check
 from judging.requests import criterion_brief, prompts_about, refuse_without_pairs
 from judging.versions import examples
@@ -367,13 +377,14 @@ class PaidCalls:
 
 def pause_all(project: Project) -> None:
     """Pause all running runs of a project, because it is archived."""
-    for run in JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING):
+    for run in JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING).select_related("project"):
         pause_run(run=run, reason=_("The project was archived."))
 
 
 def judging_contents(project: Project) -> list[Content]:
     """Counts of this app's rows in a project. Verdicts, and requests that may have cost money, forbid its removal."""
     requests = Attempt.objects.filter(call__run__project=project).count()
+    requests += AlignmentProposal.objects.filter(alignment__project=project, sent_at__isnull=False).count()
     requests += GenerationAttempt.objects.filter(realisation__plan__project=project).count()
     counted = (
         (requests, ngettext_lazy("%d request", "%d requests"), True),

@@ -95,7 +95,7 @@ def bill_reply(request: PaidRequest, answer: ModelReply) -> Bill:
     counted: dict[str, Any] = {"tokens_in": _stored(answer.tokens_in), "tokens_out": _stored(answer.tokens_out)}
     if asked is None or not any((*asked, *(price or ()))):
         return Bill(**counted, cost=None if asked is None else Decimal(0))
-    stated = _stated(price or asked, answer.tokens_in, answer.tokens_out)
+    stated = _stated(price or asked, answer.billed_in, answer.tokens_out)
     larger = max((cost for cost in (stated, request.worst_case) if cost is not None), default=None)
     limit = token_limit(request.parameters)
     if excess := _excess(answer.tokens_in, answer.tokens_out, request.most_tokens, limit):

@@ -546,9 +546,9 @@ def _sort(connection: Connection, response: httpx2.Response, sent: SentParts | N
 
 
 def _counted(wire: Wire, body: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The tokens in and out that the body of an error counts, as that of a reply does."""
+    """The tokens in and out that the body of an error bills, as that of a reply does."""
     counted = wire.read(body)
-    return counted.tokens_in, counted.tokens_out
+    return counted.billed_in, counted.tokens_out
 
 
 def _redirected(connection: Connection, response: httpx2.Response) -> str:

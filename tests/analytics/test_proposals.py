@@ -19,7 +19,7 @@ from judging import judges, runs, work_sessions
 from judging import tasks as judging_tasks
 from judging.asking import endpoints
 from judging.asking.sending import limited_connection
-from judging.models import Alignment, AlignmentProposal
+from judging.models import Alignment, AlignmentProposal, Attempt
 from judging.versions import alignment, proposals
 from panelbench import environment
 from tests import make
@@ -101,6 +101,20 @@ def test_a_reply_is_stored_in_our_form_beside_its_json(cast: Cast, current: Alig
     assert proposal.answer and proposal.answer["text"] == proposal.reply["choices"][0]["message"]["content"]
     assert proposal.answer["served_model"] == "sim-steady-2026-01"
     assert (proposal.doubt, proposal.estimated) == ("", False) and proposal.cost and proposal.cost < proposal.reserved
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.both_databases
+def test_a_proposal_that_was_sent_forbids_removing_its_project(cast: Cast, current: Alignment) -> None:
+    """It was paid for like a judge's request. One that only waits may be deleted."""
+    of_judges = Attempt.objects.filter(call__run__project=cast.kassa).count()
+    assert of_judges and carried_out(asked_for(cast, current, "Teine “versioon”")).sent_at is not None
+    assert asked_for(cast, current, "النسخة").sent_at is None
+    client, requests = cast.client("aino"), f"{of_judges + 1} requests"
+    page = client.post("/p/kassa/settings/project/", {"do": "archive"}, follow=True).content.decode()
+    assert requests in page
+    page = client.post("/p/kassa/settings/project/remove/", {"name": "Kassa"}, follow=True).content.decode()
+    assert "can&#x27;t be removed" in page and requests in page
 
 
 @pytest.mark.django_db(transaction=True)

@@ -18,6 +18,7 @@ from django.test import Client
 
 from accounts.models import User
 from judging import judges, providers, runs
+from judging.asking.bills import bill_reply
 from judging.asking.client import (
     Endpoint,
     ProviderAnswer,
@@ -28,6 +29,7 @@ from judging.asking.client import (
     written_request,
 )
 from judging.asking.declarations import API_NAMES, read_declaration
+from judging.asking.paid_requests import paid_request
 from judging.asking.refused_parts import refused_part
 from judging.asking.wire import Question, read_stored, wire_of
 from judging.models import Attempt, ModelCapability, ProviderTest, StoredProvider, Verdict
@@ -337,6 +339,40 @@ LOCAL = {
         "timings": {"prompt_n": 9, "predicted_n": 3},
     },
 }
+
+
+@pytest.mark.parametrize(
+    ("usage", "as_billed"),
+    [
+        ({"input_tokens": 400}, 400),
+        # Reading costs a tenth: booked at the price, so that no declared cap is passed where a gateway bills it whole.
+        ({"input_tokens": 100, "cache_read_input_tokens": 300}, 400),
+        # Writing costs 1.25 times the price for five minutes, and 2 times for an hour.
+        ({"input_tokens": 100, "cache_creation_input_tokens": 200, "cache_read_input_tokens": 100}, 450),
+        (
+            {"input_tokens": 100, "cache_creation_input_tokens": 301}
+            | {"cache_creation": {"ephemeral_5m_input_tokens": 101, "ephemeral_1h_input_tokens": 200}},
+            100 + 127 + 400,
+        ),
+        ({"input_tokens": 400, "cache_creation_input_tokens": "many", "cache_creation": []}, 400),
+    ],
+)
+def test_what_anthropic_writes_to_its_cache_is_booked_at_what_it_costs(usage: dict[str, Any], as_billed: int) -> None:
+    price = (Decimal(3), Decimal(15))
+    message = {"type": "message", "model": "claude-x", "content": [{"type": "text", "text": '{"grammar": 1}'}]}
+    answer = wire_of("anthropic").read({**message, "usage": {**usage, "output_tokens": 20}})
+    sent: dict[str, Any] = {
+        "provider": "claude",
+        "model": "claude-x",
+        "messages": [{"role": "user", "content": "Rate."}],
+    }
+    request = paid_request(
+        **sent, schema=SCHEMA, parameters={"max_tokens": 50}, price=price, prices={"claude-x": price}, api="anthropic"
+    )
+    bill = bill_reply(request, answer)
+    assert (bill.cost, bill.doubt) == ((3 * as_billed + 15 * 20) / Decimal(1_000_000), "")
+    assert bill.tokens_in == sum(count for count in usage.values() if isinstance(count, int))
+    assert read_stored(answer.stored) == answer
 
 
 @pytest.mark.parametrize(("name", "counted"), [("vllm", (9, 3)), ("ollama", (9, 3)), ("llama.cpp", (None, None))])

@@ -47,6 +47,7 @@ class ModelReply:
     """What a model replied, whatever its API: this is stored, and read by everything after it.
 
     `finish_reason` is in OpenAI's words where the API's word means the same (stop, length, content_filter, tool_calls).
+    `surcharge`: how many tokens more are billed than `tokens_in` counts, because some of them cost more than the price.
     """
 
     text: str
@@ -57,7 +58,13 @@ class ModelReply:
     tokens_out: int | None
     served_model: str
     request_id: str = ""
+    surcharge: int | None = None
     tokens: tuple[LoggedToken, ...] = field(default=(), repr=False)
+
+    @property
+    def billed_in(self) -> int | None:
+        """Tokens of the request as they are billed; None without a count."""
+        return None if self.tokens_in is None else self.tokens_in + (self.surcharge or 0)
 
     @property
     def stored(self) -> dict[str, Any]:

@@ -59,6 +59,15 @@ _CACHED: Final = ("cache_creation_input_tokens", "cache_read_input_tokens")
 """Tokens of the request that `input_tokens` leaves out."""
 
 
+def _surcharge(counts: Mapping[str, Any]) -> int | None:
+    """What writing to the cache costs beyond the price, in tokens: a quarter more for five minutes, twice for an hour
+    (https://docs.claude.com/en/docs/build-with-claude/prompt-caching). Reading costs less, and is booked at the price.
+    """
+    written = as_count(counts.get(_CACHED[0])) or 0
+    for_an_hour = as_count(json_object(counts.get("cache_creation")).get("ephemeral_1h_input_tokens")) or 0
+    return -(-max(written - for_an_hour, 0) // 4) + for_an_hour or None
+
+
 class AnthropicWire:
     """The Messages API. See `wire.Wire`."""
 
@@ -121,6 +130,7 @@ class AnthropicWire:
             reasoning="".join(plain_text(block.get("thinking")) for block in blocks if block.get("type") == "thinking"),
             tokens_in=None if into[0] is None else sum(count or 0 for count in into),
             tokens_out=as_count(counts.get("output_tokens")),
+            surcharge=_surcharge(counts),
             served_model=plain_text(reply.get("model")),
             request_id=plain_text(reply.get("id"))[:200],
         )
