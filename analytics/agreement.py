@@ -16,7 +16,8 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.computation.cells import question_table
+from analytics.additions import question_table
+from analytics.questions.plan import planned
 from analytics.questions.question import NumbersQuestion
 from analytics.stats.declared.register import COEFFICIENTS
 from annotation.models import Campaign, RubricVersion
@@ -79,7 +80,7 @@ def soft_labels(campaign: Campaign, question: NumbersQuestion) -> Table:
 
     Of the ratings that a question is about. N/A and missing scores do not count. Read as it is asked for.
     """
-    found = question_table(campaign, question)
+    found = question_table(campaign, planned(campaign, question))
     rows = (ratings.Row(*row[: len(ratings.COLUMNS)]) for row in found.rows)
     given = (row for row in rows if row.rater_kind == "annotator" and row.score is not None and row.applicable)
     return Table(f"{campaign.name} soft labels", SOFT_COLUMNS, _labelled(given))

@@ -21,14 +21,15 @@ from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, Que
 from django.db.models.functions import Cast, Coalesce, Concat
 
 from analytics import exclusions, ratings
-from analytics.computation import cells
+from analytics.additions import question_table
+from analytics.answers.measured import measured_answer, report_cells
 from analytics.computation.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
 from analytics.judges import thresholds
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
-from analytics.questions.plan import chosen_runs
+from analytics.questions.plan import chosen_runs, planned
 from analytics.questions.question import DEFAULT_SETTINGS, NumbersQuestion, Settings
 from analytics.questions.reference_rules import NEEDS_ORDER, RULES
-from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, is_usual, statistics_of
+from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, REPORTS, is_usual, statistics_of
 from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, Rating, RubricVersion
 from annotation.writers import formats
@@ -272,13 +273,11 @@ def _question_fields(
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The fields of a snapshot that answers a question."""
     started = perf_counter()
-    chosen = chosen_runs(campaign, question)
-    left_out = Counter[str]()
-    table = cells.question_table(campaign, question, chosen, left_out).settled()
+    plan, left_out = planned(campaign, question), Counter[str]()
+    table = question_table(campaign, plan, left_out).settled()
     store = CellStore(campaign, question.digest, code_version())
     with _digest_in_thread(table) as digest:
-        scales = ratings.scales(campaign)
-        content = cells.measured_cells(table, question, scales=scales, store=store, progress=progress)
+        content = measured_answer(table, plan, store=store, progress=progress)
         store.forget_others()
     compared = question.wanted(statistics_of("calibration", "human ceiling"))
     content |= {
@@ -289,7 +288,7 @@ def _question_fields(
         | {name: left_out[name] for name in exclusions.EXCLUSIONS if name in question.exclude},
         "ties": exclusions.tied_modes(table, question) if compared else {},
         "adjudicated": exclusions.adjudicated_pairs(table, campaign, question),
-        "judges": _judges(campaign, chosen),
+        "judges": _judges(campaign, plan.runs),
     }
     fields = {
         "content": content,
@@ -334,7 +333,7 @@ _FIELDS: dict[type[Settings], Callable[..., tuple[dict[str, Any], list[dict[str,
 """By the kind of settings, the function that computes a snapshot's fields; `_numbers_fields` for all others."""
 
 
-def _judges(campaign: Campaign, chosen: list[JudgeRun]) -> list[dict[str, Any]]:
+def _judges(campaign: Campaign, chosen: Sequence[JudgeRun]) -> list[dict[str, Any]]:
     names = ratings.rater_names(campaign, chosen)
     of_designs = ratings.names_of_designs(chosen, names)
     return [
@@ -483,14 +482,15 @@ def _reports(table: CodedTable, settings: Settings, by: tuple[str, ...]) -> Iter
     from analytics.stats.judge import agreement_classes, calibration, soundness
 
     judges = table.judges
-    yield cells.agreement_cells(settings, by, HEAT_MAPS)
+    yield report_cells(REPORTS["agreement"], settings, by, HEAT_MAPS, arguments={})
     nominal = [key for key in table.criteria if table.scale(key).level == "nominal"]
     ordered = [key for key in table.criteria if key not in nominal]
     for judge in judges:
         for criteria, statistics in ((nominal, LABELS), (ordered, CALIBRATION)):
-            rule = RULES["mode" if statistics is LABELS and settings.reference in NEEDS_ORDER else settings.reference]
-            names = (*statistics, *calibration.COUNTS)
-            yield replace(cells.calibration_cells(settings, by, judge, names, rule), criteria=criteria)
+            name = "mode" if statistics is LABELS and settings.reference in NEEDS_ORDER else settings.reference
+            rule, ties = RULES[name]
+            names, compared = (*statistics, *calibration.COUNTS), {"judge": judge, "reference": rule, "ties": ties}
+            yield report_cells(REPORTS["calibration"], settings, by, names, criteria=criteria, arguments=compared)
     shares = partial(agreement_classes.score_share_report, by=by)
     yield CellReport(name="score_share", compute=shares, options={}, by=by, judge=ALL_JUDGES)
     is_large = "language" in by and len(table.criteria) * len(table.values("language")) > MOST_CELLS

@@ -24,7 +24,7 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Project, Role, User
 from analytics import agreement, answer_pages, planning, snapshots, tasks
-from analytics.computation import cells
+from analytics.additions import question_table
 from analytics.exporting import shares
 from analytics.exporting.exports import record_labels
 from analytics.judges import compared_judges
@@ -33,6 +33,7 @@ from analytics.models import Share, Snapshot
 from analytics.numbers import RULE_NAMES
 from analytics.questions.asked import asked_question
 from analytics.questions.parameters import PARAMETERS
+from analytics.questions.plan import planned
 from analytics.views.comparison import MEASURE_NAMES, ComparisonPage, chosen_comparison, named_run
 from analytics.views.exports import download
 from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters
@@ -283,7 +284,7 @@ class RatingsTableDownload(APIView):
         record_labels(current, request.user)
         name = slugify(current.name) or f"campaign-{current.pk}"
         with consistent():
-            table = cells.question_table(current, question)
+            table = question_table(current, planned(current, question))
             kind = formats.FORMATS["csv"].media_type
             return download(formats.pieces(table, "csv"), name=f"{name}-ratings.csv", media_type=kind)
 

@@ -23,7 +23,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.judges.judge_reports import CHANGED, FAMILY, LENGTH, judge_families, with_audited
+from analytics.additions import CHANGED, FAMILY, LENGTH, with_audited
 from analytics.models import GateThresholds, Snapshot
 from analytics.questions.question import Settings
 from annotation.models import Campaign, RubricVersion
@@ -266,6 +266,7 @@ def decided_cells(
 ) -> dict[str, Any]:
     """The decision of every judge in every criterion and language as plain values, with the figures that it uses."""
     from analytics.stats.core.validation import ratings_table
+    from analytics.stats.judge.soundness import judge_families
     from analytics.stats.planning.gate import gated_cells
 
     declared = GateThresholds.objects.get(pk=settings.thresholds)

@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl
 from django.utils.translation import gettext as _
 
 from accounts.inputs import storable, without_nul
-from analytics import exclusions, families, ratings
+from analytics import exclusions, ratings
+from analytics.additions import TEXT_MEASURES
 from analytics.questions.goals import check_goals
 from analytics.questions.juries import jury_name
 from analytics.questions.parameters import (
@@ -25,6 +26,9 @@ from analytics.questions.question import NumbersQuestion
 from analytics.stats.declared.register import STATISTICS, statistics_that_need
 from annotation.models import Campaign, Criterion, Duty, Item
 from judging.models import JudgeRun
+
+MOST_COMPARED = 12
+"""Criteria up to which each pair of them is compared."""
 
 
 def parsed_question(pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
@@ -112,7 +116,7 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
         runs=runs,
         raters=tuple(annotator.pseudonym for annotator in ratings.annotators(campaign)),
         panels=tuple(sorted(set(Duty.objects.filter(campaign=campaign).values_list("panel__name", flat=True)))),
-        measures=(*attributes.numeric, *families.TEXT_MEASURES),
+        measures=(*attributes.numeric, *TEXT_MEASURES),
         exclusions=exclusions.available_exclusions(campaign),
         of_designs=ratings.names_of_designs(runs, names),
     )
@@ -168,9 +172,9 @@ def _check_families(question: NumbersQuestion, choices: QuestionChoices) -> None
         raise choice_refusal("statistic", _("“%s” is about two judges. Only one is chosen or has been run.") % asked[0])
     if "languages.kappa_gap" in question.statistics:
         chosen = [value for column, value in question.where if column == "criterion"] or choices.criteria
-        if len(chosen) > families.MOST_COMPARED:
+        if len(chosen) > MOST_COMPARED:
             sentence = _("“languages.kappa_gap” compares every two criteria. Choose at most %d of them.")
-            raise choice_refusal("statistic", sentence % families.MOST_COMPARED)
+            raise choice_refusal("statistic", sentence % MOST_COMPARED)
 
 
 def asked_question(campaign: Campaign, pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:

@@ -21,11 +21,13 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from analytics import answer_pages, ratings
-from analytics.computation import cells
+from analytics.additions import question_table
+from analytics.answers.measured import measured_answer
 from analytics.computation.stored_cells import CellStore
 from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds
 from analytics.questions.asked import question_of
+from analytics.questions.plan import plan_of, planned
 from analytics.reports import methods, own_wheel
 from analytics.reports.content import ReportLayout, report_parts
 from analytics.reports.parts import ReportPart
@@ -94,7 +96,7 @@ def _files(
         tell(done, len(parts))
         with rated.consistent():
             snapshot = answer_pages.answer_now(campaign, part.question)
-            found = cells.question_table(campaign, part.question).settled()
+            found = question_table(campaign, planned(campaign, part.question)).settled()
         content = b"".join(formats.pieces(_plain_scale(found), _kind()))
         name = f"tables/{_sha256(content)[:16]}.{_kind()}"
         if name not in written:
@@ -191,8 +193,8 @@ def recompute(path: Path, tell: Callable[[int, int], None] = lambda _done, _tota
     for done, (name, asked) in enumerate(questions.items()):
         tell(done, len(questions))
         found = _table(asked, files[asked["table"]])
-        question, store = question_of(asked["query"]), CellStore(None, "", code_version())
-        content = cells.measured_cells(found, question, scales=scales, store=store, progress=_no_progress)
+        plan, store = plan_of(question_of(asked["query"]), scales), CellStore(None, "", code_version())
+        content = measured_answer(found, plan, store=store, progress=_no_progress)
         figures[name] = content["estimates"]
     tell(len(questions), len(questions))
     again, before = estimates_document(figures), files[ESTIMATES]

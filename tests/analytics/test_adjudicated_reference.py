@@ -13,10 +13,13 @@ import pandas as pd
 import pytest
 from django.core.management import call_command
 
-from analytics import ratings, snapshots
-from analytics.computation import cells, stored_cells
+from analytics import snapshots
+from analytics.additions import question_table
+from analytics.answers.measured import measured_answer
+from analytics.computation import stored_cells
 from analytics.exporting import bundles
 from analytics.questions.asked import question_of
+from analytics.questions.plan import planned
 from analytics.questions.reference_rules import ADJUDICATED
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.declared.register import STATISTICS
@@ -115,7 +118,7 @@ def test_page_api_and_command_give_what_pandas_gives(
 
 
 def test_the_table_of_the_question_gives_the_same_labels_to_the_command_line(campaign: Campaign) -> None:
-    table = cells.question_table(campaign, question_of("reference=adjudicated"))
+    table = question_table(campaign, planned(campaign, question_of("reference=adjudicated")))
     frame = pd.DataFrame([dict(zip(table.names, row, strict=True)) for row in table.rows])
     read = ratings_table(frame.assign(scale=frame["scale"].map(json.dumps)))
     labels = reference_labels(read, rule="adjudicated")
@@ -149,11 +152,10 @@ def test_adjudications_enter_no_figure_of_the_panel(campaign: Campaign) -> None:
     for rule in ("mode", "adjudicated"):
         query = urlencode([("reference", rule), *(("statistic", name) for name in names), ("bootstrap", 0)])
         question = question_of(query)
-        table = cells.question_table(campaign, question).settled()
+        plan = planned(campaign, question)
+        table = question_table(campaign, plan).settled()
         store = stored_cells.CellStore(None, "", "")
-        content = cells.measured_cells(
-            table, question, scales=ratings.scales(campaign), store=store, progress=lambda done, total: None
-        )
+        content = measured_answer(table, plan, store=store, progress=lambda done, total: None)
         found.append(content["estimates"])
     assert found[0] == found[1] and len(found[0]) > 20
 

@@ -14,11 +14,12 @@ import pytest
 from django.db import OperationalError, connection
 
 from analytics import answer_pages, ratings, snapshots
-from analytics.computation import cells, stored_cells
+from analytics.answers.measured import report_cells
+from analytics.computation import stored_cells
 from analytics.models import Snapshot, StoredCell, packed_rows, unpacked_rows
 from analytics.questions.asked import question_of
 from analytics.questions.question import Settings
-from analytics.stats.declared.register import is_usual
+from analytics.stats.declared.register import REPORTS, is_usual
 from annotation.models import Annotation, Campaign, Criterion, Import, Item, Rating
 from judging.models import JudgeRun, Verdict
 from tests import make
@@ -207,14 +208,16 @@ def test_cells_one_by_one_are_the_cells_of_a_report_on_the_whole_table(campaign:
 
     names = ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")
     whole = usual(rater_agreement.agreement_report(table, statistics=names, **how))
-    assert cut.rows(cells.agreement_cells(settings, by, names), lambda row: row.as_row()) == whole
+    agreement = report_cells(REPORTS["agreement"], settings, by, names, arguments={})
+    assert cut.rows(agreement, lambda row: row.as_row()) == whole
     statistics = ("mae", "cohen_kappa", "spearman", "out_of_range")
     for judge in ("Kohtunik", "Teine"):
         whole = usual(calibration.calibration_report(table, judge=judge, statistics=statistics, **how))
         both = table.frame[table.frame["rater_kind"].eq("annotator") | table.frame["rater"].eq(judge)]
         there = {*zip(both["language"], both["criterion"], strict=True)}
         whole = [row for row in whole if (row["language"], row["criterion"]) in there]
-        report = cells.calibration_cells(settings, by, judge, statistics, (None, "exclude"))
+        compared = {"judge": judge, "reference": None, "ties": "exclude"}
+        report = report_cells(REPORTS["calibration"], settings, by, statistics, arguments=compared)
         assert cut.rows(report, lambda row: row.as_row()) == whole
 
 

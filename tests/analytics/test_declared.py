@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from analytics import additions
 from analytics.figures import Figure
-from analytics.judges import judge_reports
+from analytics.judges.compared_judges import LEVELS
 from analytics.stats.declared.register import BY_PLAIN_NAME, GROUPS, HEAT_MAPS, OVER_REPEATS, REPORTS, STATISTICS
 from analytics.stats.declared.table import PAGE, statistics_page
 from panelbench.management.commands.catalogues import catalogue_path, read_catalogue
@@ -49,9 +50,12 @@ def test_figures_of_one_name_are_shown_alike() -> None:
         assert statistic.over_repeats == same.over_repeats, name
 
 
-def test_reports_read_what_audits_add() -> None:
-    for report in REPORTS.values():
-        assert report.reads == judge_reports.READ.get(report.prefix, report.reads)
+def test_reports_of_audits_read_what_is_added_for_them() -> None:
+    read = {name for report in REPORTS.values() for name in report.reads}
+    added = {additions.LENGTH, additions.FAMILY, additions.CHANGED, LEVELS}
+    assert added <= read
+    of_statistics = {name for statistic in STATISTICS.values() for name in statistic.reads}
+    assert of_statistics == {additions.SUBMITTED_AT, additions.RATED_PLACE}
 
 
 def headings(page: str) -> set[str]:

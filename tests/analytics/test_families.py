@@ -15,7 +15,7 @@ from scipy import stats
 
 from accounts.refusals import Refused
 from analytics import snapshots
-from analytics.families import jury_score
+from analytics.additions import jury_score
 from analytics.questions.asked import asked_question, question_of
 from analytics.questions.parameters import EACH_RUN
 from analytics.stats.declared.register import STATISTICS

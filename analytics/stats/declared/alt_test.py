@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _ALTERNATIVE_ANNOTATOR_TEST = StatisticsReport(
     "alternative annotator test",
-    "analytics.judges.judge_reports:_alt_test",
+    "analytics.stats.planning.pilot:alt_test_with_power",
     group="soundness",
     needs=("judge",),
     doc="methods/calibration.md#the-alternative-annotator-test-alt_test_omega-alt_test_rho",

@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _AUDIT = StatisticsReport(
     "audit",
-    "analytics.judges.judge_reports:audit_rows",
+    "analytics.stats.judge.soundness:audits_of_judge",
     group="soundness",
     needs=("judge",),
     doc="methods/audits.md#from-a-file",

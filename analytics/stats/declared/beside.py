@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _RANKING = StatisticsReport(
     "ranking",
-    "analytics.judges.judge_reports:_ranking",
+    "analytics.stats.ranking.stability:ranking_report",
     group="beside",
     needs=("judge",),
     doc="methods/stability.md#ranking-stability-kendall_tau_b-spearman-inversions",
@@ -19,7 +19,7 @@ _RANKING = StatisticsReport(
 )
 _BESIDE_THE_PANEL = StatisticsReport(
     "beside the panel",
-    "analytics.judges.judge_reports:beside_panel",
+    "analytics.stats.judge.beside:beside_report",
     group="beside",
     needs=("judge",),
     doc="methods/calibration.md#on-request-confusion-class_share-score_share",

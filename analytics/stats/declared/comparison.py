@@ -8,7 +8,7 @@ _ABOUT_WHICH = "methods/comparison.md#which-items"
 _ABOUT_AGREEMENT = "methods/comparison.md#agreement-with-the-panel"
 _COMPARISON = StatisticsReport(
     "comparison",
-    "analytics.families:_compared",
+    "analytics.stats.judge.comparison:comparison_by_levels",
     group="several judges",
     needs=("judge",),
     doc="methods/comparison.md#differences-effects-interactions",

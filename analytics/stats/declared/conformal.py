@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _CONFORMAL_INTERVALS = StatisticsReport(
     "conformal intervals",
-    "analytics.judges.judge_reports:_conformal",
+    "analytics.stats.judge.soundness:conformal_report",
     group="correction",
     needs=("judge",),
     doc="methods/calibration.md#items-that-the-judge-can-score-alone-conformal",

@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _CORRECTED_MEANS = StatisticsReport(
     "corrected means",
-    "analytics.judges.judge_reports:_correct",
+    "analytics.stats.judge.corrected_means:correction_report",
     group="correction",
     needs=("judge",),
     doc="methods/correction.md#ppi_mean-ppi_plus_mean",

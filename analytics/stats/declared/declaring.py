@@ -37,11 +37,12 @@ Once = Literal[
 """What a report is computed once for, which it gets by keyword.
 
 `judge`: each in turn, as `judge`; `panel and judges`: the same, after None for the panel; `first judge`: the first one,
-or None; `pair of judges`: as `pair`; `judges`: all of them in one call. `rule`: each rule of reference, as `criteria`,
-`rule` and `ties`; `rules`: all in one call. `pair of panels`: as `first` and `second`. `measure`: each measure of the
-items; `measure and other`: `measure`, `other` and `is_measure`, for it and each later one, the panel and each judge.
+or None; `pair of judges`: as `pair`; `judges`: all of them in one call. `rule`: each rule of reference, as `reference`
+and `ties`, on the rows of its criteria; `rules`: all in one call, with their criteria. `pair of panels`: as `first` and
+`second`. `measure`: each measure of the items; `measure and other`: `measure`, `other` and `is_measure`, for it and
+each later one, the panel and each judge.
 """
-Verdicts = Literal["none", "one", "all"]
+Verdicts = Literal["none", "one", "one or all", "all"]
 Written = Literal["coefficient", "share", "signed"]
 Need = Literal["judge", "two judges", "measure"]
 Better = Literal["", "higher", "lower", "zero"]
@@ -60,10 +61,11 @@ class StatisticsReport:
     `compute`: its module and name, as `analytics.stats.judge.consistency:consistency_report`. `prefix`: what stands
     before the names of its statistics where they are asked for. `takes`: the options that it is called with;
     `once_per`: it is called once for each combination of these. `reads`: columns that it reads beside those that every
-    report reads. `verdicts`: of which judges it reads verdicts in one call.
+    report reads. `verdicts`: of which judges it reads verdicts in one call. Called for no
+    judge, `one` reads none, and `one or all` all of them.
 
     `across`: columns that it compares, so that they do not cut its table; `also_by`: columns that always do, unless
-    criteria are pooled. `is_whole`: its cells are computed together, because one may depend on another.
+    it pools criteria. `is_whole`: its cells are computed together, because one may depend on another.
     `in_file_order`: the order of the rows counts. `needs_means`: it is for criteria whose mean says something alone.
     `fixed`: further arguments.
 

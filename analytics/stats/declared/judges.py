@@ -7,7 +7,7 @@ from analytics.stats.declared.variants import WEIGHTED_KAPPA
 
 _TWO_JUDGES = StatisticsReport(
     "two judges",
-    "analytics.families:_between",
+    "analytics.stats.judge.two_judges:two_judges_report",
     group="two judges",
     needs=("judge", "two judges"),
     doc="methods/calibration.md#differences-compare---between",

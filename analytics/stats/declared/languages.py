@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _LANGUAGES = StatisticsReport(
     "languages",
-    "analytics.families:_of_languages",
+    "analytics.stats.judge.consistency:languages_report",
     group="languages",
     needs=("judge",),
     doc="methods/stability.md#parallel-consistency-fleiss_kappa-cohen_kappa-language_shift",

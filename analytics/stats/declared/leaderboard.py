@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _LEADERBOARD = StatisticsReport(
     "leaderboard",
-    "analytics.judges.judge_reports:_leaderboard",
+    "analytics.stats.judge.leaderboard:leaderboard_report",
     group="correction",
     needs=("judge",),
     doc="methods/correction.md#results-generators-side-by-side",

@@ -6,19 +6,20 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _STABILITY_OF_MEASURES = StatisticsReport(
     "stability of measures",
-    "analytics.stats.judge.measures:report_on_measure",
+    "analytics.stats.ranking.stability:stability_of_measure",
     group="rankings",
     doc="methods/stability.md#ranking-stability-kendall_tau_b-spearman-inversions",
     prefix="stability.",
     takes=("by", "statistics", "bootstrap", "confidence", "seed"),
+    is_whole=True,
+    in_file_order=True,
+    verdicts="all",
     once_per=("measure",),
     across=("language", "generator"),
-    also_by=("criterion",),
-    fixed={"report": "analytics.stats.ranking.stability:stability_report", "paper_compat": False},
 )
 _MEANS_OF_MEASURES = StatisticsReport(
     "means of measures",
-    "analytics.stats.judge.measures:report_on_measure",
+    "analytics.stats.judge.measures:means_of_measure",
     group="scores",
     doc="methods/correction.md#classical_mean-judge_mean",
     prefix="means.",
@@ -27,8 +28,6 @@ _MEANS_OF_MEASURES = StatisticsReport(
     in_file_order=True,
     verdicts="all",
     once_per=("measure",),
-    also_by=("criterion",),
-    fixed={"report": "analytics.stats.judge.corrected_means:means_report"},
 )
 _MEASURES = StatisticsReport(
     "measures",
@@ -44,9 +43,9 @@ _MEASURES = StatisticsReport(
     once_per=("measure and other",),
 )
 REPORTS = (
+    _MEASURES,
     _STABILITY_OF_MEASURES,
     _MEANS_OF_MEASURES,
-    _MEASURES,
 )
 STATISTICS = (
     Statistic("measures.pearson", _MEASURES, translatable("Pearson’s r of a measure")),

@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _PERTURBATION = StatisticsReport(
     "perturbation",
-    "analytics.judges.judge_reports:perturbation_rows",
+    "analytics.stats.judge.audits:perturbation_report",
     group="soundness",
     needs=("judge",),
     doc="methods/audits.md#in-a-project-the-page-audits",

@@ -6,16 +6,15 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _PLAN = StatisticsReport(
     "plan",
-    "analytics.judges.judge_reports:plan",
+    "analytics.stats.planning.pilot:plan_report",
     group="planning",
     doc="methods/planning.md",
     prefix="plan.",
     takes=("by", "pool", "statistics", "goals", "bootstrap", "seed"),
     is_whole=True,
     in_file_order=True,
-    verdicts="all",
+    verdicts="one",
     once_per=("first judge",),
-    reads=("rated_place",),
 )
 REPORTS = (_PLAN,)
 STATISTICS = (

@@ -6,14 +6,14 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _PREFERENCES = StatisticsReport(
     "preferences",
-    "analytics.judges.judge_reports:preferences",
+    "analytics.stats.ranking.preferences:preference_report",
     group="preferences",
     doc="methods/correction.md#preferences-between-two-candidates",
     prefix="preference.",
     takes=("by", "pool", "confidence"),
     is_whole=True,
     in_file_order=True,
-    verdicts="all",
+    verdicts="one or all",
     once_per=("panel and judges",),
     reads=("model_a", "model_b"),
 )

@@ -7,7 +7,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 _ABOUT_VARIANCE = "methods/raters.md#variance-by-source-generalizability"
 _RATER_MODELS = StatisticsReport(
     "rater models",
-    "analytics.families:rater_model_rows",
+    "analytics.stats.judge.rater_models:rater_models_report",
     group="rater models",
     doc="methods/raters.md#severity-on-one-scale-many-facet-rasch",
     prefix="raters.",

@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _LABEL_RECOVERY = StatisticsReport(
     "label recovery",
-    "analytics.judges.judge_reports:_recovery",
+    "analytics.stats.judge.soundness:recovery_by_criterion",
     group="soundness",
     needs=("judge",),
     doc="methods/stability.md#label-recovery-recovery",

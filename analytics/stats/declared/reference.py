@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _REFERENCE_LABELS = StatisticsReport(
     "reference labels",
-    "analytics.families:_of_reference",
+    "analytics.stats.judge.reference:reference_labels_report",
     group="scores",
     doc="methods/agreement.md#reference-labels-reference",
     prefix="reference.",

@@ -6,7 +6,7 @@ from analytics.stats.declared.declaring import Statistic, StatisticsReport, tran
 
 _SEVERITY_OF_A_JUDGE = StatisticsReport(
     "severity of a judge",
-    "analytics.judges.judge_reports:_severity",
+    "analytics.stats.judge.soundness:severity_against_pivot",
     group="soundness",
     needs=("judge",),
     doc="methods/stability.md#is-the-judge-stricter-in-one-language-severity",

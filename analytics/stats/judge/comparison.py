@@ -8,6 +8,7 @@ and Student's t with the effective number of clusters less one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
@@ -46,6 +47,8 @@ STATISTICS = (
     "common_items",
     "left_out",
 )
+_LEVELS = "levels"
+"""The column with the factor levels of each judge, as JSON."""
 MOST_PAIRED = 12
 """Judges up to which each pair is compared; of more, each with the first, or with the one that is asked for."""
 MOST_INTERACTIONS = 6
@@ -142,6 +145,16 @@ def comparison_report(
         return row.estimate.statistic, bool(juries.intersection(row.raters or ()))
 
     return corrected_together([row for row in report if row.estimate.statistic in statistics], family)
+
+
+def comparison_by_levels(table: RatingsTable, **how: Any) -> list[CellEstimate]:
+    """``comparison_report`` with the factor levels of each judge from the column ``levels``, where there is one."""
+    frame = table.frame
+    if _LEVELS not in frame:
+        return comparison_report(table, **how)
+    named = frame[frame[_LEVELS].notna().to_numpy()].drop_duplicates("rater")
+    levels = {str(rater): json.loads(text) for rater, text in zip(named["rater"], named[_LEVELS], strict=True)}
+    return comparison_report(table, levels=levels, **how)
 
 
 def _compared_together(table: RatingsTable, judges: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:

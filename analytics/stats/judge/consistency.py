@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -185,6 +186,24 @@ def _mean(statistic: str, x: Floats, cluster: NDArray[np.intp], confidence: floa
     estimate = classical_mean(x[known], cluster[known], confidence=confidence).with_(statistic=statistic)
     estimate = estimate.with_(n_raters=1, n_ratings=int(known.sum()))
     return estimate if estimate.is_defined else estimate.with_(reason="no scenario was judged in both languages")
+
+
+def languages_report(table: RatingsTable, *, judges: Sequence[str], statistics: Sequence[str]) -> list[CellEstimate]:
+    """Of all judges by criterion: ``ensemble_kappa`` of their jury, the least consistent of them and the difference;
+    ``kappa_gap`` of every two criteria; ``kappa_against_level``.
+    """
+    part = table.only(rater=judges)
+    rows: list[CellEstimate] = []
+    if "ensemble_kappa" in statistics and len(judges) > 1:
+        of_jury = beside(part, jury=list(judges), statistics=["fleiss_kappa"])
+        rows += [replace(row, estimate=row.estimate.with_(statistic="ensemble_kappa")) for row in of_jury]
+    if "kappa_gap" in statistics:
+        for pair in combinations(sorted(map(str, part.frame["criterion"].unique())), 2):
+            gaps = beside(part, gap=pair, statistics=["fleiss_kappa"])
+            rows += [replace(row, estimate=row.estimate.with_(statistic="kappa_gap")) for row in gaps]
+    if "kappa_against_level" in statistics:
+        rows += beside(part, statistics=["kappa_against_level"])
+    return rows
 
 
 def beside(

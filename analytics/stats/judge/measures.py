@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from analytics.stats.judge import calibration
+from analytics.stats.judge import calibration, corrected_means
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +67,14 @@ def report_on_measure(
         for row in found
         if row.estimate.statistic in statistics
     ]
+
+
+def means_of_measure(
+    table: RatingsTable, *, measure: str, by: Sequence[str], statistics: Sequence[str], confidence: float
+) -> list[CellEstimate]:
+    """``judge_mean`` of a measure of the items, as of a judge."""
+    report = corrected_means.means_report
+    return report_on_measure(report, measure, table, statistics=statistics, by=by, confidence=confidence)
 
 
 def measure_report(

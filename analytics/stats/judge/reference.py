@@ -124,6 +124,14 @@ def reference_report(
     return report
 
 
+def reference_labels_report(
+    table: RatingsTable, *, reference: Rule | None, ties: Ties, **how: Any
+) -> list[CellEstimate]:
+    """``reference_report`` of a rule, by default the mode, and the mean where all criteria are on interval scales."""
+    levels = {table.scales[str(key)].level for key in table.frame["criterion"].unique()}
+    return reference_report(table, rule=reference or ("mean" if levels == {"interval"} else "mode"), ties=ties, **how)
+
+
 def labels_of(cell: Cell, rows: pd.DataFrame, *, rule: Rule, ties: Ties, raters: Sequence[str] | None) -> Floats:
     """(N,) the label that a rule gives each of ``rows`` (one an item and criterion), NaN where it gives none.
 

@@ -9,6 +9,7 @@ Label recovery accuracy: does the judge see what the dialogue was generated from
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
 from analytics.stats.judge import association, audits, calibration, rated_items
 from analytics.stats.judge.audits import MARGIN, tost
+from analytics.stats.judge.consistency import PIVOT
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key, numbers
 from analytics.stats.judge.ppi import classical_mean
 
@@ -37,6 +39,8 @@ AUDITS = (
 CONFORMAL = ("conformal_radius", "conformal_width", "for_people", "conformal_interval")
 JURY = ("jury_unsettled", *association.STATISTICS, *calibration.COUNTS)
 SEVERITY = ("severity_shift", "severity_uniform", "severity_nonuniform")
+_LENGTH, _FAMILY = "length_of_text", "judge_family"
+"""Columns with the characters of each item, and with the family of each judge's model."""
 JURY_NAME = "jury"
 _NO_NUMBERS = "a nominal scale has no distances"
 
@@ -79,6 +83,31 @@ def audit_report(
         ]
     # Each kind of effect is one family over all cells: length, self-preference, shifts between conditions.
     return corrected_together(report, lambda row: row.estimate.statistic)
+
+
+def audits_of_judge(table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool = False) -> list[CellEstimate]:
+    """``audit_report`` with the columns ``length_of_text`` and ``judge_family`` of the table.
+
+    The audit of the judge's own family compares it with all other judges; all others set it beside the annotators
+    alone. A jury has no family.
+    """
+    is_beside = (table.frame["rater_kind"] == "annotator") | (table.frame["rater"] == judge)
+    beside = replace(table, frame=table.frame[is_beside.to_numpy()])
+    length = _LENGTH if _LENGTH in table.frame else None
+    own = audit_report(beside, judge=judge, length=length, by=by, pool=pool)
+    families = judge_families(table)
+    if judge not in families:
+        return own
+    of_all = audit_report(table, judge=judge, families=families, by=by, pool=pool)
+    return [*own, *(row for row in of_all if row.estimate.statistic == "self_preference")]
+
+
+def judge_families(table: RatingsTable) -> dict[str, str]:
+    """By judge, the family of its model."""
+    if _FAMILY not in table.frame:
+        return {}
+    own = table.frame[table.frame["rater_kind"] == "judge"].drop_duplicates("rater")
+    return dict(zip(own["rater"], own[_FAMILY], strict=True))
 
 
 def equivalence_report(
@@ -147,6 +176,12 @@ def severity_report(
                 CellEstimate(estimate=_levelled(row, cell), cell={**cell_key(cell), "language": language}, judge=judge)
             )
     return corrected_together(report, lambda row: (row.estimate.statistic, row.estimate.variant))
+
+
+def severity_against_pivot(table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool) -> list[CellEstimate]:
+    """``severity_report`` with the pivot of ``consistency``, where the table has this language."""
+    pivot = PIVOT if PIVOT in set(table.frame["language"].dropna()) else None
+    return severity_report(table, judge=judge, by=by, pool=pool, pivot=pivot)
 
 
 def jury_report(
@@ -544,6 +579,27 @@ def recovery_report(
         rows_of_cell = label_recovery(labels, read, cluster.tolist())
         report += [CellEstimate(estimate=row.with_(n_raters=1), cell=cell) for row in rows_of_cell]
     return report
+
+
+def recovery_by_criterion(table: RatingsTable, *, judge: str, by: Sequence[str]) -> list[CellEstimate]:
+    """``label_recovery`` of every parameter: a nominal criterion with the name of an attribute of the items, whose
+    values are its labels.
+    """
+    frame = table.frame
+    own = frame[((frame["rater"] == judge) & (frame["repeat"] == frame["first_repeat"])).to_numpy()]
+    columns = {key: name for key in table.scales for name in (key, f"attribute_{key}") if name in frame}
+    if not columns or own.empty:
+        return []
+    first = own.groupby("item_key", sort=False).first()
+    read = own.pivot_table(index="item_key", columns="criterion", values="score_label", aggfunc="first", dropna=False)
+    part = first.assign(
+        **{f"parameter_{key}": first[name] for key, name in columns.items()},
+        **{f"judge_parameter_{key}": read.get(key) for key in columns},
+    )
+    names = [f"parameter_{key}" for key in columns]
+    rows = recovery_report(part, names, by=[name for name in by if name != "criterion"])
+    plain = [row.estimate.with_(variant=(row.estimate.variant or "").removeprefix("parameter_")) for row in rows]
+    return [replace(row, judge=judge, estimate=estimate) for row, estimate in zip(rows, plain, strict=True)]
 
 
 def _text(value: object) -> str:

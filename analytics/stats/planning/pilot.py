@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,6 +194,40 @@ def pilot_report(
         if sd is not None and (language := cell.key.get("language")):
             spread.setdefault(language, []).append(sd)
     return report + (list(_budget(spread, goals)) if "labels_affordable" in wanted else [])
+
+
+def plan_report(
+    table: RatingsTable, *, judge: str | None, statistics: Sequence[str], goals: Mapping[str, Any], **how: Any
+) -> list[CellEstimate]:
+    """``pilot_report`` with the ratings until now as the pilot; ``goals`` as the fields of `Goals`.
+
+    If there is no budget, or if the budget is too small, a row of ``labels_affordable`` says this.
+    """
+    wanted = Goals(**goals)
+
+    def rows(*names: str) -> list[CellEstimate]:
+        return pilot_report(table, wanted, judge=judge, statistics=names, **how) if names else []
+
+    found = rows(*(name for name in statistics if name != "labels_affordable"))
+    if "labels_affordable" in statistics:
+        reason = NO_SPREAD if wanted.budget else "no budget is given: goal=budget=AMOUNT"
+        try:
+            affordable = rows("labels_affordable")
+        except ValueError as error:
+            affordable, reason = [], str(error)
+        missing = CellEstimate(estimate=Estimate(statistic="labels_affordable", value=None, reason=reason))
+        found += affordable or [missing]
+    return found
+
+
+def alt_test_with_power(
+    table: RatingsTable, *, judge: str, statistics: Sequence[str], by: Sequence[str], pool: bool, seed: int, **how: Any
+) -> list[CellEstimate]:
+    """The alternative annotator test and, where it is named, its power in a study of this size."""
+    rows = alt_test.alt_test_report(table, judge=judge, by=by, pool=pool, seed=seed, **how)
+    if "alt_test_power" in statistics:
+        rows += alt_test_power_report(table, judge=judge, by=by, pool=pool, seed=seed)
+    return rows
 
 
 def _counted(estimate: Estimate, compared: JudgeAgainstPanel) -> Estimate:

@@ -26,7 +26,8 @@ from analytics.stats.core.estimates import (
 from analytics.stats.core.resampling import THESE, THIS_JUDGE, RatersAs, of_report, resampled_sums
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import corrected_means
-from analytics.stats.judge.judge_against_panel import cell_key, numbers
+from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key, numbers
+from analytics.stats.judge.measures import report_on_measure
 from analytics.stats.judge.soundness import panel_means
 from analytics.stats.ranking import concordance
 from analytics.stats.ranking.concordance import Scores, tau_b_of_sums
@@ -34,7 +35,6 @@ from analytics.stats.ranking.concordance import Scores, tau_b_of_sums
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
 Floats = NDArray[np.float64]
 
@@ -388,6 +388,28 @@ def ranking_agreement(compared: JudgeAgainstPanel, *, bootstrap: int = 2000, see
     if estimate.method and len(clusters) < FEW_CLUSTERS:
         return estimate.with_(method=approximate(estimate.method, f"{len(clusters)} clusters"))
     return estimate
+
+
+def ranking_report(
+    table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool = False, bootstrap: int = 2000, seed: int = 0
+) -> list[CellEstimate]:
+    """``ranking_tau_b`` of every cell; generators are what is ranked, so that they do not cut the table."""
+    return [
+        CellEstimate(
+            estimate=ranking_agreement(JudgeAgainstPanel.of(cell, judge), bootstrap=bootstrap, seed=seed),
+            cell=cell_key(cell),
+            judge=judge,
+        )
+        for cell in cells(table, by=[name for name in by if name != "generator"], pool=pool)
+    ]
+
+
+def stability_of_measure(
+    table: RatingsTable, *, measure: str, statistics: Sequence[str], **how: Any
+) -> list[CellEstimate]:
+    """The rankings of generators by a measure of their items, as by a judge."""
+    how |= {"judge": measure, "paper_compat": False}
+    return report_on_measure(stability_report, measure, table, statistics=statistics, **how)
 
 
 def ranked_generators(compared: JudgeAgainstPanel) -> tuple[NDArray[np.bool_], NDArray[Any]]:

@@ -1,0 +1,1 @@
+"""The answer to a question: what its plan's reports compute."""
