@@ -265,6 +265,7 @@ def with_adjudications(found: Table, campaign: Campaign) -> Table:
                     duty=None,
                     seconds=None,
                     rationale_length=len(row.rationale),
+                    certainty=None,
                 )
                 yield (*of_adjudicator, *cell[0][width:])
 

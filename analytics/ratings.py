@@ -12,7 +12,7 @@ import heapq
 import operator
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import isfinite
@@ -45,7 +45,8 @@ class Row(NamedTuple):
     `blind`: whether the annotator's role kept verdicts and other people's ratings from them when they submitted it;
     None where nobody knows (imported, or before this was stored) and for judges. `level` and `scale` are the
     criterion's (`Criterion.scale`); `score_label` is what the rubric calls the point. `seconds` is the time that the
-    annotator took for the whole item. `rationale_length` counts characters.
+    annotator took for the whole item. `rationale_length` counts characters. `certainty`: how sure the annotator was of
+    the item's scores, 0 to 100; None where the rubric does not ask for it, and for judges.
     """
 
     item: str
@@ -74,12 +75,13 @@ class Row(NamedTuple):
     duty: str | None
     seconds: float | None
     rationale_length: int
+    certainty: int | None
 
 
 KINDS = {
     **dict.fromkeys(("rater_identified", "applicable", "blind"), "switch"),
     **dict.fromkeys(("score", "inclusion_prob", "weight", "seconds"), "number"),
-    **dict.fromkeys(("repeat", "dataset_version", "rubric_version", "rationale_length"), "integer"),
+    **dict.fromkeys(("repeat", "dataset_version", "rubric_version", "rationale_length", "certainty"), "integer"),
     **dict.fromkeys(("criterion", "rater_kind", "language", "missing_reason", "level"), "word"),
     "scale": "object",
 }
@@ -129,7 +131,8 @@ def table(
         attributes = ItemAttributes(campaign.dataset)
     own = [attributes.of(item) for item in found.item.values]
     more_columns = [CodedColumn(found.item.codes, [row[place] for row in own]) for place in range(len(attributes.keys))]
-    rows = CodedRows([*found.columns(), *more_columns])
+    columns = found.columns()
+    rows = CodedRows([*(columns[name] for name in Row._fields), *more_columns])
     return Table(f"{campaign.name} ratings", (*COLUMNS, *attributes.columns), rows)
 
 
@@ -252,56 +255,71 @@ def combined(
     )
 
 
-_PLACE = ("item", "cluster", "criterion")
-_ITEM = ("language", "generator", "score")
-_CRITERION = ("level", "scale", "score_label", "scenario", "dataset", "dataset_version", "rubric_version")
+_ALIKE = (
+    *("item", "cluster", "criterion", "language", "generator", "score", "level", "scale", "score_label", "scenario"),
+    *("dataset", "dataset_version", "rubric_version", "repeat", "rationale_length"),
+)
+"""Columns that both exports have under the table's own names."""
+_OR_NONE = ("generator", "scenario", "panel", "duty")
+"""Columns in which nothing is None in the table, and an empty text in exports."""
 
 
-def _person_reader(people: Table) -> Any:
+def _person_reader(people: Table) -> Callable[[Sequence[Any]], Row]:
     """What makes a row of the ratings table of one of the export of ratings."""
-    own = ("rater", "rater_identified", "panel", "status", "inclusion_probability", "blind", "duty", "seconds")
-    place, item, of_criterion = (_cells(people, names) for names in (_PLACE, _ITEM, _CRITERION))
-    of_person, length = _cells(people, own), _cells(people, ("rationale_length", "repeat"))
+    own = ("rater", "rater_identified", "panel", "blind", "duty", "seconds", "certainty")
+    values, others = _values_of(people, (*_ALIKE, *own)), _values_of(people, ("status", "inclusion_probability"))
 
     def read(row: Sequence[Any]) -> Row:
-        external, cluster, criterion = place(row)
-        rater, identified, panel, status, drawn_with, blind, duty, seconds = of_person(row)
-        language, generator, score = item(row)
-        level, scale, label, scenario, dataset, version, rubric = of_criterion(row)
-        written, repeat = length(row)
-        reason = status if status == Rating.Status.STOPPED else None
+        status, drawn_with = others(row).values()
         return Row(
-            external, cluster, criterion, rater, "annotator", identified, panel or None, language, generator or None,
-            score, status != Rating.Status.NOT_APPLICABLE, reason, repeat, drawn_with, 1 / drawn_with, blind, level,
-            scale, label, scenario or None, dataset, version, rubric, duty or None, seconds, written,
-        )  # fmt: skip
+            **values(row),
+            rater_kind="annotator",
+            applicable=status != Rating.Status.NOT_APPLICABLE,
+            missing_reason=status if status == Rating.Status.STOPPED else None,
+            inclusion_prob=drawn_with,
+            weight=1 / drawn_with,
+        )
 
     return read
 
 
-def _judge_reader(judges: Table) -> Any:
+def _judge_reader(judges: Table) -> Callable[[Sequence[Any]], Row]:
     """What makes a row of the ratings table of one of the export of verdicts."""
-    place, item, of_criterion = (_cells(judges, names) for names in (_PLACE, _ITEM, _CRITERION))
-    own = ("judge", "status", "not_applicable", "repeat", "rationale_length", "inclusion_probability")
-    of_judge = _cells(judges, own)
+    own = ("judge", "status", "not_applicable", "inclusion_probability")
+    values, others = _values_of(judges, _ALIKE), _values_of(judges, own)
 
     def read(row: Sequence[Any]) -> Row:
-        external, cluster, criterion = place(row)
-        rater, status, not_applicable, repeat, written, drawn_with = of_judge(row)
-        language, generator, score = item(row)
-        level, scale, label, scenario, dataset, version, rubric = of_criterion(row)
-        reason = None if status == Verdict.Status.OK else status
+        rater, status, not_applicable, drawn_with = others(row).values()
         return Row(
-            external, cluster, criterion, rater, "judge", True, None, language, generator or None, score,
-            not not_applicable, reason, repeat, drawn_with, 1 / drawn_with, None, level, scale, label, scenario or None,
-            dataset, version, rubric, None, None, written,
-        )  # fmt: skip
+            **values(row),
+            rater=rater,
+            rater_kind="judge",
+            rater_identified=True,
+            panel=None,
+            applicable=not not_applicable,
+            missing_reason=None if status == Verdict.Status.OK else status,
+            inclusion_prob=drawn_with,
+            weight=1 / drawn_with,
+            blind=None,
+            duty=None,
+            seconds=None,
+            certainty=None,
+        )
 
     return read
 
 
-def _cells(table: Table, names: Sequence[str]) -> Any:
-    return itemgetter(*(table.names.index(name) for name in names))
+def _values_of(table: Table, names: Sequence[str]) -> Callable[[Sequence[Any]], dict[str, Any]]:
+    """What gives the values of these columns of a row, by name."""
+    pick, or_none = itemgetter(*map(table.names.index, names)), [name for name in _OR_NONE if name in names]
+
+    def read(row: Sequence[Any]) -> dict[str, Any]:
+        values = dict(zip(names, pick(row), strict=True))
+        for name in or_none:
+            values[name] = values[name] or None
+        return values
+
+    return read
 
 
 def item_times(campaign: Campaign) -> dict[str, tuple[str, str, int]]:

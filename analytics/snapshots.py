@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
-LAYOUT = 16
+LAYOUT = 17
 """Raise it whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the columns of the ratings
 table change."""
 KEPT = 50

@@ -49,8 +49,9 @@ class CodedScores:
     def _read_annotations(self) -> Numbers:
         """The annotations that count, by primary key."""
         here = Annotation.objects.filter(campaign=self._campaign, superseded_at=None)
-        rows = here.values_list("pk", "item", "annotator", "assignment__duty", "seconds", "blind")
-        found = _read_numbers(rows, id=int, item=int, person=int, duty=int, seconds=float, blind=bool)
+        rows = here.values_list("pk", "item", "annotator", "assignment__duty", "seconds", "blind", "certainty")
+        kinds: Any = dict.fromkeys(("id", "item", "person", "duty"), int) | {"seconds": float, "blind": bool}
+        found = _read_numbers(rows, **kinds, certainty=int)
         order = found["id"].argsort()
         return {name: values[order] for name, values in found.items()}
 
@@ -125,6 +126,7 @@ class CodedScores:
             "duty": column("duty", lambda duty: duties.get(duty, (None, None))[0], nobody),
             "blind": column("blind", _BLIND.__getitem__, nobody),
             "seconds": column("seconds", lambda seconds: None if seconds != seconds else seconds, nobody),
+            "certainty": column("certainty", lambda certainty: None if certainty < 0 else certainty, nobody),
             "rubric_version": column("person", lambda _person: version, [of_run[run.pk] for run in self._runs]),
         }
 
@@ -143,8 +145,8 @@ class CodedScores:
     def item(self) -> CodedColumn:
         return CodedColumn(self._item, [external for _pk, external, *_more in self._items])
 
-    def columns(self) -> Iterator[CodedColumn]:
-        """The columns of a ratings table in its order (`ratings.Row`)."""
+    def columns(self) -> dict[str, CodedColumn]:
+        """The columns of a ratings table by name (`ratings.Row`)."""
         _pks, externals, languages, generators, scenarios, datasets = list(zip(*self._items, strict=True)) or [()] * 6
         studies = dataset_versions(Dataset.objects.parts_of(self._campaign.dataset))
         scales = list(self._criteria.values())
@@ -153,25 +155,38 @@ class CodedScores:
         scores = CodedColumn(codes, [None if value != value else value for value in values])
         of_criterion, pairs = combined_codes(self._criterion, codes, len(values))
         labels = [scales[criterion].labels.get(scores.values[score], "") for criterion, score in pairs]
-        yield self.item
-        yield self._of_item([scenario or item for scenario, item in zip(scenarios, externals, strict=True)])
-        yield CodedColumn(self._criterion, [scale.key for scale in scales])
-        yield from (of["rater"], of["kind"], of["identified"], of["panel"])
-        yield from (self._of_item(languages), self._of_item([generator or None for generator in generators]), scores)
-        yield CodedColumn(self._status, [status != "na" for status in STATUSES])
-        yield CodedColumn(self._status, [None if status in WITHOUT_REASON else status for status in STATUSES])
-        yield CodedColumn(*_distinct_numbers(self._repeat))
         probability = self._probability()
-        yield probability
-        yield probability._replace(values=[1 / value for value in probability.values])
-        yield of["blind"]
-        yield CodedColumn(self._criterion, [scale.level for scale in scales])
-        yield CodedColumn(self._criterion, [scale.scale for scale in scales])
-        yield CodedColumn(of_criterion, labels)
-        yield self._of_item([scenario or None for scenario in scenarios])
-        yield from (self._of_item([studies[dataset][place] for dataset in datasets]) for place in (0, 1))
-        yield from (self._version(of["rubric_version"]), of["duty"], of["seconds"])
-        yield CodedColumn(*_distinct_numbers(self._written))
+        return {
+            "item": self.item,
+            "cluster": self._of_item([scenario or item for scenario, item in zip(scenarios, externals, strict=True)]),
+            "criterion": CodedColumn(self._criterion, [scale.key for scale in scales]),
+            "rater": of["rater"],
+            "rater_kind": of["kind"],
+            "rater_identified": of["identified"],
+            "panel": of["panel"],
+            "language": self._of_item(languages),
+            "generator": self._of_item([generator or None for generator in generators]),
+            "score": scores,
+            "applicable": CodedColumn(self._status, [status != "na" for status in STATUSES]),
+            "missing_reason": CodedColumn(
+                self._status, [None if status in WITHOUT_REASON else status for status in STATUSES]
+            ),
+            "repeat": CodedColumn(*_distinct_numbers(self._repeat)),
+            "inclusion_prob": probability,
+            "weight": probability._replace(values=[1 / value for value in probability.values]),
+            "blind": of["blind"],
+            "level": CodedColumn(self._criterion, [scale.level for scale in scales]),
+            "scale": CodedColumn(self._criterion, [scale.scale for scale in scales]),
+            "score_label": CodedColumn(of_criterion, labels),
+            "scenario": self._of_item([scenario or None for scenario in scenarios]),
+            "dataset": self._of_item([studies[dataset][0] for dataset in datasets]),
+            "dataset_version": self._of_item([studies[dataset][1] for dataset in datasets]),
+            "rubric_version": self._version(of["rubric_version"]),
+            "duty": of["duty"],
+            "seconds": of["seconds"],
+            "rationale_length": CodedColumn(*_distinct_numbers(self._written)),
+            "certainty": of["certainty"],
+        }
 
     def _version(self, of_source: CodedColumn) -> CodedColumn:
         """The version of the rubric that each row was given under: an earlier one where a rating was kept or mapped."""

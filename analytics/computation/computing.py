@@ -172,9 +172,34 @@ def load_statistics() -> None:
 def _made_rating(item: str, rater: str, score: float) -> ratings.Row:
     kind = "judge" if rater == "judge" else "annotator"
     return ratings.Row(
-        item, item, "criterion", rater, kind, True, None, "en", "generator", score, True, None, 0, 1.0, 1.0, None,
-        "ordinal", [0.0, 1.0, 2.0], "", None, "made", 1, 1, None, None, 0,
-    )  # fmt: skip
+        item=item,
+        cluster=item,
+        criterion="criterion",
+        rater=rater,
+        rater_kind=kind,
+        rater_identified=True,
+        panel=None,
+        language="en",
+        generator="generator",
+        score=score,
+        applicable=True,
+        missing_reason=None,
+        repeat=0,
+        inclusion_prob=1.0,
+        weight=1.0,
+        blind=None,
+        level="ordinal",
+        scale=[0.0, 1.0, 2.0],
+        score_label="",
+        scenario=None,
+        dataset="made",
+        dataset_version=1,
+        rubric_version=1,
+        duty=None,
+        seconds=None,
+        rationale_length=0,
+        certainty=None,
+    )
 
 
 # --- what jobs have to know -----------------------------------------------------------------------------------------

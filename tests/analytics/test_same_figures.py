@@ -205,6 +205,7 @@ def test_every_way_out_has_the_same_columns_and_rows(
     header, *lines = csv.reader(io.StringIO(table.decode(), newline=""))
     assert header[19:-1] == [
         *("scenario", "dataset", "dataset_version", "rubric_version", "duty", "seconds", "rationale_length"),
+        "certainty",
         *("difficulty", "attribute_score", "task_type"),
     ]
     assert len(lines) == 192

@@ -78,7 +78,7 @@ def between_criteria(
         clusters = rows.groupby("item_key")["cluster"].first()
         for first, second in combinations(means.columns, 2):
             both = means[[first, second]].dropna()
-            estimate = _compared(
+            estimate = paired_estimate(
                 "criteria_spearman",
                 f"{first} ~ {second}",
                 spearman,
@@ -120,7 +120,7 @@ def between_panels(
         both = means.dropna()
         clusters = cell.frame.groupby("item_key")["cluster"].first()[both.index]
         for statistic, kernel in (("panel_difference", _difference), ("panel_spearman", spearman)):
-            estimate = _compared(
+            estimate = paired_estimate(
                 statistic, f"{first} ~ {second}", kernel, both.to_numpy(dtype=np.float64), clusters, resamples, seed
             ).with_(n_raters=int(cell.frame["rater"][cell.frame["panel"].isin([first, second]).to_numpy()].nunique()))
             rows.append(CellEstimate(estimate=estimate, cell=cell.key))
@@ -133,14 +133,15 @@ def _difference(x: Floats, y: Floats, w: Floats) -> Floats:
     return np.asarray(np.divide(w @ (y - x), total, out=np.full(len(w), np.nan), where=total > 0))
 
 
-def _compared(
+def paired_estimate(
     statistic: str,
-    variant: str,
+    variant: str | None,
     kernel: Kernel,
     pairs: Floats,
     clusters: pd.Series[str],
     resamples: int,
     seed: int,
+    confidence: float = 0.95,
 ) -> Estimate:
     """One figure of (N, 2) paired means; N items in clusters (N,)."""
     base = Estimate(
@@ -166,9 +167,10 @@ def _compared(
     unit, shape = (float(np.abs(pairs).max()), _FREE) if kernel is _difference else (1.0, _COEFFICIENT)
     drawn = units.n_kinds > MOST_LEFT_OUT
     if drawn and resamples:
-        interval = bootstrap(value, units, rng=np.random.default_rng(seed), resamples=resamples, unit=unit)
+        rng = np.random.default_rng(seed)
+        interval = bootstrap(value, units, rng=rng, resamples=resamples, confidence=confidence, unit=unit)
     else:
-        interval = left_out_interval(value, units, shape, unit=unit)
+        interval = left_out_interval(value, units, shape, confidence=confidence, unit=unit)
     estimate = base.with_(value=difference, reason=None, seed=seed if drawn and resamples else None)
     return estimate.with_(**interval.as_changes())
 
