@@ -78,6 +78,7 @@ LEFT_OUT = {
     **dict.fromkeys(("analytics.Share", "analytics.Transfer", "analytics.StoredCell"), "not shown"),
     "annotation.Item": "never changes in a dataset that is ready",
     "annotation.Criterion": "its rubric version's digest",
+    **dict.fromkeys(("annotation.Curation", "annotation.CuratedItem"), "never change; on pages that are not kept"),
     "annotation.SelectedItem": "never changes; its selection counts",
     "annotation.Rating": "comes with its annotation",
     "annotation.RubricChange": "comes with its annotations and the version of its campaign",

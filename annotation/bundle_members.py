@@ -15,6 +15,8 @@ from annotation.models import (
     Assignment,
     Campaign,
     Criterion,
+    CuratedItem,
+    Curation,
     Dataset,
     Duty,
     EvidenceSpan,
@@ -37,6 +39,7 @@ from annotation.models import (
     Taxonomy,
 )
 from annotation.readers import FormatError, Problem, excerpt, rubric_from_dict, taxonomy_from_dict
+from annotation.sampling.certificates import require_shown
 from annotation.selections import rule_in_words
 
 _SINCE_5 = ("taxonomy", "criteria_sets", "priority", "due_at", "quota", "paused")
@@ -108,6 +111,16 @@ def _likely(row: Row, incoming: Incoming) -> None:
         raise ValueError("a probability above 0 and at most 1")
     if row.get("wave", 1) < 1:
         raise ValueError("a wave of 1 or more")
+
+
+def _perhaps_likely(row: Row, incoming: Incoming) -> None:
+    if row["probability"] is not None:
+        _likely(row, incoming)
+
+
+def _certified(row: Row, incoming: Incoming) -> None:
+    """Refuse a certificate that no page could show."""
+    require_shown(row["rule"], row["certificate"])
 
 
 def require_own_items(project: Project) -> None:
@@ -214,6 +227,23 @@ MEMBERS = (
         rows=lambda project: Item.objects.filter(dataset__in=_datasets(project)),
         refers={"dataset": "datasets"},
         on_read=_shown,
+    ),
+    Member(
+        name="curations",
+        model=Curation,
+        rows=lambda project: Curation.objects.filter(dataset__in=_datasets(project)),
+        refers={"dataset": "datasets", "source": "datasets"},
+        leaves=("created_by",),
+        first=8,
+        on_read=_certified,
+    ),
+    Member(
+        name="curated_items",
+        model=CuratedItem,
+        rows=lambda project: CuratedItem.objects.filter(curation__dataset__in=_datasets(project)),
+        refers={"curation": "curations", "item": "items"},
+        first=8,
+        on_read=_perhaps_likely,
     ),
     Member(name="rubrics", model=Rubric, rows=lambda project: Rubric.objects.filter(project=project), leaves=_OURS),
     Member(

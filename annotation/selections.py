@@ -384,13 +384,13 @@ def _candidates(campaign: Campaign, by: Sequence[str], wanted: Mapping[str, Sequ
         "pk", "external_id", *PLAIN, "attributes"
     ).iterator():
         plain = {"language": language, "generator": generator, "scenario": scenario}
-        if all(_value(column, plain, attributes) in values for column, values in inside.items()):
-            values = tuple(_value(column, plain, attributes) or NOTHING for column in by)
+        if all(column_value(column, plain, attributes) in values for column, values in inside.items()):
+            values = tuple(column_value(column, plain, attributes) or NOTHING for column in by)
             found.append(_Candidate(pk, external, values, scenario or external))
     return found
 
 
-def _value(column: str, plain: Mapping[str, str], attributes: Mapping[str, Any]) -> str:
+def column_value(column: str, plain: Mapping[str, str], attributes: Mapping[str, Any]) -> str:
     """The value of an item in a column, as text."""
     if not column.startswith(ATTRIBUTE):
         return plain[column]

@@ -2,12 +2,13 @@
 
 from django.urls import path
 
+from judging.api import curations as curation_routes
 from judging.api import designs as design_routes
 from judging.api import imports as import_routes
 from judging.api import judges as judge_routes
 from judging.api import providers as provider_routes
 from judging.api import runs as run_routes
-from judging.views import imports, judges, providers, runs
+from judging.views import curations, imports, judges, providers, runs
 
 pages = [
     path("providers/", providers.providers_page, name="providers"),
@@ -26,6 +27,9 @@ pages = [
     path("p/<slug:project>/runs/<int:run>/state/", runs.move_run, name="run_move"),
     path("p/<slug:project>/runs/<int:run>/budget/", runs.set_budget, name="run_budget"),
     path("p/<slug:project>/runs/<int:run>/calls/<int:call>/", runs.call_page, name="call"),
+    path("p/<slug:project>/datasets/<int:dataset>/curate/", curations.new_curation, name="curation_new"),
+    path("p/<slug:project>/curations/<int:curation>/", curations.curation_page, name="curation"),
+    path("p/<slug:project>/curations/<int:curation>/items.csv", curations.curation_csv, name="curation_csv"),
     path("p/<slug:project>/designs/", runs.designs_page, name="designs"),
     path("p/<slug:project>/designs/new/", runs.new_design, name="design_new"),
     path("p/<slug:project>/designs/<int:design>/", runs.design_page, name="design"),
@@ -98,6 +102,22 @@ api = [
         "projects/<slug:project>/runs/<int:run>/calls/<int:call>/",
         run_routes.CallDetail.as_view(),
         name="api_call",
+    ),
+    path("projects/<slug:project>/curations/", curation_routes.Curations.as_view(), name="api_curations"),
+    path(
+        "projects/<slug:project>/curations/preview/",
+        curation_routes.CurationPreview.as_view(),
+        name="api_curation_preview",
+    ),
+    path(
+        "projects/<slug:project>/curations/<int:curation>/",
+        curation_routes.CurationDetail.as_view(),
+        name="api_curation",
+    ),
+    path(
+        "projects/<slug:project>/curations/<int:curation>/items/",
+        curation_routes.CurationItems.as_view(),
+        name="api_curation_items",
     ),
     path("projects/<slug:project>/designs/", design_routes.Designs.as_view(), name="api_designs"),
     path("projects/<slug:project>/designs/<int:design>/", design_routes.DesignDetail.as_view(), name="api_design"),

@@ -30,7 +30,7 @@ from analytics import ratings, snapshots
 from analytics.figures import SMALL, Figure
 from analytics.models import Snapshot
 from annotation import exports as rated
-from annotation.models import Annotation, Campaign, Item
+from annotation.models import Annotation, Campaign, Curation, Item
 from annotation.readers import (
     CriterionDocument,
     RubricDocument,
@@ -40,6 +40,7 @@ from annotation.readers import (
     rubric_from_dict,
 )
 from annotation.rubrics import translation_counts
+from annotation.sampling.limits import limits_of
 from annotation.writers import formats
 from annotation.writers.archives import dateless
 from annotation.writers.tables import Column, Table, nested
@@ -169,6 +170,10 @@ def study_limits(campaign: Campaign, runs: Sequence[JudgeRun]) -> Iterator[str]:
     yield "Raters have pseudonyms. Rationales are free text in which people may say who they are."
     if campaign.dataset.simulated:
         yield "The items were generated for this study; they are not real conversations."
+    if curation := Curation.objects.filter(dataset=campaign.dataset).first():
+        with translation.override("en"):
+            yield f"The items were chosen out of a larger dataset, seed {curation.seed}."
+            yield from limits_of(curation.rule, curation.certificate)
     if any(run.judge.simulated for run in runs):
         yield "At least one judge is simulated: its verdicts are invented and only for tests."
     if ratings.not_blind(campaign):

@@ -47,6 +47,7 @@ from annotation.models.qualification import (
     ReferenceItem,
     ReferenceScore,
 )
+from annotation.models.sampling import CuratedItem, Curation
 from annotation.models.taxonomy import Taxonomy
 
 __all__ = [
@@ -59,6 +60,8 @@ __all__ = [
     "ClosingAnswer",
     "ControlPause",
     "Criterion",
+    "CuratedItem",
+    "Curation",
     "Dataset",
     "Draft",
     "DryRun",

@@ -21,7 +21,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import layouts
 from annotation.desk import presentation
-from annotation.models import Dataset, Import, Item
+from annotation.models import Curation, Dataset, Import, Item
 from annotation.models.content import ITEM_FILTERS, DatasetQuerySet
 
 PAGE = 50
@@ -67,7 +67,7 @@ def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
 def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpResponse:
     """One version of a dataset: counts by language and generator, and its items with filters and pagination."""
     current_project, datasets = _datasets(request, project)
-    shown = get_object_or_404(datasets.select_related("file_import", "derived_from"), pk=dataset)
+    shown = get_object_or_404(datasets.select_related("file_import", "derived_from", "curation"), pk=dataset)
     items = Item.objects.visible_to(request.user).of(shown).matching(request.GET.dict())
     after = whole_number(request.GET.get("after"))
     page = list(items.filter(ordinal__gt=after)[: PAGE + 1]) if after is not None else list(items[: PAGE + 1])
@@ -77,6 +77,8 @@ def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpRespon
         "dataset": shown,
         "markup": layouts.markup_of(shown),
         "simulated": shown.simulated,
+        "curation": getattr(shown, "curation", None),
+        "curations": Curation.objects.filter(source=shown).select_related("dataset"),
         "versions": datasets.filter(name=shown.name).sized().select_related("extends"),
         "newest": Dataset.objects.holding(shown).first(),
         "items": page[:PAGE],

@@ -153,6 +153,7 @@ ACTIONS = {
     "switch questionnaire": gettext_lazy("switched the closing questionnaire of a campaign on or off"),
     "close alignment": gettext_lazy("closed the alignment of a judge"),
     "create alignment": gettext_lazy("started the alignment of a judge"),
+    "curate dataset": gettext_lazy("curated a dataset"),
     "create design": gettext_lazy("created a design"),
     "create panel": gettext_lazy("created a panel"),
     "declare judge": gettext_lazy("declared a judge"),

@@ -307,6 +307,21 @@ METHODS: Mapping[str, Method] = {
     ),
     "POST /projects/{project}/runs/{run}/rerun-failed/": Method("rerun_failed", "Send the failed calls again."),
     "PUT /projects/{project}/runs/{run}/budget/": Method("set_budget", "Raise, lower or lift the cap in USD."),
+    "GET /projects/{project}/curations/": Method("curations", "The project's curated datasets, newest first."),
+    "POST /projects/{project}/curations/": Method(
+        "curate",
+        "Choose ``n`` items per language out of a dataset and store them as a new one called ``name``; "
+        "docs/curation.md explains the other parts.",
+    ),
+    "POST /projects/{project}/curations/preview/": Method(
+        "preview_curation", "The certificate that a curated dataset would have; stores nothing.", repeatable=True
+    ),
+    "GET /projects/{project}/curations/{curation}/": Method(
+        "curation", "One curated dataset: what was asked for, its certificate, and what may not be concluded."
+    ),
+    "GET /projects/{project}/curations/{curation}/items/": Method(
+        "curated_items", "The items of a curated dataset, each with its inclusion probability if it has one."
+    ),
     "GET /projects/{project}/designs/": Method("designs", "The project's designs, newest first."),
     "POST /projects/{project}/designs/": Method(
         "make_design",

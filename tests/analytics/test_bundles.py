@@ -254,6 +254,7 @@ NEW_MEMBERS = {
     4: ["adjudications"],
     5: ["taxonomies", "evidence"],
     6: QUALIFYING,
+    8: ["curations", "curated_items"],
 }
 
 
@@ -267,8 +268,8 @@ def as_version_2(members: dict[str, bytes]) -> None:
 
 def as_version(version: int, members: dict[str, bytes]) -> None:
     """Rewrite a bundle as that version wrote it."""
-    newer = [later for later in ADDED if later > version]
-    for name, added in ((name, added) for later in newer for name, added in ADDED[later].items()):
+    newer = [later for later in sorted({*ADDED, *NEW_MEMBERS}) if later > version]
+    for name, added in ((name, added) for later in newer for name, added in ADDED.get(later, {}).items()):
         rows = [orjson.loads(line) for line in members[f"{name}.jsonl"].splitlines()]
         kept = [{key: value for key, value in row.items() if key not in added} for row in rows]
         members[f"{name}.jsonl"] = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in kept)
@@ -352,7 +353,7 @@ def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> N
 
 REFUSALS = {
     "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
-    "a newer version": (replaced("manifest.json", b'"version": 7', b'"version": 8'), False, "newer Panelbench"),
+    "a newer version": (replaced("manifest.json", b'"version": 8', b'"version": 9'), False, "newer Panelbench"),
     "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
     "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
     "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),

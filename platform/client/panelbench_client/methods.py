@@ -456,6 +456,101 @@ class PlainMethods(ServerConnection):
         sent: dict[str, Any] = {"budget": budget}
         return cast(types.RunDetail, self.json("PUT", self.at("runs/{}/budget/", run), json=sent))
 
+    @operation("GET", "/projects/{project}/curations/")
+    def curations(self) -> Iterator[types.Curation]:
+        """The project's curated datasets, newest first."""
+        return self.pages(self.at("curations/"))
+
+    @operation("POST", "/projects/{project}/curations/")
+    def curate(
+        self,
+        name: str,
+        dataset: int,
+        n: int,
+        *,
+        run: int | None = None,
+        method: types.CurationMethod | None = None,
+        languages: Sequence[str] | None = None,
+        issues: Sequence[str] | None = None,
+        overall: str | None = None,
+        unreadable: str | None = None,
+        words: Sequence[str] | None = None,
+        user: str | None = None,
+        clean_first: bool | None = None,
+        balance: Sequence[types.CurationFacet] | None = None,
+        by: Sequence[str] | None = None,
+        by_family: bool | None = None,
+        seed: int | None = None,
+    ) -> types.Curation:
+        """Choose ``n`` items per language out of a dataset and store them as a new one called ``name``;
+        docs/curation.md explains the other parts."""
+        sent: dict[str, Any] = {"name": name, "dataset": dataset, "n": n}
+        sent |= given(
+            run=run,
+            method=method,
+            languages=languages,
+            issues=issues,
+            overall=overall,
+            unreadable=unreadable,
+            words=words,
+            user=user,
+            clean_first=clean_first,
+            balance=balance,
+            by=by,
+            by_family=by_family,
+            seed=seed,
+        )
+        return cast(types.Curation, self.json("POST", self.at("curations/"), json=sent))
+
+    @operation("POST", "/projects/{project}/curations/preview/")
+    def preview_curation(
+        self,
+        dataset: int,
+        n: int,
+        *,
+        run: int | None = None,
+        method: types.CurationMethod | None = None,
+        languages: Sequence[str] | None = None,
+        issues: Sequence[str] | None = None,
+        overall: str | None = None,
+        unreadable: str | None = None,
+        words: Sequence[str] | None = None,
+        user: str | None = None,
+        clean_first: bool | None = None,
+        balance: Sequence[types.CurationFacet] | None = None,
+        by: Sequence[str] | None = None,
+        by_family: bool | None = None,
+        seed: int | None = None,
+    ) -> types.CurationPreview:
+        """The certificate that a curated dataset would have; stores nothing."""
+        sent: dict[str, Any] = {"dataset": dataset, "n": n}
+        sent |= given(
+            run=run,
+            method=method,
+            languages=languages,
+            issues=issues,
+            overall=overall,
+            unreadable=unreadable,
+            words=words,
+            user=user,
+            clean_first=clean_first,
+            balance=balance,
+            by=by,
+            by_family=by_family,
+            seed=seed,
+        )
+        return cast(types.CurationPreview, self.json("POST", self.at("curations/preview/"), json=sent, repeatable=True))
+
+    @operation("GET", "/projects/{project}/curations/{curation}/")
+    def curation(self, curation: int) -> types.Curation:
+        """One curated dataset: what was asked for, its certificate, and what may not be concluded."""
+        return cast(types.Curation, self.json("GET", self.at("curations/{}/", curation)))
+
+    @operation("GET", "/projects/{project}/curations/{curation}/items/")
+    def curated_items(self, curation: int) -> Iterator[types.CuratedItem]:
+        """The items of a curated dataset, each with its inclusion probability if it has one."""
+        return self.pages(self.at("curations/{}/items/", curation))
+
     @operation("GET", "/projects/{project}/designs/")
     def designs(self) -> Iterator[types.Design]:
         """The project's designs, newest first."""

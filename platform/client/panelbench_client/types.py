@@ -29,6 +29,8 @@ CauseEnum: TypeAlias = Literal[
 ]
 CertaintyEnum: TypeAlias = Literal["none", "optional", "required"]
 ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_certain", "not_run"]
+CurationFacet: TypeAlias = Literal["issue", "score", "generator", "length"]
+CurationMethod: TypeAlias = Literal["balanced", "random"]
 DecisionEnum: TypeAlias = Literal[
     "stale",
     "insufficient",
@@ -563,6 +565,52 @@ class CriterionScores(TypedDict):
     ratings: list[ItemRating]
     superseded: list[ItemRating]
     verdicts: list[ItemVerdict]
+
+
+class CuratedItem(TypedDict):
+    item: str
+    probability: float | None
+    stratum: str
+
+
+class Curation(TypedDict):
+    id: int
+    dataset: int
+    source_dataset: int
+    name: str
+    rule: Json
+    seed: int
+    certificate: Json
+    limits: list[str]
+    created_at: Moment
+
+
+class CurationPreview(TypedDict):
+    items: int
+    rule: Json
+    seed: int
+    certificate: Json
+    limits: list[str]
+
+
+class CurationSettings(TypedDict):
+    """What is asked for; docs/curation.md says what each part does."""
+
+    dataset: int
+    run: NotRequired[int | None]
+    n: int
+    method: NotRequired[CurationMethod]
+    languages: NotRequired[list[str]]
+    issues: NotRequired[list[str] | None]
+    overall: NotRequired[str | None]
+    unreadable: NotRequired[str | None]
+    words: NotRequired[list[str]]
+    user: NotRequired[str]
+    clean_first: NotRequired[bool]
+    balance: NotRequired[list[CurationFacet]]
+    by: NotRequired[list[str]]
+    by_family: NotRequired[bool]
+    seed: NotRequired[int]
 
 
 class Dataset(TypedDict):
@@ -1173,6 +1221,27 @@ class MismatchDecision(TypedDict):
 class MoreAnnotators(TypedDict):
     overlap: int
     more: int
+
+
+class NewCuration(TypedDict):
+    """What is asked for; docs/curation.md says what each part does."""
+
+    dataset: int
+    run: NotRequired[int | None]
+    n: int
+    method: NotRequired[CurationMethod]
+    languages: NotRequired[list[str]]
+    issues: NotRequired[list[str] | None]
+    overall: NotRequired[str | None]
+    unreadable: NotRequired[str | None]
+    words: NotRequired[list[str]]
+    user: NotRequired[str]
+    clean_first: NotRequired[bool]
+    balance: NotRequired[list[CurationFacet]]
+    by: NotRequired[list[str]]
+    by_family: NotRequired[bool]
+    seed: NotRequired[int]
+    name: str
 
 
 class NewMeetingDecision(TypedDict):
