@@ -13,7 +13,7 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from accounts import languages
-from accounts.models import Job
+from accounts.models import Job, User
 from accounts.refusals import Refused
 from analytics import snapshots
 from analytics.figure_words import FIGURE_SENTENCES
@@ -28,8 +28,9 @@ from analytics.questions.reference_rules import NEEDS_ORDER
 from analytics.ratings import attribute_choices
 from analytics.score_views import CLASS_NAMES
 from analytics.stats.declared.register import STATISTICS
-from annotation.models import Campaign
+from annotation.models import Campaign, Item
 from annotation.writers import tables
+from judging.versions.seen_labels import record_seen_labels
 
 MOST_MATRICES = 24
 KEEPING_RULES = ("mode_split", "median", "mean", "each")
@@ -334,6 +335,14 @@ def open_job(campaign: Campaign, question: NumbersQuestion) -> Job | None:
     open_ones = Computation.objects.filter(campaign=campaign, job__state__in=Job.OPEN).select_related("job")
     computation = open_ones.filter(settings_digest=question.digest).first()
     return computation.job if computation else None
+
+
+def record_labels_shown(snapshot: Snapshot, campaign: Campaign, actor: User) -> None:
+    """Record whose labels an answer shows item by item: the soft labels of items on which annotators differ most."""
+    names = {row["item"] for row in snapshot.content["estimates"] if row.get("item")}
+    if names:
+        shown = Item.objects.of(campaign.dataset).filter(external_id__in=names).values_list("pk", flat=True)
+        record_seen_labels(campaign=campaign, items=list(shown), actor=actor)
 
 
 def answer_document(snapshot: Snapshot) -> dict[str, Any]:

@@ -246,6 +246,8 @@ class Estimates(APIView):
         current = _campaign(request.user, project, campaign)
         question = asked_question(current, _pairs(request))
         snapshot, is_stale = answer_pages.current_answer(current, question)
+        if snapshot:
+            answer_pages.record_labels_shown(snapshot, current, request.user)
         if is_stale:
             tasks.ask_to_compute(campaign=current, settings=question)
         return Response(EstimatesSerializer({"stale": is_stale, "answer": snapshot}).data)

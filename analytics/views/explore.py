@@ -213,6 +213,8 @@ def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
         context |= {"refusal": refused.sentence, "form": form, "presets": _presets(choices)}
         return render(request, "analytics/explore.html", context, status=422)
     computation = None
+    if snapshot:
+        answer_pages.record_labels_shown(snapshot, current, request.user)
     if is_stale:
         tasks.ask_to_compute(campaign=current, settings=question)
         computation = computing.failed(campaign=current, settings=question)
@@ -251,6 +253,7 @@ def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -
     if snapshot is None:
         text = _("A worker is computing these figures. Try again in a moment.")
         return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "5"})
+    answer_pages.record_labels_shown(snapshot, current, request.user)
     if kind == "json":
         document = _part_of(answer_pages.answer_document(snapshot), request)
         return JsonResponse(document, json_dumps_params={"ensure_ascii": False})

@@ -18,6 +18,7 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from accounts.models import User
 from accounts.refusals import Refused
 from analytics import answer_pages, page_cache, tasks
 from analytics.agreement import chosen_criterion
@@ -136,7 +137,9 @@ class PartsPage:
         try:
             question = self._question(request, choices)
             offered = self.offered(current, question, choices)
-            first = {} if "nothing" in offered else self._part(current, question, self.sections[0], choices)
+            first = (
+                {} if "nothing" in offered else self._part(current, question, self.sections[0], choices, request.user)
+            )
         except Refused as refused:
             question = NumbersQuestion()
             offered = self.offered(current, question, choices)
@@ -175,7 +178,7 @@ class PartsPage:
         context = self._context(current) | about
         try:
             question = self._question(request, choices)
-            context |= {"question": question, **self._part(current, question, self.parts[part], choices)}
+            context |= {"question": question, **self._part(current, question, self.parts[part], choices, request.user)}
         except Refused as refused:
             return render(request, template, {**context, "refusal": refused.sentence}, status=422)
         return render(request, template, context)
@@ -191,7 +194,7 @@ class PartsPage:
         return question
 
     def _part(
-        self, campaign: Campaign, question: NumbersQuestion, part: Section, choices: QuestionChoices
+        self, campaign: Campaign, question: NumbersQuestion, part: Section, choices: QuestionChoices, actor: User
     ) -> dict[str, Any]:
         """The answer to a section's question, or how far it is."""
         asked = self.asked(campaign, part, question, choices)
@@ -201,6 +204,8 @@ class PartsPage:
             tasks.ask_to_compute(campaign=campaign, settings=asked)
             failed = computing.failed(campaign=campaign, settings=asked)
         page = AnswerPage(campaign, snapshot, asked) if snapshot else None
+        if snapshot:
+            answer_pages.record_labels_shown(snapshot, campaign, actor)
         return {
             "part": part,
             "part_title": part.title,

@@ -28,9 +28,10 @@ from analytics.models import Share, Snapshot
 from analytics.numbers import NumbersPage
 from analytics.views.exports import unrecorded_download
 from analytics.views.numbers import Raters, drawn_chart
-from annotation.models import Campaign
+from annotation.models import Annotation, Campaign
 from annotation.readers import rubric_from_dict
 from annotation.views.rubrics import wording
+from judging.versions.seen_labels import SHARED_SCORES, record_seen_labels
 
 
 class ShareForm(forms.Form):
@@ -193,6 +194,9 @@ def shared_table(request: HttpRequest, share: Share, *, secret: str, table: str)
     """The campaign's scores or items, raters under pseudonyms made for this link."""
     if table not in TABLES:
         raise Http404("There is no such table.")
+    if table == "scores":
+        rated = Annotation.objects.filter(campaign=share.campaign).values_list("item", flat=True).distinct()
+        record_seen_labels(campaign=share.campaign, items=list(rated.order_by()), actor=None, verb=SHARED_SCORES)
     return unrecorded_download(shares.shared_export(share, table))
 
 

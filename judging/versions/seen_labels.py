@@ -25,7 +25,7 @@ FILES_WITH_LABELS = tuple(
     )
 )
 """Entries of the audit trail about files with the labels of a campaign or project."""
-READ, DOWNLOADED_SCORES = "read locked labels", "download item scores"
+READ, DOWNLOADED_SCORES, SHARED_SCORES = "read locked labels", "download item scores", "deliver shared scores"
 MOST_LISTED = 50
 AT_ONCE = 500
 
@@ -46,7 +46,9 @@ def seen_labels(alignment: Alignment) -> list[AuditEntry]:
     """The entries about labels of the locked items, the newest first."""
     of_others = Q(subject=audit.label(Campaign)) & ~Q(subject_pk=alignment.campaign_id)
     files = Q(verb__in=FILES_WITH_LABELS) & ~of_others
-    single = Q(verb__in=(READ, DOWNLOADED_SCORES), subject=audit.label(Alignment), subject_pk=alignment.pk)
+    single = Q(
+        verb__in=(READ, DOWNLOADED_SCORES, SHARED_SCORES), subject=audit.label(Alignment), subject_pk=alignment.pk
+    )
     imported = Q(verb=audit.READ_IMPORT, subject=audit.label(Import), subject_pk__in=_imports_with_labels(alignment))
     entries = AuditEntry.objects.filter(files | single | imported, project=alignment.project_id)
     return list(entries.select_related("actor").order_by("-pk")[:MOST_LISTED])

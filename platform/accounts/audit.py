@@ -127,6 +127,7 @@ ACTIONS = {
     "set qualification rule": gettext_lazy("changed what a campaign asks of its annotators"),
     "export ratings": gettext_lazy("exported the ratings of a campaign"),
     "download item scores": gettext_lazy("downloaded the scores of locked items of an alignment"),
+    "deliver shared scores": gettext_lazy("gave the scores of locked items to somebody with a share link"),
     "export questionnaire": gettext_lazy("exported the answers to a closing questionnaire"),
     "export pay-sheet": gettext_lazy("exported a pay sheet"),
     "accept invitation": gettext_lazy("joined by an invitation"),

@@ -12,11 +12,13 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import AuditEntry
+from analytics.exporting import shares
 from annotation.models import Campaign, Import, Item
 from judging.models import Alignment
 from judging.versions import alignment
 from panelbench import environment
 from tests import make
+from tests.analytics.scene import answered
 from tests.analytics.test_alignment import ROOT, flawed, words_of
 from tests.cast import Cast
 
@@ -99,6 +101,33 @@ def test_whoever_is_shown_labels_of_locked_items_is_listed_once_a_day(cast: Cast
     said = words_of(aino, page)
     assert (said.count(line), said.count(line.replace("Boris", "Aino"))) == (2, 1)
     assert line.partition(" · ")[2] in words_of(aino, "/p/kassa/audit/")
+
+
+def test_a_reader_of_a_share_link_is_listed_without_a_name(cast: Cast, aligned: Alignment) -> None:
+    _share, secret = shares.make(campaign=aligned.campaign, label="Reviewer “2”", actor=cast.boris)
+    page, line = f"{ROOT}{aligned.pk}/", "Server · gave the scores of locked items to somebody with a share link"
+    for shown in ("", "rubric/", "items.csv"):
+        assert Client().get(f"/shared/{secret}/{shown}").getvalue()
+    assert line not in words_of(cast.client("aino"), page)
+    for reader in (Client(), Client(), cast.client("boris")):
+        seen(reader, f"/shared/{secret}/scores.csv")
+    assert words_of(cast.client("aino"), page).count(line) == 1
+    assert line.partition(" · ")[2] in words_of(cast.client("aino"), "/p/kassa/audit/")
+
+
+@pytest.mark.parametrize(
+    "way", ["agreement/items/?", "explore/?{of}", "explore/cells.csv?{of}", "explore/cells.json?{of}", "API"]
+)
+def test_soft_labels_of_items_on_which_raters_differ_are_listed(cast: Cast, aligned: Alignment, way: str) -> None:
+    """A section of Agreement has the distribution of scores of single items; so has any answer to its question."""
+    campaign, of = aligned.campaign, "statistic=label_spread&statistic=label_share"
+    boris, page, line = cast.client("boris"), f"{ROOT}{aligned.pk}/", f"Boris · {SAW}"
+    place = f"{API}estimates/?{of}" if way == "API" else f"{PAGES}{way}".replace("{of}", of)
+    section = f"{PAGES}explore/?{of}".format(campaign=campaign.pk) if "explore" in way or way == "API" else place
+    answered(boris, campaign, section.format(campaign=campaign.pk))
+    AuditEntry.objects.filter(actor=cast.boris).delete()
+    seen(boris, place.format(campaign=campaign.pk))
+    assert words_of(cast.client("aino"), page).count(line) == 1
 
 
 @pytest.mark.parametrize("way", ["item", "item of the queue", "API: item", "API: item of the queue"])
