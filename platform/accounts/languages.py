@@ -77,6 +77,13 @@ def script(tag: str) -> str:
     return next((part for part in full.split("_") if len(part) == 4), "Latn")
 
 
+def likely_region(tag: str) -> str:
+    """The country of a canonical tag, named in it or likely for it (``et`` -> ``EE``); ``""`` if none is."""
+    parsed = _parse(tag)
+    likely = str(get_global("likely_subtags").get(parsed.language) or "")
+    return parsed.region or next((part for part in likely.split("_")[1:] if len(part) == 2), "")
+
+
 def endonym(tag: str) -> str:
     """The name of a language in that language, with its script and region: ``português (Brasil)``."""
     parsed = _parse(tag)

@@ -1,0 +1,143 @@
+"""The items that a check-up reads, and what several checks need of them, worked out once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import regex
+
+LONGEST_PART = 100_000  # characters of one turn or field that are read; a longer one is a finding of its own
+LONGEST_ITEM = 400_000  # characters of one item that are read
+
+# By the code of a script in language tags, the scripts of its letters as Unicode names them.
+SCRIPTS: Mapping[str, tuple[str, ...]] = {
+    "Arab": ("Arabic",),
+    "Armn": ("Armenian",),
+    "Beng": ("Bengali",),
+    "Cyrl": ("Cyrillic",),
+    "Deva": ("Devanagari",),
+    "Ethi": ("Ethiopic",),
+    "Geor": ("Georgian",),
+    "Grek": ("Greek",),
+    "Gujr": ("Gujarati",),
+    "Guru": ("Gurmukhi",),
+    "Hans": ("Han", "Bopomofo"),
+    "Hant": ("Han", "Bopomofo"),
+    "Hebr": ("Hebrew",),
+    "Jpan": ("Han", "Hiragana", "Katakana"),
+    "Khmr": ("Khmer",),
+    "Knda": ("Kannada",),
+    "Kore": ("Hangul", "Han"),
+    "Laoo": ("Lao",),
+    "Latn": ("Latin",),
+    "Mlym": ("Malayalam",),
+    "Mong": ("Mongolian",),
+    "Mymr": ("Myanmar",),
+    "Orya": ("Oriya",),
+    "Sinh": ("Sinhala",),
+    "Taml": ("Tamil",),
+    "Telu": ("Telugu",),
+    "Thaa": ("Thaana",),
+    "Thai": ("Thai",),
+    "Tibt": ("Tibetan",),
+}
+_NAMES = sorted({name for names in SCRIPTS.values() for name in names})
+_RUNS = regex.compile("|".join(rf"(?P<{name}>[\p{{Script={name}}}&&[\p{{L}}\p{{M}}]]+)" for name in _NAMES), regex.V1)
+
+
+class TextPart(NamedTuple):
+    """A turn, by its index, or a named field of an item, with its text as far as it is read."""
+
+    place: int | str
+    text: str
+
+
+class ScriptRun(NamedTuple):
+    """Neighbouring letters of one script."""
+
+    script: str
+    place: int | str
+    start: int
+    letters: str
+
+
+@dataclass(frozen=True)
+class CheckedItem:
+    """One item. ``roles``: who speaks, by turn. ``cut``: the parts that are longer than what is read of them."""
+
+    ordinal: int
+    language: str
+    generator: str
+    scenario: str
+    roles: tuple[str, ...]
+    parts: tuple[TextPart, ...]
+    cut: tuple[tuple[int | str, int], ...] = ()
+
+    @cached_property
+    def turns(self) -> tuple[TextPart, ...]:
+        return self.parts[: len(self.roles)]
+
+    @cached_property
+    def text(self) -> str:
+        """Everything that is read of it."""
+        return "\n".join(part.text for part in self.parts)
+
+    @cached_property
+    def characters(self) -> int:
+        return sum(len(part.text) for part in self.parts) + sum(length - LONGEST_PART for _place, length in self.cut)
+
+    @cached_property
+    def script_runs(self) -> list[ScriptRun]:
+        return [
+            ScriptRun(str(run.lastgroup), part.place, run.start(), run.group())
+            for part in self.parts
+            for run in _RUNS.finditer(part.text)
+        ]
+
+    @cached_property
+    def letters(self) -> Counter[str]:
+        """How many letters it has of every script."""
+        counted: Counter[str] = Counter()
+        for run in self.script_runs:
+            counted[run.script] += len(run.letters)
+        return counted
+
+
+def checked_item(
+    *,
+    ordinal: int,
+    language: str,
+    generator: str,
+    scenario: str,
+    turns: Sequence[Mapping[str, str]],
+    fields: Mapping[str, Any],
+) -> CheckedItem:
+    """An item of the database or of a file, with its texts cut to what a check-up reads."""
+    parts: list[TextPart] = []
+    cut: list[tuple[int | str, int]] = []
+    left = LONGEST_ITEM
+    for place, text in _texts(turns, fields):
+        shown = text[: min(LONGEST_PART, left)]
+        left -= len(shown)
+        parts.append(TextPart(place, shown))
+        if len(shown) < len(text):
+            cut.append((place, len(text)))
+    roles = tuple(turn["speaker"] for turn in turns)
+    return CheckedItem(ordinal, language, generator, scenario, roles, tuple(parts), tuple(cut))
+
+
+def _texts(turns: Sequence[Mapping[str, str]], fields: Mapping[str, Any]) -> Iterator[tuple[int | str, str]]:
+    yield from ((index, turn["text"]) for index, turn in enumerate(turns))
+    for name, value in fields.items():
+        yield name, "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def excerpt_around(text: str, start: int, end: int, *, around: int = 30) -> str:
+    """A short piece of a text with what was found in it, in one line."""
+    first, last = max(0, start - around), min(len(text), end + around, start + 160)
+    piece = " ".join(text[first:last].split())
+    return f"{'…' if first else ''}{piece}{'…' if last < len(text) else ''}"

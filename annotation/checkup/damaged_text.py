@@ -1,0 +1,112 @@
+"""Damaged text: read in a wrong encoding, escaped twice, with marks that nobody sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import regex
+
+from analytics.stats.declared.declaring import translatable
+from annotation.checkup.checked_items import CheckedItem, TextPart, excerpt_around
+from annotation.checkup.declared import Check, Hit
+
+# Bytes of UTF-8 read as windows-1252: a lead byte (Ã, â, Ð ...), then what continues it.
+_CP1252 = "".join(bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0))
+# Not Ö, Ü, ß and other letters that a quotation mark may follow.
+_WRONG_BYTES = regex.compile(
+    rf"[ÂÃÄÅÎÏÐÑØÙ][\u0080-\u00bf{_CP1252}]|[\u00e0-\u00ef][\u0080-\u00bf{_CP1252}]{{2}}"
+    rf"|[\u00f0-\u00f4][\u0080-\u00bf{_CP1252}]{{3}}"
+)
+_LOST = regex.compile("\N{REPLACEMENT CHARACTER}")
+_ESCAPES = regex.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\[nrt](?![\w])|\\n(?=[A-Z\\])")
+_BIDI = regex.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNSEEN = regex.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u2060\ufeff\ue000-\uf8ff\ufff9-\ufffb]")
+
+
+class _Damage(Check):
+    subject = "damaged text"
+    says = translatable("%(found)s in “%(text)s”")
+
+    def look(self, item: CheckedItem) -> Iterator[Hit]:
+        for part in item.parts:
+            if place := next(self.places(part), None):
+                shown = excerpt_around(part.text, *place)
+                yield Hit(item.ordinal, part.place, {"found": part.text[slice(*place)], "text": shown})
+
+    def places(self, part: TextPart) -> Iterator[tuple[int, int]]:
+        """From where to where it stands."""
+        raise NotImplementedError
+
+
+class WrongEncoding(_Damage):
+    name = "wrong_encoding"
+    severity = "error"
+    title = translatable("Text read in a wrong encoding")
+    help = translatable("Letters became pairs of others, such as Ã¤ for ä. Save the file as UTF-8 and import it again.")
+
+    def places(self, part: TextPart) -> Iterator[tuple[int, int]]:
+        for match in _WRONG_BYTES.finditer(part.text):
+            if _is_utf8(match.group()):
+                yield match.span()
+
+
+def _is_utf8(signs: str) -> bool:
+    """Whether the signs are one letter of UTF-8 that was read as windows-1252, byte by byte."""
+    try:
+        raw = b"".join(bytes([ord(sign)]) if 0x80 <= ord(sign) < 0x100 else sign.encode("cp1252") for sign in signs)
+        return len(raw.decode("utf-8")) < len(signs)
+    except UnicodeError:
+        return False
+
+
+class LostCharacter(_Damage):
+    name = "lost_character"
+    severity = "error"
+    title = translatable("Character that was lost")
+    help = translatable("The sign � stands where a program could not read a character.")
+
+    def places(self, part: TextPart) -> Iterator[tuple[int, int]]:
+        yield from (match.span() for match in _LOST.finditer(part.text))
+
+
+class EscapedCharacter(_Damage):
+    name = "escaped_character"
+    severity = "warning"
+    title = translatable("Escaped characters in the text")
+    help = translatable("Such as \\n or \\u00e4: the text was escaped once more than it was read.")
+
+    def places(self, part: TextPart) -> Iterator[tuple[int, int]]:
+        if "\\" in part.text:
+            yield from (match.span() for match in _ESCAPES.finditer(part.text))
+
+
+class _Marks(_Damage):
+    says = translatable("%(found)s before “%(text)s”")
+    pattern: regex.Pattern[str]
+
+    def look(self, item: CheckedItem) -> Iterator[Hit]:
+        for part in item.parts:
+            if match := self.pattern.search(part.text):
+                after = excerpt_around(part.text, match.end(), match.end() + 10, around=0)
+                yield Hit(item.ordinal, part.place, {"found": f"U+{ord(match.group()):04X}", "text": after})
+
+
+class DirectionMark(_Marks):
+    name = "direction_mark"
+    severity = "notice"
+    title = translatable("Mark of the direction of writing")
+    help = translatable("These marks are not seen, and can change in which order words are shown.")
+    pattern = _BIDI
+
+
+class UnseenCharacter(_Marks):
+    name = "unseen_character"
+    severity = "notice"
+    title = translatable("Character that is not seen")
+    help = translatable(
+        "Such as a space without width, a soft hyphen or a control character: comparisons fail on them."
+    )
+    pattern = _UNSEEN
+
+
+CHECKS: tuple[type[Check], ...] = (WrongEncoding, LostCharacter, EscapedCharacter, DirectionMark, UnseenCharacter)
