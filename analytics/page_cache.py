@@ -73,6 +73,7 @@ LEFT_OUT = {
     **dict.fromkeys(("accounts.Invitation", "accounts.Token", "accounts.Webhook", "accounts.Delivery"), "not shown"),
     **dict.fromkeys(("annotation.ImportFile", "annotation.Upload", "annotation.DryRun"), "not shown"),
     **dict.fromkeys(("annotation.SavedMapping", "annotation.InvitedSeat", "annotation.Draft"), "not shown"),
+    "annotation.DatasetCheckup": "on pages that are not kept",
     "annotation.KeptDraft": "for the annotator alone who entered it",
     "annotation.PrivateNote": "for the annotator alone who writes it; the desk saves it again and again",
     **dict.fromkeys(("analytics.Share", "analytics.Transfer", "analytics.StoredCell"), "not shown"),

@@ -53,9 +53,10 @@ def _contents(project: Any) -> Any:
 
 def _job_kinds() -> dict[str, Any]:
     from annotation import rubric_changes
+    from annotation.checkup import checkups
     from annotation.imports import import_jobs
 
-    return import_jobs.KINDS | rubric_changes.KINDS
+    return import_jobs.KINDS | rubric_changes.KINDS | checkups.KINDS
 
 
 def _sweep_stored() -> None:

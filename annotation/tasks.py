@@ -11,8 +11,9 @@ from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import duty_settings, rubric_changes
+from annotation.checkup import checkups
 from annotation.imports import import_jobs, lifecycle, opening, previews, undoing
-from annotation.models import Import
+from annotation.models import Dataset, Import
 
 ROWS_AT_ONCE = 5_000  # stored rows; imports of more are undone in the background
 LONGEST = {"soft_time_limit": 3000, "time_limit": 3060}  # seconds; half a gigabyte on a busy machine
@@ -58,6 +59,7 @@ def store_here_or_later(file_import: Import, actor: User) -> bool:
         jobs.enqueue(file_import)
         return False
     lifecycle.carry_out(file_import=file_import, actor=actor)
+    _check_stored(file_import, actor)
     lifecycle.set_targets_of_siblings(file_import=file_import)
     return True
 
@@ -68,8 +70,28 @@ def store_import(import_pk: int, actor_pk: int | None = None) -> None:
     if (started := lifecycle.started(import_pk)) is None:
         return
     with suppress(Refused):
-        lifecycle.finish(file_import=started, actor=started.job.owner if started.job else None)
+        owner = started.job.owner if started.job else None
+        lifecycle.finish(file_import=started, actor=owner)
+        _check_stored(started, owner)
         lifecycle.set_targets_of_siblings(file_import=started)
+
+
+# --- check-ups of datasets --------------------------------------------------------------------------------------------
+def _check_stored(file_import: Import, actor: User | None) -> None:
+    """A worker checks the dataset that an import has stored."""
+    for dataset in Dataset.objects.filter(file_import=file_import, state=Dataset.State.READY):
+        check_later(dataset, actor)
+
+
+def check_later(dataset: Dataset, actor: User | None) -> None:
+    """A worker checks a dataset: the language identifier takes memory that web processes do not have."""
+    jobs.enqueue(checkups.begin_checkup(dataset=dataset, actor=actor))
+
+
+@shared_task(**LONGEST)
+def check_dataset(checkup_pk: int) -> None:
+    """Check a dataset, or make the one that leaves out what was found."""
+    checkups.carry_out_checkup(checkup_pk)
 
 
 # --- undoing --------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from django.urls import path
 
 from annotation.api import campaigns as campaign_routes
 from annotation.api import campaigns as duty_routes
+from annotation.api import checkup as checkup_routes
 from annotation.api import content as content_routes
 from annotation.api import content as rubric_routes
 from annotation.api import content as taxonomy_routes
@@ -11,12 +12,17 @@ from annotation.api import imports as import_routes
 from annotation.api import qualification as qualification_routes
 from annotation.api import uploads as upload_routes
 from annotation.desk import urls as desk
-from annotation.views import campaigns, datasets, imports, panels, qualification, rubrics, taxonomies
+from annotation.views import campaigns, checkup, datasets, imports, panels, qualification, rubrics, taxonomies
 
 pages = [
     *desk.pages,
     path("p/<slug:project>/datasets/", datasets.datasets_page, name="datasets"),
     path("p/<slug:project>/datasets/<int:dataset>/", datasets.dataset_page, name="dataset"),
+    path("p/<slug:project>/datasets/<int:dataset>/checkup/", checkup.dataset_checkup_page, name="dataset_checkup"),
+    path("p/<slug:project>/datasets/<int:dataset>/checkup/check/", checkup.check_dataset_view, name="dataset_check"),
+    path(
+        "p/<slug:project>/datasets/<int:dataset>/checkup/leave-out/", checkup.leave_out_view, name="dataset_leave_out"
+    ),
     path("p/<slug:project>/datasets/<int:dataset>/items/<int:item>/", datasets.item_page, name="item"),
     path("p/<slug:project>/datasets/<int:dataset>/text-format/", datasets.set_markup_view, name="dataset_markup"),
     path("p/<slug:project>/imports/", imports.imports_page, name="imports"),
@@ -171,6 +177,16 @@ api = [
     path("projects/<slug:project>/mappings/<int:mapping>/", import_routes.MappingDetail.as_view(), name="api_mapping"),
     path("projects/<slug:project>/uploads/", upload_routes.Uploads.as_view(), name="api_uploads"),
     path("projects/<slug:project>/uploads/<uuid:upload>/", upload_routes.UploadDetail.as_view(), name="api_upload"),
+    path(
+        "projects/<slug:project>/datasets/<int:dataset>/checkup/",
+        checkup_routes.DatasetCheckups.as_view(),
+        name="api_checkup",
+    ),
+    path(
+        "projects/<slug:project>/datasets/<int:dataset>/checkup/leave-out/",
+        checkup_routes.LeftOutDatasets.as_view(),
+        name="api_leave_out",
+    ),
     path("projects/<slug:project>/rubrics/", content_routes.Rubrics.as_view(), name="api_rubrics"),
     path(
         "projects/<slug:project>/rubrics/<slug:rubric>/versions/",

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import regex
-from numpy.typing import NDArray
 
 from analytics.stats.declared.declaring import translatable
 from annotation.checkup.checked_items import CheckedItem
 from annotation.checkup.declared import Check, CheckScope, Hit
 
-NEIGHBOURS = 5  # characters
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SHINGLE = 5  # characters
 PERMUTATIONS = 64
 CANDIDATE = 0.7  # Jaccard similarity of the sets of characters, at which a pair becomes a candidate
 NEARLY_EQUAL = 90  # of 100: 1 - edit distance without replacements / length of both texts
@@ -137,10 +139,12 @@ def _short_digest(band: bytes) -> bytes:
 
 def _shingles(text: str) -> NDArray[np.uint32]:
     """Hashes of all runs of five characters, each once."""
+    import numpy as np
+
     points = np.frombuffer(text.encode("utf-32-le", errors="surrogatepass"), dtype=np.uint32).astype(np.uint64)
-    hashed = np.zeros(len(points) - NEIGHBOURS + 1, dtype=np.uint64)
-    for shift in range(NEIGHBOURS):
-        hashed = hashed * np.uint64(0x100000001B3) + points[shift : len(points) - NEIGHBOURS + 1 + shift]
+    hashed = np.zeros(len(points) - SHINGLE + 1, dtype=np.uint64)
+    for shift in range(SHINGLE):
+        hashed = hashed * np.uint64(0x100000001B3) + points[shift : len(points) - SHINGLE + 1 + shift]
     return np.unique((hashed ^ (hashed >> np.uint64(29))).astype(np.uint32))
 
 

@@ -97,7 +97,8 @@ class TelephoneNumber(_Personal):
             start = max(0, digits.start() - AROUND)
             window = part.text[start : digits.end() + AROUND]
             for match in PhoneNumberMatcher(window, region, leniency=Leniency.STRICT_GROUPING):
-                yield start + match.start, start + match.end
+                opened = match.raw_string.startswith("(") and ")" not in match.raw_string
+                yield start + match.start + opened, start + match.end
 
 
 def is_luhn(digits: str) -> bool:

@@ -24,6 +24,8 @@ PHRASE = 5  # words
 REPEATED_PHRASES = 0.3  # the share of a text's phrases that were said before in it
 FEWEST_PHRASES = 20
 _SENTENCES = regex.compile(r"(?<=[.!?…。！？؟।])\s+|\n+")
+_SAID = regex.compile(r"[\p{L}\p{N}\p{So}\p{Sc}]")
+_ADDRESSED = regex.compile(r"@\w+")  # the name of an account says nothing by itself
 _WORDS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 
 
@@ -55,7 +57,7 @@ class EmptyTurn(Check):
     def look(self, item: CheckedItem) -> Iterator[Hit]:
         self.turns += len(item.turns)
         for part in item.turns:
-            if not regex.search(r"[\p{L}\p{N}\p{So}\p{Sc}]", part.text):
+            if not _SAID.search(_ADDRESSED.sub(" ", part.text)):
                 yield Hit(item.ordinal, part.place, {"turn": int(part.place) + 1, "text": part.text.strip()[:40]})
 
     def why_not(self) -> str:

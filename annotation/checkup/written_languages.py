@@ -153,8 +153,8 @@ class OtherLanguage(Check):
     severity = "warning"
     title = translatable("Probably written in another language")
     help = translatable(
-        "py3langid reads the whole dialogue and compares the project's languages with similar ones. It guesses: read the "
-        "examples before you leave anything out."
+        "A program reads the whole dialogue and compares the project's languages with similar ones. It guesses: read "
+        "the examples before you leave anything out."
     )
     says = translatable("Rather %(found_language)s than %(language)s: “%(text)s”")
 

@@ -24,6 +24,7 @@ from annotation.models import (
     Annotator,
     Campaign,
     Dataset,
+    DatasetCheckup,
     DryRun,
     EvidenceSpan,
     Import,
@@ -149,7 +150,8 @@ def _users(row: models.Model, but: tuple[type[models.Model], ...]) -> list[str]:
 def _take_back_dataset(file_import: Import) -> None:
     datasets = list(Dataset.objects.filter(file_import=file_import))
     part = Dataset.parts.through
-    require_unused(datasets, but=(Item, part))
+    require_unused(datasets, but=(Item, part, DatasetCheckup))
+    DatasetCheckup.objects.filter(dataset__in=datasets).delete()
     part._default_manager.filter(from_dataset__in=datasets)._raw_delete(using="default")
     # A raw delete, because the ORM would load every item to look for dependent rows; the check above found none.
     Item.objects.filter(dataset__in=datasets)._raw_delete(using="default")

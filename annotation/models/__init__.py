@@ -25,6 +25,7 @@ from annotation.models.campaign import (
 from annotation.models.content import (
     Criterion,
     Dataset,
+    DatasetCheckup,
     DryRun,
     Import,
     ImportFile,
@@ -63,6 +64,7 @@ __all__ = [
     "CuratedItem",
     "Curation",
     "Dataset",
+    "DatasetCheckup",
     "Draft",
     "DryRun",
     "Duty",

@@ -317,6 +317,38 @@ class Dataset(models.Model):
         return f"{self.name} v{self.version}"
 
 
+class DatasetCheckupQuerySet(models.QuerySet["DatasetCheckup"]):
+    def visible_to(self, user: User) -> DatasetCheckupQuerySet:
+        """Of the datasets that the user may see: leads and researchers only, so that nothing here reaches a rater."""
+        return self.filter(dataset__in=Dataset.objects.visible_to(user))
+
+
+class DatasetCheckup(HasJob):
+    """What the newest check-up of a dataset found (`checkup.checking.CheckedDataset`); NULL until one has ended.
+
+    `rules` is the version of the checks and `digest` that of the items. `asked`: what the job has to do; empty for a
+    check-up, else the version to make (`checkups.LeftOut`). `made_from`: of a dataset that leaves out what was found in
+    the one that it is derived from, how it was made.
+    """
+
+    dataset = models.OneToOneField(Dataset, on_delete=models.CASCADE, related_name="checkup")
+    result = models.JSONField(null=True)
+    rules = models.PositiveIntegerField(default=0)
+    digest = models.CharField(max_length=64, blank=True)
+    checked_at = models.DateTimeField(null=True)
+    asked = models.JSONField(default=dict)
+    made_from = models.JSONField(default=dict)
+
+    objects = DatasetCheckupQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("check-up")
+        verbose_name_plural = _("check-ups")
+
+    def __str__(self) -> str:
+        return str(self.dataset)
+
+
 ITEM_FILTERS = ("language", "generator", "scenario")
 
 

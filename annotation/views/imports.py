@@ -143,7 +143,14 @@ def show_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
     addresses["undo_url"] = reverse("import_undo", args=[current_project.slug, current_import.pk])
     addresses["problems_url"] = reverse("import_problems", args=[current_project.slug, current_import.pk])
     return render(
-        request, "annotation/import.html", {**context, **addresses, "stored_links": _stored_links(current_import)}
+        request,
+        "annotation/import.html",
+        {
+            **context,
+            **addresses,
+            "stored_links": _stored_links(current_import),
+            "checked_dataset": Dataset.objects.filter(file_import=current_import).values_list("pk", flat=True).first(),
+        },
     )
 
 

@@ -237,6 +237,7 @@ ACTIONS = {
     "test webhook": gettext_lazy("tested a webhook"),
     "turn webhook off": gettext_lazy("turned a webhook off"),
     "turn webhook on": gettext_lazy("turned a webhook on"),
+    "leave out items": gettext_lazy("made a dataset without the items of some findings"),
     "unarchive project": gettext_lazy("restored the project"),
     "undo import": gettext_lazy("undid an import"),
     "unseat annotator": gettext_lazy("removed an annotator from a panel"),

@@ -329,6 +329,7 @@ class Job(models.Model):
         SEARCH = "search", _("Search for a version of a judge")
         CALLS = "calls", _("Batch of calls")
         RUBRIC = "rubric", _("Change of a rubric's version")
+        CHECKUP = "checkup", _("Check-up of a dataset")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
@@ -376,7 +377,7 @@ class Job(models.Model):
                 condition=models.Q(
                     kind__in=[
                         *("check", "store", "undo", "export", "bundle", "deliveries", "numbers", "proposal", "search"),
-                        *("calls", "rubric"),
+                        *("calls", "rubric", "checkup"),
                     ]
                 ),
                 name="job_kind_known",

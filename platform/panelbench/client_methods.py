@@ -191,6 +191,18 @@ METHODS: Mapping[str, Method] = {
     "GET /projects/{project}/datasets/{dataset}/items/": Method(
         "items", "The items in order, texts unchanged; ``q`` is a text that they contain."
     ),
+    "GET /projects/{project}/datasets/{dataset}/checkup/": Method(
+        "dataset_checkup",
+        "What the newest check-up of a dataset found, by check, with the items; `checked_at` is None without one.",
+    ),
+    "POST /projects/{project}/datasets/{dataset}/checkup/": Method(
+        "check_dataset", "Let a worker check a dataset; look at `is_under_way` of `dataset_checkup`."
+    ),
+    "POST /projects/{project}/datasets/{dataset}/checkup/leave-out/": Method(
+        "leave_out",
+        "Make a dataset without the items in which these checks found something; ``families``: without the other "
+        "items of their scenarios, too. Nothing of this dataset changes.",
+    ),
     "GET /projects/{project}/rubrics/": Method("rubrics", "The rubrics by key."),
     "GET /projects/{project}/rubrics/{rubric}/versions/": Method("rubric_versions", "The versions of one rubric."),
     "GET /projects/{project}/rubrics/{rubric}/versions/{number}/": Method(

@@ -43,7 +43,7 @@ def of_texts(texts: Sequence[str], language: str = "et") -> list[CheckedItem]:
 @pytest.mark.parametrize(
     ("check", "wrong", "right", "language"),
     [
-        ("empty_turn", ["", " \n\t", "...", "?!"], ["Jah.", "👍", "5", "ok"], "et"),
+        ("empty_turn", ["", " \n\t", "...", "?!", "@USER ?"], ["Jah.", "👍", "5", "ok"], "et"),
         ("no_text", ["", "  "], ["."], "et"),
         ("other_script", ["Здравствуйте, где моя посылка?"], [ESTONIAN, "Привет"], "et"),
         ("other_script", [ENGLISH], ["Здравствуйте, где моя посылка из магазина Panelbench?"], "ru"),

@@ -5,6 +5,7 @@ from typing import Any
 
 from accounts.models import Project
 from accounts.refusals import Refused
+from annotation import tasks
 from annotation.blinding import CHOICES
 from annotation.imports import targets
 from annotation.management.importing import ImportCommand
@@ -35,6 +36,11 @@ class Command(ImportCommand):
             "licence": options["licence"],
             **choice,
         }
+
+    def carry_out(self, file_import: Import) -> None:
+        super().carry_out(file_import)
+        for dataset in Dataset.objects.filter(file_import=file_import):
+            tasks.check_later(dataset, None)
 
     def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
         return {"dataset": str(Dataset.objects.get(file_import=file_import))}

@@ -67,6 +67,32 @@ class PlainMethods(ServerConnection):
             scenario=scenario,
         )
 
+    @operation("GET", "/projects/{project}/datasets/{dataset}/checkup/")
+    def dataset_checkup(self, dataset: int) -> types.DatasetCheckup:
+        """What the newest check-up of a dataset found, by check, with the items; `checked_at` is None without one."""
+        return cast(types.DatasetCheckup, self.json("GET", self.at("datasets/{}/checkup/", dataset)))
+
+    @operation("POST", "/projects/{project}/datasets/{dataset}/checkup/")
+    def check_dataset(self, dataset: int) -> types.DatasetCheckup:
+        """Let a worker check a dataset; look at `is_under_way` of `dataset_checkup`."""
+        return cast(types.DatasetCheckup, self.json("POST", self.at("datasets/{}/checkup/", dataset)))
+
+    @operation("POST", "/projects/{project}/datasets/{dataset}/checkup/leave-out/")
+    def leave_out(
+        self,
+        dataset: int,
+        checks: Sequence[str],
+        *,
+        name: str | None = None,
+        families: bool | None = None,
+    ) -> types.DerivedDataset:
+        """Make a dataset without the items in which these checks found something; ``families``: without the other items
+        of their scenarios, too. Nothing of this dataset changes."""
+        sent: dict[str, Any] = {"checks": checks}
+        sent |= given(name=name, families=families)
+        address = self.at("datasets/{}/checkup/leave-out/", dataset)
+        return cast(types.DerivedDataset, self.json("POST", address, json=sent))
+
     @operation("GET", "/projects/{project}/rubrics/")
     def rubrics(self) -> Iterator[types.Rubric]:
         """The rubrics by key."""

@@ -85,6 +85,7 @@ JobKindEnum: TypeAlias = Literal[
     "search",
     "calls",
     "rubric",
+    "checkup",
 ]
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "finished", "cancelled", "imported"]
@@ -389,6 +390,19 @@ class ChangedCriterion(TypedDict):
     decisions: list[str]
 
 
+class CheckFinding(TypedDict):
+    """One check: either it ran, or `reason` says why it does not apply."""
+
+    check: str
+    subject: str
+    severity: str
+    title: str
+    reason: str
+    items: int
+    ordinals: str
+    examples: list[FoundItem]
+
+
 class ChosenAudit(TypedDict):
     """What an audit run is about."""
 
@@ -630,6 +644,21 @@ class Dataset(TypedDict):
     created_at: Moment
 
 
+class DatasetCheckup(TypedDict):
+    """The newest check-up of a dataset. Without one, `checked_at` is null and there are no findings."""
+
+    dataset: int
+    job: int | None
+    is_under_way: bool
+    is_outdated: bool
+    checked_at: Moment | None
+    items: int
+    findings: list[CheckFinding]
+    lengths: list[LanguageLengths]
+    families: dict[str, int]
+    made_from: Json
+
+
 class DatasetItem(TypedDict):
     id: int
     external_id: str
@@ -724,6 +753,11 @@ class Delivery(TypedDict):
     made_at: Moment
     tried_at: Moment | None
     due_at: Moment
+
+
+class DerivedDataset(TypedDict):
+    dataset: int | None
+    job: int | None
 
 
 class Design(TypedDict):
@@ -945,6 +979,15 @@ class ForecastRange(TypedDict):
     high: Decimal | None
 
 
+class FoundItem(TypedDict):
+    """An item in which a check found something. `place`: the index of the turn, or the name of the field."""
+
+    item: int
+    external_id: str
+    place: str | None
+    values: dict[str, Json]
+
+
 class Frequent(TypedDict):
     value: str
     count: int
@@ -1128,6 +1171,21 @@ class Judge(TypedDict):
     run: int
     simulated: bool
     served: NotRequired[list[str]]
+
+
+class LanguageLengths(TypedDict):
+    """Least, lower quartile, median, upper quartile and most, of the items in one language."""
+
+    language: str
+    items: int
+    turns: list[float]
+    characters: list[float]
+
+
+class LeaveOut(TypedDict):
+    checks: list[str]
+    families: NotRequired[bool]
+    name: NotRequired[str]
 
 
 class ListedItem(TypedDict):
