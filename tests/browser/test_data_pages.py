@@ -17,6 +17,7 @@ from accounts import webhooks
 from analytics import snapshots
 from analytics.exporting import shares
 from analytics.questions.question import Settings
+from annotation.checkup import checkups
 from annotation.imports import saved_mappings
 from annotation.models import Dataset, Import
 from annotation.readers.mapping import Mapping
@@ -59,8 +60,20 @@ def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> lis
     _share, secret = shares.make(campaign=campaign, label="Reviewer 2", actor=cast.aino)
     with receiver() as there:
         webhook = webhooks.add(project=cast.kassa, address=there.address, events=["import.finished"], actor=cast.aino)
+    texts = [
+        "[nimi] ja https://example.org/" + "a" * 300,
+        "Tere <br> مرحبا",
+        "Hello, where is the parcel that I ordered?",
+    ]
+    items = [
+        make.item_row(n, scenario=f"s {n % 2}", turns=[{"speaker": "customer", "text": text}] * 3)
+        for n, text in enumerate(texts)
+    ]
+    checked = make.dataset(cast.kassa, items, name="Leidudega «andmekogu»")
+    checkups.check_now(dataset=checked)
     places = ["datasets", f"datasets/{campaign.dataset_id}", "imports", "imports/new", "mappings", "export"]
     places += ["import-bundle", "settings/sharing", "settings/webhooks", f"settings/webhooks/{webhook.pk}"]
+    places += [f"datasets/{campaign.dataset_id}/checkup", f"datasets/{checked.pk}/checkup"]
     export = {"what": "items", "dataset": str(campaign.dataset), "format": "csv", "later": "on"}
     assert cast.client("aino").post("/p/kassa/export/file/", export).status_code == 302
     files = {"greetings.csv": GREETINGS, "faulty.csv": FAULTY, "ratings.csv": RATINGS}
@@ -70,6 +83,7 @@ def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> lis
         *(f"/p/kassa/{place}/" for place in places),
         *small,
         uploaded(cast, "large.csv", GREETINGS),  # which waits for a worker
+        f"/p/kassa/datasets/{checked.pk}/checkup/?check=placeholder&language=et",
         f"/shared/{secret}/",
         f"/shared/{secret}/rubric/",
     ]
