@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0018_checkup_jobs'),
-        ('annotation', '0034_certainty'),
+        ('annotation', '0035_curation'),
     ]
 
     operations = [
