@@ -1,4 +1,4 @@
-"""The check-up of datasets: ``python -m bench.checkup [--data FOLDER]``.
+"""The check-up of datasets: ``python -m bench.checkup [--folder FOLDER]``.
 
 2,000 dialogues as a study has them; 100,000 short items; and, where ``FOLDER`` has them, the published dialogues of
 the cross-lingual study and MultiPICo. Each runs in a process of its own, so that its memory is its own.
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-DATA = Path("/work/shared/data")
+PUBLISHED = Path("/work/shared/data")
 LANGUAGES = ("en", "et", "fi", "hu")
 WORDS = {
     "en": "the parcel has not arrived yet and I would like to know where it is because my order was due last week",
@@ -39,26 +39,26 @@ def dialogue(number: int, turns: int) -> dict[str, Any]:
     return {"language": language, "generator": f"m{number % 6}", "scenario": f"s{number // 24}", "turns": said}
 
 
-def rows(which: str, data: Path) -> Iterator[dict[str, Any]]:
+def dialogues_of(which: str, folder: Path) -> Iterator[dict[str, Any]]:
     if which == "2,000 dialogues":
         yield from (dialogue(number, 8) for number in range(2_000))
     elif which == "100,000 items":
         yield from (dialogue(number, 1) for number in range(100_000))
     elif which == "cross-lingual study":
         for language in LANGUAGES:
-            document = json.loads((data / f"xls-estonian/paper_data/combined_{language}.json").read_text())
+            document = json.loads((folder / f"xls-estonian/paper_data/combined_{language}.json").read_text())
             for model, dialogues in document.items():
                 for one in dialogues:
                     said = [{"speaker": turn["from_type"], "text": turn["message"]} for turn in one["messages"]]
                     yield {"language": language, "generator": model, "scenario": "", "turns": said}
     else:
-        with (data / "multipico-dev/items.csv").open(newline="") as file:
+        with (folder / "multipico-dev/items.csv").open(newline="") as file:
             for row in csv.DictReader(file):
                 said = [{"speaker": "post", "text": row["post"]}, {"speaker": "reply", "text": row["reply"]}]
                 yield {"language": row["lang"], "generator": "", "scenario": "", "turns": said}
 
 
-def measure(which: str, data: Path) -> dict[str, Any]:
+def measure(which: str, folder: Path) -> dict[str, Any]:
     """One check-up in this process, without a network."""
 
     def no_network(*_arguments: Any, **_more: Any) -> None:
@@ -70,7 +70,7 @@ def measure(which: str, data: Path) -> dict[str, Any]:
     from annotation.checkup.declared import CheckScope
 
     began, used = time.perf_counter(), time.process_time()
-    items = (checked_item(ordinal=number, fields={}, **row) for number, row in enumerate(rows(which, data)))
+    items = (checked_item(ordinal=number, fields={}, **row) for number, row in enumerate(dialogues_of(which, folder)))
     result = check_items(items, CheckScope(frozenset(LANGUAGES)))
     return {
         "items": result.items,
@@ -82,21 +82,21 @@ def measure(which: str, data: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def print_measurements() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--folder", type=Path, default=PUBLISHED)
     parser.add_argument("--one")
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measure(options.one, options.data)))
+        print(json.dumps(measure(options.one, options.folder)))
         return
     sets = ["2,000 dialogues", "100,000 items"]
-    if options.data.exists():
+    if options.folder.exists():
         sets += ["cross-lingual study", "MultiPICo"]
     print("| dataset | items | s | CPU s | MB (with Python) | result, MB |\n|---|---|---|---|---|---|")
     found: dict[str, dict[str, int]] = {}
     for which in sets:
-        command = [sys.executable, "-m", "bench.checkup", "--one", which, "--data", str(options.data)]
+        command = [sys.executable, "-m", "bench.checkup", "--one", which, "--folder", str(options.folder)]
         answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         found[which] = answer["found"]
         numbers = (answer[name] for name in ("items", "seconds", "cpu", "mb", "json"))
@@ -109,4 +109,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    print_measurements()

@@ -53,7 +53,7 @@ _MIXED = frozenset({"Latin", "Cyrillic", "Greek"})
 
 
 @cache
-def scripts_of(tag: str) -> frozenset[str]:
+def scripts_written(tag: str) -> frozenset[str]:
     """The scripts of the letters that a language is written in."""
     written = languages.script(tag)
     codes = TWO_SCRIPTS.get(tag.partition("-")[0], (written,)) if f"-{written}" not in tag else (written,)
@@ -75,7 +75,7 @@ class OtherScript(Check):
         self.known = False
 
     def look(self, item: CheckedItem) -> Iterator[Hit]:
-        own = scripts_of(item.language)
+        own = scripts_written(item.language)
         letters = sum(item.letters.values())
         self.known |= bool(own) and letters >= FEWEST_LETTERS
         if own and letters >= FEWEST_LETTERS:
@@ -101,8 +101,8 @@ class MixedScripts(Check):
     says = translatable("%(letters)d %(script)s: “%(found)s” in “%(text)s”")
 
     def look(self, item: CheckedItem) -> Iterator[Hit]:
-        own = scripts_of(item.language) | {"Latin"}
-        if item.letters.keys() <= own or (own == {"Latin"} and not scripts_of(item.language)):
+        own = scripts_written(item.language) | {"Latin"}
+        if item.letters.keys() <= own or (own == {"Latin"} and not scripts_written(item.language)):
             return
         texts = dict(item.parts)
         foreign: dict[str, list[ScriptRun]] = {}
@@ -164,7 +164,7 @@ class OtherLanguage(Check):
         self.judged = self.unknown = 0
 
     def look(self, item: CheckedItem) -> Iterator[Hit]:
-        own = scripts_of(item.language)
+        own = scripts_written(item.language)
         if not self.identifier.knows(item.language):
             self.unknown += 1
             return
