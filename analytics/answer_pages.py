@@ -16,7 +16,7 @@ from accounts import languages
 from accounts.models import Job, User
 from accounts.refusals import Refused
 from analytics import snapshots
-from analytics.figure_words import FIGURE_SENTENCES
+from analytics.figure_words import translated_message
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
 from analytics.grids import in_order, plain_value
 from analytics.item_choices import ASKED_RULES, ATTRIBUTE, COMPARED, CUT, NOT_OF_ONE_ITEM
@@ -214,7 +214,7 @@ class AnswerPage:
             for value in down
         )
         columns = tuple(self.name(self.question.columns, column) for column in across)
-        variant = FIGURE_SENTENCES.translated(variant)
+        variant = translated_message(variant)
         return Matrix(f"{title} ({variant})" if variant else title, " · ".join(about), columns, shown)
 
     def _cell(self, down: str, across: str, found: Mapping[tuple[str, str], Mapping[str, Any]]) -> ShownCell:

@@ -17,7 +17,8 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from accounts.sentences import left_to_right, with_commas
-from analytics.figure_words import FIGURE_SENTENCES, SPEAKS_FOR
+from analytics.figure_words import SPEAKS_FOR, translated_message
+from analytics.stats.core.messages import is_approximate
 from analytics.stats.declared.declaring import Statistic
 from analytics.stats.declared.register import BY_PLAIN_NAME, OVER_REPEATS
 
@@ -71,7 +72,7 @@ class Figure:
         values = {name: row[name] for name in cls.__slots__ if name in row}
         for name in TRANSLATED:
             if text := values.get(name):
-                values[name] = FIGURE_SENTENCES.translated(text)
+                values[name] = translated_message(text)
         return cls(**values)
 
     @property
@@ -171,7 +172,12 @@ class Figure:
     @property
     def is_approximate(self) -> bool:
         """Whether the method of its interval is known to cover only about as often as it says."""
-        return self.has_interval and "approximate" in self.method
+        return self.has_interval and is_approximate(self.method)
+
+    @property
+    def said_method(self) -> str:
+        """The method of its interval in the reader's language."""
+        return translated_message(self.method)
 
     @property
     def has_interval(self) -> bool:
@@ -185,7 +191,7 @@ class Figure:
 
     def _made(self) -> str:
         without = self._why_none if self.is_defined else self.reason
-        parts = [FIGURE_SENTENCES.translated(self.method) if self.has_interval else without]
+        parts = [self.said_method if self.has_interval else without]
         if self.is_defined and self.speaks_for:
             parts.append(str(SPEAKS_FOR.get(self.speaks_for, self.speaks_for)))
         numbers = (("se", self.se), ("p", self.p))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -12,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, HasJob, Job, Project, Role, User
+from analytics.stats.core.messages import plain_message, read_message
 from annotation.models import Campaign
 from judging.models import Judge
 
@@ -20,23 +22,34 @@ BY_WORKER: dict[str, Callable[[Any, Callable[[int, int], None]], Iterator[bytes]
 progress. Registered when the app is loaded, under a name of `exports.FORMATS`."""
 
 
+class MessageDecoder(json.JSONDecoder):
+    """Reads JSON in which messages are objects (`coded_messages`)."""
+
+    def __init__(self) -> None:
+        super().__init__(object_hook=read_message)
+
+
 class RowsField(models.JSONField):
     """A JSON object of which the lists of rows (`estimates`, `counts`) are stored by columns, each text once.
 
     A quarter of the size; whoever reads it has the rows as they were, in the order of their fields, and rows that were
-    stored as such stay readable. For the database it is a `JSONField`.
+    stored as such stay readable. Messages keep their templates and values. For the database it is a `JSONField`.
     """
 
     PACKED = ("estimates", "counts")
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(decoder=MessageDecoder, **options)
+
     def deconstruct(self) -> Any:
         name, _path, args, kwargs = super().deconstruct()
+        del kwargs["decoder"]
         return name, "django.db.models.JSONField", args, kwargs
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         if isinstance(value, dict):
             rows = {name: packed_rows(value[name]) for name in self.PACKED if isinstance(value.get(name), list)}
-            value = {**value, **rows}
+            value = {name: rows.get(name) or coded_messages(part) for name, part in value.items()}
         return super().get_db_prep_value(value, connection, prepared)
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
@@ -46,6 +59,13 @@ class RowsField(models.JSONField):
                 if isinstance(found.get(name), dict) and "shapes" in found[name]:
                     found[name] = list(unpacked_rows(found[name]))
         return found
+
+
+def coded_messages(value: Any) -> Any:
+    """A value for JSON, with every message in it as its template and values."""
+    if isinstance(value, dict):
+        return {name: coded_messages(part) for name, part in value.items()}
+    return list(map(coded_messages, value)) if isinstance(value, list | tuple) else plain_message(value)
 
 
 def packed_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -65,9 +85,9 @@ def _coded(values: list[Any]) -> list[Any] | dict[str, list[Any]]:
     places: dict[tuple[type, str], int] = {}
     codes = [places.setdefault((type(value), repr(value)), len(places)) for value in values]
     if 2 * len(places) > len(values):
-        return values
+        return list(map(coded_messages, values))
     first = dict(zip(reversed(codes), reversed(values), strict=True))
-    return {"values": [first[place] for place in range(len(places))], "codes": codes}
+    return {"values": [coded_messages(first[place]) for place in range(len(places))], "codes": codes}
 
 
 def unpacked_rows(packed: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

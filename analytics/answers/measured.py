@@ -18,6 +18,7 @@ from analytics.computation.stored_cells import ALL_JUDGES, NEEDED, CellReport, C
 from analytics.questions.goals import goal_values
 from analytics.questions.plan import Plan
 from analytics.questions.question import NumbersQuestion, Settings
+from analytics.stats.core.messages import Message
 from analytics.stats.declared.declaring import Once, StatisticsReport
 from analytics.stats.declared.register import STATISTICS, is_usual
 from annotation.writers.tables import Table
@@ -49,7 +50,10 @@ def measured_answer(found: Table, plan: Plan, *, store: CellStore, progress: Pro
     notes = [*_notes(cut.rows(_OFF_POINTS, dict)), *measure_notes(table.values("language"), question.measures)]
     if question.variants and not rows:  # an empty answer says why
         names = ", ".join(question.variants)
-        notes += [f"no figure of {each} has the variant {names}" for each in question.statistics]
+        notes += [
+            Message("no figure of %(statistic)s has the variant %(variant)s", statistic=each, variant=names)
+            for each in question.statistics
+        ]
     return {"estimates": list(rows.values()), "notes": notes}
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import OperationalError, transaction
 
 from analytics import ratings
-from analytics.models import StoredCell
+from analytics.models import MessageDecoder, StoredCell, coded_messages
 from annotation.models import Campaign
 from annotation.writers.coded_rows import CodedColumn, CodedRows, combined_codes
 from annotation.writers.tables import Table
@@ -79,11 +79,13 @@ class CellStore:
         missing = {digest: place for place, digest in enumerate(digests) if digest not in self.stored}
         new = {digest: compute(place) for digest, place in missing.items()}
         # As a text, because PostgreSQL gives the keys of JSON objects in an order of its own.
-        written = {digest: json.dumps(content) for digest, content in new.items()}
+        written = {digest: json.dumps(coded_messages(content)) for digest, content in new.items()}
         self._keep(written)
         self.used |= set(digests)
         self.computed += len(new)
-        return [new[digest] if digest in new else json.loads(self.stored[digest]) for digest in digests]
+        return [
+            new[digest] if digest in new else json.loads(self.stored[digest], cls=MessageDecoder) for digest in digests
+        ]
 
     def forget_others(self) -> None:
         """Delete the cells of these settings that were not asked for since: their inputs have changed."""

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import agreement
 from analytics.answer_pages import AnswerPage, ShownCell
-from analytics.figure_words import FIGURE_SENTENCES
+from analytics.figure_words import translated_message
 from analytics.figures import MINUS, SMALL, Figure, HeatCell
 from analytics.grids import NOTHING, CellRows, EstimateRow, Grid, GridCell, GridRow, plain_value
 from analytics.questions.asked import QuestionChoices
@@ -247,9 +247,7 @@ def _raters(shown: ShownSection) -> None:
         rows.append(GridRow(shown.name("criterion", key), tuple(cells), **about))
     columns = tuple(ngettext("%d rater", "%d raters", n) % n for n in range(1, most + 1))
     shown.grids.append(Grid(column_name("criterion"), columns, tuple(rows)))
-    reasons = {
-        FIGURE_SENTENCES.translated(row["reason"]) for row in shown.rows if row["value"] is None and row.get("reason")
-    }
+    reasons = {translated_message(row["reason"]) for row in shown.rows if row["value"] is None and row.get("reason")}
     shown.notes += [_("Other criteria have no curve: %s.") % reason for reason in sorted(reasons)]
 
 

@@ -17,7 +17,7 @@ from accounts.inputs import whole_number
 from accounts.refusals import Refused
 from analytics import planning
 from analytics.answer_pages import criterion_names
-from analytics.figure_words import FIGURE_SENTENCES
+from analytics.figure_words import translated_message
 from analytics.figures import SMALL, Figure
 from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell
 from analytics.questions.asked import QuestionChoices
@@ -109,7 +109,7 @@ def _budget(shown: ShownSection) -> None:
 
     def build(found: CellRows) -> GridCell:
         row = next(iter(found.values()))
-        note = FIGURE_SENTENCES.translated(str(row["note"]))
+        note = translated_message(row["note"])
         return GridCell(_count(row["value"]), (note,), url=shown.page.items_address(row))
 
     shown.table(

@@ -10,13 +10,14 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics.figure_words import FIGURE_SENTENCES
+from analytics.figure_words import translated_message
 from analytics.figures import Figure
 from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell, rows_by, text_of
 from analytics.questions.asked import QuestionChoices
 from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import column_name
 from analytics.score_views import ranks_of_means
+from analytics.stats.core.messages import is_approximate
 from analytics.views.parts import PartsPage, chosen_judge
 from analytics.views.sections import Section, ShownSection, figure_cell, number_line
 from annotation.models import Campaign, Criterion
@@ -48,7 +49,7 @@ def _board(shown: ShownSection) -> None:
     if shown.grids:
         shown.notes += [
             *_whole_worth(shown),
-            *(_("No mean is corrected: %s.") % FIGURE_SENTENCES.translated(reason) for reason in shared),
+            *(_("No mean is corrected: %s.") % translated_message(reason) for reason in shared),
         ]
         shown.notes.append(str(_PLACE))
         text = _("Intervals are simultaneous for the means, and for the differences, of a column (Bonferroni).")
@@ -81,7 +82,7 @@ def _cell(
     is_corrected = corrected["value"] is not None
     main = corrected if is_corrected else of_panel
     own = number_line(_("panel alone: %s"), of_panel) if is_corrected else (_("panel alone, not corrected"),)
-    reason = "" if corrected["reason"] in shared else FIGURE_SENTENCES.translated(corrected["reason"] or "")
+    reason = "" if corrected["reason"] in shared else translated_message(corrected["reason"] or "")
     lines = (
         place, *own, *number_line(_("judge alone: %s"), found.get(JUDGE)), reason, *_worth(found.get(LABELS)),
         *number_line(_("calibrated with all languages: %s"), found.get(POOLED)),
@@ -104,7 +105,7 @@ def _worth(row: EstimateRow | None) -> list[str]:
         return []
     text = ngettext("%(n)d label is worth %(worth)d", "%(n)d labels are worth %(worth)d", row["n_items"])
     interval = f" [{row['low']:.0f}, {row['high']:.0f}]" if row.get("low") is not None else ""
-    how = f" {_('approximate')}" if "approximate" in (row.get("method") or "") else ""
+    how = f" {_('approximate')}" if is_approximate(row.get("method")) else ""
     return [text % {"n": row["n_items"], "worth": round(row["value"])} + interval + how]
 
 

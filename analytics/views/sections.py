@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from analytics.answer_pages import MOST_MATRICES, AnswerPage, ShownCell
-from analytics.figure_words import FIGURE_SENTENCES
+from analytics.figure_words import translated_message
 from analytics.figures import SMALL, Figure, HeatCell
 from analytics.grids import (
     NOTHING,
@@ -84,7 +84,7 @@ class ShownSection:
             self.notes.append(_("Intervals from fewer than %d items or clusters are approximate.") % SMALL)
         if not self.grids:
             undefined = [row["reason"] for row in self.rows if row["value"] is None and row.get("reason")]
-            self.reasons = sorted(map(FIGURE_SENTENCES.translated, set(undefined)))[:3]
+            self.reasons = sorted(map(translated_message, set(undefined)))[:3]
 
     @property
     def rows(self) -> list[EstimateRow]:

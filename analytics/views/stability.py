@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics.figure_words import FIGURE_SENTENCES
+from analytics.figure_words import translated_message
 from analytics.figures import Figure
 from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell, rows_by
 from analytics.questions.asked import QuestionChoices
@@ -165,11 +165,7 @@ def _ranking_cell(shown: ShownSection, rows: CellRows) -> GridCell:
     if tied is not None and tied["value"]:
         lines.append(ngettext("%d tied pair", "%d tied pairs", int(tied["value"])) % int(tied["value"]))
     cell = figure_cell(shown.page, row, *lines)
-    notes = [
-        FIGURE_SENTENCES.translated(str(each["note"]))
-        for each in (inversions, sure)
-        if each is not None and each.get("note")
-    ]
+    notes = [translated_message(each["note"]) for each in (inversions, sure) if each is not None and each.get("note")]
     return replace(cell, title=" · ".join([cell.title, *notes]))
 
 

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.utils.translation import get_language, get_language_bidi, gettext, trans_real
 
 _PLACEHOLDER = re.compile(r"%(?:\((\w+)\))?[sd]")
+_SEPARATOR = "; "
 _MOST_KEPT = 8192
 _FEWEST_LETTERS = 6
 """A sentence of the catalogue with fewer letters outside its placeholders would be found in any text."""
@@ -45,11 +46,10 @@ def left_to_right(number: str) -> str:
 class Sentences:
     """The sentences of a list, with `%(name)s` where values stand; a value may be one of them itself.
 
-    ``separator`` joins several in one text, which are translated one by one. What is on no list stays as it is.
+    Several in one text, with "; " between them, are translated one by one. What is on no list stays as it is.
     """
 
-    def __init__(self, listed: Iterable[str], *, separator: str = "") -> None:
-        self._separator = separator
+    def __init__(self, listed: Iterable[str]) -> None:
         listed = tuple(listed)
         self._whole = {sentence for sentence in listed if not _PLACEHOLDER.search(sentence)}
         patterns = {sentence: _literals(sentence) for sentence in listed if sentence not in self._whole}
@@ -67,18 +67,9 @@ class Sentences:
             return text
         return self._kept(text, language)
 
-    def __contains__(self, text: str) -> bool:
-        """Whether the text, or each part of it, is on the list."""
-        return self._is_listed(text) or all(map(self._is_listed, self._parts(text)))
-
-    def _is_listed(self, text: str) -> bool:
-        return text in self._whole or self._match(text) is not None
-
-    def _parts(self, text: str) -> list[str]:
-        return text.split(self._separator) if self._separator else [text]
-
     def _translated(self, text: str, _language: str) -> str:
-        return self._found(text) or self._separator.join(self._found(part) or part for part in self._parts(text))
+        parts = text.split(_SEPARATOR)
+        return self._found(text) or _SEPARATOR.join(self._found(part) or part for part in parts)
 
     def _found(self, text: str) -> str:
         if text in self._whole:
@@ -98,7 +89,7 @@ class Sentences:
 
     def _pattern(self, sentence: str) -> re.Pattern[str]:
         """What finds the values of a sentence; they do not contain the separator."""
-        value = f"((?:(?!{re.escape(self._separator)}).)+?)" if self._separator else "(.+?)"
+        value = f"((?:(?!{_SEPARATOR}).)+?)"
         return re.compile(value.join(map(re.escape, _literals(sentence))), re.DOTALL)
 
 
@@ -128,10 +119,7 @@ def _of_catalogue(language: str) -> Sentences:
     known = trans_real.translation(language)._catalog  # type: ignore[attr-defined]
     ids = {key if isinstance(key, str) else key[0] for key in known.keys()}  # noqa: SIM118 (no mapping)
     return Sentences(
-        (
-            text
-            for text in ids
-            if text and len("".join(re.findall("[A-Za-z]", _PLACEHOLDER.sub("", text)))) >= _FEWEST_LETTERS
-        ),
-        separator="; ",
+        text
+        for text in ids
+        if text and len("".join(re.findall("[A-Za-z]", _PLACEHOLDER.sub("", text)))) >= _FEWEST_LETTERS
     )

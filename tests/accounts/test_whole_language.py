@@ -15,7 +15,8 @@ from django.utils import translation
 
 from accounts.models import User
 from accounts.sentences import stored_sentence
-from analytics.figure_words import FIGURE_SENTENCES
+from analytics.figure_words import translated_message
+from analytics.stats.core.messages import Message, approximate, joined
 from annotation.readers import Words
 from annotation.views.import_words import shown_words
 from tests.access import answers_to_every_method
@@ -121,13 +122,21 @@ def test_no_page_of_leads_says_anything_in_english(in_that_language: Cast, parts
 # --- what is composed in English and translated on the page -----------------------------------------------------------
 def test_a_sentence_is_found_with_its_values_and_its_parts(made_up: Path, settings: Any) -> None:
     settings.LOCALE_PATHS = [str(made_up)]
-    method = "Wilson t, jackknife (approximate: 23 items of 10 clusters off the commonest point)"
-    assert FIGURE_SENTENCES.translated(method) == method
+    few = Message("%(items)s items of %(clusters)s clusters off the commonest point", items=23, clusters=10)
+    method = approximate(Message("Wilson t, %(method)s", method=Message("jackknife")), few)
+    assert method == "Wilson t, jackknife (approximate: 23 items of 10 clusters off the commonest point)"
+    assert translated_message(method) == method
     with translation.override(LANGUAGE):
-        assert FIGURE_SENTENCES.translated(method) == in_kana(method)
-        both = "mean over 3 pairs; Holm p 0.01 in a family of 4"
-        assert FIGURE_SENTENCES.translated(both) == in_kana(both)
-        assert FIGURE_SENTENCES.translated("of no list") == "of no list"
+        assert translated_message(method) == in_kana(method)
+        both = joined(
+            (
+                Message("mean over %(number)s pairs", number=3),
+                Message("Holm p %(p)s in a family of %(number)s", p=0.01, number=4),
+            )
+        )
+        assert both == "mean over 3 pairs; Holm p 0.01 in a family of 4"
+        assert translated_message(both) == in_kana(both)
+        assert translated_message("of no list") == "of no list"
         assert (
             shown_words(
                 Words("did you mean %(name)s? %(rest)s", name="“Fluency”", rest=Words("one of %(names)s", names="a, b"))
@@ -145,14 +154,13 @@ OF_PARTS = {"Wilson, jackknife", "Dawid-Skene EM", ", cut at the ends of the sca
 """Parts of sentences, and names."""
 
 
-def test_what_statistics_say_of_figures_is_listed_for_translation() -> None:
-    said = {
-        text for path in (ROOT / "analytics/stats").rglob("*.py") if "cli" not in path.parts for text in _said(path)
-    }
-    assert len(said) > 100
-    assert [
-        text for text in sorted(said - OF_PARTS) if re.search("[a-z] [a-z]", text) and text not in FIGURE_SENTENCES
-    ] == []
+def test_what_statistics_say_of_figures_is_a_message_of_the_catalogues() -> None:
+    paths = [path for path in (ROOT / "analytics/stats").rglob("*.py") if "cli" not in path.parts]
+    said = {text for path in paths for text in _said(path)}
+    listed = {message.id for message in catalogues.extracted(ROOT, paths)}
+    assert len(listed) > 300
+    assert [text for text in sorted(said - OF_PARTS) if re.search("[a-z] [a-z]", text)] == []
+    assert [text for text in sorted(said) if "(approximate" in text or "; " in text] == []
 
 
 def _said(path: Path) -> Iterator[str]:

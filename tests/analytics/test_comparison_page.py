@@ -19,6 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from analytics.judges import compared_judges
 from analytics.judges.compared_judges import FEWEST_COMMON, ChartAxis, cost_chart
 from analytics.models import Snapshot
+from analytics.stats.core.messages import approximate
 from analytics.stats.judge.comparison import MIN_ITEMS
 from analytics.views.comparison import ComparisonPage, chosen_comparison
 from annotation.models import Campaign
@@ -293,7 +294,7 @@ def test_repeats_on_scales_of_several_widths_are_shares_of_them(
 
 
 def test_differences_and_the_headline_say_approximate_or_why_there_is_no_interval(campaign: Campaign) -> None:
-    interval = {"low": 0.2, "high": 0.8, "method": "t (approximate: 4 clusters)"}
+    interval = {"low": 0.2, "high": 0.8, "method": approximate("t", "4 clusters")}
     accuracy = {"asked": "comparison.accuracy", "statistic": "accuracy"}
     difference = {"asked": "comparison.accuracy_difference", "statistic": "accuracy_difference"}
     for told, words in ((interval, "approximate"), ({"n_items": 4}, "no interval: 4 items")):

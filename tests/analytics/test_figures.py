@@ -12,6 +12,7 @@ from django.utils import translation
 
 from analytics import charts, figures, score_views
 from analytics.figures import Figure, Figures, HeatCell, Heatmap, Labelled, heatmap, spread
+from analytics.stats.core.messages import approximate
 from annotation.writers.csv import csv_lines
 
 NAMES = {"a": "Grammar", "b": "Fluency", "et": "Estonian", "ar": "Arabic", "ja": "Japanese"}
@@ -252,8 +253,8 @@ class TestForest:
 
     @pytest.mark.parametrize("width", charts.WIDTHS)
     def test_words_are_filled_in_for_the_reader_and_escaped(self, width: str) -> None:
-        approximate = figure(0.1, -0.1, 0.3, statistic="bias", method="t (approximate: heavy)")
-        rows = (*self.ROWS, Labelled(figures.stands_for("2"), approximate))
+        marked = figure(0.1, -0.1, 0.3, statistic="bias", method=approximate("t", "heavy"))
+        rows = (*self.ROWS, Labelled(figures.stands_for("2"), marked))
         drawn = charts.svg(charts.forest(rows, longest_name=8, width=width))
         words = {"2": "<b onload=x>\x00{axis:}</b>", "approximate": "ligikaudne", "axis": "← vähem · rohkem →"}
         shown = figures.inline(drawn, words)

@@ -34,6 +34,7 @@ from analytics.stats.core.estimates import (
     tails_of,
     wilson_interval,
 )
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, jackknife, left_out, left_out_error, resampled
 from analytics.stats.core.scales import Scale, Weighting, agreement_weights
 from analytics.stats.declared.register import STATISTICS, is_chance_corrected
@@ -127,7 +128,7 @@ Kernel = Callable[[Floats, Floats], Floats]
 
 MANY_UNITS = 5000
 """From here on continuous scores are linearised: 2,000 resamples would say the same after many seconds."""
-NOTHING_DIFFERS = "no two scores that share an item differ"
+NOTHING_DIFFERS = Message("no two scores that share an item differ")
 
 BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
 """If resampled, these get BCa: percentile intervals cover too little on small panels (docs/decisions/0009)."""
@@ -137,7 +138,7 @@ SKEWED = ("fleiss_kappa", "krippendorff_alpha")
 
 CONFIDENCE_BANDS = (0.60, 0.75, 0.85)
 """S2 reads Verdict Confidence by these bounds."""
-PAPER_NOTE = "S0's script: n taken from the first item; biased when items have unequal ratings"
+PAPER_NOTE = Message("S0's script: n taken from the first item; biased when items have unequal ratings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +231,7 @@ def estimates_from_counts(
     reasons = [reason_undefined(cell, patterns, figure) for figure in figures]
     estimates = []
     for figure, reason, value in zip(figures, reasons, values or [np.nan] * len(figures), strict=True):
-        why = reason or ("chance alone would agree always" if np.isnan(value) else None)
+        why = reason or (Message("chance alone would agree always") if np.isnan(value) else None)
         base = _described(cell, figure)
         estimates.append(_banded(base.with_(value=None if why else value, reason=why)))
     return _with_intervals(
@@ -244,7 +245,7 @@ def _banded(estimate: Estimate) -> Estimate:
         return estimate
     bounds = [0.0, *(bound for bound in CONFIDENCE_BANDS if bound <= estimate.value)]
     above = [bound for bound in (*CONFIDENCE_BANDS, 1.0) if bound > estimate.value] or [1.0]
-    return estimate.with_(note=f"band {bounds[-1]:.2f} to {above[0]:.2f}")
+    return estimate.with_(note=Message("band %(low)s to %(high)s", low=f"{bounds[-1]:.2f}", high=f"{above[0]:.2f}"))
 
 
 def reason_undefined(cell: Coded, patterns: Patterns, figure: CountFigure) -> str | None:
@@ -255,15 +256,15 @@ def reason_undefined(cell: Coded, patterns: Patterns, figure: CountFigure) -> st
 def _reason(cell: Coded, figure: CountFigure, n: Floats, points_used: Callable[[NDArray[np.bool_]], int]) -> str | None:
     """The same from the ratings per item or pattern n (P,) and how many points the kept ones (P,) use."""
     if not cell.code.size:
-        return "nothing is rated"
+        return Message("nothing is rated")
     if len(cell.raters) < 2:
-        return "only one rater"
+        return Message("only one rater")
     if not (n >= 2).any():
-        return "no item has two ratings"
+        return Message("no item has two ratings")
     if figure.complete is not None and not (n == figure.complete).any():
-        return f"no item was rated by all {figure.complete} raters"
+        return Message("no item was rated by all %(raters)s raters", raters=figure.complete)
     if figure.variant == "corrected" and cell.scale.q < 2:
-        return "the scale has a single point"
+        return Message("the scale has a single point")
     if not is_chance_corrected(figure.statistic):
         return None
     kept = np.ones(len(n), dtype=bool)
@@ -278,9 +279,9 @@ def _reason_without_contrast(scale: Scale, figure: CountFigure) -> str | None:
     """Every score kept is the same point."""
     if figure.statistic in ("gwet_ac", "brennan_prediger"):
         if not scale.declared:
-            return "only one category is used and no scale is declared"
-        return None if scale.q > 1 else "the scale has a single point"
-    return "only one category is used: chance alone would agree always"
+            return Message("only one category is used and no scale is declared")
+        return None if scale.q > 1 else Message("the scale has a single point")
+    return Message("only one category is used: chance alone would agree always")
 
 
 def _percentages(scale: Scale) -> list[CountFigure]:
@@ -371,7 +372,7 @@ def _described(cell: Coded, figure: CountFigure) -> Estimate:
         variant=figure.variant,
         level=cell.scale.level,
         value=None,
-        reason="not computed",
+        reason=Message("not computed"),
         n_items=int(enters.sum()),
         n_raters=int(np.count_nonzero(np.bincount(cell.rater[enters[cell.item]]))),
         n_ratings=int(per_item[enters].sum()),
@@ -396,7 +397,7 @@ def _with_intervals(
     defined = [index for index, estimate in enumerate(with_se) if estimate.value is not None]
     units, kept = patterns.units, [figures[index] for index in defined]
     if not defined or units.n < 2:
-        reason = "an interval needs two items" if defined else None
+        reason = Message("an interval needs two items") if defined else None
         return [e.with_(interval_reason=reason) if e.is_defined else e for e in with_se]
     intervals = (
         _intervals(patterns, kept, [with_se[index] for index in defined], rng, how, doubt)
@@ -525,7 +526,11 @@ def _of_share(patterns: Patterns, estimate: Estimate, draws: Floats, how: Resamp
     answers = _restricted(patterns.units, patterns.n >= 2).n
     spread = float(np.nanstd(draws))
     interval = wilson_interval(
-        float(estimate.value or 0.0), spread, answers, method="Wilson, bootstrap spread", confidence=how.confidence
+        float(estimate.value or 0.0),
+        spread,
+        answers,
+        method=Message("Wilson, bootstrap spread"),
+        confidence=how.confidence,
     )
     return replace(interval, undefined_share=undefined)
 
@@ -534,7 +539,9 @@ def _closed(patterns: Patterns, figure: CountFigure, estimate: Estimate, how: Re
     counts, keep = _view(patterns, figure)
     units = patterns.units if keep is None else _restricted(patterns.units, keep)
     if estimate.se is not None and estimate.value is not None:
-        method = "linearised t (approximate: single ratings)" if (patterns.n == 1).any() else "linearised t"
+        method: str = Message("linearised t")
+        if (patterns.n == 1).any():
+            method = approximate(method, Message("single ratings"))
         return t_interval(estimate.value, estimate.se, units.df, method=method, confidence=how.confidence)
     interval = jackknife(lambda weights: figure.kernel(counts, weights), units, confidence=how.confidence)
     if figure.is_share and how.method == "default" and interval.se is not None:
@@ -552,7 +559,7 @@ def _wide(cell: Coded, figures: Sequence[CountFigure], how: Resampling) -> list[
         reason = _reason(cell, figure, scores.n, scores.points_used)
         value = continuous_scales.coefficient(scores, figure.statistic, figure.variant) if reason is None else None
         if value is None or np.isnan(value[0]):
-            estimates.append(base.with_(reason=reason or "chance alone would agree always"))
+            estimates.append(base.with_(reason=reason or Message("chance alone would agree always")))
             continue
         estimates.append(_linearised(cell, base, value, figure, how))
     return estimates

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.agreement.coefficients import TINY, chance_majority, distances
 from analytics.stats.core.estimates import Interval, Shape, jackknife_interval
+from analytics.stats.core.messages import Message
 from analytics.stats.core.resampling import effective_number
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def interval(
     se, df, tail_df = gradient_standard_error(value[1], cluster)
     n = float(cluster.max()) + 1
     return jackknife_interval(
-        value[0], se, df, shape, tail_df=tail_df, n=n, confidence=confidence, unit=unit, by="linearised"
+        value[0], se, df, shape, tail_df=tail_df, n=n, confidence=confidence, unit=unit, by=Message("linearised")
     )
 
 

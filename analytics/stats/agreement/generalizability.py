@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, jackknife_interval
+from analytics.stats.core.estimates import CellEstimate, Estimate, jackknife_interval
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import ANONYMOUS, Units, left_out_error, number_of
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 
@@ -31,9 +32,9 @@ ENOUGH_GROUPS = 30
 """Below, intervals say that they are approximate."""
 OF_FEW_LEVELS = ("language", "criterion")
 """Facets of few levels, often estimated below 0: their intervals cover .76 to .93 (``bench.coverage_raters``)."""
-BELOW_ZERO = "estimated below 0, shown as 0"
-NOT_SEPARATE = "the design does not separate items, raters and the rest"
-_NO_NUMBERS = "a scale without numbers in order has no variance"
+BELOW_ZERO = Message("estimated below 0, shown as 0")
+NOT_SEPARATE = Message("the design does not separate items, raters and the rest")
+_NO_NUMBERS = Message("a scale without numbers in order has no variance")
 
 
 def facet_components(y: Floats, facets: Mapping[str, Codes]) -> dict[str, float] | None:
@@ -157,19 +158,19 @@ def _figures(
     for name in whole:
         row = base.with_(variant=name)
         if max(whole.values()) <= 0:
-            yield row.with_(reason="the scores do not differ")
+            yield row.with_(reason=Message("the scores do not differ"))
         elif whole[name] <= 0:
             yield row.with_(value=0.0, reason=None, note=BELOW_ZERO, interval_reason=BELOW_ZERO)
         else:
             others = [each and _share(each, name) for each in without]
             shown = _with_interval(row, _share(whole, name), others, confidence)
             few = shown.method if name in OF_FEW_LEVELS else None
-            yield shown.with_(method=approximate(few, "few levels")) if few else shown
+            yield shown.with_(method=approximate(few, Message("few levels"))) if few else shown
     for raters in range(1, MOST_RATERS_PER_ITEM + 1):
         row = base.with_(statistic="dependability", variant=str(raters))
         value = dependability(whole, raters)
         if math.isnan(value):
-            yield row.with_(reason="the scores do not differ")
+            yield row.with_(reason=Message("the scores do not differ"))
         else:
             others = [each and dependability(each, raters) for each in without]
             yield _with_interval(row, value, others, confidence)
@@ -184,22 +185,22 @@ def _with_interval(row: Estimate, value: float, without: Sequence[object], confi
     row = row.with_(value=value, reason=None)
     values = np.array([np.nan if each is None else each for each in without], dtype=np.float64)
     if len(values) < 2:
-        return row.with_(interval_reason="an interval needs two clusters")
+        return row.with_(interval_reason=Message("an interval needs two clusters"))
     if np.isnan(values).any():
-        return row.with_(interval_reason="without one of the clusters the design does not separate the facets")
+        return row.with_(interval_reason=Message("without one of the clusters the design does not separate the facets"))
     se, df = (
         float(part) for part in left_out_error(np.array(value), values, Units(np.ones(len(values), dtype=np.int64)))
     )
     n = len(values)
     if not 0 < value < 1 or se <= 1e-12:
-        return row.with_(interval_reason="it lies at the end of its range")
+        return row.with_(interval_reason=Message("it lies at the end of its range"))
     # On the log-odds scale, where shares are closer to symmetric.
     odds = math.log(value / (1 - value))
     around = jackknife_interval(odds, se / (value * (1 - value)), n - 1, "free", tail_df=df, confidence=confidence)
     if around.low is None or around.high is None:
         return row.with_(interval_reason=around.interval_reason)
     low, high = (1 / (1 + math.exp(-min(max(end, -700.0), 700.0))) for end in (around.low, around.high))
-    method = "jackknife t of log-odds, clusters"
+    method = Message("jackknife t of log-odds, clusters")
     if n < ENOUGH_GROUPS:
-        method = approximate(method, f"{n} clusters")
+        method = approximate(method, Message("%(number)s clusters", number=n))
     return row.with_(low=low, high=high, confidence=confidence, method=method)

@@ -19,12 +19,12 @@ from analytics.stats.core.estimates import (
     Doubt,
     Estimate,
     Interval,
-    approximate,
     doubted,
     jackknife_interval,
     normal_interval,
     t_interval,
 )
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import Statistic, Units, jackknife, left_out, left_out_error, resampled
 from analytics.stats.core.scales import Scale, Weighting, disagreement
 
@@ -46,14 +46,16 @@ MOST_LISTED_RATERS = 20
 
 MOST_PAIRED_RATERS = 24
 """Pairs of larger panels are listed on request only: 300 raters have 44,850 pairs for each kind of kappa."""
-PAIRS_LEFT_OUT = f"pairs of more than {MOST_PAIRED_RATERS} raters are left out: pairs=all lists them"
+PAIRS_LEFT_OUT = Message(
+    "pairs of more than %(number)s raters are left out: pairs=all lists them", number=MOST_PAIRED_RATERS
+)
 Pairs = Literal["few", "all"]
 
 FEW_COMMON_ITEMS = 50
 """Below so many common items an interval of kappa on a rare flag covers too little (docs/decisions/0009)."""
 
 COHEN_VARIANTS: dict[str, Weighting] = {"unweighted": "identity", "linear": "linear", "quadratic": "quadratic"}
-ANONYMOUS = "raters are anonymous slots (--positional): who agrees with whom is unknown"
+ANONYMOUS = Message("raters are anonymous slots (--positional): who agrees with whom is unknown")
 
 
 def cohen_rows(
@@ -82,7 +84,7 @@ def cohen_rows(
 
 
 def _unlisted(mean: Estimate) -> Row:
-    return mean.with_(note="; ".join(filter(None, (mean.note, PAIRS_LEFT_OUT)))), None
+    return mean.with_(note=joined((mean.note, PAIRS_LEFT_OUT))), None
 
 
 def _mean_of_all(cell: Coded, patterns: OrderedPatterns, variant: str, d: Floats, how: Resampling) -> Estimate:
@@ -111,9 +113,9 @@ def _refusal(cell: Coded, positional: bool) -> str | None:
     if positional:
         return ANONYMOUS
     if not cell.code.size:
-        return "nothing is rated"
+        return Message("nothing is rated")
     if len(cell.raters) < 2:
-        return "only one rater"
+        return Message("only one rater")
     if cell.scale.is_sparse or (cell.scale.is_continuous and cell.scale.level in ("interval", "ratio")):
         return cell.scale.why_continuous
     return None
@@ -213,7 +215,7 @@ def _resamples(
     return _Resamples(several, units, how, rng, without, doubt)
 
 
-UNDEFINED_LEFT_OUT = "without one of the units the figure is undefined"
+UNDEFINED_LEFT_OUT = Message("without one of the units the figure is undefined")
 
 
 def _left_out(value: float, without: Floats, units: Units, doubt: Doubt | None, how: Resampling) -> Interval:
@@ -288,7 +290,7 @@ def _closed(patterns: OrderedPatterns, estimate: Estimate, pair: Pair, d: Floats
     if patterns.units.composition is None:
         se = np.nan if estimate.se is None else estimate.se
         return normal_interval(
-            estimate.value or 0.0, se, method="Fleiss-Cohen-Everitt (approximate)", confidence=how.confidence
+            estimate.value or 0.0, se, method=approximate("Fleiss-Cohen-Everitt"), confidence=how.confidence
         )
     one = _several(patterns, [pair], d)
     return jackknife(lambda weights: one(weights)[0], patterns.units, confidence=how.confidence)
@@ -296,19 +298,23 @@ def _closed(patterns: OrderedPatterns, estimate: Estimate, pair: Pair, d: Floats
 
 def _reason_for_pair(n: int, a: NDArray[np.integer], b: NDArray[np.integer]) -> str:
     if n == 0:
-        return "the two raters share no item"
+        return Message("the two raters share no item")
     both = (a >= 0) & (b >= 0)
     one = np.unique(np.concatenate([a[both], b[both]])).size == 1
-    return "only one category is used: chance alone would agree always" if one else "chance alone would agree always"
+    return (
+        Message("only one category is used: chance alone would agree always")
+        if one
+        else Message("chance alone would agree always")
+    )
 
 
 def _reason_for_all(cell: Coded) -> str:
     """Why no pair has a kappa."""
     if np.unique(cell.code).size == 1:
-        return "only one category is used: chance alone would agree always"
+        return Message("only one category is used: chance alone would agree always")
     if np.bincount(cell.item).max() < 2:
-        return "no item has two ratings"
-    return "no pair of raters has a kappa: where two share items, chance alone would agree always"
+        return Message("no item has two ratings")
+    return Message("no pair of raters has a kappa: where two share items, chance alone would agree always")
 
 
 def _mean_estimate(
@@ -325,11 +331,19 @@ def _mean_estimate(
     defined = ~np.isnan(values)
     if not defined.any():
         return base
-    note = None if defined.all() else f"mean of the {int(defined.sum())} of {len(values)} pairs that have a kappa"
+    note = (
+        None
+        if defined.all()
+        else Message(
+            "mean of the %(number)s of %(all)s pairs that have a kappa", number=int(defined.sum()), all=len(values)
+        )
+    )
     value = float(values[defined].mean())
     estimate = base.with_(value=value, reason=None, note=note)
     if len(values) > MOST_RESAMPLED_PAIRS:
-        return estimate.with_(interval_reason=f"more than {MOST_RESAMPLED_PAIRS} pairs are not resampled")
+        return estimate.with_(
+            interval_reason=Message("more than %(number)s pairs are not resampled", number=MOST_RESAMPLED_PAIRS)
+        )
     if resamples:
         return estimate.with_(**resamples.interval(value, defined).as_changes())
 
@@ -344,18 +358,18 @@ def _conger_estimate(
 ) -> Estimate:
     d = disagreement(cell.scale, weighting)
     codes, totals = patterns.codes, patterns.weights
-    base = _undefined(cell, "conger_kappa", weighting, "no item has two ratings")
+    base = _undefined(cell, "conger_kappa", weighting, Message("no item has two ratings"))
     if not ((codes >= 0).sum(axis=1) >= 2).any():
         return base
     value = float(kernels.conger_kappa_kernel(codes, totals, d)[0])
     if np.isnan(value):
-        return base.with_(reason="only one category is used: chance alone would agree always")
+        return base.with_(reason=Message("only one category is used: chance alone would agree always"))
     se = coefficients.linearised_standard_error(kernels.conger_influence(codes, totals[0], d), patterns.units)
     estimate = base.with_(value=value, reason=None, se=se if np.isfinite(se) else None)
     if how.resamples and len(cell.raters) <= MOST_RESAMPLED_RATERS and patterns.units.n > 1:
         interval = replace(_conger_resampled(cell, patterns, d, value, rng, how), se=None)
     else:
-        interval = t_interval(value, se, patterns.units.df, method="linearised t", confidence=how.confidence)
+        interval = t_interval(value, se, patterns.units.df, method=Message("linearised t"), confidence=how.confidence)
     return estimate.with_(**interval.within(-np.inf, 1).as_changes())
 
 
@@ -396,7 +410,9 @@ def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resam
         yield estimate, (cell.raters[pair[0]], cell.raters[pair[1]])
     mean = _undefined(cell, "cohen_kappa", variant, _reason_for_all(cell))
     if values:
-        several = f"mean of the {len(values)} of {len(listed)} pairs that have a kappa"
+        several = Message(
+            "mean of the %(number)s of %(all)s pairs that have a kappa", number=len(values), all=len(listed)
+        )
         mean = mean.with_(note=None if len(values) == len(listed) else several)
         mean = _linearised(cell, mean, (float(np.mean(values)), np.mean(slopes, axis=0)), how, -1)
     yield mean, None
@@ -408,7 +424,11 @@ def _wide_conger_estimate(cell: Coded, weighting: Weighting, how: Resampling) ->
     )
     if np.isnan(value[0]):
         paired = np.bincount(cell.item).max() >= 2
-        reason = "only one category is used: chance alone would agree always" if paired else "no item has two ratings"
+        reason = (
+            Message("only one category is used: chance alone would agree always")
+            if paired
+            else Message("no item has two ratings")
+        )
         return _undefined(cell, "conger_kappa", weighting, reason)
     return _linearised(cell, _undefined(cell, "conger_kappa", weighting, "undefined"), value, how, -np.inf)
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, t_interval
+from analytics.stats.core.estimates import CellEstimate, Estimate, t_interval
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import ANONYMOUS, Units, left_out_error, number_of
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, Coded, RatingsTable, cells, coded
 
@@ -30,15 +31,15 @@ PENALTY = 0.01
 determines the step.
 """
 STEPS, AT_REST = 100, 1e-9
-ALWAYS_ABOVE = "a rater, or a group of them, is always above or always below those it shares items with"
-LEFT_OUT = (
+ALWAYS_ABOVE = Message("a rater, or a group of them, is always above or always below those it shares items with")
+LEFT_OUT = Message(
     "always above or always below everybody it shares items with, or shares none: the others are fitted without it"
 )
-NOT_CONNECTED = "the raters fall into groups that share no item: their severities can't be compared"
-_NO_ORDER = "a nominal scale has no severity"
-_TOO_WIDE = f"a many-facet model needs a scale of at most {MOST_POINTS} points"
-_TOO_MANY = f"more than {MOST_RATERS} raters"
-_ONE = "no two raters share an item"
+NOT_CONNECTED = Message("the raters fall into groups that share no item: their severities can't be compared")
+_NO_ORDER = Message("a nominal scale has no severity")
+_TOO_WIDE = Message("a many-facet model needs a scale of at most %(number)s points", number=MOST_POINTS)
+_TOO_MANY = Message("more than %(number)s raters", number=MOST_RATERS)
+_ONE = Message("no two raters share an item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def many_facet_rasch(
         if np.abs(move).max() < AT_REST:
             break
     else:
-        return "the iterations did not come to rest"
+        return Message("the iterations did not come to rest")
     return RaschFit(severity - severity.mean(), np.diff(total), *_rests(pairs, model, severity, total))
 
 
@@ -304,7 +305,7 @@ def _of_raters(cell: Cell, judges: Collection[str], confidence: float) -> Iterat
         yield from ((base.with_(statistic=name, reason=found), "") for name in STATISTICS)
         return
     if left_out:
-        base = base.with_(note=f"fitted without {', '.join(left_out)}")
+        base = base.with_(note=Message("fitted without %(names)s", names=", ".join(left_out)))
     people = np.array([name not in judges for name in scores.raters])
     middle = people if people.any() else np.ones(len(people), dtype=bool)
     severity = found.severity - found.severity[middle].mean()
@@ -316,9 +317,9 @@ def _of_raters(cell: Cell, judges: Collection[str], confidence: float) -> Iterat
         counts["n_clusters"] = number_of(scores.cluster[scores.item[own]])
         row = base.with_(**counts)
         yield _with_interval(row, float(severity[place]), influence[:, place], confidence), name
-        infit = row.with_(statistic="rasch_infit", reason="nothing is left to vary once the sums are known")
+        infit = row.with_(statistic="rasch_infit", reason=Message("nothing is left to vary once the sums are known"))
         if not np.isnan(found.infit[place]):
-            why = "a description of these scores"
+            why = Message("a description of these scores")
             infit = infit.with_(value=float(found.infit[place]), reason=None, interval_reason=why)
         yield infit, name
 
@@ -351,7 +352,7 @@ def why_no_severity(cell: Cell, scores: Coded) -> str | None:
     if len(np.unique(scores.code)) > MOST_POINTS:
         return _TOO_WIDE
     if len(np.unique(scores.code)) < 2:
-        return "the scores do not differ"
+        return Message("the scores do not differ")
     return _TOO_MANY if len(scores.raters) > MOST_RATERS else None
 
 
@@ -360,12 +361,14 @@ def _with_interval(row: Estimate, value: float, influence: Floats, confidence: f
     n = len(influence)
     row = row.with_(value=value, reason=None)
     if n < 2:
-        return row.with_(interval_reason="an interval needs two clusters")
+        return row.with_(interval_reason=Message("an interval needs two clusters"))
     without = value - n / (n - 1) * influence
     se, df = (float(part) for part in left_out_error(np.array(value), without, Units(np.ones(n, dtype=np.int64))))
-    interval = t_interval(value, se, max(1.0, min(df, n - 1)), method="jackknife t, clusters", confidence=confidence)
+    interval = t_interval(
+        value, se, max(1.0, min(df, n - 1)), method=Message("jackknife t, clusters"), confidence=confidence
+    )
     row = row.with_(**interval.as_changes())
     few = n if n < ENOUGH_CLUSTERS else min(n, row.n_clusters or n)
     if row.method and few < ENOUGH_CLUSTERS:
-        row = row.with_(method=approximate(row.method, f"{few} clusters"))
+        row = row.with_(method=approximate(row.method, Message("%(number)s clusters", number=few)))
     return row

@@ -23,7 +23,8 @@ from analytics.stats.agreement.rasch import (
     fitted_raters,
     why_no_severity,
 )
-from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, corrected_together, t_interval
+from analytics.stats.core.estimates import CellEstimate, Estimate, corrected_together, t_interval
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import Units, left_out_error, number_of
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, Coded, RatingsTable, cells, coded
 
@@ -37,11 +38,13 @@ TIME = "submitted_at"
 """The column with the time of each rating: a date and time, or any number that grows."""
 FEWEST = 15
 """Items shared with other raters in each half: with fewer, intervals cover too little (docs/methods/raters.md)."""
-NO_TIMES = "no times of ratings are known"
-SAME_TIME = "all ratings have one time"
+NO_TIMES = Message("no times of ratings are known")
+SAME_TIME = Message("all ratings have one time")
 ALARM = 0.05
 _HALVED = "halved"
-IN_ONE_ORDER = "against the raters who do not drift: all rated in one order, so that a drift of all can't be seen"
+IN_ONE_ORDER = Message(
+    "against the raters who do not drift: all rated in one order, so that a drift of all can't be seen"
+)
 
 
 def drift_report(
@@ -72,7 +75,7 @@ def _drifts(cell: Cell, judges: Collection[str], confidence: float) -> Iterator[
     scores = coded(cell)
     refusal = why_no_severity(cell, scores)
     if refusal is None and 2 * len(scores.raters) > MOST_RATERS:
-        refusal = f"more than {MOST_RATERS // 2} raters"
+        refusal = Message("more than %(number)s raters", number=MOST_RATERS // 2)
     base = Estimate(
         statistic="rasch_drift", value=None, level=cell.scale.level, n_items=scores.n_items,
         n_raters=len(scores.raters), n_ratings=int(scores.code.size), n_missing=scores.n_missing,
@@ -93,7 +96,11 @@ def _drifts(cell: Cell, judges: Collection[str], confidence: float) -> Iterator[
         few = min(number_of(scores.cluster[scores.item[own & (later == half)]]) for half in (False, True))
         tested = found.estimate(row, confidence)
         if tested.method and (few < ENOUGH_CLUSTERS or found.is_relative):
-            why = f"{few} clusters in a half" if few < ENOUGH_CLUSTERS else "all rated in one order"
+            why = (
+                Message("%(number)s clusters in a half", number=few)
+                if few < ENOUGH_CLUSTERS
+                else Message("all rated in one order")
+            )
             tested = tested.with_(method=approximate(tested.method, why))
         yield tested.with_(note=IN_ONE_ORDER if found.is_relative else None), scores.raters[rater]
 
@@ -115,11 +122,15 @@ def _halved(
         before = counts.cumsum()[:-1]
         sizes = np.minimum(before, len(own) - before)
         if np.isnan(time[own]).any():
-            reason = NO_TIMES
+            reason: str = NO_TIMES
         elif not len(sizes):
-            reason = SAME_TIME if len(own) else "no item is shared with another rater"
+            reason = SAME_TIME if len(own) else Message("no item is shared with another rater")
         elif sizes.max() < FEWEST:
-            reason = f"a half has {sizes.max()} items that others rated too; {FEWEST} are needed"
+            reason = Message(
+                "a half has %(number)s items that others rated too; %(needed)s are needed",
+                number=sizes.max(),
+                needed=FEWEST,
+            )
         else:
             reason = _HALVED
             later[own] = time[own] > moments[sizes.argmax()]
@@ -143,7 +154,7 @@ class _Drift:
         without = self.value - n / (n - 1) * self.influence
         se, df = (float(x) for x in left_out_error(np.array(self.value), without, Units(np.ones(n, dtype=np.int64))))
         df = max(1.0, min(df, n - 1))
-        interval = t_interval(self.value, se, df, method="jackknife t, clusters", confidence=confidence)
+        interval = t_interval(self.value, se, df, method=Message("jackknife t, clusters"), confidence=confidence)
         row = row.with_(value=self.value, reason=None).with_(**interval.as_changes())
         return row.with_(p=float(2 * stdtr(df, -abs(self.value) / se))) if row.low is not None else row
 

@@ -12,6 +12,7 @@ from analytics.stats.agreement import coefficient_estimates, pairwise, reliabili
 from analytics.stats.agreement.coefficient_estimates import Resampling
 from analytics.stats.core import resampling
 from analytics.stats.core.estimates import CellEstimate, Estimate, Keeps, Shape
+from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.resampling import RatersAs, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
@@ -47,7 +48,7 @@ STATISTICS = (
 )
 """In the order they are shown. Agreement on "not applicable" stands beside them where somebody used it:
 ``applicability_agreement``, ``applicability_alpha``, ``applicability_ac``."""
-LEFT_OUT = "this annotator left out"
+LEFT_OUT = Message("this annotator left out")
 APPLICABLE = Scale(("applicable", "N/A"), "nominal")
 
 
@@ -267,7 +268,11 @@ def _inapplicable(cell: Coded, request: _Request, computed: Collection[str]) -> 
     """A figure asked for by name that the scale has no meaning for is shown with the reason."""
     for name in STATISTICS:
         if name in (request.statistics or ()) and name not in computed:
-            reason = "it needs numbers" if cell.scale.has_order else "a nominal scale has no order and no distances"
+            reason = (
+                Message("it needs numbers")
+                if cell.scale.has_order
+                else Message("a nominal scale has no order and no distances")
+            )
             yield Estimate(statistic=name, value=None, level=cell.scale.level, reason=reason, n_missing=cell.n_missing)
 
 
@@ -316,7 +321,7 @@ def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEsti
         counted = _clusters(left)
         for estimate, pair in figures:
             if pair is None and estimate.variant != "paper_compat":
-                note = "; ".join(part for part in (LEFT_OUT, estimate.note) if part)
+                note = joined((LEFT_OUT, estimate.note))
                 yield _row(
                     cell,
                     resampling.for_these(estimate.with_(note=note, n_clusters=counted(estimate, None))),

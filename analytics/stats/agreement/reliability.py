@@ -23,6 +23,7 @@ from analytics.stats.core.estimates import (
     t_interval,
     tails_of,
 )
+from analytics.stats.core.messages import Message
 from analytics.stats.core.resampling import Units, effective_number, left_out_error
 
 Floats = NDArray[np.float64]
@@ -36,8 +37,8 @@ ENOUGH_RATERS = 30
 covers .85 with 5 raters, .88 with 12 and .92 with 20 (50 items, 400 draws of ``bench.populations.fresh_raters``)."""
 TINY = 1e-12
 """Relative: scores are divided by their largest deviation before their squares are compared with it."""
-VALUE_OUTSIDE = "the approximate bounds of F do not include the value, which is below 0"
-ANONYMOUS = "raters are anonymous slots: read ICC(1,.); this form takes the slots for persons"
+VALUE_OUTSIDE = Message("the approximate bounds of F do not include the value, which is below 0")
+ANONYMOUS = Message("raters are anonymous slots: read ICC(1,.); this form takes the slots for persons")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,9 @@ def iccs(
             rows.append(Estimate(variant=form, value=None, reason=_why_undefined(squares), **counts))
             continue
         few = form.startswith("2") and k < ENOUGH_RATERS and not is_left_out
-        interval = doubted(doubted(intervals[form], Doubt(f"{k} raters") if few else None), doubt)
+        interval = doubted(
+            doubted(intervals[form], Doubt(Message("%(number)s raters", number=k)) if few else None), doubt
+        )
         note = ANONYMOUS if positional and not form.startswith("1") else None
         rows.append(Estimate(variant=form, value=value, note=note, **counts).with_(**interval.as_changes()))
     return rows
@@ -125,7 +128,7 @@ def stepped_up(single: Estimate, mean: Estimate) -> Estimate:
     k, estimate = mean.n_raters, mean.with_(speaks_for=single.speaks_for, method=single.method, se=None)
     reason = single.interval_reason
     if single.low is None or single.high is None or 1 + (k - 1) * single.low <= TINY:
-        reason = reason or "the lower bound of the mean of k raters is minus infinity"
+        reason = reason or Message("the lower bound of the mean of k raters is minus infinity")
         return estimate.with_(low=None, high=None, confidence=None, method=None, interval_reason=reason)
     low, high = (k * bound / (1 + (k - 1) * bound) for bound in (single.low, single.high))
     return estimate.with_(low=low, high=high, confidence=single.confidence)
@@ -161,8 +164,8 @@ def mean_squares(scores: Floats) -> MeanSquares:
 
 def _too_few(n: int, k: int) -> str | None:
     if k < 2:
-        return "only one rater" if k else "nothing is rated"
-    return None if n >= 2 else f"fewer than two items were scored by all {k} raters"
+        return Message("only one rater") if k else Message("nothing is rated")
+    return None if n >= 2 else Message("fewer than two items were scored by all %(raters)s raters", raters=k)
 
 
 def _value(m: MeanSquares, form: Form) -> float:
@@ -183,22 +186,22 @@ def _values(m: MeanSquares, form: Form) -> Floats:
 
 def _why_undefined(m: MeanSquares) -> str:
     if max(m.bms, m.wms) == 0:
-        return "the scores do not differ"
-    return "the items differ so little that their estimated total variance is not positive"
+        return Message("the scores do not differ")
+    return Message("the items differ so little that their estimated total variance is not positive")
 
 
 def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
     """Bounds of the single-rater form, stepped up by Spearman-Brown for the mean of k."""
     single = {"1": _one_way, "2": _two_way_random, "3": _two_way_mixed}[form[0]](m, (1 + confidence) / 2)
     if single is None or not np.isfinite(single).all() or single[1] - single[0] <= TINY:
-        return Interval(interval_reason="the mean squares leave F without finite bounds")
+        return Interval(interval_reason=Message("the mean squares leave F without finite bounds"))
     value = _value(m, f"{form[0]},1")  # type: ignore[arg-type]
     if not single[0] - TINY <= value <= single[1] + TINY:
         return Interval(interval_reason=VALUE_OUTSIDE)
     if form.endswith("1"):
         return Interval(low=single[0], high=single[1], confidence=confidence, method="F")
     if 1 + (m.k - 1) * single[0] <= 0:
-        return Interval(interval_reason="the lower bound of the mean of k raters is minus infinity")
+        return Interval(interval_reason=Message("the lower bound of the mean of k raters is minus infinity"))
     low, high = (m.k * bound / (1 + (m.k - 1) * bound) for bound in single)
     return Interval(low=low, high=high, confidence=confidence, method="F")
 
@@ -209,7 +212,7 @@ def _without_clusters(
     """t intervals of the single-rater forms on Fisher's z from leaving out each cluster, stepped up like those of F."""
     _, index, sizes = np.unique(cluster, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
-        return dict.fromkeys(forms, Interval(interval_reason="an interval needs two clusters"))
+        return dict.fromkeys(forms, Interval(interval_reason=Message("an interval needs two clusters")))
     squares = _squares_without(scores, index, sizes)
     return {form: _left_out_interval(squares, sizes, m, form, confidence) for form in forms}
 
@@ -225,21 +228,29 @@ def _left_out_interval(
     se, tail_df = (float(part) for part in left_out_error(np.array(rho), without, units))
     below = 1 + (m.k - 1) * rho
     if not np.isfinite(se):
-        return Interval(interval_reason="without one of the clusters no score differs")
+        return Interval(interval_reason=Message("without one of the clusters no score differs"))
     if se <= TINY or not (rho < 1 and below > 0):
-        return Interval(interval_reason=NO_UNIT_DIFFERS if se <= TINY else "the value lies at the end of its range")
+        return Interval(
+            interval_reason=NO_UNIT_DIFFERS if se <= TINY else Message("the value lies at the end of its range")
+        )
     z, dz = math.log(below / (1 - rho)) / 2, se * m.k / (2 * below * (1 - rho))
     df = effective_number(sizes) - 1
-    around = t_interval(z, dz, max(1.0, min(df, tail_df)), method="jackknife t of Fisher's z", confidence=confidence)
+    around = t_interval(
+        z,
+        dz,
+        max(1.0, min(df, tail_df)),
+        method=Message("%(method)s t of Fisher's z", method=Message("jackknife")),
+        confidence=confidence,
+    )
     if around.low is None or around.high is None:
         return around
     low, high = (math.exp(min(2 * bound, 700.0)) for bound in (around.low, around.high))
     ends = [(low - 1) / (low + m.k - 1), (high - 1) / (high + m.k - 1)]
     if form.endswith("k"):
         if 1 + (m.k - 1) * ends[0] <= TINY:
-            return Interval(interval_reason="the lower bound of the mean of k raters is minus infinity")
+            return Interval(interval_reason=Message("the lower bound of the mean of k raters is minus infinity"))
         ends = [m.k * bound / (1 + (m.k - 1) * bound) for bound in ends]
-    doubt = Doubt(f"{df + 1:.3g} independent units") if df + 1 < FEW_UNITS else None
+    doubt = Doubt(Message("%(number)s independent units", number=f"{df + 1:.3g}")) if df + 1 < FEW_UNITS else None
     return doubted(replace(around, low=ends[0], high=ends[1], se=None), doubt)
 
 
@@ -385,19 +396,19 @@ def component_estimates(scores: Floats, statistic: str, *, n_missing: int = 0) -
     base = Estimate(
         statistic=statistic,
         value=None,
-        reason="the design does not separate items, raters and the rest",
+        reason=Message("the design does not separate items, raters and the rest"),
         n_items=int(seen.any(axis=1).sum()),
         n_raters=int(seen.any(axis=0).sum()),
         n_ratings=int(seen.sum()),
         n_missing=n_missing,
-        interval_reason="no closed form for an incomplete panel",
+        interval_reason=Message("no closed form for an incomplete panel"),
     )
     if components is None:
         return [base]
     if statistic == "variance_component":
         return [
             base.with_(variant=name, value=getattr(components, name), reason=None,
-                       note="estimated below 0, shown as 0" if name in components.negative else None)
+                       note=Message("estimated below 0, shown as 0") if name in components.negative else None)
             for name in ("item", "rater", "residual")
         ]  # fmt: skip
     curve = reliability_curve(components)
@@ -406,5 +417,5 @@ def component_estimates(scores: Floats, statistic: str, *, n_missing: int = 0) -
 
 def _curve_point(base: Estimate, raters: int, value: float) -> Estimate:
     if math.isnan(value):
-        return base.with_(variant=str(raters), reason="the scores do not differ")
+        return base.with_(variant=str(raters), reason=Message("the scores do not differ"))
     return base.with_(variant=str(raters), value=value, reason=None)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from analytics.stats.agreement import coefficient_estimates, coefficients, pairwise
 from analytics.stats.agreement.coefficient_estimates import CountFigure, Resampling
 from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, wilson_interval
+from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, left_out_interval, number_of
 from analytics.stats.core.scales import agreement_weights
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, Coded, RatingsTable, cells, coded
@@ -31,7 +32,7 @@ RATIONALES = ("rationale_share", "rationale_length")
 LABELS = ("label_spread", "label_share")
 MOST_WITH_INTERVALS = 190
 """Pairs of a panel (20 raters) whose kappas get intervals of their own."""
-ONE_RATER, NO_PAIRS = "only one rater", "no two raters share an item"
+ONE_RATER, NO_PAIRS = Message("only one rater"), Message("no two raters share an item")
 
 
 # --- annotators left out ---------------------------------------------------------------------------------------------
@@ -81,8 +82,8 @@ def _without_annotators(cell: Cell, names: Collection[str], confidence: float) -
 
 def _too_few(scores: Coded) -> str | None:
     if len(scores.raters) < 2:
-        return ONE_RATER if scores.raters else "nothing is rated"
-    return "two raters: without one of them nobody is left to agree with" if len(scores.raters) == 2 else None
+        return ONE_RATER if scores.raters else Message("nothing is rated")
+    return Message("two raters: without one of them nobody is left to agree with") if len(scores.raters) == 2 else None
 
 
 def _value(scores: Coded, figure: CountFigure) -> Estimate:
@@ -95,7 +96,7 @@ def _value(scores: Coded, figure: CountFigure) -> Estimate:
     quiet, rng = Resampling(0), np.random.default_rng(0)
     estimate = coefficient_estimates.estimates_from_counts(scores, chosen, rng=rng, how=quiet)[0]
     none = dict.fromkeys(("se", "low", "high", "confidence", "method"))
-    why = "the change has one" if estimate.is_defined else None
+    why = Message("the change has one") if estimate.is_defined else None
     return estimate.with_(**none, interval_reason=why, n_clusters=_clusters(scores))
 
 
@@ -116,7 +117,7 @@ def _change(
     change = without.with_(statistic=name, value=without.value - with_all.value, interval_reason=None, **shared)
     scale = scores.scale
     if scale.is_continuous or scale.is_sparse or coefficients.is_wide(scale, scores.n_items):
-        return change.with_(interval_reason="too many points to leave out cluster by cluster")
+        return change.with_(interval_reason=Message("too many points to leave out cluster by cluster"))
     counts = scores.counts()
     own = scores.rater == place
     rest = counts.copy()
@@ -124,7 +125,11 @@ def _change(
     distinct, pattern = np.unique(np.hstack([counts, rest]), axis=0, return_inverse=True)
     units = Units.of(pattern.ravel(), scores.cluster)
     if units.n_kinds > MOST_LEFT_OUT:
-        return change.with_(interval_reason=f"more than {MOST_LEFT_OUT} different clusters are not left out one by one")
+        return change.with_(
+            interval_reason=Message(
+                "more than %(number)s different clusters are not left out one by one", number=MOST_LEFT_OUT
+            )
+        )
     of_all, of_rest = np.hsplit(distinct.astype(np.float64), 2)
 
     def difference(weights: Floats) -> Floats:
@@ -206,7 +211,9 @@ def _pair_rows(
     first, second = np.nonzero(np.triu(n, 1))
     variant = "quadratic" if scale.has_order else "unweighted"
     of_pairs = _with_intervals(scores, variant, how, seed) if len(first) <= MOST_WITH_INTERVALS else {}
-    none = "a panel of this size has no intervals of its pairs" if not of_pairs else "none was computed"
+    none = (
+        Message("a panel of this size has no intervals of its pairs") if not of_pairs else Message("none was computed")
+    )
     for name, values in (("cohen_kappa", kappa), ("percent_agreement", share)):
         if name not in statistics:
             continue
@@ -220,7 +227,7 @@ def _pair_rows(
                     estimate = estimate.with_(interval_reason=none)
                 yield _cell_row(cell, estimate.with_(**labels), raters=pair)
         for row in _means(cell, scores, values, n, labels):
-            note = "; ".join(filter(None, (row.estimate.note, "" if is_listed else pairwise.PAIRS_LEFT_OUT)))
+            note = joined((row.estimate.note, "" if is_listed else pairwise.PAIRS_LEFT_OUT))
             yield replace(row, estimate=row.estimate.with_(note=note or None))
 
 
@@ -237,11 +244,18 @@ def _means(
     seen = np.bincount(scores.rater, minlength=len(n))
     for place, annotator in enumerate(scores.raters):
         own = values[place, apart[place] & ~np.isnan(values[place])]
-        reason = None if own.size else NO_PAIRS if not apart[place].any() else "no pair of this annotator has a value"
+        reason = (
+            None
+            if own.size
+            else NO_PAIRS
+            if not apart[place].any()
+            else Message("no pair of this annotator has a value")
+        )
         estimate = Estimate(
             value=float(own.mean()) if own.size else None, reason=reason, level=scores.scale.level,
             n_items=int(seen[place]), n_raters=int(apart[place].sum()) + 1, n_ratings=int(seen[place]),
-            note=f"mean over {own.size} pairs", interval_reason="a mean over pairs" if own.size else None,
+            note=Message("mean over %(number)s pairs", number=own.size),
+            interval_reason=Message("a mean over pairs") if own.size else None,
             statistic=str(labels["statistic"]), variant=labels["variant"],
         )  # fmt: skip
         yield _cell_row(cell, estimate, annotator=annotator)
@@ -249,7 +263,7 @@ def _means(
 
 def _pair_estimate(scores: Coded, n: int, value: float | None, reason: str | None) -> Estimate:
     if value is not None and np.isnan(value):
-        value, reason = None, "only one category is used: chance alone would agree always"
+        value, reason = None, Message("only one category is used: chance alone would agree always")
     return Estimate(
         statistic="cohen_kappa", value=value, reason=reason, level=scores.scale.level, n_items=n,
         n_raters=2 if n else len(scores.raters), n_ratings=2 * n,
@@ -269,18 +283,18 @@ def commonest_report(
     for cell in cells(table.annotators(), by=by, pool=pool):
         scores = coded(cell)
         base = Estimate(
-            statistic="commonest_share", value=None, reason="nothing is rated", level=cell.scale.level,
+            statistic="commonest_share", value=None, reason=Message("nothing is rated"), level=cell.scale.level,
             n_items=scores.n_items, n_raters=len(scores.raters), n_ratings=int(scores.code.size),
             n_missing=scores.n_missing, n_clusters=number_of(scores.cluster),
         )  # fmt: skip
         if cell.scale.is_continuous:
-            base = base.with_(reason="a continuous scale has no points")
+            base = base.with_(reason=Message("a continuous scale has no points"))
         elif scores.code.size:
             counts = np.bincount(scores.code)
             most = int(counts.argmax())
             base = base.with_(
                 variant=cell.scale.label(most), value=float(counts[most] / counts.sum()), reason=None,
-                interval_reason="a description of these scores",
+                interval_reason=Message("a description of these scores"),
             )  # fmt: skip
         rows.append(_cell_row(cell, base))
     return rows
@@ -322,8 +336,9 @@ def _lengths(frame: pd.DataFrame, column: str, confidence: float) -> tuple[Estim
     interval = _share_interval(written, frame["cluster"].to_numpy(dtype=str), confidence)
     length = share.with_(
         statistic="rationale_length", value=float(np.median(lengths[written])) if written.any() else None,
-        reason=None if written.any() else "nobody wrote one", n_ratings=int(written.sum()),
-        interval_reason="a description of these texts" if written.any() else None, n_missing=int((~written).sum()),
+        reason=None if written.any() else Message("nobody wrote one"), n_ratings=int(written.sum()),
+        interval_reason=Message("a description of these texts") if written.any() else None,
+        n_missing=int((~written).sum()),
     )  # fmt: skip
     return share.with_(**interval.as_changes()), length
 
@@ -332,7 +347,14 @@ def _share_interval(yes: NDArray[np.bool_], cluster: NDArray[np.str_], confidenc
     """Wilson's interval of the share of (M,) answers, its standard error linearised from the clusters' sums."""
     rest = np.bincount(np.unique(cluster, return_inverse=True)[1], weights=yes - yes.mean())
     se = float(np.sqrt((rest**2).sum() * len(rest) / max(len(rest) - 1, 1))) / len(yes)
-    return wilson_interval(float(yes.mean()), se, len(rest), df=len(rest) - 1, method="Wilson t", confidence=confidence)
+    return wilson_interval(
+        float(yes.mean()),
+        se,
+        len(rest),
+        df=len(rest) - 1,
+        method=Message("%(method)s t", method=Message("Wilson")),
+        confidence=confidence,
+    )
 
 
 # --- panels on the same items ----------------------------------------------------------------------------------------
@@ -361,7 +383,13 @@ def same_mode_report(
         single = both & ((counts == most[..., None]).sum(axis=2) == 1).all(axis=0)
         same = (counts.argmax(axis=2)[0] == counts.argmax(axis=2)[1])[single]
         cluster = items.to_numpy(dtype=str)[single]
-        why = None if single.any() else "no item was scored by both" if not both.any() else "every mode ties"
+        why = (
+            None
+            if single.any()
+            else Message("no item was scored by both")
+            if not both.any()
+            else Message("every mode ties")
+        )
         estimate = Estimate(
             statistic="panel_same_mode", variant=f"{first} ~ {second}", reason=why, level=cell.scale.level,
             value=float(same.mean()) if single.any() else None, n_items=int(single.sum()),
@@ -428,7 +456,7 @@ def _of_item(cell: Cell, scores: Coded, item: int, spread: float) -> list[CellEs
     name = str(cell.frame.loc[(cell.frame["row"] == place).to_numpy(), "item"].iloc[0])
     base = Estimate(
         statistic="label_spread", value=spread, level=cell.scale.level, n_items=1, n_clusters=1, n_raters=len(codes),
-        n_ratings=len(codes), interval_reason="a description of one item",
+        n_ratings=len(codes), interval_reason=Message("a description of one item"),
     )  # fmt: skip
     estimates = [base]
     if not cell.scale.is_continuous:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import FEW_OFF_POINT, NO_WIDTH, Interval, approximate, wilson_interval
+from analytics.stats.core.estimates import FEW_OFF_POINT, NO_WIDTH, Interval, wilson_interval
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import error_of_mean
 
 Floats = NDArray[np.float64]
@@ -28,8 +29,8 @@ Ends = tuple[float, float]
 MOST_SKEWNESS, MOST_KURTOSIS = 1.0, 3.0
 """Skewness, and excess kurtosis, above which t intervals of a bounded mean cover too little (docs/decisions/0044)."""
 AT_ENDS = 0.25
-FEW_DIFFER = "few labels differ"
-BOUNDED = "bounded empirical likelihood"
+FEW_DIFFER = Message("few labels differ")
+BOUNDED = Message("bounded empirical likelihood")
 _STEPS = 45
 
 
@@ -121,11 +122,11 @@ def bounded_interval(
     from scipy.special import stdtrit
 
     if len(x) < 2 or df < 1:
-        return Interval(interval_reason="the standard error needs two independent units")
+        return Interval(interval_reason=Message("the standard error needs two independent units"))
     a, b = ends
     mean = float(weights @ x / weights.sum())
     if not b > a or not a - NO_WIDTH <= mean <= b + NO_WIDTH:
-        return Interval(interval_reason="values beyond the ends of the scale have no bounded interval")
+        return Interval(interval_reason=Message("values beyond the ends of the scale have no bounded interval"))
     mean = min(max(mean, a), b)
     quantile = float(stdtrit(df, (1 + confidence) / 2))
     x, w, counts = _distinct(x, weights / weights.max())

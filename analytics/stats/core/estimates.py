@@ -14,7 +14,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_CUT = ", cut at the ends of the scale"
+from analytics.stats.core.messages import Message, approximate, joined
+
+_CUT = Message("%(method)s, cut at the ends of the scale", method="").template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,8 @@ class Estimate:
             return self
         if self.low >= lowest and self.high <= highest:
             return self
-        method = f"{(self.method or '').replace(_CUT, '')}{_CUT}"
+        is_cut = isinstance(self.method, Message) and self.method.template == _CUT
+        method = self.method if is_cut else Message(_CUT, method=self.method or "")
         return self.with_(low=max(self.low, lowest), high=min(self.high, highest), method=method)
 
     def as_dict(self) -> dict[str, Any]:
@@ -142,7 +145,7 @@ class CellEstimate:
         """The same, with a remark where a value rests on fewer items than that."""
         if self.estimate.value is None or self.estimate.n_items >= min_items:
             return self
-        note = "; ".join(part for part in (f"fewer than {min_items} items", self.estimate.note) if part)
+        note = joined((Message("fewer than %(number)s items", number=min_items), self.estimate.note))
         return replace(self, estimate=self.estimate.with_(note=note))
 
     def as_row(self) -> dict[str, Any]:
@@ -174,7 +177,7 @@ FEWEST_RESAMPLES = 200
 NO_WIDTH = 1e-12
 """Width, as a share of the numbers it is made of, below which there is none but rounding: such bounds say nothing about
 units not seen, and no interval is given. Statistics without a unit are of size 1."""
-NO_RESAMPLE_DIFFERS = "every resample gives the same value: nothing tells how far it may be off"
+NO_RESAMPLE_DIFFERS = Message("every resample gives the same value: nothing tells how far it may be off")
 FEW_UNITS = 6
 """With fewer independent units (their effective number) an interval says that it is approximate."""
 FEW_OFF_POINT = 25
@@ -189,7 +192,8 @@ SPREAD_OF_SQUARES = 0.3, 0.08
 """Excess kurtosis, and share of the largest deviation in the sum of fourth powers, above which tails are heavy: then
 few scores decide the spread of squares. A normal sample of 200 exceeds both in one case of seven, one of 1,000 never
 (docs/decisions/0017)."""
-NO_UNIT_DIFFERS = "every unit gives the same value: nothing tells how far it may be off"
+WILSON = Message("Wilson")
+NO_UNIT_DIFFERS = Message("every unit gives the same value: nothing tells how far it may be off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,11 +220,6 @@ class Interval:
         return {name: value for name, value in changes.items() if value is not None}
 
 
-def approximate(method: str, why: str = "") -> str:
-    """The name of a method that says that its intervals may cover less than they should."""
-    return method if "approximate" in method else f"{method} (approximate{why and ': '}{why})"
-
-
 def percentile(resampled: Floats, *, confidence: float = 0.95, unit: float = 1.0) -> Interval:
     """Percentile interval of (B,) resampled values, NaN where a resample leaves the statistic undefined.
 
@@ -230,7 +229,7 @@ def percentile(resampled: Floats, *, confidence: float = 0.95, unit: float = 1.0
     Source: Efron & Tibshirani 1993, An Introduction to the Bootstrap, chapter 13 (doi 10.1201/9780429246593).
     """
     tail = (1 - confidence) / 2
-    return _from_resamples(resampled, (tail, 1 - tail), confidence, "bootstrap percentile", unit)
+    return _from_resamples(resampled, (tail, 1 - tail), confidence, Message("bootstrap percentile"), unit)
 
 
 def bca(
@@ -253,14 +252,14 @@ def bca(
 
     defined = resampled[~np.isnan(resampled)]
     if not defined.size or np.isnan(left_out).any():
-        return _none("leaving one unit out makes the statistic undefined: BCa has no acceleration", resampled)
+        return _none(Message("leaving one unit out makes the statistic undefined: BCa has no acceleration"), resampled)
     share = float(np.mean(defined < value) + np.mean(defined == value) / 2)
     if not 0 < share < 1:
-        return _none("every resample lies on one side of the value: BCa has no bias correction", resampled)
+        return _none(Message("every resample lies on one side of the value: BCa has no bias correction"), resampled)
     z0, a = float(ndtri(share)), _acceleration(left_out, multiplicity)
     z = z0 + ndtri(np.array([(1 - confidence) / 2, (1 + confidence) / 2]))
     low, high = ndtr(z0 + z / (1 - a * z))
-    return _from_resamples(resampled, (float(low), float(high)), confidence, "bootstrap BCa", unit)
+    return _from_resamples(resampled, (float(low), float(high)), confidence, Message("bootstrap BCa"), unit)
 
 
 def t_interval(
@@ -270,7 +269,7 @@ def t_interval(
     from scipy.special import stdtrit
 
     if not (math.isfinite(se) and df >= 1):
-        return Interval(interval_reason="the standard error needs two independent units")
+        return Interval(interval_reason=Message("the standard error needs two independent units"))
     half = float(stdtrit(df, (1 + confidence) / 2)) * se
     return _around(value, half, se, method, confidence, unit)
 
@@ -292,7 +291,7 @@ def jackknife_interval(
     doubt: Doubt | None = None,
     confidence: float = 0.95,
     unit: float = 1.0,
-    by: str = "jackknife",
+    by: str = Message("jackknife"),
 ) -> Interval:
     """t interval from the jackknife (``by``) standard error of clusters or single items, made where it is symmetric.
 
@@ -304,15 +303,22 @@ def jackknife_interval(
     MacKinnon, Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); z: Fisher 1921; comparison: docs/decisions/0017.
     """
     if not math.isfinite(se) or df <= 0:
-        return Interval(interval_reason="the standard error needs two independent units")
+        return Interval(interval_reason=Message("the standard error needs two independent units"))
     skewed = doubt is not None and doubt.skewed and shape == "coefficient" and 0 < value < 1
     if df + 1 < FEW_UNITS:
-        doubt = doubt or Doubt(f"{df + 1:.3g} independent units")
+        doubt = doubt or Doubt(Message("%(number)s independent units", number=f"{df + 1:.3g}"))
     if (shape == "share" or skewed) and 0 <= value <= 1:
         if se <= NO_WIDTH and shape != "share":
             return Interval(interval_reason=NO_UNIT_DIFFERS)
         quantile = None if se <= NO_WIDTH else max(df, 1)  # nothing was estimated where nothing varies
-        interval = wilson_interval(value, se, n or df + 1, df=quantile, method=f"Wilson t, {by}", confidence=confidence)
+        interval = wilson_interval(
+            value,
+            se,
+            n or df + 1,
+            df=quantile,
+            method=Message("Wilson t, %(method)s", method=by),
+            confidence=confidence,
+        )
     else:
         interval = _on_scale(value, se, max(min(df, tail_df), 1), shape, confidence, unit, by)
     return doubted(interval, doubt)
@@ -325,15 +331,18 @@ class Doubt(NamedTuple):
     skewed: bool = False
 
 
-CARRIED = Doubt("one unit alone makes it defined")
+CARRIED = Doubt(Message("one unit alone makes it defined"))
 
 
 def few_off_point(n_items: int, n_units: int) -> Doubt | None:
     """The doubt that few items, or items of few units, have a score off the commonest point."""
     if n_items >= FEW_OFF_POINT and n_units >= FEW_UNITS:
         return None
-    clusters = f" of {n_units} clusters" if n_units < n_items else ""
-    return Doubt(f"{n_items} items{clusters} off the commonest point", skewed=True)
+    few = Message("%(items)s items off the commonest point", items=n_items)
+    if n_units < n_items:
+        counts = {"items": n_items, "clusters": n_units}
+        few = Message("%(items)s items of %(clusters)s clusters off the commonest point", **counts)
+    return Doubt(few, skewed=True)
 
 
 def tails_of(n_points: int, n_items: int, scores: Weighted, *parts: Weighted) -> Doubt | None:
@@ -344,10 +353,14 @@ def tails_of(n_points: int, n_items: int, scores: Weighted, *parts: Weighted) ->
     tell of another's) are judged, too, by SPREAD_OF_SQUARES, and fewer than TAILS_SEEN items are a doubt of their own.
     """
     if n_points <= FEW_POINTS:
-        return Doubt("heavy tails", skewed=True) if kurtosis(*scores) > HEAVY_TAILS else None
+        return Doubt(Message("heavy tails"), skewed=True) if kurtosis(*scores) > HEAVY_TAILS else None
     if any(_has_heavy_tails(*one) for one in (scores, *parts)):
-        return Doubt("heavy tails")
-    return Doubt(f"{n_items} items do not show whether tails are heavy") if n_items < TAILS_SEEN else None
+        return Doubt(Message("heavy tails"))
+    return (
+        Doubt(Message("%(items)s items do not show whether tails are heavy", items=n_items))
+        if n_items < TAILS_SEEN
+        else None
+    )
 
 
 def n_points(scores: Floats) -> int:
@@ -366,16 +379,21 @@ def doubted(interval: Interval, doubt: Doubt | None) -> Interval:
 
 def _on_scale(value: float, se: float, df: float, shape: Shape, confidence: float, unit: float, by: str) -> Interval:
     """value +- t se on Fisher's z scale, on the logarithm's, or as it is."""
-    method, inside = f"{by} t", se > NO_WIDTH * max(unit, abs(value))
+    method, inside = Message("%(method)s t", method=by), se > NO_WIDTH * max(unit, abs(value))
     if shape == "coefficient" and abs(value) < 1 and inside:
-        z, dz, back, method = math.atanh(value), se / (1 - value**2), math.tanh, f"{by} t of Fisher's z"
+        z, dz, back, method = (
+            math.atanh(value),
+            se / (1 - value**2),
+            math.tanh,
+            Message("%(method)s t of Fisher's z", method=by),
+        )
     elif shape == "positive" and value > 0 and inside:
-        z, dz, back, method = math.log(value), se / value, math.exp, f"{by} t of the logarithm"
+        z, dz, back, method = math.log(value), se / value, math.exp, Message("%(method)s t of the logarithm", method=by)
     else:
         return t_interval(value, se, df, method=method, confidence=confidence, unit=unit)
     around = t_interval(z, dz, df, method=method, confidence=confidence)
     if around.low is None or around.high is None or around.high > MOST_LOGARITHM:
-        return t_interval(value, se, df, method=f"{by} t", confidence=confidence, unit=unit)
+        return t_interval(value, se, df, method=Message("%(method)s t", method=by), confidence=confidence, unit=unit)
     return replace(around, low=back(around.low), high=back(around.high), se=se)
 
 
@@ -410,7 +428,7 @@ def normal_interval(value: float, se: float, *, method: str, confidence: float =
     from scipy.special import ndtri
 
     if not math.isfinite(se):
-        return Interval(interval_reason="the standard error is undefined")
+        return Interval(interval_reason=Message("the standard error is undefined"))
     half = float(ndtri((1 + confidence) / 2)) * se
     return _around(value, half, se, method, confidence, unit)
 
@@ -430,7 +448,7 @@ def log_t_interval(
     if spread <= NO_WIDTH:
         return _none(NO_RESAMPLE_DIFFERS, resampled)
     factor = math.exp(float(stdtrit(df, (1 + confidence) / 2)) * spread)
-    method = "bootstrap t of the logarithm"
+    method = Message("%(method)s t of the logarithm", method=Message("bootstrap"))
     return Interval(low=value / factor, high=value * factor, confidence=confidence, method=method, undefined_share=0.0)
 
 
@@ -441,7 +459,7 @@ def wilson_interval(
     *,
     ends: tuple[float, float] = (0.0, 1.0),
     df: float | None = None,
-    method: str = "Wilson",
+    method: str = WILSON,
     confidence: float = 0.95,
 ) -> Interval:
     """Wilson's interval of a share, or of any mean that can't leave its ends a and b.
@@ -454,7 +472,7 @@ def wilson_interval(
     from scipy.special import ndtri, stdtrit
 
     if not math.isfinite(se) or n <= 0 or (df is not None and df < 1):
-        return Interval(interval_reason="the standard error needs two independent units")
+        return Interval(interval_reason=Message("the standard error needs two independent units"))
     (low, high), tail = ends, (1 + confidence) / 2
     z, width = float(ndtri(tail) if df is None else stdtrit(df, tail)), high - low
     p = min(max((value - low) / width, 0.0), 1.0)
@@ -462,7 +480,7 @@ def wilson_interval(
     middle, half = (p + z**2 / (2 * m)) / (1 + z**2 / m), z * math.sqrt(p * (1 - p) / m + z**2 / (4 * m**2))
     half /= 1 + z**2 / m
     if se <= NO_WIDTH * width and 0 < p < 1:
-        method = approximate(method, "no unit differs")
+        method = approximate(method, Message("no unit differs"))
     bounds = (low + width * (middle - half), low + width * (middle + half))
     return Interval(low=bounds[0], high=bounds[1], confidence=confidence, method=method, se=se).within(low, high)
 
@@ -478,7 +496,12 @@ def _from_resamples(
 ) -> Interval:
     undefined = float(np.isnan(resampled).mean()) if resampled.size else 1.0
     if undefined > MAX_UNDEFINED_SHARE:
-        return _none(f"{undefined:.1%} of the resamples leave the statistic undefined (more than 5%)", resampled)
+        return _none(
+            Message(
+                "%(share)s of the resamples leave the statistic undefined (more than 5%%)", share=f"{undefined:.1%}"
+            ),
+            resampled,
+        )
     low, high = (float(bound) for bound in np.quantile(resampled[~np.isnan(resampled)], tails))
     if high - low <= NO_WIDTH * max(unit, abs(low), abs(high)):
         return _none(NO_RESAMPLE_DIFFERS, resampled)
@@ -524,8 +547,8 @@ def corrected_together(
         adjusted = holm([rows[i].estimate.p or 0.0 for i in places])
         for i, p in zip(places, adjusted, strict=True):
             estimate = rows[i].estimate
-            words = f"Holm p {p:.4g} in a family of {size}" if size > 1 else None
-            note = "; ".join(part for part in (estimate.note, words) if part) or None
+            words = Message("Holm p %(p)s in a family of %(number)s", p=f"{p:.4g}", number=size) if size > 1 else None
+            note = joined((estimate.note, words)) or None
             corrected[i] = replace(rows[i], estimate=estimate.with_(p_corrected=p, family=size, note=note))
     return corrected
 

@@ -33,6 +33,7 @@ from analytics.stats.core.estimates import (
     percentile,
     t_interval,
 )
+from analytics.stats.core.messages import Message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,7 +258,7 @@ def bootstrap(
     Davison & Hinkley 1997, section 3.8 (doi 10.1017/CBO9780511802843).
     """
     if units.n < 2:
-        return Interval(interval_reason="an interval needs two units to resample")
+        return Interval(interval_reason=Message("an interval needs two units to resample"))
     values = resampled(statistic, units, resamples=resamples, rng=rng)
     if method == "bca":
         value = float(statistic(units.pattern_totals[None, :])[0])
@@ -272,14 +273,21 @@ def jackknife(statistic: Statistic, units: Units, *, confidence: float = 0.95, u
     se^2 = (C - 1)/C sum_u m_u (theta_(u) - mean)^2. Source: Efron 1982 (doi 10.1137/1.9781611970319).
     """
     if units.n < 2:
-        return Interval(interval_reason="an interval needs two units to leave out")
+        return Interval(interval_reason=Message("an interval needs two units to leave out"))
     value = float(statistic(units.pattern_totals[None, :])[0])
     without, m = left_out(statistic, units), units.multiplicity
     if np.isnan(without).any():
-        return Interval(interval_reason="leaving one unit out makes the statistic undefined")
+        return Interval(interval_reason=Message("leaving one unit out makes the statistic undefined"))
     spread = float(m @ (without - np.average(without, weights=m)) ** 2)
     se = float(np.sqrt((units.n - 1) / units.n * spread))
-    return t_interval(value, se, units.n - 1, method="jackknife t", confidence=confidence, unit=unit)
+    return t_interval(
+        value,
+        se,
+        units.n - 1,
+        method=Message("%(method)s t", method=Message("jackknife")),
+        confidence=confidence,
+        unit=unit,
+    )
 
 
 def _chunks(total: int, width: int) -> Iterator[int]:
@@ -322,8 +330,8 @@ FEWEST_RATERS = 20
 probability .2, intervals for raters like these cover .73 to .84, of 10 .88, of 20 .91 to .93 (docs/decisions/0045)."""
 FEW_RATERS = 30
 """With fewer raters (their effective number) an interval for raters like these says that it is approximate."""
-TOO_FEW = "fewer than 20 raters are not a sample of raters: careless ones may be missing among them"
-ANONYMOUS = "anonymous slots are not persons: raters cannot be taken as a sample"
+TOO_FEW = Message("fewer than 20 raters are not a sample of raters: careless ones may be missing among them")
+ANONYMOUS = Message("anonymous slots are not persons: raters cannot be taken as a sample")
 
 
 def for_these(estimate: Estimate, whom: str = THESE) -> Estimate:
@@ -374,7 +382,7 @@ def for_raters_like_these(
         return without_interval(estimate, TOO_FEW)
     values = np.array([np.nan if value is None else value for value in without], dtype=np.float64)
     if np.isnan(values).any():
-        return without_interval(estimate, "without one of the raters the figure is undefined")
+        return without_interval(estimate, Message("without one of the raters the figure is undefined"))
     confidence, value = estimate.confidence or 0.95, estimate.value
     raters = _of_raters(value, values, n_scores, part, shape, confidence)
     if raters.low is None or raters.high is None:
@@ -382,10 +390,11 @@ def for_raters_like_these(
     low = value - math.hypot(value - estimate.low, value - raters.low)
     high = value + math.hypot(estimate.high - value, raters.high - value)
     lowest, highest = BOUNDS[shape]
-    method = f"{estimate.method} and raters left out"
+    method = Message("%(method)s and raters left out", method=estimate.method)
     fewest = min(map(effective_number, own))
     if fewest < FEW_RATERS:
-        method = f"{method} (approximate: {fewest:.3g} raters)"
+        few = Message("%(number)s raters", number=f"{fewest:.3g}")
+        method = Message("%(method)s (approximate: %(why)s)", method=method, why=few)
     return estimate.with_(
         low=max(low, lowest), high=min(high, highest), method=method, se=None, speaks_for=LIKE_THESE
     )  # fmt: skip
@@ -489,5 +498,5 @@ def _of_raters(
     total = sum(v**2 / d for v, d in zip(variances, dfs, strict=True) if v > 0 and d > 0)
     df = se**4 / total if total > 0 and min(dfs) > 0 else 0.0
     if df < 1:
-        return Interval(interval_reason="one rater gave nearly all scores: raters cannot be taken as a sample")
+        return Interval(interval_reason=Message("one rater gave nearly all scores: raters cannot be taken as a sample"))
     return jackknife_interval(value, se, df, shape, confidence=confidence)

@@ -11,6 +11,8 @@ from unicodedata import decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.core.messages import Message
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -90,12 +92,16 @@ class Scale:
         """The reason that is shown if figures that compare points are undefined."""
         if self.is_sparse:
             ends = f"{self.label(0)} to {self.label(-1)}"
-            return f"whole numbers from {ends}, and no scale is declared: figures on categories need one"
-        if self.any_number:
-            return (
-                f"any number from {self.label(0)} to {self.label(-1)} may be given: figures on categories need points"
+            return Message(
+                "whole numbers from %(ends)s, and no scale is declared: figures on categories need one", ends=ends
             )
-        return f"the scores take {self.q} values: figures on categories need a scale"
+        if self.any_number:
+            return Message(
+                "any number from %(low)s to %(high)s may be given: figures on categories need points",
+                low=self.label(0),
+                high=self.label(-1),
+            )
+        return Message("the scores take %(number)s values: figures on categories need a scale", number=self.q)
 
     @property
     def is_whole(self) -> bool:

@@ -13,6 +13,7 @@ from analytics.stats.core.estimates import (
     CellEstimate,
     Estimate,
 )
+from analytics.stats.core.messages import Message
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, cells
 from analytics.stats.judge.judge_against_panel import cell_key
 
@@ -157,8 +158,8 @@ def _score_shares(
 
 def _share(statistic: str, variant: str | None, count: int, total: int, n_items: int) -> Estimate:
     value = count / total if total else None
-    reason = None if total else "nothing was rated here"
-    note = "a share of what was seen; no interval"
+    reason = None if total else Message("nothing was rated here")
+    note = Message("a share of what was seen; no interval")
     return Estimate(
         statistic=statistic, variant=variant, value=value, reason=reason, n_items=n_items, interval_reason=note
     )  # fmt: skip

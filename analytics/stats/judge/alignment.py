@@ -12,14 +12,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import FEW_UNITS, Estimate, approximate, jackknife_interval, t_interval
+from analytics.stats.core.estimates import FEW_UNITS, Estimate, jackknife_interval, t_interval
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import error_of_mean, number_of
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-BY = "clusters left out"
-NOTHING = "no pair of item and criterion has both a verdict and a reference label"
+BY = Message("clusters left out")
+NOTHING = Message("no pair of item and criterion has both a verdict and a reference label")
 
 
 def agreement_of_pairs(scores: Floats, labels: Floats, widths: Floats, *, measure: str) -> Floats:
@@ -81,7 +82,7 @@ def overfit(
     """
     estimate = _counted("alignment_overfit", np.concatenate([tuning_cluster, test_cluster + 2**40]), items)
     if not len(tuning) or not len(test):
-        return estimate.with_(reason="one side has no pair with both a verdict and a reference label")
+        return estimate.with_(reason=Message("one side has no pair with both a verdict and a reference label"))
     value = float(tuning.mean() - test.mean())
     errors = [error_of_mean(tuning, tuning_cluster), error_of_mean(test, test_cluster)]
     variances = [se**2 for se, _df in errors]
@@ -91,10 +92,12 @@ def overfit(
 
 
 def _with_t(estimate: Estimate, value: float, se: float, df: float, confidence: float) -> Estimate:
-    interval = t_interval(value, se, df, method=f"t, {BY}", confidence=confidence)
+    interval = t_interval(value, se, df, method=Message("t, %(method)s", method=BY), confidence=confidence)
     changes = interval.as_changes()
     if interval.method and df + 1 < FEW_UNITS:
-        changes["method"] = approximate(interval.method, f"{df + 1:.3g} independent clusters")
+        changes["method"] = approximate(
+            interval.method, Message("%(number)s independent clusters", number=f"{df + 1:.3g}")
+        )
     return estimate.with_(value=value, reason=None, **changes).cut(-1.0, 1.0)
 
 

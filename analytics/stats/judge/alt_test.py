@@ -21,6 +21,7 @@ from analytics.stats.core.estimates import (
     benjamini_yekutieli,
     jackknife_interval,
 )
+from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.resampling import RatersAs, Units, error_of_mean, left_out_error, number_of, of_report
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import RatingsTable, cells
@@ -30,13 +31,13 @@ Floats = NDArray[np.float64]
 Score = Literal["accuracy", "rmse"]
 
 STATISTICS = ("alt_test_omega", "alt_test_rho")
-ANONYMOUS = "the test compares persons: it has no meaning for anonymous slots"
+ANONYMOUS = Message("the test compares persons: it has no meaning for anonymous slots")
 EPSILON = {"experts": 0.20, "skilled": 0.15, "crowd": 0.10}
 PASS_AT = 0.5
 ALPHA = 0.05
-BOTH_DIRECTIONS = "tests in both directions: beaten, and not ahead (Benjamini-Yekutieli)"
+BOTH_DIRECTIONS = Message("tests in both directions: beaten, and not ahead (Benjamini-Yekutieli)")
 """The bounds of omega: the annotators that are beaten, and the annotators that are not ahead of the judge."""
-ALL_DECIDED = "every annotator is beaten or ahead"
+ALL_DECIDED = Message("every annotator is beaten or ahead")
 FEW_ITEMS = 30
 """Below this many items Wilcoxon's signed ranks replace the t-test."""
 
@@ -108,7 +109,7 @@ def run_alt_test(
     is_shared = (~np.isnan(judge_wins)).any(axis=1)
     n_items, n_clusters = int(is_shared.sum()), number_of(where[is_shared])
     if not tested:
-        reason = f"no annotator has {min_items} items shared with the judge and another rater"
+        reason = Message("no annotator has %(number)s items shared with the judge and another rater", number=min_items)
         return AltTest(None, None, tuple(comparisons), n_items, reason, n_clusters)
     names = [c.annotator for c in tested]
     beaten = dict(zip(names, benjamini_yekutieli([c.p for c in tested if c.p is not None], alpha), strict=True))
@@ -274,7 +275,9 @@ def alt_test_report(
         else:
             result = AltTest(None, None, (), 0, ANONYMOUS)
         interval = _interval_of_rho(result, compared, scores, measure, bootstrap, confidence)
-        rows = _estimates(result, compared, interval, f"{measure}, epsilon {epsilon:g}")
+        rows = _estimates(
+            result, compared, interval, Message("%(score)s, epsilon %(epsilon)s", score=measure, epsilon=f"{epsilon:g}")
+        )
         report += [
             CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge, annotator=name) for estimate, name in rows
         ]
@@ -305,7 +308,7 @@ def _interval_of_rho(
     wins = advantage(scores, compared.humans, measure)[0][:, tested]
     n = int(compared.cluster.max()) + 1 if len(compared.cluster) else 0
     if not (resamples and tested and n > 1):
-        reason = "an interval needs two clusters" if resamples else "no resampling was asked for"
+        reason = Message("an interval needs two clusters") if resamples else Message("no resampling was asked for")
         return Interval(interval_reason=reason if tested else None)
     known = ~np.isnan(wins)
     sums, counts = np.zeros((2, n, len(tested)))
@@ -347,13 +350,19 @@ def _estimates(
 def _verdict(result: AltTest, variant: str) -> str:
     if result.omega is None:
         return variant
-    return f"{variant}; {'passes' if result.passes else 'fails'}: the judge beats {result.omega:.0%} of annotators"
+    share = f"{result.omega:.0%}"
+    passes = Message("passes: the judge beats %(share)s of annotators", share=share)
+    return joined(
+        (variant, passes if result.passes else Message("fails: the judge beats %(share)s of annotators", share=share))
+    )
 
 
 def _of_annotator(c: Comparison, level: str) -> Estimate:
-    note = "too few items: listed, not tested" if c.p is None else f"{'beaten' if c.is_beaten else 'not beaten'}"
+    note = Message("beaten") if c.is_beaten else Message("not beaten")
+    if c.p is None:
+        note = Message("too few items: listed, not tested")
     return Estimate(
         statistic="alt_test_rho", value=c.judge_wins, p=c.p, level=level, n_items=c.n_items, n_raters=1, note=note,
         n_clusters=c.n_clusters, n_ratings=c.n_items,
-        reason=None if c.judge_wins is not None else "no item shared with the judge and another rater",
+        reason=None if c.judge_wins is not None else Message("no item shared with the judge and another rater"),
     )  # fmt: skip

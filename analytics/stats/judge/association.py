@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from analytics.stats.agreement import continuous_scales
 from analytics.stats.agreement.continuous_scales import Value
 from analytics.stats.core.estimates import Shape
+from analytics.stats.core.messages import Message
 from analytics.stats.core.scales import Scale, Weighting, disagreement, snapped
 
 Floats = NDArray[np.float64]
@@ -269,8 +270,8 @@ def _quotient(total: Floats, n: Floats) -> Floats:
 
 MOST_LABELS = 11
 """Scales with more points (0-100) get no figures label by label."""
-_NO_ORDER = "a nominal scale has no distances: only labels can be compared"
-_NO_LABELS = "an interval scale without declared points has no labels to compare"
+_NO_ORDER = Message("a nominal scale has no distances: only labels can be compared")
+_NO_LABELS = Message("an interval scale without declared points has no labels to compare")
 
 
 class Pairs:
@@ -333,9 +334,9 @@ def _all_pairs(pairs: Pairs) -> Floats:
     return total
 
 
-_NOTHING = "no item has both a judge score and a reference label"
-_FLAT_PAIRS = "the judge's or the reference's scores do not vary"
-_ONE_LABEL = "only one label is used"
+_NOTHING = Message("no item has both a judge score and a reference label")
+_FLAT_PAIRS = Message("the judge's or the reference's scores do not vary")
+_ONE_LABEL = Message("only one label is used")
 
 DISTANCES = (
     PairFigure("mae", mean_absolute_error, _NOTHING, shape="positive"),
@@ -360,9 +361,9 @@ LABELS = (
     PairFigure("f1_macro", lambda p: f1_macro(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
 )
 _BY_LABEL = {
-    "f1": (f1, involved, "neither the judge nor the reference gives this label"),
-    "precision": (precision, judged, "the judge never gives this label"),
-    "recall": (recall, referred, "the reference never gives this label"),
+    "f1": (f1, involved, Message("neither the judge nor the reference gives this label")),
+    "precision": (precision, judged, Message("the judge never gives this label")),
+    "recall": (recall, referred, Message("the reference never gives this label")),
 }
 STATISTICS = tuple(dict.fromkeys(f.statistic for f in (*DISTANCES, *LABELS, *STEPS))) + tuple(_BY_LABEL)
 

@@ -30,16 +30,17 @@ from numpy.typing import NDArray
 from analytics.stats.core.estimates import (
     NO_RESAMPLE_DIFFERS,
     NO_WIDTH,
+    WILSON,
     CellEstimate,
     Doubt,
     Estimate,
     Shape,
-    approximate,
     corrected_together,
     jackknife_interval,
     percentile,
     wilson_interval,
 )
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import THIS_JUDGE, effective_number, error_of_mean, number_of, resampled_sums
 from analytics.stats.core.scales import rounding
 from analytics.stats.core.tables import Cell, RatingsTable, cells
@@ -71,7 +72,7 @@ def repeat_consistency(scores: Floats, cluster: Codes) -> list[Estimate]:
     measures: list[tuple[str, Floats, Shape]] = [("repeat_sd", spread, "positive")]
     measures.append(("flip_rate", flips.astype(np.float64), "share"))
     counts = {"n_missing": int((~kept).sum()), "n_ratings": int(n[kept].sum())}
-    reason = "no item has two repeats"
+    reason = Message("no item has two repeats")
     return [_mean(name, x, where, reason, shape=shape).with_(**counts) for name, x, shape in measures]
 
 
@@ -83,7 +84,7 @@ def perturbation(before: Floats, after: Floats, cluster: Codes) -> list[Estimate
     """
     both = ~(np.isnan(before) | np.isnan(after))
     gap, where = (after - before)[both], cluster[both]
-    reason = "no item was scored before and after"
+    reason = Message("no item was scored before and after")
     shares = {"fall": gap < 0, "stay": gap == 0, "rise": gap > 0}
     estimates = [
         _mean("perturbation", x.astype(np.float64), where, reason, name, shape="share") for name, x in shares.items()
@@ -104,13 +105,13 @@ def verbosity(error: Floats, length: Floats, language: Codes) -> Estimate:
     sxx = float((x**2).sum())
     n, k = len(x), len(size)
     if n < k + 2 or sxx < 1e-12:
-        reason = "length does not vary within a language, or there are too few items"
+        reason = Message("length does not vary within a language, or there are too few items")
         return Estimate(statistic="verbosity", value=None, n_items=n, reason=reason)
     slope = float((x * y).sum() / sxx)
     leverage = 1 / size[group] + x**2 / sxx
     scaled = (y - slope * x) / np.clip(1 - leverage, 1e-9, None)
     se = float(np.sqrt(((x * scaled) ** 2).sum()) / sxx)
-    return _normal("verbosity", slope, se, n, "OLS within language, HC3")
+    return _normal("verbosity", slope, se, n, Message("OLS within language, HC3"))
 
 
 ENOUGH_CLUSTERS = 100
@@ -126,20 +127,20 @@ def self_preference(scores: Floats, own: NDArray[np.bool_], cluster: Codes) -> E
     """
     known = ~np.isnan(scores)
     if scores.shape[1] < 2 or not own[known].any() or own[known].all():
-        reason = "it needs two judges or more, and texts of their own and of other families"
+        reason = Message("it needs two judges or more, and texts of their own and of other families")
         return Estimate(statistic="self_preference", value=None, n_items=len(scores), reason=reason)
     x, y = _residuals(own.astype(np.float64), known), _residuals(scores, known)
     sxx = float((x**2).sum())
     if sxx < 1e-12:
-        reason = "own and other families are not separate within items"
+        reason = Message("own and other families are not separate within items")
         return Estimate(statistic="self_preference", value=None, n_items=len(scores), reason=reason)
     slope = float((x * y).sum() / sxx)
     sums = np.bincount(np.unique(cluster, return_inverse=True)[1], weights=(x * (y - slope * x)).sum(axis=1))
     scale = len(sums) / max(len(sums) - 1, 1)
     se = float(np.sqrt(scale * (sums**2).sum()) / sxx)
-    method = "difference in differences, cluster-robust"
+    method = Message("difference in differences, cluster-robust")
     if len(sums) < ENOUGH_CLUSTERS:  # .929 of 95 % with 50 clusters, .943 with 100 (bench/results/coverage_judges.md)
-        method = approximate(method, "few clusters")
+        method = approximate(method, Message("few clusters"))
     judged = known.any(axis=1)
     estimate = _normal("self_preference", slope, se, int(judged.sum()), method)
     return estimate.with_(n_clusters=number_of(cluster[judged]), n_ratings=int(known.sum()))
@@ -174,9 +175,9 @@ def share(
     Fewer ``clusters`` than answers: the interval takes for independent what is not, and says that it is approximate.
     """
     if not n:
-        return Estimate(statistic=statistic, variant=variant, value=None, reason="nothing was counted")
+        return Estimate(statistic=statistic, variant=variant, value=None, reason=Message("nothing was counted"))
     p = hits / n
-    method = approximate("Wilson", "answers taken for independent") if (clusters or n) < n else "Wilson"
+    method = approximate(WILSON, Message("answers taken for independent")) if (clusters or n) < n else WILSON
     interval = wilson_interval(p, math.sqrt(p * (1 - p) / n), n, method=method, confidence=confidence)
     estimate = Estimate(statistic=statistic, variant=variant, value=p, n_items=n, n_clusters=clusters)
     return estimate.with_(**interval.as_changes())
@@ -192,11 +193,13 @@ def conditions(scores: Floats, names: Sequence[str], reference: Floats, cluster:
     for k, name in enumerate(names):
         judged = ~(np.isnan(scores[:, k]) | np.isnan(reference))
         error = abs(scores[:, k] - reference)
-        estimates.append(_mean("condition_mae", error[judged], cluster[judged], "nothing was judged", name))
+        estimates.append(_mean("condition_mae", error[judged], cluster[judged], Message("nothing was judged"), name))
         if k:
             both = ~np.isnan(scores[:, [0, k]]).any(axis=1)
             gap = (scores[:, k] - scores[:, 0])[both]
-            estimates.append(_mean("condition_shift", gap, cluster[both], "no item was judged under both", name))
+            estimates.append(
+                _mean("condition_shift", gap, cluster[both], Message("no item was judged under both"), name)
+            )
     return estimates
 
 
@@ -222,10 +225,14 @@ def _mean(
         return estimate.with_(p=_p_of_zero(estimate, cluster))
     value, n_clusters = float(x.mean()), number_of(cluster)
     changed = int(np.count_nonzero(x))
-    few = Doubt(f"{changed} items are not 0") if shape == "positive" and changed < FEW_CHANGED else None
+    few = (
+        Doubt(Message("%(items)s items are not 0", items=changed))
+        if shape == "positive" and changed < FEW_CHANGED
+        else None
+    )
     size = float(np.abs(x).max())
     interval = jackknife_interval(
-        value, *error_of_mean(x, cluster), shape, n=n_clusters, doubt=few, unit=size, by="clusters left out"
+        value, *error_of_mean(x, cluster), shape, n=n_clusters, doubt=few, unit=size, by=Message("clusters left out")
     )
     base = Estimate(statistic=statistic, variant=variant, value=value, n_items=len(x), n_clusters=n_clusters)
     return base.with_(**interval.as_changes())
@@ -290,13 +297,15 @@ def tost(first: Floats, second: Floats, cluster: NDArray[np.intp], *, margin: fl
     cluster = cluster[both]
     gap = classical_mean((first - second)[both], cluster, confidence=0.90).with_(statistic="tost")
     if gap.value is None or gap.se is None:
-        return gap.with_(value=None, reason="equivalence needs pairs in two clusters or more")
-    df = len(np.unique(cluster)) - 1
+        return gap.with_(value=None, reason=Message("equivalence needs pairs in two clusters or more"))
+    df, margins = len(np.unique(cluster)) - 1, Message("margin %(margin)s", margin=f"{margin:g}")
     if gap.se == 0:
-        return gap.with_(p=float(abs(gap.value) >= margin), note=f"margin {margin:g}; every difference is the same")
+        return gap.with_(
+            p=float(abs(gap.value) >= margin), note=joined((margins, Message("every difference is the same")))
+        )
     t_low, t_high = (gap.value + margin) / gap.se, (gap.value - margin) / gap.se
     p = max(1 - float(stdtr(df, t_low)), float(stdtr(df, t_high)))
-    return gap.with_(p=p, method="TOST, cluster-robust t", note=f"margin {margin:g}")
+    return gap.with_(p=p, method=Message("TOST, cluster-robust t"), note=margins)
 
 
 # --- conformal intervals ---------------------------------------------------------------------------------------------
@@ -357,7 +366,7 @@ def differential_functioning(judge: Codes, reference: Floats, language: Codes) -
     n = len(judge)
     languages = np.unique(language)
     if len(languages) < 2 or len(np.unique(judge)) < 2 or np.ptp(reference) == 0:
-        reason = "it needs two languages, two judge scores and a reference that varies"
+        reason = Message("it needs two languages, two judge scores and a reference that varies")
         return Functioning(None, None, None, n, reason)
     from scipy.special import chdtrc
 
@@ -458,8 +467,8 @@ CHANGED = "changed_scores"
 """The column of a judge's rows: a JSON object, by change the score before and after it."""
 STATISTICS = ("score_drop", "fall", "stay", "rise")
 FEW_CLUSTERS = 30
-NOT_RUN = "not run: the judge was not asked about changed texts"
-_NOMINAL = "a nominal scale has no distances"
+NOT_RUN = Message("not run: the judge was not asked about changed texts")
+_NOMINAL = Message("a nominal scale has no distances")
 
 
 def perturbation_report(
@@ -541,16 +550,16 @@ def _drop(gap: Floats, cluster: Codes, bootstrap: int, confidence: float, seed: 
     if np.ptp(gap) == 0:
         if len(sums) < FEW_CLUSTERS:
             return estimate.with_(interval_reason=NO_RESAMPLE_DIFFERS)
-        method = approximate("constant", "every item has the same difference")
+        method = approximate(Message("constant"), Message("every item has the same difference"))
         return estimate.with_(low=estimate.value, high=estimate.value, confidence=confidence, method=method)
     if not bootstrap or len(sums) < 2:
-        return estimate.with_(interval_reason="an interval needs resampling and two clusters")
+        return estimate.with_(interval_reason=Message("an interval needs resampling and two clusters"))
     drawn = resampled_sums(np.column_stack([sums, sizes]), resamples=bootstrap, rng=np.random.default_rng(seed))
     interval = percentile(drawn[:, 0] / drawn[:, 1], confidence=confidence)
     estimate = estimate.with_(seed=seed, **interval.as_changes())
     estimate = estimate.with_(p=_p_of_zero(estimate.with_(se=error_of_mean(gap, cluster)[0]), cluster))
     if estimate.method and len(sums) < FEW_CLUSTERS:
-        return estimate.with_(method=approximate(estimate.method, f"{len(sums)} clusters"))
+        return estimate.with_(method=approximate(estimate.method, Message("%(number)s clusters", number=len(sums))))
     return estimate
 
 

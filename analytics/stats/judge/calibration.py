@@ -27,7 +27,6 @@ from analytics.stats.core.estimates import (
     Estimate,
     Interval,
     Keeps,
-    approximate,
     doubted,
     few_off_point,
     jackknife_interval,
@@ -36,6 +35,7 @@ from analytics.stats.core.estimates import (
     tails_of,
     wilson_interval,
 )
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import MOST_LEFT_OUT, RatersAs, Units, left_out_error, number_of
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, cells
@@ -73,7 +73,7 @@ FEW_DIFFER = 3
 ENOUGH_FOR_TAILS = 1000
 """Fewer errors on a continuous scale may have no large one among them: RMSE is then approximate."""
 """A share of fewer is covered more often than asked for (bench/results/coverage_judges.md): approximate."""
-_POOLED = "criteria are pooled: what differs between them counts as correlation"
+_POOLED = Message("criteria are pooled: what differs between them counts as correlation")
 
 
 def calibration_report(
@@ -353,7 +353,7 @@ def _confusion(compared: JudgeAgainstPanel, rule: str) -> list[Estimate]:
     """Row shares of the confusion matrix, the counts behind them in ``n_items``."""
     scale = compared.scale
     if scale.q > MOST_LABELS:
-        reason = f"a matrix of {scale.q} labels: declare a shorter scale"
+        reason = Message("a matrix of %(number)s labels: declare a shorter scale", number=scale.q)
         return [Estimate(statistic="confusion", value=None, level=scale.level, reason=reason)]
     counts, faced = confusion_matrix(compared, rule=rule), face(compared, rule)
     places = [snapped(x, scale) for x in (faced.reference, faced.judge)]
@@ -362,8 +362,8 @@ def _confusion(compared: JudgeAgainstPanel, rule: str) -> list[Estimate]:
     for (k, j), share in np.ndenumerate(shares):
         base = Estimate(
             statistic="confusion", variant=f"{scale.label(k)} ~ {scale.label(j)}", level=scale.level, value=None,
-            reason="the reference never gives this label", n_items=int(counts[k, j]),
-            interval_reason="a share of what was seen; no interval", n_raters=len(compared.annotators),
+            reason=Message("the reference never gives this label"), n_items=int(counts[k, j]),
+            interval_reason=Message("a share of what was seen; no interval"), n_raters=len(compared.annotators),
             n_clusters=number_of(faced.cluster[(places[0] == k) & (places[1] == j)]),
         )  # fmt: skip
         estimates.append(base if np.isnan(share) else base.with_(value=float(share), reason=None))
@@ -411,7 +411,7 @@ def _of_gradient(
         doubt = _few(base if 0 < value < 1 else answers) or doubt
     return jackknife_interval(
         value, se, df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt, confidence=confidence, unit=unit,
-        by="linearised",
+        by=Message("linearised"),
     )  # fmt: skip
 
 
@@ -419,9 +419,9 @@ def _intervals(
     faced: Faced, chosen: Sequence[PairFigure], scale: Scale, units: Units, resamples: int, confidence: float, seed: int
 ) -> list[Interval]:
     if not resamples:
-        return [Interval(interval_reason="no resampling was asked for")] * len(chosen)
+        return [Interval(interval_reason=Message("no resampling was asked for"))] * len(chosen)
     if units.n < 2:
-        return [Interval(interval_reason="an interval needs two units to resample")] * len(chosen)
+        return [Interval(interval_reason=Message("an interval needs two units to resample"))] * len(chosen)
     maker = _IntervalMaker(faced, chosen, scale, units, confidence)
     intervals: list[Interval | None] = [None] * len(chosen)
     carried = units.n_kinds <= MOST_LEFT_OUT
@@ -477,7 +477,9 @@ class _IntervalMaker:
         value = float(self.point[index])
         near = self.chosen[index].statistic in ("precision", "recall")
         return (
-            Doubt("few answers differ") if near and self.answers(index) * min(value, 1 - value) < FEW_DIFFER else None
+            Doubt(Message("few answers differ"))
+            if near and self.answers(index) * min(value, 1 - value) < FEW_DIFFER
+            else None
         )
 
     def answers(self, index: int) -> float:
@@ -506,7 +508,7 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
     of_points, n_points = scale.q > 2 or scale.level in ("interval", "ratio"), max(len(v) for v, _ in commonest)
     errors = tails_of(n_points, faced.n_items, (x - y,)) if of_points else None
     if of_points and n_points > FEW_POINTS and faced.n_items < ENOUGH_FOR_TAILS and not scale.declared:
-        errors = errors or Doubt(f"{faced.n_items} items do not show whether tails are heavy")
+        errors = errors or Doubt(Message("%(items)s items do not show whether tails are heavy", items=faced.n_items))
     either = (tails_of(n_points, faced.n_items, (x,)) or tails_of(n_points, faced.n_items, (y,), *_residuals(x, y))
               if of_points else None)  # fmt: skip
 
@@ -527,7 +529,11 @@ def _rare_label(x: Floats, y: Floats) -> Doubt | None:
     """The doubt of a mean of labels that one of them was given to few items."""
     labels = np.unique(np.concatenate([x, y]))
     fewest = min((int(((x == label) | (y == label)).sum()) for label in labels), default=0)
-    return Doubt(f"{fewest} items of one label") if fewest < FEW_OF_LABEL and len(labels) <= MOST_USED else None
+    return (
+        Doubt(Message("%(items)s items of one label", items=fewest))
+        if fewest < FEW_OF_LABEL and len(labels) <= MOST_USED
+        else None
+    )
 
 
 MOST_USED = 50
@@ -544,7 +550,7 @@ def _residuals(x: Floats, y: Floats) -> Iterator[tuple[Floats]]:
 
 def _few(answers: float) -> Doubt | None:
     """The doubt of a share of few answers; where it does not vary, what comes in one cluster is one answer."""
-    return Doubt(f"{answers:.3g} answers") if answers < FEW_ANSWERS else None
+    return Doubt(Message("%(number)s answers", number=f"{answers:.3g}")) if answers < FEW_ANSWERS else None
 
 
 def _jaccard(f1: Floats) -> Floats:
@@ -576,7 +582,11 @@ def _of_share(value: float, row: Floats, base: float, faced: Faced, confidence: 
     """
     se = max(float(np.nanstd(row)), (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else 0.0
     answers = max(1.0, base * faced.n_clusters / len(faced.judge))
-    method = "Wilson, bootstrap spread" if answers >= FEW_ANSWERS else approximate("Wilson, bootstrap spread")
+    method = (
+        Message("Wilson, bootstrap spread")
+        if answers >= FEW_ANSWERS
+        else approximate(Message("Wilson, bootstrap spread"))
+    )
     interval = wilson_interval(value, se, answers, method=method, confidence=confidence)
     return replace(interval, undefined_share=float(np.isnan(row).mean()))
 
@@ -598,7 +608,11 @@ def _estimate(
     left_out = faced.n_without_reference
     # Only a mode leaves out what people scored.
     note = (
-        f"{left_out / (left_out + faced.n_items):.1%} of the items have no mode and are left out" if left_out else None
+        Message(
+            "%(share)s of the items have no mode and are left out", share=f"{left_out / (left_out + faced.n_items):.1%}"
+        )
+        if left_out
+        else None
     )
     estimate = Estimate(statistic=figure.statistic, variant=figure.variant, value=value, note=note, **counts)
     return _cut(estimate.with_(**interval.as_changes()), compared.scale)
@@ -613,8 +627,8 @@ def _cut(estimate: Estimate, scale: Scale) -> Estimate:
 
 def _nothing(compared: JudgeAgainstPanel) -> str:
     if np.isnan(compared.judge).all():
-        return "the judge scored no item here"
-    return "no item has both a judge score and a reference label"
+        return Message("the judge scored no item here")
+    return Message("no item has both a judge score and a reference label")
 
 
 def _counts(compared: JudgeAgainstPanel, faced: Faced) -> list[Estimate]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import (
     Estimate,
-    approximate,
     wilson_interval,
 )
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import effective_number
 from analytics.stats.core.scales import Scale, spelled
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
@@ -63,7 +63,7 @@ def _row(panel: Floats, cluster: Codes, scale: Scale, confidence: float) -> Esti
     df = max(1.0, effective_number(sizes) - 1)
     interval = wilson_interval(
         mean.value, mean.se, units, ends=(float(scale.values[0]), float(scale.values[-1])), df=df,
-        method="cluster-robust Wilson t", confidence=confidence,
+        method=Message("cluster-robust Wilson t"), confidence=confidence,
     )  # fmt: skip
     if units < FEW_UNITS:
         interval = replace(interval, method=interval.method and approximate(interval.method))

@@ -24,10 +24,10 @@ from analytics.stats.core.estimates import (
     NO_WIDTH,
     CellEstimate,
     Estimate,
-    approximate,
     corrected_together,
     t_interval,
 )
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import Units, effective_number
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import Cell, RatingsTable, cells
@@ -54,12 +54,12 @@ MOST_PAIRED = 12
 MOST_INTERACTIONS = 6
 MIN_ITEMS = 10
 """Common items below which a cell is in no mean and has no effects: kappa of few items takes few values by chance."""
-NO_MEAN = "interactions are those of the mean of the cells, and there is none"
-ONE_FACTOR = "an interaction needs judges at each combination of two factors"
-METHOD = "cluster bootstrap standard error, t"
-WITHOUT_REFERENCE = "without a reference label"
-WITHOUT_SCORE = "without a score on the scale"
-TIED_JURY = "a tied jury"
+NO_MEAN = Message("interactions are those of the mean of the cells, and there is none")
+ONE_FACTOR = Message("an interaction needs judges at each combination of two factors")
+METHOD = Message("cluster bootstrap standard error, t")
+WITHOUT_REFERENCE = Message("without a reference label")
+WITHOUT_SCORE = Message("without a score on the scale")
+TIED_JURY = Message("a tied jury")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ def _counts(part: JudgedItems, about: tuple[str, ...]) -> Iterator[CellEstimate]
     if len(about) > 1 or not set(about) <= set(part.judges):
         return
     plain: dict[str, Any] = {"n_items": part.n, "n_raters": part.n_raters, "n_clusters": len(np.unique(part.cluster))}
-    plain["interval_reason"] = "a count of what was seen"
+    plain["interval_reason"] = Message("a count of what was seen")
     jury = about[0] if about else None
     yield CellEstimate(estimate=Estimate(statistic="common_items", value=float(part.n), **plain), judge=jury, **named)
     counts: list[tuple[str | None, int, str]] = []
@@ -400,22 +400,27 @@ def _mean_of(
         n_scores=np.sum([part.n_scores for part, _items in usable], axis=0),
         level=None,
         reference=", ".join(rules),
-        note="; ".join([f"mean of {len(usable)} cells", *_left_out_of_mean(incomplete, small, min_items, nominal)]),
+        note=joined(
+            [
+                Message("mean of %(number)s cells", number=len(usable)),
+                *_left_out_of_mean(incomplete, small, min_items, nominal),
+            ]
+        ),
     )
 
 
 def _left_out_of_mean(incomplete: int, small: int, min_items: int, nominal: int) -> Iterator[str]:
     """Why cells are not in a mean, with how many."""
     if incomplete:
-        yield f"left out without a value of every judge: {incomplete}"
+        yield Message("left out without a value of every judge: %(number)s", number=incomplete)
     if small:
-        yield f"left out with {_fewer_than(min_items)}: {small}"
+        yield Message("left out with fewer than %(number)s common items: %(cells)s", number=min_items, cells=small)
     if nominal:
-        yield f"left out on nominal scales: {nominal}"
+        yield Message("left out on nominal scales: %(number)s", number=nominal)
 
 
 def _fewer_than(min_items: int) -> str:
-    return f"fewer than {min_items} common items"
+    return Message("fewer than %(number)s common items", number=min_items)
 
 
 def _of_part(part: _Part, measure: str, how: _How) -> Iterator[CellEstimate]:
@@ -452,25 +457,27 @@ def _estimate(
     plain: dict[str, Any] = {**part.counts, "level": part.level, "n_ratings": scores, "seed": how.seed}
     plain |= {"note": part.note, "speaks_for": "these raters"}
     if not np.isfinite(value):
-        return Estimate(statistic=statistic, value=None, reason="judge or panel used one point only", **plain)
+        return Estimate(statistic=statistic, value=None, reason=Message("judge or panel used one point only"), **plain)
     estimate = Estimate(statistic=statistic, value=float(value), **plain)
     undefined = float(np.isnan(drawn).mean()) if len(drawn) else 1.0
     if not len(drawn):
-        return estimate.with_(interval_reason="no resamples were asked for")
+        return estimate.with_(interval_reason=Message("no resamples were asked for"))
     if undefined > MAX_UNDEFINED_SHARE:
-        why = f"{undefined:.1%} of the resamples leave the statistic undefined (more than 5%)"
+        why = Message(
+            "%(share)s of the resamples leave the statistic undefined (more than 5%%)", share=f"{undefined:.1%}"
+        )
         return estimate.with_(interval_reason=why, undefined_share=undefined)
     from scipy.special import stdtr
 
     clusters = part.counts["n_clusters"]
     if clusters < 2:
-        return estimate.with_(interval_reason="an interval needs two clusters", undefined_share=undefined)
+        return estimate.with_(interval_reason=Message("an interval needs two clusters"), undefined_share=undefined)
     se = float(np.nanstd(drawn, ddof=1)) * np.sqrt(clusters / (clusters - 1))
     if se <= NO_WIDTH * max(1.0, abs(value)):
         return estimate.with_(interval_reason=NO_RESAMPLE_DIFFERS, undefined_share=undefined)
-    method = METHOD if family == 1 else f"{METHOD}, Bonferroni over {family}"
+    method = METHOD if family == 1 else Message("%(method)s, Bonferroni over %(number)s", method=METHOD, number=family)
     if part.df + 1 < FEW_UNITS:
-        method = approximate(method, f"{clusters} clusters")
+        method = approximate(method, Message("%(number)s clusters", number=clusters))
     tail = 1 - (1 - how.confidence) / family
     interval = t_interval(float(value), se, max(part.df, 1.0), method=method, confidence=tail)
     if statistic.endswith(("_difference", "_effect")):
@@ -564,7 +571,7 @@ def _effects(part: _Part, measure: str, how: _How) -> Iterator[CellEstimate]:
     scores = int(part.n_scores[known].sum())
     for contrast in main_effects(levels):
         if contrast.weights is None:
-            estimate = _undefined(part, statistic, "these judges don't tell this factor from another", how)
+            estimate = _undefined(part, statistic, Message("these judges don't tell this factor from another"), how)
         else:
             w = contrast.weights
             estimate = _estimate(part, statistic, float(value @ w), drawn @ w, how, scores=scores)
@@ -602,7 +609,7 @@ def _known_levels(part: _Part, how: _How) -> tuple[list[int], list[Mapping[str, 
 
 def _without_effects(part: _Part, levels: Sequence[Mapping[str, str]], how: _How) -> str:
     if not levels or not factor_levels(levels):
-        return "these judges differ in no factor that is known"
+        return Message("these judges differ in no factor that is known")
     return _fewer_than(how.min_items) if part.counts["n_items"] < how.min_items else ""
 
 

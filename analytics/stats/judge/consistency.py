@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import CellEstimate, Estimate
+from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, grouped
 from analytics.stats.core.validation import ratings_table
@@ -35,8 +36,8 @@ AGREEMENT = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_a
 LEVELS = ("mean", "language_shift")
 AGAINST_LEVEL = "kappa_against_level"
 STATISTICS = (*rater_agreement.STATISTICS, *LEVELS, AGAINST_LEVEL)
-NOT_PARALLEL = "every scenario has several items of one language: which of them are parallel is not known"
-TWINS_LEFT_OUT = "scenarios with several items of one language are left out: %d"
+NOT_PARALLEL = Message("every scenario has several items of one language: which of them are parallel is not known")
+TWINS_LEFT_OUT = Message("scenarios with several items of one language are left out: %(number)s", number="").template
 
 
 def consistency_report(
@@ -83,11 +84,13 @@ def consistency_report(
 
 def _beside_twins(estimate: Estimate, twins: int) -> Estimate:
     """An estimate that says how many scenarios were left out because their items can't be matched."""
-    return estimate.with_(note="; ".join(filter(None, (estimate.note, TWINS_LEFT_OUT % twins))))
+    return estimate.with_(note=joined((estimate.note, Message(TWINS_LEFT_OUT, number=twins))))
 
 
 def _without_pivot(pivot: str) -> Estimate:
-    reason = f"nothing is scored in the pivot language {pivot!r}: name another with --pivot"
+    reason = Message(
+        "nothing is scored in the pivot language %(language)s: name another with --pivot", language=f"{pivot!r}"
+    )
     return Estimate(statistic="language_shift", value=None, reason=reason)
 
 
@@ -185,7 +188,9 @@ def _mean(statistic: str, x: Floats, cluster: NDArray[np.intp], confidence: floa
     known = ~np.isnan(x)
     estimate = classical_mean(x[known], cluster[known], confidence=confidence).with_(statistic=statistic)
     estimate = estimate.with_(n_raters=1, n_ratings=int(known.sum()))
-    return estimate if estimate.is_defined else estimate.with_(reason="no scenario was judged in both languages")
+    return (
+        estimate if estimate.is_defined else estimate.with_(reason=Message("no scenario was judged in both languages"))
+    )
 
 
 def languages_report(table: RatingsTable, *, judges: Sequence[str], statistics: Sequence[str]) -> list[CellEstimate]:
@@ -266,7 +271,7 @@ def ensemble(
     ens = _fleiss(as_raters(with_jury(table, judges, rule), JURY), criterion).with_(variant="ens")
     values = [one.value for one in of_judges if one.value is not None]
     if len(values) < len(of_judges) or ens.value is None:
-        reason = "a judge's or the jury's kappa is undefined"
+        reason = Message("a judge's or the jury's kappa is undefined")
         blank = Estimate(statistic="fleiss_kappa", value=None, reason=reason)
         return ens, blank.with_(variant="min"), blank.with_(variant="ens-min")
     low = min(of_judges, key=lambda one: one.value or 0.0)
@@ -317,7 +322,7 @@ def _fleiss(across: RatingsTable, criterion: str) -> Estimate:
     for row in rows:
         if row.estimate.variant == "unequal":
             return row.estimate
-    return Estimate(statistic="fleiss_kappa", value=None, reason="the judge scored nothing here")
+    return Estimate(statistic="fleiss_kappa", value=None, reason=Message("the judge scored nothing here"))
 
 
 def kappa_against_level(kappas: Sequence[float], levels: Sequence[float]) -> Estimate:
@@ -325,5 +330,7 @@ def kappa_against_level(kappas: Sequence[float], levels: Sequence[float]) -> Est
     x, y = (np.asarray(values, dtype=np.float64) for values in (kappas, levels))
     rho = association.spearman(x, y, np.ones((1, len(x))))[0] if len(x) > 1 else np.nan
     if np.isnan(rho):
-        return Estimate(statistic="spearman", value=None, reason="it needs two judges that differ", n_raters=len(x))
+        return Estimate(
+            statistic="spearman", value=None, reason=Message("it needs two judges that differ"), n_raters=len(x)
+        )
     return Estimate(statistic="spearman", value=float(rho), n_raters=len(x))

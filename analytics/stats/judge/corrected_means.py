@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.core.bounded import Ends
-from analytics.stats.core.estimates import CellEstimate, Estimate, Shape, approximate
+from analytics.stats.core.estimates import CellEstimate, Estimate, Shape
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, number_of, of_report
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, cells
@@ -41,7 +42,7 @@ ENOUGH_FOR_GAINS = 100
 """With fewer labels the interval of a gain covers too little (bench/results/coverage_judges.md)."""
 UNSTEADY = ("cell_means", "ordinal_logit")
 """Calibrators whose gain's interval covers too little at 100 labels as well, or is not simulated."""
-NOMINAL = "labels without an order have no mean"
+NOMINAL = Message("labels without an order have no mean")
 
 
 def correction_report(
@@ -252,18 +253,22 @@ def _of_these(s: ScoredItems, crossfit: ppi.CrossFit, confidence: float, seed: i
     base = Estimate(statistic="mean_of_these_items", value=None, reason=ALL_LABELLED_KNOWN)
     n, every = int(s.is_labelled.sum()), len(s.y)
     if s.is_weighted:
-        return base.with_(reason="labels drawn with unequal probabilities: see ppi_plus_mean (active)", n_items=n)
+        return base.with_(
+            reason=Message("labels drawn with unequal probabilities: see ppi_plus_mean (active)"), n_items=n
+        )
     if crossfit.these is not None and len(s.sample.f_rest) >= 2 and s.n_unjudged == 0:
         return crossfit.these.with_(seed=seed)
     y, cluster = s.y[s.is_labelled], s.cluster[s.is_labelled]
     found = ppi.classical_mean(y, cluster, confidence=confidence, ends=s.ends, share=n / every if every else 0.0)
-    found = found.with_(statistic=base.statistic, note=f"{n} of {every} items are labelled")
+    found = found.with_(
+        statistic=base.statistic, note=Message("%(number)s of %(all)s items are labelled", number=n, all=every)
+    )
     if n < every or not found.is_defined:
         return found
     return found.with_(low=None, high=None, confidence=None, method=None, se=None, interval_reason=ALL_LABELLED_KNOWN)
 
 
-ALL_LABELLED_KNOWN = "every item is labelled: the mean of these items is known"
+ALL_LABELLED_KNOWN = Message("every item is labelled: the mean of these items is known")
 
 
 def own_means(s: ScoredItems, confidence: float) -> tuple[Estimate, Estimate]:
@@ -272,7 +277,7 @@ def own_means(s: ScoredItems, confidence: float) -> tuple[Estimate, Estimate]:
     how: dict[str, Any] = {"confidence": confidence, "ends": s.ends}
     raw = ppi.classical_mean(s.f[judged], s.cluster[judged], **how).with_(statistic="judge_mean")
     return ppi.classical_mean(s.y[labelled], s.cluster[labelled], **how), raw.with_(
-        reason=None if raw.is_defined else "the judge scored no item here",
+        reason=None if raw.is_defined else Message("the judge scored no item here"),
         speaks_for=THIS_JUDGE if raw.is_defined else None,
     )
 
@@ -292,7 +297,7 @@ def _stratified(compared: JudgeAgainstPanel, column: str | None, confidence: flo
         both, rest = (names == name) & judged & rated, (names == name) & judged & ~rated
         strata.append(LabelledSample(s.y[both], s.f[both], s.f[rest], s.cluster[both], s.cluster[rest]))
     estimate = ppi.stratified_mean(strata, confidence=confidence, ends=s.ends)
-    note = f"{len(strata)} strata by {column}"
+    note = Message("%(number)s strata by %(column)s", number=len(strata), column=column)
     yield estimate.with_(note=note, n_clusters=number_of(s.cluster[judged & rated]))
 
 
@@ -310,7 +315,9 @@ def _paired(compared: JudgeAgainstPanel, generators: Sequence[str] | None, confi
     first, second = ([i for i in range(len(keys)) if maker[i] == name] for name in generators)
     places = [{keys[i]: i for i in own} for own in (first, second)]
     if len(places[0]) < len(first) or len(places[1]) < len(second):
-        yield base.with_(reason="a cluster has several items of one generator and language: which belong together?")
+        yield base.with_(
+            reason=Message("a cluster has several items of one generator and language: which belong together?")
+        )
         return
     shared = sorted(set(places[0]) & set(places[1]))
     a, b = (np.array([place[key] for key in shared], dtype=np.intp) for place in places)
@@ -320,7 +327,7 @@ def _paired(compared: JudgeAgainstPanel, generators: Sequence[str] | None, confi
 
 
 def _gain(crossfit: ppi.CrossFit) -> Estimate:
-    reason = None if crossfit.gain is not None else crossfit.estimate.reason or "the labels do not vary"
+    reason = None if crossfit.gain is not None else crossfit.estimate.reason or Message("the labels do not vary")
     n = crossfit.estimate.n_items
     estimate = Estimate(statistic="ppi_gain", variant="crossfit", value=crossfit.gain, n_items=n, reason=reason)
     estimate = estimate.with_(n_clusters=crossfit.estimate.n_clusters)
@@ -336,7 +343,7 @@ def _gained(low: float | None, high: float | None, method: str, reason: str | No
 
 def _how_gained(n: int, calibrator: str = "") -> str:
     """Errors out of fold are resampled as they are, without fitting again: too little with few labels."""
-    method = "bootstrap percentile"
+    method = Message("bootstrap percentile")
     return approximate(method) if n < ENOUGH_FOR_GAINS or calibrator in UNSTEADY else method
 
 
@@ -350,19 +357,30 @@ def _calibrations(s: ScoredItems, seed: int) -> Iterator[Estimate]:
             continue
         too_many = name == "ordinal_logit" and (q := len(np.unique(s.sample.y))) > MOST_CATEGORIES
         if too_few or too_many:
-            reason = f"cross-validation needs {FEWEST_LABELS} labels in two clusters, on an ordered scale"
+            reason = Message(
+                "cross-validation needs %(number)s labels in two clusters, on an ordered scale", number=FEWEST_LABELS
+            )
             if not too_few:
-                reason = f"the labels take {q} values: an ordinal model is for {MOST_CATEGORIES} at most"
+                reason = Message(
+                    "the labels take %(number)s values: an ordinal model is for %(most)s at most",
+                    number=q,
+                    most=MOST_CATEGORIES,
+                )
             yield Estimate(statistic="calibration_gain", variant=name, value=None, n_items=n, reason=reason,
                            n_clusters=n_clusters)  # fmt: skip
             continue
         checked = cross_validate(name, s.sample.f, s.sample.y, s.sample.cluster, rng=np.random.default_rng(seed))
-        notes = [] if checked.is_useful else ["useless: no better than the labels' mean"]
+        notes = [] if checked.is_useful else [Message("useless: no better than the labels' mean")]
         if outside >= MOST_OUTSIDE:
-            notes.append(f"{outside:.0%} of the judge's scores lie beyond those seen in labels: no claim about levels")
+            notes.append(
+                Message(
+                    "%(share)s of the judge's scores lie beyond those seen in labels: no claim about levels",
+                    share=f"{outside:.0%}",
+                )
+            )
         gain = Estimate(
             statistic="calibration_gain", variant=name, value=checked.gain, n_items=n, n_clusters=n_clusters, seed=seed,
-            reason=None if checked.gain is not None else "the labels do not vary", note="; ".join(notes) or None,
+            reason=None if checked.gain is not None else Message("the labels do not vary"), note=joined(notes) or None,
         )  # fmt: skip
         yield gain.with_(**_gained(checked.gain_low, checked.gain_high, _how_gained(n, name), checked.gain_reason))
 

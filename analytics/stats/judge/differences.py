@@ -25,10 +25,10 @@ from analytics.stats.core.estimates import (
     Estimate,
     Interval,
     Shape,
-    approximate,
     corrected_together,
     t_interval,
 )
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import (
     MOST_LEFT_OUT,
     RatersAs,
@@ -148,7 +148,7 @@ def paired_estimate(
         statistic=statistic,
         variant=variant,
         value=None,
-        reason="no item has both",
+        reason=Message("no item has both"),
         n_items=len(pairs),
         n_ratings=2 * len(pairs),
         n_clusters=number_of(clusters.to_numpy(dtype=str)),
@@ -163,7 +163,7 @@ def paired_estimate(
 
     difference = float(value(units.pattern_totals[None, :])[0])
     if np.isnan(difference):
-        return base.with_(reason="one side does not vary")
+        return base.with_(reason=Message("one side does not vary"))
     unit, shape = (float(np.abs(pairs).max()), _FREE) if kernel is _difference else (1.0, _COEFFICIENT)
     drawn = units.n_kinds > MOST_LEFT_OUT
     if drawn and resamples:
@@ -192,7 +192,7 @@ SHARES = (
 IN_SCORES = (*association.IN_SCORES, *corrected_means.MEANS)
 """Figures whose differences cannot leave an interval: shares, and figures in the unit of the scores."""
 _HOLM = "; Holm p "
-_UNDEFINED = "it is undefined on one side, or without some of the clusters"
+_UNDEFINED = Message("it is undefined on one side, or without some of the clusters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +342,7 @@ def _difference_of_sides(
         left = np.array([_gap(*(side.get(key) for side in sides)) for sides in without], dtype=np.float64)
         base = _tested(base.with_(value=first.value - second.value, reason=None), left, np.array(parts), q.confidence)
         sizes = [f"{v} {e.value:.4g} ({e.n_items} items)" for v, e in zip(q.values, (first, second), strict=True)]
-        base = base.with_(note=f"{', '.join(sizes)}; {_how_paired(parts)}")
+        base = base.with_(note=joined((", ".join(sizes), _how_paired(parts))))
     return CellEstimate(estimate=base, cell=dict(cell), raters=raters)
 
 
@@ -363,9 +363,11 @@ def _gap(first: Estimate | None, second: Estimate | None) -> float:
 def _how_paired(parts: Sequence[int]) -> str:
     shared = sum(part == 0 for part in parts)
     paired = (
-        f"paired by {shared} groups of clusters" if shared == MOST_GROUPS else f"paired by {shared} shared clusters"
+        Message("paired by %(number)s groups of clusters", number=shared)
+        if shared == MOST_GROUPS
+        else Message("paired by %(number)s shared clusters", number=shared)
     )
-    return "not paired: no cluster is on both sides" if not shared else paired
+    return Message("not paired: no cluster is on both sides") if not shared else paired
 
 
 def _tested(e: Estimate, left: Floats, parts: NDArray[np.intp], confidence: float) -> Estimate:
@@ -374,21 +376,24 @@ def _tested(e: Estimate, left: Floats, parts: NDArray[np.intp], confidence: floa
 
     value, variances, dfs = float(e.value or 0.0), [], []
     if np.isnan(left).any():
-        return e.with_(interval_reason="without one of the clusters it is undefined on one side")
+        return e.with_(interval_reason=Message("without one of the clusters it is undefined on one side"))
     for part in np.unique(parts):
         own = left[parts == part] - value
         if len(own) < 2:
-            return e.with_(interval_reason="an interval needs two clusters on each side")
+            return e.with_(interval_reason=Message("an interval needs two clusters on each side"))
         variances.append((len(own) - 1) / len(own) * float((own**2).sum()))
         dfs.append(effective_number(np.ones(len(own))) - 1)
     total = sum(variances)
     if total <= 0:
-        return e.with_(interval_reason="no cluster changes the difference")
+        return e.with_(interval_reason=Message("no cluster changes the difference"))
     df, se = total**2 / sum(v**2 / d for v, d in zip(variances, dfs, strict=True)), float(np.sqrt(total))
-    method = "jackknife t of the difference"
+    method = Message("%(method)s t of the difference", method=Message("jackknife"))
     interval: Interval = t_interval(value, se, df, method=method, confidence=confidence)
     if df + 1 < FEW_UNITS and interval.method:
-        interval = replace(interval, method=approximate(interval.method, f"{df + 1:.3g} independent units"))
+        interval = replace(
+            interval,
+            method=approximate(interval.method, Message("%(number)s independent units", number=f"{df + 1:.3g}")),
+        )
     return e.with_(p=float(2 * stdtr(df, -abs(value) / se)), **interval.as_changes())
 
 
@@ -428,5 +433,6 @@ def _averaged(label: str, rows: Sequence[Estimate]) -> Estimate:
         statistic="human_f1", variant=label or None, level=most.level, n_items=most.n_items, n_clusters=most.n_clusters,
         n_raters=len(values), n_ratings=max(row.n_ratings for row in rows),
         value=sum(values) / len(values) if values else None, reason=None if values else rows[0].reason,
-        interval_reason="a mean over annotators", note=f"mean over {len(values)} annotators, each against the others",
+        interval_reason=Message("a mean over annotators"),
+        note=Message("mean over %(number)s annotators, each against the others", number=len(values)),
     )  # fmt: skip

@@ -20,6 +20,7 @@ from analytics.stats.core.estimates import (
     n_points,
     tails_of,
 )
+from analytics.stats.core.messages import Message
 from analytics.stats.core.resampling import Units, left_out_error
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
@@ -37,8 +38,8 @@ SIDES = ("judge", "human", "difference")
 _FREE: Shape = "free"
 _FLAT = 1e-14
 """Variance, in units of the mean square, below which scores count as constant: what rounding leaves."""
-_FLAT_SCORES = "the scores of the judge, of the annotator or of the others do not vary"
-_NO_PANEL = "no judged item has two annotators"
+_FLAT_SCORES = Message("the scores of the judge, of the annotator or of the others do not vary")
+_NO_PANEL = Message("no judged item has two annotators")
 
 
 def ceiling_estimates(

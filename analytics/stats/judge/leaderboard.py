@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.bounded import BOUNDED, FEW_DIFFER, added, is_bounded, needs_bounds
-from analytics.stats.core.estimates import FEW_UNITS, CellEstimate, Estimate, Interval, approximate, t_interval
+from analytics.stats.core.bounded import FEW_DIFFER, added, is_bounded, needs_bounds
+from analytics.stats.core.estimates import FEW_UNITS, CellEstimate, Estimate, Interval, t_interval
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import effective_number, error_of_mean, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import RatingsTable, cells
@@ -39,17 +40,17 @@ from analytics.stats.judge.ppi import (
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-ALL_LABELLED = "the panel labelled every item that the judge scored: there is nothing to add to its mean"
+ALL_LABELLED = Message("the panel labelled every item that the judge scored: there is nothing to add to its mean")
 TASKS = ("task_type", "macro_group")
 """Attributes of items that name their task type; the first attribute with at least two values in a table is used."""
-UNEQUALLY_DRAWN = "labels drawn with unequal probabilities are weighted by them: see the corrected mean"
+UNEQUALLY_DRAWN = Message("labels drawn with unequal probabilities are weighted by them: see the corrected mean")
 _AS_MEAN = {
     "panel_mean": "classical_mean",
     "judge_mean": "judge_mean",
     **dict.fromkeys(("corrected_mean", "pooled_mean", "macro_mean"), "ppi_plus_mean"),
 }
-_TWO_OF_ONE = "a cluster has several items of one generator and language: which belong together?"
-_NO_PAIRS = "fewer than two scenarios are labelled for both"
+_TWO_OF_ONE = Message("a cluster has several items of one generator and language: which belong together?")
+_NO_PAIRS = Message("fewer than two scenarios are labelled for both")
 
 
 def leaderboard_report(
@@ -101,7 +102,9 @@ def leaderboard(
         for name in boards:
             yield name, Estimate(statistic="corrected_mean", value=None, reason=NOMINAL)
         return
-    together = f"simultaneous for {len(boards)} generators, Bonferroni" if len(boards) > 1 else ""
+    together = (
+        Message("simultaneous for %(number)s generators, Bonferroni", number=len(boards)) if len(boards) > 1 else ""
+    )
     each = 1 - (1 - confidence) / max(len(boards), 1)
     for name, board in boards.items():
         others = [_Board.of(other, name) for other in elsewhere]
@@ -110,7 +113,9 @@ def leaderboard(
             yield name, _placed(estimate, compared.scale, together)
     pairs = list(combinations(boards, 2))
     each = 1 - (1 - confidence) / max(len(pairs), 1)
-    together = f"simultaneous for {len(pairs)} differences, Bonferroni" if len(pairs) > 1 else ""
+    together = (
+        Message("simultaneous for %(number)s differences, Bonferroni", number=len(pairs)) if len(pairs) > 1 else ""
+    )
     for first, second in pairs:
         estimate = difference(boards[first], boards[second], confidence=each, seed=seed).with_(variant=second)
         yield first, _placed(estimate, compared.scale, together)
@@ -179,7 +184,9 @@ class _Board:
         how: dict[str, Any] = {"confidence": confidence, "others": labels, "ends": self.items.ends}
         found = crossfit_mean(sample, rng=rng, **how).estimate
         counts = _counts(self.rated[self.items.has_both]) | {"n_missing": self.items.n_unjudged}
-        method = found.method and f"{found.method}, calibrator of {len(others) + 1} languages"
+        method = found.method and Message(
+            "%(method)s, calibrator of %(number)s languages", method=found.method, number=len(others) + 1
+        )
         yield found.with_(statistic="pooled_mean", variant=None, seed=seed, method=method, **counts)
 
     def macro(self, confidence: float, seed: int) -> Iterator[Estimate]:
@@ -224,13 +231,15 @@ class _Board:
         fit = crossfit_mean(sample, rng=rng, confidence=confidence, ends=self.items.ends)
         yield fit.estimate.with_(statistic="corrected_mean", variant=None, seed=seed, **counts)
         if fit.gain is None:
-            reason = fit.estimate.reason or "the labels do not vary"
+            reason = fit.estimate.reason or Message("the labels do not vary")
             yield Estimate(statistic="effective_labels", value=None, reason=reason, **counts)
             return
         n = len(sample.y)
         ends = Interval(interval_reason=fit.gain_reason)
         if fit.gain_low is not None and fit.gain_high is not None:
-            method = approximate("bootstrap percentile") if n < 2 * WARN_BELOW else "bootstrap percentile"
+            method = (
+                approximate(Message("bootstrap percentile")) if n < 2 * WARN_BELOW else Message("bootstrap percentile")
+            )
             ends = Interval(low=n * fit.gain_low, high=n * fit.gain_high, confidence=0.95, method=method)
         labels = Estimate(statistic="effective_labels", value=n * fit.gain, seed=seed, **counts)
         yield labels.with_(**ends.as_changes())
@@ -243,11 +252,11 @@ class _Board:
         yield found.with_(statistic="corrected_mean", variant=None, **counts)
         alone = weighted_mean(self.items, np.zeros(len(self.items.y)), confidence)
         if not found.se or not alone.se:
-            reason = found.reason or found.interval_reason or "the labels do not vary"
+            reason = found.reason or found.interval_reason or Message("the labels do not vary")
             yield Estimate(statistic="effective_labels", value=None, reason=reason, **counts)
             return
         worth = counts["n_items"] * (alone.se / found.se) ** 2
-        why = "labels drawn with unequal probabilities have no interval here"
+        why = Message("labels drawn with unequal probabilities have no interval here")
         yield Estimate(statistic="effective_labels", value=worth, interval_reason=why, **counts)
 
 
@@ -344,7 +353,7 @@ def _weighted_difference(
     if n < 2 or not len(z):
         return base.with_(n_items=n)
     se, df = error_of_mean(z, cluster)
-    method = "Hajek t, paired by scenario"
+    method = Message("%(method)s, paired by scenario", method=Message("Hajek t"))
     interval = t_interval(
         float(z.mean()), se, min(df, *(unit - 1 for unit in units)), method=method, confidence=confidence,
         unit=float(np.abs(z).max()),
@@ -359,7 +368,7 @@ def _with_pairs(method: str | None, pairs: ScoredItems) -> str | None:
         return None
     y, index = pairs.y[pairs.is_labelled], np.unique(pairs.cluster[pairs.is_labelled], return_inverse=True)[1]
     sizes = np.bincount(index).astype(np.float64)
-    paired = f"{method}, paired by scenario"
+    paired = Message("%(method)s, paired by scenario", method=method)
     return approximate(paired, FEW_DIFFER) if needs_bounds(np.bincount(index, weights=y) / sizes, sizes) else paired
 
 
@@ -388,14 +397,20 @@ def _independent(first: _Board, second: _Board, base: Estimate, confidence: floa
             return base.with_(interval_reason=one.interval_reason or other.interval_reason)
         units = [_units(board.items, own) for board, own in zip(boards, used, strict=True)]
         se, df = _welch((one.se, other.se), units)
-        method = "Welch t of two corrected means" if name == "corrected_mean" else "Welch t of two panel means"
+        method = (
+            Message("Welch t of two corrected means")
+            if name == "corrected_mean"
+            else Message("Welch t of two panel means")
+        )
         if min(one.n_items, other.n_items) < WARN_BELOW or min(units) < FEW_UNITS:
             method = approximate(method)
         size = max(abs(one.value), abs(other.value))
         interval = t_interval(value, se, df, method=method, confidence=confidence, unit=size)
         if is_bounded(one.method) or is_bounded(other.method):
             parts = [(sign, float(e.value or 0.0), interval_of(e)) for sign, e in ((1.0, one), (-1.0, other))]
-            summed = added(value, parts, approximate(f"{BOUNDED}, two means", FEW_DIFFER), confidence)
+            summed = added(
+                value, parts, approximate(Message("bounded empirical likelihood, two means"), FEW_DIFFER), confidence
+            )
             interval = replace(summed, se=se) if summed.low is not None else interval
         return base.with_(**interval.as_changes())
     return base
@@ -425,5 +440,5 @@ def _placed(estimate: Estimate, scale: Scale, together: str) -> Estimate:
         "ppi_plus_difference" if estimate.statistic == "corrected_difference" else estimate.statistic
     )
     cut = cut_mean(estimate.with_(level=scale.level, statistic=alike), scale)
-    method = f"{cut.method}; {together}" if cut.method and together and alike != "effective_labels" else cut.method
+    method = joined((cut.method, together)) if cut.method and together and alike != "effective_labels" else cut.method
     return cut.with_(statistic=estimate.statistic, method=method)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, gammaln
 
 from analytics.stats.core.estimates import NO_FAMILY, CellEstimate, Estimate, corrected_together
+from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.calibration import panel_labels
@@ -128,22 +129,32 @@ def mcnemar_estimates(
         difference = np.bincount(index, weights=gaps, minlength=len(names)).astype(np.int64)
         discordant = int((difference != 0).sum())
         p_values, default = clustered(difference), default_variant(discordant, 0)
-        method = f"{len(names)} clusters, {discordant} of them discordant"
+        method = Message(
+            "%(clusters)s clusters, %(discordant)s of them discordant", clusters=len(names), discordant=discordant
+        )
     return [_estimate(name, p, n, method, name == default).with_(n_clusters=len(names)) for name, p in p_values.items()]
 
 
-_METHODS = {"exact": "sign flips", "midp": "sign flips, mid-p", "chi2": "clustered chi-square",
-            "chi2_corrected": "clustered chi-square, corrected"}  # fmt: skip
+_METHODS = {
+    "exact": Message("sign flips"),
+    "midp": Message("sign flips, mid-p"),
+    "chi2": Message("clustered chi-square"),
+    "chi2_corrected": Message("clustered chi-square, corrected"),
+}
 
 
 def _estimate(variant: str, p: float | None, n_items: int, clusters: str | None, first: bool) -> Estimate:
     reason = None
     if p is None:
-        reason = "no discordant item: both raters are right on the same ones" if n_items else "no item in common"
+        reason = (
+            Message("no discordant item: both raters are right on the same ones")
+            if n_items
+            else Message("no item in common")
+        )
     return Estimate(
         statistic="mcnemar", variant=variant, value=p, p=p, n_items=n_items, n_raters=2, n_ratings=2 * n_items,
         reason=reason, method=clusters and f"{_METHODS[variant]} of {clusters}",
-        note="read this one first" if first and n_items else None,
+        note=Message("read this one first") if first and n_items else None,
     )  # fmt: skip
 
 
@@ -158,9 +169,9 @@ Floats = NDArray[np.float64]
 
 TRUTHS = ("labels", "mode", "reference")
 _NO_TRUTH = {
-    "labels": "a scale of two points is needed to know the label of the flag",
-    "mode": "no shared item has a mode of other annotators to be right about",
-    "reference": "no shared item has a reference or adjudicated score",
+    "labels": Message("a scale of two points is needed to know the label of the flag"),
+    "mode": Message("no shared item has a mode of other annotators to be right about"),
+    "reference": Message("no shared item has a reference or adjudicated score"),
 }
 
 
@@ -207,7 +218,7 @@ def _estimates(cell: Cell, raters: tuple[str, str], truth: str) -> list[Estimate
     return [
         e.with_(
             level=cell.scale.level,
-            note="; ".join(filter(None, (note, e.note))),
+            note=joined((note, e.note)),
             n_missing=int((~both).sum()),
         )
         for e in estimates

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.bounded import BOUNDED, Ends, added, is_bounded, within_bounds
+from analytics.stats.core.bounded import Ends, added, is_bounded, within_bounds
 from analytics.stats.core.estimates import (
     Estimate,
     Interval,
-    approximate,
     normal_interval,
     percentile,
     t_interval,
 )
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import effective_number, error_of_mean, jackknife_error, number_of, resampled_sums
 from analytics.stats.judge.calibrators import (
     CALIBRATORS,
@@ -44,10 +44,10 @@ FEWEST_LABELS = 20
 WARN_BELOW = 50
 FEWEST_IN_STRATUM = 10
 """Labelled clusters of a stratum below which the interval of a mean over strata is approximate."""
-TYPE_WITHOUT_LABEL = "a task type has no label"
-_NO_REST = "no item without a human label has a judge score: the classical mean says all there is"
-_ONE_WITHOUT = "one item without a label does not say how far judge scores spread"
-_TOO_FEW = "two labelled items are the least a standard error needs"
+TYPE_WITHOUT_LABEL = Message("a task type has no label")
+_NO_REST = Message("no item without a human label has a judge score: the classical mean says all there is")
+_ONE_WITHOUT = Message("one item without a label does not say how far judge scores spread")
+_TOO_FEW = Message("two labelled items are the least a standard error needs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,13 @@ def classical_mean(
     """
     base: dict[str, Any] = {"statistic": "classical_mean", "n_items": len(y), "n_clusters": number_of(cluster)}
     if not len(y):
-        return Estimate(value=None, reason="no item has a human label", **base)
+        return Estimate(value=None, reason=Message("no item has a human label"), **base)
     mean = float(y.mean())
     se, df = error_of_mean(y, cluster)
     size = float(np.abs(y).max())
-    interval = t_interval(mean, se, df, method="cluster-robust t", confidence=confidence, unit=size)
+    interval = t_interval(
+        mean, se, df, method=Message("%(method)s t", method=Message("cluster-robust")), confidence=confidence, unit=size
+    )
     interval = within_bounds(interval, mean, y, cluster, ends, df=df, confidence=confidence)
     return Estimate(value=mean, **base).with_(**_finite(interval, mean, share).as_changes())
 
@@ -200,14 +202,18 @@ def crossfit_mean(
         "n_clusters": number_of(s.cluster),
     }
     if n < FEWEST_LABELS or len(np.unique(s.cluster)) < 2:
-        reason = f"{n} labels; cross-fitting needs {FEWEST_LABELS}, in two clusters or more"
+        reason = Message(
+            "%(labels)s labels; cross-fitting needs %(number)s, in two clusters or more", labels=n, number=FEWEST_LABELS
+        )
         return CrossFit(Estimate(value=None, reason=reason, **base))
     fit = CALIBRATORS[calibrator or default_calibrator(n)]
     e, h = _corrected(s, fit, folds_by_cluster(s.cluster, folds=folds, rng=rng), others)
     theta = float(e.mean())
     se = _robust(_pooled((e - theta) / n, h / max(len(h), 1), s), np.concatenate([s.cluster, s.cluster_rest]))
     df = effective_number(np.unique(s.cluster, return_counts=True)[1]) - 1
-    method = "cross-fitted t" + (", approximate: fewer than 50 labels" if n < WARN_BELOW else "")
+    method = Message("cross-fitted t")
+    if n < WARN_BELOW:
+        method = Message("%(method)s, approximate: %(why)s", method=method, why=Message("fewer than 50 labels"))
     interval = t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size)
     interval = within_bounds(
         interval, theta, e, s.cluster, _ends_of(s.y - e, h, ends), df=df, se=se, confidence=confidence
@@ -244,7 +250,7 @@ def _mean_of_these(
         interval = replace(interval, low=interval.low + moved, high=interval.high + moved)
     bare = Estimate(
         statistic="mean_of_these_items", value=theta, n_items=n, n_clusters=estimate.n_clusters,
-        note=f"{n} of {n + rest} items are labelled",
+        note=Message("%(number)s of %(all)s items are labelled", number=n, all=n + rest),
     )  # fmt: skip
     return bare.with_(**interval.as_changes())
 
@@ -268,7 +274,7 @@ def macro_mean(
     n, names = len(s.y), np.unique(np.concatenate([stratum, stratum_rest]))
     base: dict[str, Any] = {"statistic": "macro_mean", "n_items": n, "n_clusters": number_of(s.cluster)}
     if len(names) < 2 or not np.isin(names, stratum).all():
-        reason = TYPE_WITHOUT_LABEL if len(names) > 1 else "the items are of one task type"
+        reason = TYPE_WITHOUT_LABEL if len(names) > 1 else Message("the items are of one task type")
         return Estimate(value=None, reason=reason, **base)
     is_corrected = n >= FEWEST_LABELS and len(s.f_rest) >= 2 and len(np.unique(s.cluster)) > 1
     e, h = _corrected_within(s, stratum, stratum_rest, rng) if is_corrected else (s.y, np.zeros(len(s.f_rest)))
@@ -283,12 +289,12 @@ def macro_mean(
         dfs.append(effective_number(np.unique(part.cluster, return_counts=True)[1]) - 1)
     theta, se = float(means.mean()), _robust(influence, np.concatenate([s.cluster, s.cluster_rest]))
     if min(dfs) <= 0:
-        return Estimate(value=theta, interval_reason="a task type has labels in one cluster only", **base)
+        return Estimate(value=theta, interval_reason=Message("a task type has labels in one cluster only"), **base)
     weight = sum(v**2 / df for v, df in zip(variances, dfs, strict=True))
     df = sum(variances) ** 2 / weight if weight > 0 else min(dfs)
-    method = "cross-fitted, strata, t" if is_corrected else "labels alone, strata, t"
+    method = Message("cross-fitted, strata, t") if is_corrected else Message("labels alone, strata, t")
     if n < WARN_BELOW or min(dfs) < FEWEST_IN_STRATUM - 1:
-        method = approximate(method, "few labels")
+        method = approximate(method, Message("few labels"))
     interval = t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size)
     parts, moved = [], s.y - e
     for one, mean, variance, own_df in zip(names, means, variances, dfs, strict=True):
@@ -309,7 +315,9 @@ def _of_parts(
     """The interval, or where that of some part is bounded the sum of those of all parts, which are independent."""
     if not any(is_bounded(part.method) for _, _, part in parts):
         return interval
-    summed = added(value, parts, approximate(f"{BOUNDED}, strata", "few labels"), confidence)
+    summed = added(
+        value, parts, approximate(Message("bounded empirical likelihood, strata"), Message("few labels")), confidence
+    )
     return replace(summed, se=interval.se) if summed.low is not None else interval
 
 
@@ -349,13 +357,13 @@ def stratified_mean(strata: list[LabelledSample], *, confidence: float = 0.95, e
     parts = [ppi_plus_mean(s, confidence=confidence, ends=ends) for s in strata]
     base: dict[str, Any] = {"statistic": "ppi_plus_mean", "variant": "stratified", "n_items": n}
     if not parts or any(part.se is None for part in parts):
-        return Estimate(value=None, reason="a stratum has fewer than two labels", **base)
+        return Estimate(value=None, reason=Message("a stratum has fewer than two labels"), **base)
     size = np.array([len(s.y) + len(s.f_rest) for s in strata])
     share = size / size.sum()
     theta = float(share @ np.array([part.value for part in parts], dtype=np.float64))
     se = float(np.sqrt(share**2 @ np.array([part.se for part in parts], dtype=np.float64) ** 2))
     largest = max(stratum.size for stratum in strata)
-    method = "stratified normal (approximate)"
+    method = approximate(Message("stratified normal"))
     interval = normal_interval(theta, se, method=method, confidence=confidence, unit=largest)
     own = [(float(w), float(p.value or 0.0), interval_of(p)) for w, p in zip(share, parts, strict=True)]
     return Estimate(value=theta, **base).with_(**_of_parts(interval, theta, own, confidence).as_changes())
@@ -395,11 +403,13 @@ def active_mean(
     base: dict[str, Any] = {"statistic": "ppi_plus_mean", "variant": "active", "n_items": int(drawn.sum())}
     base["n_clusters"] = number_of(cluster[drawn])
     if not drawn.any() or np.isnan(probability[drawn]).any():
-        reason = "every labelled item needs one probability that it was drawn with (inclusion_prob)"
+        reason = Message("every labelled item needs one probability that it was drawn with (inclusion_prob)")
         return Estimate(value=None, reason=reason, **base)
     pi = probability[drawn]
     if (1 / pi).sum() - len(y) > 3 * np.sqrt(((1 - pi) / pi**2).sum()):
-        reason = "more items are labelled than their probabilities allow: judge and people were not drawn apart"
+        reason = Message(
+            "more items are labelled than their probabilities allow: judge and people were not drawn apart"
+        )
         return Estimate(value=None, reason=reason, **base)
     if is_ratio:
         probability = answered_probability(y, probability)
@@ -407,7 +417,10 @@ def active_mean(
     theta = float(z.mean())
     se, df = error_of_mean(z, cluster)
     labels = effective_number(1 / probability[drawn]) if is_ratio else float(drawn.sum())
-    method, size = "Hajek t" if is_ratio else "Horvitz-Thompson t", float(np.nanmax(np.abs(y)))
+    method, size = (
+        Message("Hajek t") if is_ratio else Message("%(method)s t", method="Horvitz-Thompson"),
+        float(np.nanmax(np.abs(y))),
+    )
     interval = t_interval(theta, se, min(df, labels - 1), method=method, confidence=confidence, unit=size)
     left, of_judge = y[drawn] - lam * f[drawn], lam * f
     interval = within_bounds(
@@ -478,7 +491,7 @@ def _plain(
     base: dict[str, Any] = {"statistic": statistic, "variant": "plain", "n_items": n}
     base["n_clusters"] = number_of(s.cluster)
     if not n or (lam > 0 and not rest):
-        reason = _NO_REST if n else "no item has both a human label and a judge score"
+        reason = _NO_REST if n else Message("no item has both a human label and a judge score")
         return Estimate(value=None, reason=reason, **base)
     theta = float((lam * s.f_rest.mean() if rest else 0.0) + (s.y - lam * s.f).mean())
     if n < 2 or (lam > 0 and rest < 2):
@@ -488,7 +501,7 @@ def _plain(
         interval = _left_out(s, theta, None if chosen else lam, confidence)
     else:
         se = float(np.sqrt((s.y - lam * s.f).var() / n + (lam**2 * s.f_rest.var() / rest if rest else 0.0)))
-        interval = normal_interval(theta, se, method="normal", confidence=confidence, unit=s.size)
+        interval = normal_interval(theta, se, method=Message("normal"), confidence=confidence, unit=s.size)
     bounds = _ends_of(lam * s.f, lam * s.f_rest, ends)
     df = effective_number(np.unique(s.cluster, return_counts=True)[1]) - 1
     interval = within_bounds(
@@ -516,11 +529,11 @@ def _left_out(s: LabelledSample, theta: float, lam: float | None, confidence: fl
         weight = np.where((m > 0) & (spread > 0), values, 0.0) if lam is None else np.full(len(names), lam)
         without = sy / n + np.where(weight > 0, weight * (sr / m - sf / n), 0.0)
     if not np.isfinite(without).all():
-        return Interval(interval_reason="without one of the clusters there are no labels, or no other items")
+        return Interval(interval_reason=Message("without one of the clusters there are no labels, or no other items"))
     has_labels = sums[0] > 0
     se = jackknife_error(theta - float(s.y.mean()), without, has_labels)
     df = effective_number(sums[0][has_labels]) - 1
-    return t_interval(theta, se, df, method="cluster jackknife t", confidence=confidence, unit=s.size)
+    return t_interval(theta, se, df, method=Message("cluster jackknife t"), confidence=confidence, unit=s.size)
 
 
 def _corrected(s: LabelledSample, fit: Fit, fold: Codes, others: OtherLabels | None) -> tuple[Floats, Floats]:
@@ -584,7 +597,7 @@ def _gain(y: Floats, e: Floats, h: Floats, s: LabelledSample, rng: np.random.Gen
 
 
 # --- the prevalence of a binary flag ---------------------------------------------------------------------------------
-_LAST_CLUSTER = "without one of the clusters no items of a kind are left"
+_LAST_CLUSTER = Message("without one of the clusters no items of a kind are left")
 _PLUS = 2.0
 """Pseudo-observations added to each of the two validation samples (Lang & Reiczigel 2014)."""
 
@@ -619,13 +632,13 @@ def rogan_gladen(flags: Flags, *, by_cluster: Floats | None = None, confidence: 
     """
     n_items = flags.judged + flags.positives + flags.negatives
     if not (flags.judged and flags.positives and flags.negatives):
-        reason = "it needs labelled items with and without the flag, and judged items without labels"
+        reason = Message("it needs labelled items with and without the flag, and judged items without labels")
         return Estimate(statistic="rogan_gladen", value=None, reason=reason, n_items=n_items)
     apparent = flags.flagged / flags.judged
     sensitivity, specificity = flags.true_positives / flags.positives, flags.true_negatives / flags.negatives
     youden = sensitivity + specificity - 1
     if abs(youden) < 1e-12:
-        reason = "sensitivity + specificity = 1: the judge tells nothing about the flag"
+        reason = Message("sensitivity + specificity = 1: the judge tells nothing about the flag")
         return Estimate(statistic="rogan_gladen", value=None, reason=reason, n_items=n_items)
     raw = (apparent + specificity - 1) / youden
     estimate = Estimate(
@@ -639,7 +652,7 @@ def rogan_gladen(flags: Flags, *, by_cluster: Floats | None = None, confidence: 
     if not np.isfinite(effect) or df < 1:
         return estimate.with_(interval_reason=_LAST_CLUSTER)
     low, high = lang_reiczigel(flags, effect=effect, df=df, confidence=confidence)
-    method = f"Lang-Reiczigel t, design effect {effect:.2f} of clusters"
+    method = Message("Lang-Reiczigel t, design effect %(effect)s of clusters", effect=f"{effect:.2f}")
     return estimate.with_(low=low, high=high, confidence=confidence, method=method)
 
 
@@ -691,7 +704,7 @@ def lang_reiczigel(
 def _note(raw: float, sensitivity: float, specificity: float) -> str:
     notes = [f"sensitivity {sensitivity:.3f}, specificity {specificity:.3f}"]
     if sensitivity + specificity < 1:
-        notes.append("below 1 together: the judge's flag points the wrong way")
+        notes.append(Message("below 1 together: the judge's flag points the wrong way"))
     if not 0 <= raw <= 1:
-        notes.append(f"clipped from {raw:.3f}")
-    return "; ".join(notes)
+        notes.append(Message("clipped from %(value)s", value=f"{raw:.3f}"))
+    return joined(notes)

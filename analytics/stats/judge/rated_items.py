@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import NO_WIDTH, Estimate, approximate, t_interval
+from analytics.stats.core.estimates import NO_WIDTH, Estimate, t_interval
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import effective_number, number_of
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
@@ -22,10 +23,16 @@ Codes = NDArray[np.intp]
 FEWEST = 5
 """Items that there have to be of either kind, and rated ones of each point of the judge."""
 MOST_GENERATORS = 12
-ALL_RATED = "people rated all items that the judge scored"
-TO_ALL_SCORES = "weighted to the judge's scores of all items"
-ASSUMED = "right where being rated depends on the judge's score alone"
-TOO_FEW = f"fewer than {FEWEST} items are rated, or not rated"
+ALL_RATED = Message("people rated all items that the judge scored")
+TO_ALL_SCORES = Message("weighted to the judge's scores of all items")
+ASSUMED = Message("right where being rated depends on the judge's score alone")
+TOO_FEW = Message("fewer than 5 items are rated, or not rated")
+
+BY_PROBABILITY = Message("weighted by 1 / probability")
+_METHODS = {
+    TO_ALL_SCORES: Message("jackknife t, weighted to the judge's scores of all items"),
+    BY_PROBABILITY: Message("jackknife t, weighted by 1 / probability"),
+}
 
 
 def rated_differences(compared: JudgeAgainstPanel, length: Floats | None) -> Iterator[Estimate]:
@@ -66,9 +73,13 @@ def rated_differences(compared: JudgeAgainstPanel, length: Floats | None) -> Ite
             continue
         estimate = base.with_(
             variant=name, value=value, reason=None, n_items=int(known.sum()),
-            note=f"{int(rated[known].sum())} rated and {int((~rated[known]).sum())} not rated",
+            note=Message(
+                "%(number)s rated and %(others)s not rated", number=rated[known].sum(), others=(~rated[known]).sum()
+            ),
         )  # fmt: skip
-        interval = t_interval(value, se, df, method="t of the difference, clusters left out")
+        interval = t_interval(
+            value, se, df, method=Message("%(method)s, clusters left out", method=Message("t of the difference"))
+        )
         estimate = estimate.with_(**interval.as_changes())
         if se > NO_WIDTH:
             from scipy.special import stdtr
@@ -114,7 +125,7 @@ def weighted_bias(compared: JudgeAgainstPanel, panel: Floats) -> Estimate:
         n_raters=len(compared.annotators), n_ratings=int(compared.n_human[judged].sum()), reason=TOO_FEW,
     )  # fmt: skip
     if not compared.scale.has_order:
-        return base.with_(reason="a nominal scale has no distances")
+        return base.with_(reason=Message("a nominal scale has no distances"))
     if rated.all() and len(rated):
         return base.with_(reason=ALL_RATED)
     if min(int(rated.sum()), int((~rated).sum())) < FEWEST:
@@ -125,7 +136,7 @@ def weighted_bias(compared: JudgeAgainstPanel, panel: Floats) -> Estimate:
     if drawn is not None and (drawn[rated] > 0).all():
         weight = np.where(rated, 1 / np.where(rated, drawn, 1.0), 0.0)
         totals = np.stack([np.bincount(index, weights=part).astype(np.float64) for part in (weight * gap, weight)])
-        how, value, without = "weighted by 1 / probability", *_ratios(totals)
+        how, value, without = BY_PROBABILITY, *_ratios(totals)
     else:
         stratum = _strata(f, rated)
         of_cluster = np.zeros((3, int(index.max()) + 1, int(stratum.max()) + 1))  # items, rated items, sums of gaps
@@ -135,11 +146,13 @@ def weighted_bias(compared: JudgeAgainstPanel, panel: Floats) -> Estimate:
     n = len(without)
     estimate = base.with_(value=float(value), reason=None, note=how)
     if n < 2 or np.isnan(without).any():
-        return estimate.with_(interval_reason="leaving one cluster out leaves a point of the judge without rated items")
+        return estimate.with_(
+            interval_reason=Message("leaving one cluster out leaves a point of the judge without rated items")
+        )
     se = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     df = max(effective_number(np.unique(cluster[rated], return_counts=True)[1]) - 1, 1.0)
     unit = float(np.abs(f).max())
-    method = f"jackknife t, {how}"
+    method = _METHODS[how]
     if how == TO_ALL_SCORES:
         method = approximate(method, ASSUMED)
     return estimate.with_(**t_interval(float(value), se, df, method=method, unit=unit).as_changes())

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import CellEstimate, Estimate
+from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import TRUE_WORDS, Cell, Coded, RatingsTable, cells, coded
 
@@ -163,7 +164,7 @@ def _reported(
     counts: dict[str, Any] = {"n_raters": int(people["rater"].nunique()), "n_ratings": int((people["code"] >= 0).sum())}
     tie_rule = f"{rule}, ties: {ties}" if rule in ("mode", "adjudicated_first") else rule
     yield share("reference_share", n, n + len(reasons), tie_rule, clusters=clusters).with_(**counts), None
-    why = "a count of what was seen"
+    why = Message("a count of what was seen")
     for reason in sorted(set(reasons)):
         left = reasons.count(reason)
         yield Estimate(statistic="reference_excluded", variant=reason, value=float(left), interval_reason=why,
@@ -171,7 +172,10 @@ def _reported(
     for name in [*map(cell.scale.label, range(cell.scale.q)), ""] if cell.scale.q <= MOST_LABELS else ():
         count = int((labels["label"] == name).sum())
         if count or name:
-            yield share("label_share", count, n, name or "between points", clusters=of_labels).with_(**counts), None
+            yield (
+                share("label_share", count, n, name or Message("between points"), clusters=of_labels).with_(**counts),
+                None,
+            )
     if rule == "dawid_skene":
         yield from _annotators(Cell(cell.key, people, cell.scale), "confusion" in names)
     if examples:
@@ -179,8 +183,9 @@ def _reported(
             chosen = labels.iloc[int(place)]
             yield Estimate(statistic="few_shot_example", variant=str(chosen["item"]), value=float(chosen["score"]),
                            n_items=1, n_clusters=1, n_ratings=int(chosen["n_ratings"]), n_raters=counts["n_raters"],
-                           note=f"label {chosen['label']}; leave it out: it must not be judged",
-                           interval_reason="a label"), None  # fmt: skip
+                           note=joined((Message("label %(label)s", label=chosen["label"]),
+                                        Message("leave it out: it must not be judged"))),
+                           interval_reason=Message("a label")), None  # fmt: skip
     if "reference_label" in names:
         raters = people[(people["code"] >= 0).to_numpy()].groupby("item_key")["rater"].nunique()
         for item, key, score, label, n_ratings in zip(
@@ -188,7 +193,8 @@ def _reported(
         ):
             yield Estimate(statistic="reference_label", variant=item, value=float(score), n_items=1, n_clusters=1,
                            n_ratings=int(n_ratings), n_raters=int(raters.get(key, 1)),
-                           note=f"label {label}" if label else None, interval_reason="a label"), None  # fmt: skip
+                           note=Message("label %(label)s", label=label) if label else None,
+                           interval_reason=Message("a label")), None  # fmt: skip
 
 
 def _annotators(cell: Cell, with_confusion: bool) -> Iterator[tuple[Estimate, str | None]]:
@@ -198,12 +204,12 @@ def _annotators(cell: Cell, with_confusion: bool) -> Iterator[tuple[Estimate, st
         return
     fitted = fit(scores)
     per_rater = np.bincount(scores.rater, minlength=len(scores.raters))
-    note = None if fitted.converged else "the iterations did not come to rest"
+    note = None if fitted.converged else Message("the iterations did not come to rest")
     for r, name in enumerate(scores.raters):
         base = Estimate(statistic="annotator_accuracy", value=float(fitted.prior @ np.diag(fitted.confusion[r])),
                         method="Dawid-Skene EM", n_items=int(per_rater[r]), n_raters=1, n_ratings=int(per_rater[r]),
                         n_clusters=number_of(scores.cluster[scores.item[scores.rater == r]]), note=note,
-                        interval_reason="no interval: the model's own fit")  # fmt: skip
+                        interval_reason=Message("no interval: the model's own fit"))  # fmt: skip
         yield base, name
         for (j, k), p in np.ndenumerate(fitted.confusion[r]) if with_confusion else ():
             variant = f"{cell.scale.label(j)} ~ {cell.scale.label(k)}"
@@ -274,12 +280,14 @@ def _of_cell(cell: Cell, rule: Rule, ties: Ties) -> tuple[pd.DataFrame, list[str
     counts[order] = scores.counts()
     adjudicated, has_none = _adjudicated(cell, items["item_key"])
     value, tied = _by_rule(scores, order, counts, adjudicated, rule, ties)
-    reasons = np.where(tied, "tied", np.where(counts.sum(axis=1) == 0, "not rated", "no single label"))
+    reasons = np.where(
+        tied, "tied", np.where(counts.sum(axis=1) == 0, Message("not rated"), Message("no single label"))
+    )
     if rule in ("adjudicated", "adjudicated_first"):
         value[has_none] = np.nan
-        reasons = np.where(has_none, "adjudicated as not applicable", reasons)
+        reasons = np.where(has_none, Message("adjudicated as not applicable"), reasons)
     if rule == "adjudicated":
-        reasons = np.where(has_none, reasons, "not adjudicated")
+        reasons = np.where(has_none, reasons, Message("not adjudicated"))
     return _labelled(items, cell, counts, value, tied), list(map(str, reasons[np.isnan(value)]))
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, corrected_together, wilson_interval
+from analytics.stats.core.estimates import WILSON, CellEstimate, Estimate, corrected_together, wilson_interval
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, error_of_mean, number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
@@ -42,7 +43,7 @@ SEVERITY = ("severity_shift", "severity_uniform", "severity_nonuniform")
 _LENGTH, _FAMILY = "length_of_text", "judge_family"
 """Columns with the characters of each item, and with the family of each judge's model."""
 JURY_NAME = "jury"
-_NO_NUMBERS = "a nominal scale has no distances"
+_NO_NUMBERS = Message("a nominal scale has no distances")
 
 
 def audit_report(
@@ -230,10 +231,10 @@ def readable(cell: Cell, judge: str, failed_calls: int) -> Estimate:
     if estimate.value is not None and 0 < estimate.value < 1 and n_clusters < len(own):
         cluster = np.concatenate([_codes(own["cluster"]), n_clusters + np.arange(failed_calls)])
         se, df = error_of_mean(x, cluster)
-        method = "Wilson t, clusters left out"
+        method = Message("Wilson t, %(method)s", method=Message("clusters left out"))
         interval = wilson_interval(estimate.value, se, len(x), df=max(df, 1.0), method=method)
         estimate = estimate.with_(**interval.as_changes())
-    note = f"{failed_calls} calls failed" if failed_calls else None
+    note = Message("%(number)s calls failed", number=failed_calls) if failed_calls else None
     return estimate.with_(level=cell.scale.level, n_raters=1, n_clusters=n_clusters, note=note)
 
 
@@ -296,8 +297,8 @@ def _counted(row: Estimate, clusters: int) -> Estimate:
     if row.is_defined and row.statistic in OF_JUDGE and not (row.variant or "").startswith("panel_"):
         row = row.with_(speaks_for=THIS_JUDGE)
     row = row.with_(n_raters=row.n_raters or 1, n_clusters=clusters if row.n_clusters is None else row.n_clusters)
-    if row.method == "Wilson" and (row.n_clusters or clusters) < row.n_items:
-        return row.with_(method=approximate("Wilson", "answers taken for independent"))
+    if row.method == WILSON and (row.n_clusters or clusters) < row.n_items:
+        return row.with_(method=approximate(WILSON, Message("answers taken for independent")))
     return row
 
 
@@ -333,7 +334,7 @@ def _steadiness(cell: Cell, judge: str, raters: Sequence[str] | None) -> Iterato
         for row in audits.scale_use(own["score"].to_numpy(), cell.scale.values, panel):
             yield row.with_(n_clusters=of_panel) if (row.variant or "").startswith("panel_") else row
     else:
-        yield Estimate(statistic="scale_use", value=None, reason="it needs an ordered scale of numbers")
+        yield Estimate(statistic="scale_use", value=None, reason=Message("it needs an ordered scale of numbers"))
     yield audits.unreadable(int(own["missing"].sum()), len(own))
 
 
@@ -372,7 +373,7 @@ def _verbosity(cell: Cell, judge: str, raters: Sequence[str] | None, length: str
     estimate = audits.verbosity(error, size, language)
     clustered = len(np.unique(compared.cluster)) < len(compared.cluster)
     if estimate.method and clustered:
-        estimate = estimate.with_(method=f"{estimate.method} (approximate: items taken for independent)")
+        estimate = estimate.with_(method=approximate(estimate.method, Message("items taken for independent")))
     return estimate
 
 
@@ -385,7 +386,7 @@ def _self_preference(cell: Cell, families: Mapping[str, str]) -> Estimate:
     of_item = rows[column].fillna("").astype(str).to_numpy()
     own = np.array([[family == families[judge] for judge in judges] for family in of_item], dtype=bool)
     if not len(scores):
-        return Estimate(statistic="self_preference", value=None, reason="none of the judges scored an item")
+        return Estimate(statistic="self_preference", value=None, reason=Message("none of the judges scored an item"))
     return audits.self_preference(scores, own.reshape(scores.shape), cluster).with_(n_raters=len(judges))
 
 
@@ -412,18 +413,22 @@ def _conformal(
     both = ~(np.isnan(panel) | np.isnan(compared.judge))
     base = Estimate(
         statistic="conformal_radius", value=None, n_items=int(both.sum()), n_raters=len(compared.annotators),
-        n_ratings=int(compared.n_human[both].sum()), reason="no item has both a judge score and human scores",
+        n_ratings=int(compared.n_human[both].sum()), reason=Message("no item has both a judge score and human scores"),
         n_clusters=number_of(compared.cluster[both]),
         confidence=coverage,
     )  # fmt: skip
     half = audits.radius(compared.judge[both], panel[both], compared.cluster[both], confidence=coverage)
     if not np.isfinite(half):
-        few = f"{len(np.unique(compared.cluster[both]))} labelled clusters are too few to promise {coverage:.0%}"
+        few = Message(
+            "%(clusters)s labelled clusters are too few to promise %(share)s",
+            clusters=len(np.unique(compared.cluster[both])),
+            share=f"{coverage:.0%}",
+        )
         reason = base.reason if not both.any() else few
         yield from (base.with_(statistic=name, reason=reason) for name in CONFORMAL[:3])
         return
-    method = "split conformal, clusters exchangeable"
-    yield base.with_(value=half, reason=None, method=method, interval_reason="it is a bound of its own")
+    method = Message("split conformal, clusters exchangeable")
+    yield base.with_(value=half, reason=None, method=method, interval_reason=Message("it is a bound of its own"))
     new = ~np.isnan(compared.judge) & np.isnan(panel)
     chosen = new if new.any() else ~np.isnan(compared.judge)
     bounds = audits.conformal_intervals(compared.judge[chosen], half, points, snap=cell.scale.level == "ordinal")
@@ -432,12 +437,12 @@ def _conformal(
     counted = base.with_(
         n_items=int(chosen.sum()),
         n_clusters=number_of(compared.cluster[chosen]),
-        note=None if new.any() else "of the labelled items: there are no others",
+        note=None if new.any() else Message("of the labelled items: there are no others"),
     )
-    why = "a description of these items"
+    why = Message("a description of these items")
     yield counted.with_(statistic="conformal_width", value=float(widths.mean()), reason=None, interval_reason=why)
     share = counted.with_(statistic="for_people", value=float(wide.mean()), reason=None, interval_reason=why)
-    yield share.with_(variant=f"wider than {limit:g}")
+    yield share.with_(variant=Message("wider than %(limit)s", limit=f"{limit:g}"))
     if items:
         names = compared.rows["item"].to_numpy()[chosen]
         for name, value, (low, high) in zip(names, compared.judge[chosen].tolist(), bounds.tolist(), strict=True):
@@ -470,17 +475,19 @@ def _severity(
         ("corrected", audits.regressed_means(humans, index)), ("raw", panel_means(humans)),
     ):  # fmt: skip
         result = audits.differential_functioning(codes, reference, index)
-        row = base.with_(variant=variant, reason=result.reason or "the model could not be fitted")
+        row = base.with_(variant=variant, reason=result.reason or Message("the model could not be fitted"))
         if result.shift is None:
             yield row, None
             continue
         spread = audits.shift_errors(codes, reference, index, cluster)
         for place, (shift, (se, df)) in enumerate(zip(result.shift, spread, strict=True), start=1):
             yield _shifted(row, shift, se, df, names[0]), names[place]
-        note = "likelihood ratio (approximate: items taken for independent)"
+        note = approximate(Message("likelihood ratio"), Message("items taken for independent"))
         for statistic, p in (("severity_uniform", result.p_uniform), ("severity_nonuniform", result.p_nonuniform)):
             yield (
-                row.with_(statistic=statistic, value=p, p=p, reason=None, method=note, interval_reason="a p value"),
+                row.with_(
+                    statistic=statistic, value=p, p=p, reason=None, method=note, interval_reason=Message("a p value")
+                ),
                 None,
             )
 
@@ -490,11 +497,15 @@ def _shifted(row: Estimate, shift: float, se: float, df: int, pivot: str) -> Est
 
     from analytics.stats.core.estimates import t_interval
 
-    row = row.with_(value=shift, reason=None, note=f"against {pivot}; logits, positive is more lenient")
+    row = row.with_(
+        value=shift,
+        reason=None,
+        note=joined((Message("against %(pivot)s", pivot=pivot), Message("logits, positive is more lenient"))),
+    )
     if not (se > 0 and df >= 1):
-        return row.with_(interval_reason="the standard error needs two clusters a language or more")
+        return row.with_(interval_reason=Message("the standard error needs two clusters a language or more"))
     p = 2 * float(stdtr(df, -abs(shift) / se))
-    return row.with_(p=p, **t_interval(shift, se, df, method="jackknife t, groups of clusters").as_changes())
+    return row.with_(p=p, **t_interval(shift, se, df, method=Message("jackknife t, groups of clusters")).as_changes())
 
 
 def _seated(
@@ -555,7 +566,7 @@ def label_recovery(
 
 def _share(hits: NDArray[np.float64], cluster: NDArray[np.intp], variant: str, n_missing: int) -> Estimate:
     estimate = classical_mean(hits, cluster).with_(statistic="label_recovery", variant=variant, n_missing=n_missing)
-    return estimate if estimate.is_defined else estimate.with_(reason="the judge names this parameter nowhere")
+    return estimate if estimate.is_defined else estimate.with_(reason=Message("the judge names this parameter nowhere"))
 
 
 def recovery_report(

@@ -12,6 +12,7 @@ from analytics.stats.core.estimates import (
     Interval,
     jackknife_interval,
 )
+from analytics.stats.core.messages import Message
 from analytics.stats.core.resampling import error_of_mean, number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
@@ -26,7 +27,7 @@ Codes = NDArray[np.intp]
 
 
 PAPER_TRIALS = 100
-_PAPER_NOTE = "S2's own procedure; an exact expectation needs no trials"
+_PAPER_NOTE = Message("S2's own procedure; an exact expectation needs no trials")
 
 
 def substitution_estimates(compared: JudgeAgainstPanel, *, confidence: float = 0.95, seed: int = 0) -> list[Estimate]:
@@ -41,7 +42,7 @@ def substitution_estimates(compared: JudgeAgainstPanel, *, confidence: float = 0
         statistic="verdict_confidence", level=compared.scale.level, value=None, n_items=int(kept.sum()),
         n_raters=len(compared.annotators), n_ratings=int(compared.n_human[kept].sum()),
         n_clusters=number_of(compared.cluster[kept]),
-        reason="no judged item has two annotators",
+        reason=Message("no judged item has two annotators"),
     )  # fmt: skip
     if compared.scale.is_continuous:
         kept, base = (
@@ -60,7 +61,7 @@ def substitution_estimates(compared: JudgeAgainstPanel, *, confidence: float = 0
         for variant, x in zip(("observed", "substituted"), values.T, strict=True)
     ]
     trials = substituted_by_trials(scores, judge, rng=np.random.default_rng(seed))
-    spread = f"{len(trials)} random trials, sd {trials.std(ddof=1):.4f}"
+    spread = Message("%(number)s random trials, sd %(sd)s", number=len(trials), sd=f"{trials.std(ddof=1):.4f}")
     printed = base.with_(variant="paper_compat", value=float(trials.mean()), reason=None, seed=seed, note=_PAPER_NOTE)
     return [*estimates, printed.with_(interval_reason=spread)]
 

@@ -21,8 +21,8 @@ from analytics.stats.core.estimates import (
     NO_UNIT_DIFFERS,
     CellEstimate,
     Estimate,
-    approximate,
 )
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import alt_test, audits, calibration, corrected_means, soundness
@@ -647,16 +647,16 @@ def _against_the_mean(bias: Estimate | None) -> Estimate | None:
     if bias is None or bias.value is None:
         return bias
     if bias.interval_reason in SAME_EVERYWHERE and (bias.n_clusters or 0) >= alt_test.FEW_ITEMS:
-        method = approximate("constant", "every item has the same difference")
+        method = approximate(Message("constant"), Message("every item has the same difference"))
         bias = bias.with_(low=bias.value, high=bias.value, confidence=0.95, method=method, interval_reason=None)
-    return bias.with_(method=f"{bias.method}; reference: mean of the panel") if bias.method else bias
+    return bias.with_(method=joined((bias.method, Message("reference: mean of the panel")))) if bias.method else bias
 
 
 def _rows(verdict: GateVerdict, counts: Mapping[str, int]) -> list[Estimate]:
-    why = "a decision from thresholds, not a figure"
+    why = Message("a decision from thresholds, not a figure")
     decision = Estimate(
-        statistic="gate_decision", variant=str(verdict.decision), value=1.0, method=f"thresholds {verdict.thresholds}",
-        interval_reason=why, **counts,  # type: ignore[arg-type]
+        statistic="gate_decision", variant=str(verdict.decision), value=1.0, interval_reason=why,
+        method=Message("thresholds %(names)s", names=verdict.thresholds), **counts,  # type: ignore[arg-type]
     )  # fmt: skip
     findings = []
     for finding in verdict.findings:

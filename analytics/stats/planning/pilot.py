@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from analytics.stats.agreement import rater_agreement
 from analytics.stats.agreement.reliability import variance_components
 from analytics.stats.core.estimates import CellEstimate, Estimate
+from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import alt_test, association
@@ -144,7 +145,7 @@ def _z(confidence: float) -> float:
 STATISTICS = ("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable")
 PLACE = "rated_place"
 """The column with the place of each item in the order of rating."""
-NO_SPREAD = "no item has a human score, or they do not vary"
+NO_SPREAD = Message("no item has a human score, or they do not vary")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +211,7 @@ def plan_report(
 
     found = rows(*(name for name in statistics if name != "labels_affordable"))
     if "labels_affordable" in statistics:
-        reason = NO_SPREAD if wanted.budget else "no budget is given: goal=budget=AMOUNT"
+        reason: str = NO_SPREAD if wanted.budget else Message("no budget is given: goal=budget=AMOUNT")
         try:
             affordable = rows("labels_affordable")
         except ValueError as error:
@@ -252,10 +253,15 @@ def _sd(compared: JudgeAgainstPanel) -> float | None:
 def _labels(compared: JudgeAgainstPanel, sd: float | None, goals: Goals, judge: str | None) -> Iterator[Estimate]:
     n = int((compared.n_human > 0).sum())
     if sd is None:
-        reason = NO_SPREAD if compared.scale.has_order else "labels without an order have no mean"
+        reason = NO_SPREAD if compared.scale.has_order else Message("labels without an order have no mean")
         yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=reason)
         return
-    goal = f"for a mean known to +-{goals.half_width:g}; the labels' sd is {sd:.3f}"
+    goal = joined(
+        (
+            Message("for a mean known to +-%(width)s", width=f"{goals.half_width:g}"),
+            Message("the labels' sd is %(sd)s", sd=f"{sd:.3f}"),
+        )
+    )
     value = float(labels_for_mean(sd, goals.half_width))
     yield Estimate(statistic="labels_needed", variant="humans", value=value, n_items=n, note=goal)
     if judge is not None:
@@ -266,8 +272,8 @@ def _labels(compared: JudgeAgainstPanel, sd: float | None, goals: Goals, judge: 
         yield Estimate(
             statistic="labels_needed", variant="judge", n_items=int(both.sum()),
             value=float(labels_with_judge(sd, goals.half_width, float(rho))) if known else None,
-            reason=None if known else "the judge or the labels do not vary",
-            note=f"correlation with the labels {rho:.3f}" if known else None,
+            reason=None if known else Message("the judge or the labels do not vary"),
+            note=Message("correlation with the labels %(value)s", value=f'{rho:.3f}') if known else None,
         )  # fmt: skip
 
 
@@ -283,14 +289,14 @@ def running_mean(compared: JudgeAgainstPanel, goals: Goals, *, confidence: float
     rated = compared.n_human > 0
     base = Estimate(statistic="sequence_mean", value=None, reason="-", n_items=int(rated.sum()))
     if not (compared.scale.has_order and compared.scale.declared and compared.scale.q and rated.any()):
-        return base.with_(reason="it needs labels on a declared scale with an order")
+        return base.with_(reason=Message("it needs labels on a declared scale with an order"))
     place = pd.to_numeric(compared.rows[PLACE], errors="coerce") if PLACE in compared.rows else None
     if place is None or place.to_numpy()[rated].size == 0 or np.isnan(place.to_numpy(dtype=np.float64)[rated]).any():
-        return base.with_(reason="the order in which items were rated is not known")
+        return base.with_(reason=Message("the order in which items were rated is not known"))
     label = np.full(len(rated), np.nan)
     label[rated] = np.nanmean(compared.humans[rated], axis=1)
     if is_unequally_drawn(label, compared.probability):
-        return base.with_(reason="labels drawn with unequal probabilities are in no random order")
+        return base.with_(reason=Message("labels drawn with unequal probabilities are in no random order"))
     _names, index = np.unique(compared.cluster[rated], return_inverse=True)
     sizes = np.bincount(index)
     last = np.zeros(len(sizes))
@@ -298,11 +304,13 @@ def running_mean(compared: JudgeAgainstPanel, goals: Goals, *, confidence: float
     x = (np.bincount(index, weights=label[rated]) / sizes)[np.argsort(last, kind="stable")]
     lower, upper = interval_sequence(x, *map(float, compared.scale.values[[0, -1]]), confidence=confidence)
     half = float(upper[-1] - lower[-1]) / 2
-    enough = "as narrow as" if half <= goals.half_width else "wider than"
+    widths = {"width": f"{half:.3f}", "goal": f"{goals.half_width:g}"}
+    wide = Message("half width %(width)s, wider than the goal of %(goal)s", **widths)
+    narrow = Message("half width %(width)s, as narrow as the goal of %(goal)s", **widths)
     return base.with_(
         value=float(x.mean()), reason=None, low=float(lower[-1]), high=float(upper[-1]), confidence=confidence,
-        method="confidence sequence (empirical Bernstein)", n_clusters=len(x),
-        note=f"half width {half:.3f}, {enough} the goal of {goals.half_width:g}",
+        method=Message("confidence sequence (empirical Bernstein)"), n_clusters=len(x),
+        note=narrow if half <= goals.half_width else wide,
     )  # fmt: skip
 
 
@@ -314,13 +322,13 @@ def _items(cell: Cell, goals: Goals, raters: Sequence[str] | None, bootstrap: in
     )
     alpha = next((row.estimate for row in rows if row.estimate.statistic == "krippendorff_alpha"), None)
     if alpha is None or alpha.low is None or alpha.high is None:
-        reason = (alpha and (alpha.reason or alpha.interval_reason)) or "alpha has no interval in the pilot"
+        reason = (alpha and (alpha.reason or alpha.interval_reason)) or Message("alpha has no interval in the pilot")
         return Estimate(statistic="items_needed", variant="krippendorff_alpha", value=None, reason=reason)
     needed = items_by_pilot(alpha.n_items, (alpha.high - alpha.low) / 2, goals.half_width)
     return Estimate(
         statistic="items_needed", variant="krippendorff_alpha", value=float(needed), n_items=alpha.n_items,
         n_clusters=alpha.n_clusters, n_raters=alpha.n_raters, n_ratings=alpha.n_ratings,
-        note=f"the pilot's alpha is {alpha.value:.3f} [{alpha.low:.3f}, {alpha.high:.3f}]",
+        note=Message("the pilot's alpha is %(value)s", value=f"{alpha.value:.3f} [{alpha.low:.3f}, {alpha.high:.3f}]"),
     )  # fmt: skip
 
 
@@ -328,10 +336,10 @@ def _raters(compared: JudgeAgainstPanel, goals: Goals) -> Estimate:
     """Raters whose mean reaches the reliability asked for."""
     components = variance_components(compared.humans) if compared.scale.has_order else None
     if components is None:
-        reason = "variance components need an ordered scale, two raters and items with two ratings"
+        reason = Message("variance components need an ordered scale, two raters and items with two ratings")
         return Estimate(statistic="raters_needed", value=None, reason=reason)
     if not components.item + components.rater + components.residual > 0:
-        return Estimate(statistic="raters_needed", value=None, reason="the scores do not vary")
+        return Estimate(statistic="raters_needed", value=None, reason=Message("the scores do not vary"))
     needed = raters_per_item(components.item, components.rater, components.residual, target=goals.reliability)
     curve = ", ".join(
         f"{n}: {reliability_of(n, components.item, components.rater, components.residual):.2f}" for n in (1, 2, 3, 5)
@@ -339,8 +347,8 @@ def _raters(compared: JudgeAgainstPanel, goals: Goals) -> Estimate:
     return Estimate(
         statistic="raters_needed", value=None if needed is None else float(needed),
         n_items=int((compared.n_human > 0).sum()), n_raters=len(compared.annotators),
-        reason=None if needed else f"not even {MOST_RATERS} raters suffice",
-        note=f"reliability of the mean by raters {curve}",
+        reason=None if needed else Message("not even %(raters)s raters suffice", raters=MOST_RATERS),
+        note=Message("reliability of the mean by raters %(curve)s", curve=curve),
     )  # fmt: skip
 
 
@@ -358,7 +366,8 @@ def alt_test_power_report(
         for row in _power(compared, Goals(), seed, slots=not cell.has_persons):
             made = row.with_(
                 level=cell.scale.level, n_raters=len(compared.annotators), n_ratings=int(compared.n_human.sum()),
-                n_clusters=number_of(compared.cluster), seed=seed, interval_reason="a share of simulated studies",
+                n_clusters=number_of(compared.cluster), seed=seed,
+                interval_reason=Message("a share of simulated studies"),
             )  # fmt: skip
             report.append(CellEstimate(estimate=made, cell=cell_key(cell), judge=judge))
     return report
@@ -406,9 +415,13 @@ def _power(compared: JudgeAgainstPanel, goals: Goals, seed: int, *, slots: bool)
     for n in sorted({len(judge), 100}):
         base = Estimate(statistic="alt_test_power", variant=f"{n} items", value=None, n_items=len(judge), reason="-")
         if len(judge) < 2 or pilot.omega is None:
-            why = pilot.reason if len(judge) >= 2 else "the pilot has no items with the judge and two annotators"
+            why = (
+                pilot.reason if len(judge) >= 2 else Message("the pilot has no items with the judge and two annotators")
+            )
             estimates.append(
-                base.with_(reason=f"{why}: --min-items lowers the test's demand" if len(judge) >= 2 else why)
+                base.with_(
+                    reason=Message("%(why)s: --min-items lowers the test's demand", why=why) if len(judge) >= 2 else why
+                )
             )
             continue
         power = alt_test_power(
@@ -416,10 +429,18 @@ def _power(compared: JudgeAgainstPanel, goals: Goals, seed: int, *, slots: bool)
             min_items=goals.min_items,
         )  # fmt: skip
         if power is None:
-            reason = f"in {n} items no annotator has {goals.min_items} shared with the judge and another rater"
+            reason = Message(
+                "in %(items)s items no annotator has %(number)s shared with the judge and another rater",
+                items=n,
+                number=goals.min_items,
+            )
             estimates.append(base.with_(reason=reason))
             continue
-        note = f"{score}, epsilon {goals.epsilon:g}, 200 simulated studies drawn from the pilot"
+        note = Message(
+            "%(score)s, epsilon %(epsilon)s, 200 simulated studies drawn from the pilot",
+            score=score,
+            epsilon=f"{goals.epsilon:g}",
+        )
         estimates.append(base.with_(value=power, reason=None, note=note))
     return estimates
 
@@ -432,7 +453,7 @@ def _budget(spread: Mapping[str, Sequence[float]], goals: Goals) -> Iterator[Cel
     price = {language: goals.price.get(language, 1.0) for language in sd}
     rule = "minimax" if goals.minimax else "neyman"
     for language, n in allocate_labels(goals.budget, sd, price, minimax=goals.minimax).items():
-        note = f"price {price[language]:g}, sd {sd[language]:.3f}"
+        note = Message("price %(price)s, sd %(sd)s", price=f"{price[language]:g}", sd=f"{sd[language]:.3f}")
         estimate = Estimate(statistic="labels_affordable", variant=rule, value=float(n), note=note)
         yield CellEstimate(estimate=estimate, language=language)
 

@@ -24,7 +24,8 @@ from itertools import combinations, permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import MAX_UNDEFINED_SHARE, Interval, approximate
+from analytics.stats.core.estimates import MAX_UNDEFINED_SHARE, Interval
+from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.resampling import Units
 from analytics.stats.core.scales import rounding
 
@@ -145,12 +146,12 @@ def compare_rankings(first: Floats, second: Floats, tie: float | None = None) ->
     shared = ~(np.isnan(first) | np.isnan(second))
     n = int(shared.sum())
     if n < 2:
-        return Compared(None, None, None, 0, n, "fewer than two generators were scored in both languages")
+        return Compared(None, None, None, 0, n, Message("fewer than two generators were scored in both languages"))
     s, t = rank_pairs(np.column_stack([first[shared], second[shared]]), tie).T
     tied = int(((s == 0) | (t == 0)).sum())
     if not (s.any() and t.any()):
         return Compared(
-            None, None, None, tied, n, "all generators have the same mean in a language: no ranking (ceiling)"
+            None, None, None, tied, n, Message("all generators have the same mean in a language: no ranking (ceiling)")
         )
     return Compared(float(tau_b(s, t)), float(rank_spearman(s, t, n)), int(inversions(s, t)), tied, n)
 
@@ -257,7 +258,7 @@ def _shuffled_means(own: Floats, size: int, resamples: int, rng: np.random.Gener
 # --- orders that the differences allow -------------------------------------------------------------------------------
 Bounds = tuple[float, float]
 
-METHOD = "compatible rankings, stepwise bootstrap of differences"
+METHOD = Message("compatible rankings, stepwise bootstrap of differences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,13 +280,16 @@ def rank_intervals(
     undefined = np.isnan(boards).any(axis=(1, 2))
     share = float(undefined.mean())
     if n_scenarios < 2:
-        return (Interval(interval_reason="an interval needs two scenarios to resample"),) * 3
+        return (Interval(interval_reason=Message("an interval needs two scenarios to resample")),) * 3
     if share > MAX_UNDEFINED_SHARE:
-        reason = f"{share:.1%} of the resamples leave a generator without a mean (more than 5%)"
+        reason = Message(
+            "%(share)s of the resamples leave a generator without a mean (more than 5%%)", share=f"{share:.1%}"
+        )
         return (Interval(interval_reason=reason, undefined_share=share),) * 3
     gaps = Gaps.of(means, boards[~undefined], tie)
     ranks = allowed(gaps.clear_signs(df=n_scenarios - 1, confidence=confidence), len(means))
-    method = approximate(METHOD, "conservative" if gaps.vary else "a difference varies in no resample")
+    why = Message("conservative") if gaps.vary else Message("a difference varies in no resample")
+    method = approximate(METHOD, why)
     tau, rho, inversions = (
         Interval(low=low, high=high, confidence=confidence, method=method, undefined_share=share)
         for low, high in (ranks.tau_b, ranks.spearman, ranks.inversions)
@@ -293,7 +297,7 @@ def rank_intervals(
     return tau, rho, inversions
 
 
-RANK_SETS = "set of ranks, stepwise bootstrap of differences"
+RANK_SETS = Message("set of ranks, stepwise bootstrap of differences")
 
 
 def rank_sets(

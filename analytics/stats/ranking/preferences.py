@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimates import CellEstimate, Estimate, approximate, t_interval
+from analytics.stats.core.estimates import CellEstimate, Estimate, t_interval
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import Units, left_out_error, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, cells
@@ -32,10 +33,10 @@ ENOUGH_CLUSTERS = 30
 FEWEST_COMPARISONS = 20
 """With fewer comparisons of two generators, the interval of a share is approximate."""
 STEPS, AT_REST, AT_ONCE = 100, 1e-10, 200
-NEVER_BEATEN = "a generator, or a group of them, wins or loses every comparison with the others"
-NOT_COMPARED = "the generators fall into groups that were never compared with each other"
-NO_PREFERENCES = "no two generators were compared"
-_TOO_FEW = "without one of the clusters the strengths have no bounds"
+NEVER_BEATEN = Message("a generator, or a group of them, wins or loses every comparison with the others")
+NOT_COMPARED = Message("the generators fall into groups that were never compared with each other")
+NO_PREFERENCES = Message("no two generators were compared")
+_TOO_FEW = Message("without one of the clusters the strengths have no bounds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def bradley_terry(first: Codes, second: Codes, win: Floats, cluster: Codes, *, n
         if np.abs(move).max() < AT_REST:
             break
     else:
-        return "the iterations did not come to rest"
+        return Message("the iterations did not come to rest")
     return BradleyTerry(strength - strength.mean(), _without(design, win - p, p * (1 - p), cluster, strength))
 
 
@@ -217,7 +218,7 @@ def _shares(
         interval = interval_of_shares(x, found.cluster[here], confidence)
         row = row.with_(**interval.as_changes())
         if row.method and counts["n_clusters"] < FEWEST_COMPARISONS:
-            row = row.with_(method=approximate(row.method, "few comparisons"))
+            row = row.with_(method=approximate(row.method, Message("few comparisons")))
         yield row
 
 
@@ -226,7 +227,7 @@ def _strengths(found: _Compared, cell: Cell, confidence: float) -> Iterator[tupl
     base = Estimate(statistic="strength", value=None, reason=NO_PREFERENCES, level=cell.scale.level)
     win = found.share @ np.array([1.0, 0.5, 0.0])
     fit = bradley_terry(found.first, found.second, win, found.cluster, n=n)
-    together = f"; simultaneous for {n} generators, Bonferroni" if n > 1 else ""
+    together = Message("simultaneous for %(number)s generators, Bonferroni", number=n) if n > 1 else None
     for place, name in enumerate(found.names):
         own = (found.first == place) | (found.second == place)
         counts = found.counts(own)
@@ -241,9 +242,9 @@ def _strengths(found: _Compared, cell: Cell, confidence: float) -> Iterator[tupl
             continue
         units = Units(np.ones(len(fit.without), dtype=np.int64))
         se, df = (float(x) for x in left_out_error(np.array(row.value), fit.without[:, place], units))
-        method = f"jackknife t, clusters{together}"
+        method = joined((Message("jackknife t, clusters"), together))
         if clusters < ENOUGH_CLUSTERS:
-            method = approximate(method, f"{clusters} clusters")
+            method = approximate(method, Message("%(number)s clusters", number=clusters))
         each = 1 - (1 - confidence) / n
         df = max(1.0, min(df, clusters - 1))
         yield name, row.with_(**t_interval(row.value or 0.0, se, df, method=method, confidence=each).as_changes())

@@ -18,11 +18,11 @@ from analytics.stats.core.estimates import (
     CellEstimate,
     Estimate,
     Interval,
-    approximate,
     corrected_together,
     holm,
     percentile,
 )
+from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import THESE, THIS_JUDGE, RatersAs, of_report, resampled_sums
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import corrected_means
@@ -43,7 +43,10 @@ MOST_NAMED = 5
 """Confirmed inversions named in a note."""
 STATISTICS = ("mean", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs", "rank")
 PAPER_COMPAT = "paper_compat"
-_JOINT, _INDEPENDENT = "scenarios jointly", "languages independently"
+_JOINT, _INDEPENDENT = (
+    Message("%(method)s, scenarios jointly", method="").template,
+    Message("%(method)s, languages independently", method="").template,
+)
 
 
 def stability_report(
@@ -149,9 +152,9 @@ def _is_panel(frame: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _nothing(cell: Cell) -> Estimate:
-    reason = "nobody scored an item that has a language and a generator"
+    reason = Message("nobody scored an item that has a language and a generator")
     if not cell.scale.has_order:
-        reason = "labels without an order rank nothing"
+        reason = Message("labels without an order rank nothing")
     return Estimate(statistic="kendall_tau_b", value=None, reason=reason)
 
 
@@ -265,8 +268,8 @@ def _confirmed(rows: list[CellEstimate], confidence: float) -> list[CellEstimate
         if isinstance(test, _Tested):
             adjusted = [next(corrected) for _ in test.p_values]
             sure = [pair for pair, p in zip(test.pairs, adjusted, strict=True) if p < 1 - confidence]
-            named = "".join(f"; {a} and {b} change places" for a, b in sure[:MOST_NAMED])
-            note = f"Holm in a family of {family} pairs of generators{named}"
+            named = [Message("%(one)s and %(other)s change places", one=a, other=b) for a, b in sure[:MOST_NAMED]]
+            note = joined((Message("Holm in a family of %(number)s pairs of generators", number=family), *named))
             plain = Estimate(statistic=test.statistic, value=float(len(sure)), n_items=test.n_items, seed=test.seed)
             confirmed.append(replace(one, estimate=plain.with_(note=note)))
         else:
@@ -277,7 +280,11 @@ def _confirmed(rows: list[CellEstimate], confidence: float) -> list[CellEstimate
 def _ranks(s: Scores, boards: Floats | None, how: _How, *, lower_is_better: bool) -> list[CellEstimate]:
     """``rank`` of every generator in each language, with the set of ranks that the clear differences leave it."""
     means, n_scenarios, rows = concordance.board(s), concordance.scenarios(s), []
-    first = "rank 1 is the lowest mean: lower is better" if lower_is_better else "rank 1 is the highest mean"
+    first = (
+        Message("rank 1 is the lowest mean: lower is better")
+        if lower_is_better
+        else Message("rank 1 is the highest mean")
+    )
     if lower_is_better:
         means, boards = -means, None if boards is None else -boards
     for k, language in enumerate(s.languages):
@@ -292,6 +299,7 @@ def _ranks(s: Scores, boards: Floats | None, how: _How, *, lower_is_better: bool
             sets = concordance.rank_sets(
                 own, boards[:, here, k], n_scenarios=fewest, confidence=how.confidence, tie=s.tie
             )
+        together = Message("the interval includes the ranks of all %(number)s generators together", number=len(here))
         for place, g in enumerate(here):
             estimate = Estimate(
                 statistic="rank", value=float(ranks[place]), note=first,
@@ -300,9 +308,8 @@ def _ranks(s: Scores, boards: Floats | None, how: _How, *, lower_is_better: bool
             if sets is not None:
                 low, high = (float(bound) for bound in sets[place])
                 estimate = estimate.with_(
-                    low=low, high=high, confidence=how.confidence, method=f"{concordance.RANK_SETS}, {how.drawn}",
-                    seed=how.seed,
-                    note=f"{first}; the interval includes the ranks of all {len(here)} generators together",
+                    low=low, high=high, confidence=how.confidence, seed=how.seed,
+                    method=Message(how.drawn, method=concordance.RANK_SETS), note=joined((first, together)),
                 )  # fmt: skip
             rows.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=language))
     return rows
@@ -316,7 +323,7 @@ def _as_printed(
     for name, row in zip(("kendall_tau_b", "spearman"), _resampled(boards, first, second, s.tie), strict=False):
         interval = _drawn(percentile(row, confidence=confidence), _INDEPENDENT)
         value = float(np.nanmean(row)) if not np.isnan(row).all() else None
-        reason = None if value is not None else "no resample has a ranking in both languages"
+        reason = None if value is not None else Message("no resample has a ranking in both languages")
         one = Estimate(statistic=name, variant=PAPER_COMPAT, value=value, reason=reason)
         estimates.append(one.with_(**interval.as_changes()))
     shuffled = concordance.permuted(s, first, second, resamples=len(boards), rng=rng, centre=False)
@@ -326,7 +333,7 @@ def _as_printed(
 
 def _drawn(interval: Interval, what: str) -> Interval:
     """The interval, its method naming what was drawn, when there is one."""
-    return interval if interval.method is None else replace(interval, method=f"{interval.method}, {what}")
+    return interval if interval.method is None else replace(interval, method=Message(what, method=interval.method))
 
 
 def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame) -> CellEstimate:
@@ -364,10 +371,10 @@ def ranking_agreement(compared: JudgeAgainstPanel, *, bootstrap: int = 2000, see
     base = Estimate(
         statistic="ranking_tau_b", value=None, level=compared.scale.level, n_items=int(both.sum()),
         n_raters=len(compared.annotators), n_clusters=len(clusters), n_ratings=int(compared.n_human[both].sum()),
-        reason="fewer than two generators have scores by the judge and by the panel",
+        reason=Message("fewer than two generators have scores by the judge and by the panel"),
     )  # fmt: skip
     if len(names) < 2 or not compared.scale.has_order:
-        return base if compared.scale.has_order else base.with_(reason="a nominal scale ranks nothing")
+        return base if compared.scale.has_order else base.with_(reason=Message("a nominal scale ranks nothing"))
     g = len(names)
     flat = where * g + who
     sums = [
@@ -376,17 +383,17 @@ def ranking_agreement(compared: JudgeAgainstPanel, *, bootstrap: int = 2000, see
     ]
     value = float(tau_b_of_sums(np.hstack([part.sum(axis=0, keepdims=True) for part in sums]), g)[0])
     if np.isnan(value):
-        return base.with_(reason="the judge or the panel gives all generators the same mean")
-    estimate = base.with_(value=value, reason=None, note=f"{g} generators")
+        return base.with_(reason=Message("the judge or the panel gives all generators the same mean"))
+    estimate = base.with_(value=value, reason=None, note=Message("%(number)s generators", number=g))
     if not bootstrap or len(clusters) < 2:
-        return estimate.with_(interval_reason="an interval needs resampling and two clusters")
+        return estimate.with_(interval_reason=Message("an interval needs resampling and two clusters"))
     draws = tau_b_of_sums(resampled_sums(np.hstack(sums), resamples=bootstrap, rng=np.random.default_rng(seed)), g)
     if len(clusters) >= FEW_CLUSTERS and bool(np.all(np.abs(draws - value) < 1e-9)):
-        method = approximate("percentile", "every resample ranks them alike")
+        method = approximate(Message("percentile"), Message("every resample ranks them alike"))
         return estimate.with_(seed=seed, low=value, high=value, confidence=0.95, method=method)
     estimate = estimate.with_(seed=seed, **percentile(draws).as_changes())
     if estimate.method and len(clusters) < FEW_CLUSTERS:
-        return estimate.with_(method=approximate(estimate.method, f"{len(clusters)} clusters"))
+        return estimate.with_(method=approximate(estimate.method, Message("%(number)s clusters", number=len(clusters))))
     return estimate
 
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.identifiers import normal_identifier
+from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.resampling import Units, bootstrap, jackknife
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells
 from analytics.stats.judge.ppi import classical_mean
@@ -365,7 +366,7 @@ STATISTICS = (
 )  # fmt: skip
 BY = ("language", "generator")
 MOST_SPEAKERS = 4
-_SHARED = "texts are each other's references: they don't vary alone"
+_SHARED = Message("texts are each other's references: they don't vary alone")
 
 
 def surface_report(
@@ -440,10 +441,12 @@ def _vocabulary(cell: list[Dialogue], engine: str, window: int) -> Iterator[Esti
     lemmas = [_lemmas(d, engine) for d in cell]
     kept = [without_stop_words(words, d.language) for words, d in zip(lemmas, cell, strict=True)]
     tools, removed = _tools(cell, engine), _stop_word_note(cell)
-    yield _mean("ttr", [ttr(words) for words in kept], f"{tools}; {removed}")
-    yield _mean("mattr", [mattr(words, window) for words in kept], f"{tools}; {removed}; window {window}", str(window))
-    yield _mean("mtld", [mtld(words) for words in lemmas], f"{tools}; stop words kept")
-    yield _mean("self_repetition", self_repetition(lemmas).tolist(), f"{tools}; stop words kept")
+    yield _mean("ttr", [ttr(words) for words in kept], joined((tools, removed)))
+    yield _mean(
+        "mattr", [mattr(words, window) for words in kept], joined((tools, removed, f"window {window}")), str(window)
+    )
+    yield _mean("mtld", [mtld(words) for words in lemmas], joined((tools, Message("stop words kept"))))
+    yield _mean("self_repetition", self_repetition(lemmas).tolist(), joined((tools, Message("stop words kept"))))
 
 
 def _self_bleu(cell: list[Dialogue]) -> Iterator[Estimate]:
@@ -453,7 +456,7 @@ def _self_bleu(cell: list[Dialogue]) -> Iterator[Estimate]:
         texts = [words for d in cell if (words := _words(d, side))]
         name = "whole" if side is None else side
         if len(texts) < 2:
-            reason = "it needs two texts"
+            reason = Message("it needs two texts")
             yield Estimate(statistic="self_bleu", variant=name, value=None, n_items=len(texts), reason=reason)
             continue
         value = float(self_bleu(texts).mean())
@@ -467,10 +470,10 @@ def _cosine(cell: list[Dialogue], embed: Embed | None) -> Iterator[Estimate]:
     if embed is None:
         return
     value = mean_cosine(embed([d.text() for d in cell]))
-    reason = "it needs two texts" if value is None else None
+    reason = Message("it needs two texts") if value is None else None
     yield Estimate(
         statistic="pairwise_cosine", value=value, n_items=len(cell), reason=reason, interval_reason=_SHARED,
-        note="higher: more alike",
+        note=Message("higher: more alike"),
     )  # fmt: skip
 
 
@@ -482,9 +485,9 @@ def _mean(
         statistic=statistic, variant=variant, n_missing=len(values) - len(known)
     )
     if not estimate.is_defined:
-        return estimate.with_(reason="no dialogue is long enough", note=note)
+        return estimate.with_(reason=Message("no dialogue is long enough"), note=note)
     sd = f"sd {known.std(ddof=1):.4f}" if len(known) > 1 else None
-    return estimate.with_(note="; ".join(part for part in (sd, note) if part) or None)
+    return estimate.with_(note=joined((sd, note)) or None)
 
 
 def _words(dialogue: Dialogue, speaker: str | None = None) -> list[str]:
@@ -498,15 +501,19 @@ def _lemmas(dialogue: Dialogue, engine: str) -> list[str]:
 def _tools(cell: list[Dialogue], engine: str) -> str:
     """The tokenisers and lemmatisers of the cell's languages."""
     names = sorted({lemmatiser(language, engine)[0] for language in {d.language or "" for d in cell}})
-    return f"{_tokeniser_note(cell)}; lemmas: {', '.join(names)}"
+    return joined((_tokeniser_note(cell), f"lemmas: {', '.join(names)}"))
 
 
 def _stop_word_note(cell: list[Dialogue]) -> str:
-    return "stop words removed" if all(has_stop_words(d.language or "") for d in cell) else "no list of stop words"
+    return (
+        Message("stop words removed")
+        if all(has_stop_words(d.language or "") for d in cell)
+        else Message("no list of stop words")
+    )
 
 
 def _tokeniser_note(cell: list[Dialogue]) -> str:
-    return ", ".join(sorted({tokeniser(d.language)[0] for d in cell}))
+    return joined(sorted({tokeniser(d.language)[0] for d in cell}), ", ")
 
 
 # --- rationales of people and judges: how long, how varied, in the item's language? (METHODS 1: S2, Tables 6 and 7) ---
@@ -559,9 +566,9 @@ def _of_rows(
     known, why = _shares_in_language(list(texts[written]), language)
     variety = mattr([word for tokens in words for word in tokens])
     estimates = (
-        _mean_by_cluster("rationale_words", lengths, clusters, resamples, seed, "nobody wrote one"),
-        Estimate(statistic="rationale_mattr", value=variety, reason=None if variety else "nobody wrote one",
-                 interval_reason="one figure of one long text"),
+        _mean_by_cluster("rationale_words", lengths, clusters, resamples, seed, Message("nobody wrote one")),
+        Estimate(statistic="rationale_mattr", value=variety, reason=None if variety else Message("nobody wrote one"),
+                 interval_reason=Message("one figure of one long text")),
         _mean_by_cluster("rationale_in_language", known, clusters, resamples, seed, why),
     )  # fmt: skip
     yield from (CellEstimate(estimate=estimate.with_(**counts), cell=cell.key, judge=judge) for estimate in estimates)
@@ -575,8 +582,10 @@ def _shares_in_language(texts: list[str], language: str | None) -> tuple[Floats,
     try:
         shares = [in_target_language(text, lang=base) for text in texts] if base else []
     except ValueError:
-        return np.empty(0), f"no dictionary of {language}"
-    return np.array(shares, dtype=np.float64), "nobody wrote one" if base else "the table names no language"
+        return np.empty(0), Message("no dictionary of %(language)s", language=language)
+    return np.array(shares, dtype=np.float64), Message("nobody wrote one") if base else Message(
+        "the table names no language"
+    )
 
 
 def _mean_by_cluster(

@@ -20,6 +20,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from analytics.stats.core.messages import Message
+
 # --- words and sentences ---------------------------------------------------------------------------------------------
 Words = Callable[[str], list[str]]
 
@@ -52,7 +54,7 @@ def tokeniser(language: str | None = None) -> tuple[str, Words]:
     model = _budoux_model(language)
     if model and find_spec("budoux"):
         return "budoux", lambda text: [word for phrase in _phrases(model, text) for word in words(phrase, whole=True)]
-    return "words by script", words
+    return Message("words by script"), words
 
 
 def words(text: str, *, whole: bool = False) -> list[str]:
@@ -128,7 +130,7 @@ def lemmatiser(language: str | None, engine: str = "simplemma") -> tuple[str, Le
         return _stanza(base)
     if engine == "simplemma" and (known := _simplemma_language(base)):
         return "simplemma", lambda words: [_simplemma(word, known) for word in words]
-    return "word forms", lambda words: words
+    return Message("word forms"), lambda words: words
 
 
 def without_stop_words(lemmas: list[str], language: str | None) -> list[str]:

@@ -31,7 +31,7 @@ FOLDERS = ("templates", "platform", "annotation", "judging", "analytics")
 KEYWORDS = {
     **DEFAULT_KEYWORDS,
     **{f"{name}_lazy": DEFAULT_KEYWORDS[name] for name in ("gettext", "ngettext", "pgettext")},
-    **dict.fromkeys(("gettext_noop", "translatable", "Words"), DEFAULT_KEYWORDS["gettext"]),
+    **dict.fromkeys(("gettext_noop", "translatable", "Words", "Message"), DEFAULT_KEYWORDS["gettext"]),
 }
 _CALL = re.compile(rf"\b(?:{'|'.join(KEYWORDS)})\s*\(".encode())
 
