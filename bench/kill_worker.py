@@ -139,7 +139,8 @@ def measure(kind: str) -> str:
 
 
 def _row(kind: str, death: str, provider: RunningProvider) -> str:
-    from judging import calls, runs, tasks
+    from judging import runs, tasks
+    from judging.calls import CALLS
     from judging.models import Attempt
 
     count, kill = DEATHS[death]
@@ -148,7 +149,7 @@ def _row(kind: str, death: str, provider: RunningProvider) -> str:
     replied = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED)
     with workers(count) as those:
         tasks.enqueue_run(run.pk)
-        _wait(lambda: calls.holders(run) == 2 and runs.run_progress(run).settled >= runs.run_progress(run).planned // 3)
+        _wait(lambda: CALLS.holders(run) == 2 and runs.run_progress(run).settled >= runs.run_progress(run).planned // 3)
         those.signal(signal.SIGSTOP)
         time.sleep(SETTLING)
         counts = provider.control()
@@ -175,7 +176,8 @@ def _row(kind: str, death: str, provider: RunningProvider) -> str:
 
 def _watched(replies: Callable[[], int], finished: Callable[[], bool], since: float) -> float:
     """Sweep as beat does until the run is finished; the longest time without a reply."""
-    from judging import calls, tasks
+    from judging import tasks
+    from judging.calls import CALLS
 
     swept = heard = since
     longest, known = 0.0, replies()
@@ -188,7 +190,7 @@ def _watched(replies: Callable[[], int], finished: Callable[[], bool], since: fl
             known, heard = count, now
         if now - swept >= SWEEP:
             swept = now
-            for run_pk in calls.sweep_leases():
+            for run_pk in CALLS.sweep():
                 tasks.enqueue_run(run_pk, expires=tasks.LULL)
         return finished()
 

@@ -11,7 +11,7 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import jobs, people, removal
-        from judging.asking import budgets
+        from judging.asking import budgets, sharing
 
         jobs.kinds_of_apps.append(_job_kinds)
         removal.redactions.insert(0, _redact_proposals)  # before the reasons are emptied
@@ -21,6 +21,9 @@ class JudgingConfig(AppConfig):
         removal.contents.append(_contents)
         budgets.register("calls", _paid_calls)
         budgets.register("proposals", _paid_proposals)
+        budgets.register("texts", _paid_texts)
+        sharing.register_rows("calls", _call_rows)
+        sharing.register_rows("texts", _text_rows)
 
 
 def _job_kinds() -> dict[str, Any]:
@@ -81,3 +84,21 @@ def _paid_proposals() -> Any:
     from judging.versions import proposals
 
     return proposals.PaidProposals()
+
+
+def _paid_texts() -> Any:
+    from judging.generation import writing
+
+    return writing.PaidTexts()
+
+
+def _call_rows() -> Any:
+    from judging.calls import CALLS
+
+    return CALLS
+
+
+def _text_rows() -> Any:
+    from judging.generation.writing import TEXTS
+
+    return TEXTS

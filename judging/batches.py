@@ -31,12 +31,12 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job
 from accounts.refusals import Refused
-from judging import calls, judges, runs, work_sessions
-from judging.asking import client, endpoints, prices
+from judging import calls, judges, runs
+from judging.asking import client, endpoints, prices, sessions
 from judging.asking.client import Connection, ProviderRefused, ProviderUnavailable
 from judging.asking.declarations import OPENAI
 from judging.asking.wire import Question, wire_of
-from judging.calls import CallOutcome
+from judging.calls import CALLS, CallOutcome
 from judging.models import Attempt, Call, CallBatch, Judge, JudgeRun
 from judging.requests import CallRequest, CallRequestWriter
 
@@ -184,7 +184,7 @@ def _upload(batch: CallBatch) -> bool:
 
     An interrupted try has sent nothing: what it had leased is given back first.
     """
-    calls.release_calls(lease=batch.lease)
+    CALLS.release(lease=batch.lease)
     refused, spent = judges.refused_by_model(batch.run.judge), ""
     writer, size, most = CallRequestWriter(batch.run), 0, _most_calls(batch.run.judge)
     lines: list[bytes] = []
@@ -192,10 +192,10 @@ def _upload(batch: CallBatch) -> bool:
         limit = min(CHUNK, most - len(lines))
         taken = calls.take_calls(run=batch.run, limit=limit, lease=batch.lease, writer=writer)
         Call.objects.filter(lease=batch.lease, state=Call.State.LEASED).update(leased_until=timezone.now() + KEPT)
-        for call_request in taken.call_requests:
+        for call_request in taken.requests:
             lines.append(_line(batch.run.judge, call_request, refused))
             size += len(lines[-1])
-        if not taken.call_requests and not taken.reused:
+        if not taken.requests and not taken.reused:
             spent = taken.spent
             break
     if not lines:
@@ -307,7 +307,7 @@ def _take_back(batch: CallBatch) -> None:
 
 def _end(batch: CallBatch, reason: str) -> None:
     """End the batch and release its calls. Sent requests without a result are booked at their worst case."""
-    calls.release_calls(lease=batch.lease, unanswered=True)
+    CALLS.release(lease=batch.lease, unanswered=True)
     batch.reason, batch.ended_at = reason, timezone.now()
     _store(batch, "reason", "ended_at")
 
@@ -367,7 +367,8 @@ def _settle(batch: CallBatch, lines: Iterable[Mapping[str, Any]], refused: list[
     rows = Attempt.objects.filter(pk__in=[*by_attempt], call__run=batch.run_id).select_related(*related)
     waited_for = rows.filter(outcome__in=[Attempt.Outcome.SENT, Attempt.Outcome.LOST])
     writer = CallRequestWriter(batch.run)
-    work_sessions.store_outcomes([_outcome(batch, writer, each, by_attempt[each.pk], refused) for each in waited_for])
+    outcomes = [_outcome(batch, writer, each, by_attempt[each.pk], refused) for each in waited_for]
+    sessions.store_outcomes(CALLS, outcomes, calls.unstorable_outcome)
 
 
 def _outcome(
@@ -409,7 +410,7 @@ def _settle_unanswered(batch: CallBatch, reason: str) -> None:
             call_request = writer.write(attempt.call)
             call_request.attempt.pk, call_request.attempt.number = attempt.pk, attempt.number
             outcomes.append(calls.unavailable_outcome(call_request, ProviderUnavailable(reason), lease=batch.lease))
-        work_sessions.store_outcomes(outcomes)
+        sessions.store_outcomes(CALLS, outcomes, calls.unstorable_outcome)
 
 
 def _without_files(batch: CallBatch) -> datetime | None:

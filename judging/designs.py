@@ -471,7 +471,7 @@ def progress_of_design(design: JudgeDesign) -> runs.RunProgress:
 
 def spent_on(design: JudgeDesign) -> budgets.Committed:
     """What all runs of a design, the pilot included, have cost, and what is reserved for requests in flight."""
-    return spending.committed(Attempt.objects.filter(call__run__design=design))
+    return spending.committed_to_calls(Attempt.objects.filter(call__run__design=design))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,9 @@ from annotation.models import Criterion, RubricVersion
 from annotation.readers import RubricDocument, parse_rubric
 from judging.asking import allowances, endpoints
 from judging.asking.client import Endpoint
+from judging.asking.endpoints import Pace
 from judging.asking.refused_parts import RESERVED
-from judging.models import Call, Judge, JudgeRun
+from judging.models import Call, Judge, JudgeRun, PlanGenerator
 from judging.prompts import (
     INSTRUCTION_LANGUAGES,
     CriterionBrief,
@@ -352,7 +353,7 @@ def refuse_unsendable(parameter: str, levels: Sequence[Any]) -> None:
         raise Refused(sentence, code="factors", fields={"factors": sentence})
 
 
-def endpoint(judge: Judge) -> Endpoint:
+def endpoint(judge: Judge | PlanGenerator) -> Endpoint:
     """The endpoint of this judge's provider, as the operator declares it now."""
     provider = endpoints.find_provider(judge.provider)
     if provider is None:
@@ -365,21 +366,12 @@ def refused_by_model(judge: Judge) -> list[str]:
     return endpoints.refused_by(judge.provider, judge.model)
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How long a reply of a judge may take, how often a call is tried, and how many calls are in flight at most."""
-
-    timeout: int
-    tries: int
-    concurrency: int
-
-
-def pace(judge: Judge) -> Pace:
+def pace(judge: Judge | PlanGenerator) -> Pace:
     """The pace of the judge; a value that it does not have comes from its provider, or else from the default."""
     provider = endpoints.find_provider(judge.provider)
     chosen = {}
     for name, (default, _least, _most) in PACES.items():
-        chosen[name] = getattr(judge, name) or getattr(provider, name, None) or default
+        chosen[name] = getattr(judge, name, None) or getattr(provider, name, None) or default
     return Pace(**chosen)
 
 

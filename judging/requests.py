@@ -22,6 +22,7 @@ from annotation.desk import pairs
 from annotation.models import Criterion, Dataset, Item, RubricVersion
 from judging import judges
 from judging.asking import endpoints, prices
+from judging.asking.leases import LeasedRequest
 from judging.asking.paid_requests import PaidRequest, paid_request
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.perturbation import RULE, changed_criteria, changed_text, changed_variant, changes_request
@@ -196,7 +197,7 @@ def _item_in_another_language(item: Item, seed: int) -> Item | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallRequest(PaidRequest):
+class CallRequest(LeasedRequest):
     """One request: the call it is for, what is sent, and the attempt under which it is booked.
 
     `criterion_keys` are the primary keys of the criteria by their own keys.
@@ -210,14 +211,13 @@ class CallRequest(PaidRequest):
     """Whether the candidates were exchanged: scores of the reply are turned back."""
 
     @property
+    def row(self) -> Call:
+        return self.call
+
+    @property
     def reply_key(self) -> str:
         """A key that is equal for requests that get the same reply: it covers what is sent, to whom, and the repeat."""
         return self.attempt.reply_key
-
-    def request(self, *, dropped: Sequence[str] = ()) -> dict[str, Any]:
-        """The request as it is stored; ``dropped`` names the parts that the model refused."""
-        messages = [{name: storable(text) for name, text in message.items()} for message in self.messages]
-        return {"messages": messages, "parameters": dict(self.parameters), "dropped": list(dropped)}
 
 
 NOTHING_CHANGED = "nothing_changed"  # the code of a refusal: the text of a call has no such change

@@ -365,7 +365,7 @@ class PaidCalls:
     def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
         """What the calls of a project's runs at a provider have cost, and what is reserved."""
         attempts = Attempt.objects.filter(call__run__project=project, call__run__judge__provider=provider)
-        return spending.committed(attempts if since is None else attempts.filter(at__gte=since))
+        return spending.committed_to_calls(attempts if since is None else attempts.filter(at__gte=since))
 
     def stop(self, project: int, *, provider: str, model: str, reason: str) -> None:
         """Pause all runs of a project that ask this model, because its bills are wrong for all of them."""
@@ -414,11 +414,6 @@ def rebudget(*, run: JudgeRun, budget: Decimal | None, actor: User | None = None
         JudgeRun.objects.filter(pk=run.pk).update(budget=budget)
         audit.record(actor=actor, project=run.project, verb="set budget", subject=run, fields=["budget"])
     run.refresh_from_db(fields=["budget"])
-
-
-def save_concurrency(*, run: JudgeRun, width: int) -> None:
-    """Save how many calls at a time a work session reached; the next session starts with that."""
-    JudgeRun.objects.filter(pk=run.pk).update(width=width)
 
 
 RERUN = (

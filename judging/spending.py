@@ -9,17 +9,16 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import Job
 from accounts.refusals import Refused
-from judging.asking import allowances, endpoints, prices
+from judging.asking import allowances, budgets, endpoints, prices
 from judging.asking.allowances import LARGEST_CAP
-from judging.asking.budgets import MOST_IN_FLIGHT, UNPROVEN, Cap, Committed
-from judging.models import Alignment, AlignmentProposal, Attempt, Call, Judge, JudgeDesign, JudgeRun, ProviderAllowance
+from judging.asking.budgets import Cap, Committed
+from judging.models import Alignment, AlignmentProposal, Attempt, Call, Judge, JudgeDesign, JudgeRun
 
 
 def costs(run: JudgeRun) -> bool:
@@ -86,18 +85,12 @@ def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
     run_caps = []
     if run.budget is not None:
         sentence = _("The budget is spent, or the rest is too small for another call. Raise the budget and resume.")
-        run_caps.append(Cap(run.budget, committed(Attempt.objects.filter(call__run=run)), sentence))
+        run_caps.append(Cap(run.budget, committed_to_calls(Attempt.objects.filter(call__run=run)), sentence))
     if run.design_id is not None:
         run_caps += _design_caps(JudgeDesign.objects.select_for_update(no_key=True).get(pk=run.design_id))
     if run.alignment_id is not None:
         run_caps += alignment_caps(Alignment.objects.select_for_update(no_key=True).get(pk=run.alignment_id))
-    if allowances.needs_allowance(run.judge.provider):
-        rows = ProviderAllowance.objects.select_for_update(no_key=True)
-        allowed = rows.filter(project=run.project_id, provider=run.judge.provider).first()
-        if allowed is None:
-            raise Refused(allowances.not_allowed(run.project, run.judge.provider), code="provider_not_allowed")
-        run_caps += allowances.project_caps(allowed, now or timezone.now())
-    return run_caps
+    return run_caps + allowances.locked_caps(run.project, run.judge.provider, now or timezone.now())
 
 
 def _design_caps(design: JudgeDesign) -> list[Cap]:
@@ -107,7 +100,7 @@ def _design_caps(design: JudgeDesign) -> list[Cap]:
     sentence = _(
         "The budget of the design is spent, or the rest is too small for another call. Raise it and resume the design."
     )
-    return [Cap(design.budget, committed(Attempt.objects.filter(call__run__design=design.pk)), sentence)]
+    return [Cap(design.budget, committed_to_calls(Attempt.objects.filter(call__run__design=design.pk)), sentence)]
 
 
 def alignment_caps(alignment: Alignment) -> list[Cap]:
@@ -123,7 +116,9 @@ def alignment_caps(alignment: Alignment) -> list[Cap]:
 def committed_of_alignment(alignment: Alignment) -> Committed:
     """What the runs and proposals of an alignment have cost, and what is reserved."""
     attempts = Attempt.objects.filter(call__run__alignment=alignment.pk)
-    return committed(attempts) + committed_to_proposals(AlignmentProposal.objects.filter(alignment=alignment.pk))
+    return committed_to_calls(attempts) + committed_to_proposals(
+        AlignmentProposal.objects.filter(alignment=alignment.pk)
+    )
 
 
 def committed_to_proposals(proposals: QuerySet[AlignmentProposal]) -> Committed:
@@ -132,17 +127,13 @@ def committed_to_proposals(proposals: QuerySet[AlignmentProposal]) -> Committed:
     The provider may bill a proposal even if it failed with a server error: its worst case counts until somebody asks
     for another proposal of the alignment.
     """
-    zero = Decimal(0)
     later = AlignmentProposal.objects.filter(alignment=OuterRef("alignment"), pk__gt=OuterRef("pk"))
-    failed = Q(~Exists(later), doubt=AlignmentProposal.Doubt.FAILED)
-    sums = proposals.exclude(sent_at=None).aggregate(
-        paid=Coalesce(Sum("cost"), zero),
-        open_cost=Coalesce(Sum("reserved", filter=Q(cost=None)), zero),
-        in_flight=Count("pk", filter=Q(cost=None, reserved__gt=0, job__state__in=Job.OPEN)),
-        failed=Coalesce(Sum("reserved", filter=failed), zero),
-        failures=Count("pk", filter=failed),
+    return budgets.committed(
+        proposals.exclude(sent_at=None),
+        is_open=Q(cost=None),
+        may_be_billed=~Q(Exists(later)),
+        in_flight=Q(cost=None, reserved__gt=0, job__state__in=Job.OPEN),
     )
-    return Committed(reserved=sums.pop("open_cost"), **sums)
 
 
 def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:
@@ -150,7 +141,7 @@ def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:
 
     The rest of the cap is divided equally among the runs that have calls to ask, so that together they stay within it.
     """
-    spent = committed(Attempt.objects.filter(call__run=run)).all
+    spent = committed_to_calls(Attempt.objects.filter(call__run=run)).all
     waiting = Call.objects.filter(run__design=design, run__is_pilot=False).exclude(
         state__in=[Call.State.SETTLED, Call.State.FAILED]
     )
@@ -161,31 +152,18 @@ def share_of_design(run: JudgeRun, design: JudgeDesign) -> Decimal:
     return (spent + part).quantize(Decimal("0.000001"), ROUND_FLOOR)
 
 
-def committed(attempts: QuerySet[Attempt]) -> Committed:
+def committed_to_calls(attempts: QuerySet[Attempt]) -> Committed:
     """What these attempts have cost, and what open or failed attempts among them may cost, in one query."""
-    zero = Decimal(0)
-    still_open = Q(outcome__in=Attempt.OPEN)
-    since_resumed = Q(call__run__bills_from=None) | Q(at__gte=F("call__run__bills_from"))
-    failed = Q(doubt=Attempt.Doubt.FAILED) & since_resumed
-    sums = attempts.aggregate(
-        paid=Coalesce(Sum("cost", filter=~still_open), zero),
-        open_cost=Coalesce(Sum("reserved", filter=still_open), zero),
-        in_flight=Count("pk", filter=still_open),
-        failed=Coalesce(Sum("reserved", filter=failed), zero),
-        failures=Count("pk", filter=failed),
-    )
-    return Committed(reserved=sums.pop("open_cost"), **sums)
+    return budgets.committed_to_attempts(attempts, resumed="call__run__bills_from")
 
 
-def most_in_flight(run: JudgeRun) -> int:
+def most_calls_in_flight(run: JudgeRun) -> int:
     """How many calls of a run may be in flight, given its bills since it was started or resumed.
 
-    Two calls, and one more for each bill that agreed with its reservation, so that the number doubles as bills arrive.
     A batch can take a day: its first batch has two calls; after one bill has agreed, only the caps limit the number.
     """
-    agreed = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED, estimated=False, doubt="")
-    if run.bills_from is not None:
-        agreed = agreed.filter(at__gte=run.bills_from)
+    attempts = Attempt.objects.filter(call__run=run)
     if run.by_batch:
-        return MOST_IN_FLIGHT if agreed.exists() else UNPROVEN
-    return UNPROVEN + agreed.order_by()[:MOST_IN_FLIGHT].count()
+        has_agreed = budgets.agreed_attempts(attempts, since=run.bills_from).exists()
+        return budgets.MOST_IN_FLIGHT if has_agreed else budgets.UNPROVEN
+    return budgets.most_in_flight(attempts, since=run.bills_from)

@@ -13,20 +13,23 @@ from accounts.refusals import Refused
 from annotation.imports import import_jobs, lifecycle, undoing
 from annotation.models import Import
 from annotation.tasks import LONGEST, undo_here_or_later
-from judging import batches, calls, judges, providers, work_sessions
+from judging import batches, judges, providers, work_sessions
+from judging.asking import leases, sessions
+from judging.calls import CALLS
+from judging.generation import writing
 from judging.imports import studies, verdicts
-from judging.models import JudgeRun
+from judging.models import GenerationPlan, JudgeRun
 from judging.versions import proposals
 
 LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 
 
-SOFT_LIMIT = int(work_sessions.LONGEST_SESSION + judges.PACES["timeout"][2] + work_sessions.LAST)  # seconds
+SOFT_LIMIT = int(sessions.LONGEST_SESSION + judges.PACES["timeout"][2] + sessions.LAST)  # seconds
 HARD_LIMIT = SOFT_LIMIT + 300  # far below the broker's visibility timeout
 
-signals.worker_init.connect(lambda **_worker: work_sessions.prepare_stop(), weak=False)
+signals.worker_init.connect(lambda **_worker: sessions.prepare_stop(), weak=False)
 signals.worker_ready.connect(lambda sender, **_worker: sweep_at_start(sender), weak=False)
-signals.worker_shutting_down.connect(lambda **_worker: work_sessions.ask_to_stop(), weak=False)
+signals.worker_shutting_down.connect(lambda **_worker: sessions.ask_to_stop(), weak=False)
 
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
@@ -36,6 +39,13 @@ def work(run_pk: int) -> None:
         jobs.enqueue(batch)
     elif work_sessions.work_on_run(run_pk):
         jobs.enqueue_task(work.name, run_pk)
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def write_texts(generator_pk: int) -> None:
+    """One work session on a generator of a plan, and the next one queued behind it when texts are due."""
+    if writing.work_on_generator(generator_pk):
+        jobs.enqueue_task(write_texts.name, generator_pk)
 
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
@@ -125,13 +135,15 @@ def step_batch(batch_pk: int) -> None:
 
 @shared_task
 def sweep_runs() -> None:
-    """Release the calls of dead workers, and enqueue the runs that have due calls and no worker."""
-    for run_pk in calls.sweep_leases():
+    """Release what dead workers hold, and enqueue the runs and generators of plans that have work due and no worker."""
+    for run_pk in CALLS.sweep():
         enqueue_run(run_pk, expires=LULL)
+    for generator_pk in writing.TEXTS.sweep():
+        enqueue_generator(generator_pk, expires=LULL)
 
 
 def sweep_at_start(consumer: Any) -> None:
-    """When a worker for judge runs starts, sweep without delay for calls that the worker before it did not finish."""
+    """When a worker for judge runs starts, sweep without delay for what the worker before it did not finish."""
     queue = consumer.app.conf.task_routes[work.name]["queue"]
     if queue in consumer.app.amqp.queues.consume_from:
         with suppress(*jobs.ABSENT_BROKER):  # the next sweep comes anyway
@@ -154,5 +166,17 @@ def enqueue_run(run_pk: int, *, expires: float | None = None) -> None:
 
     Without a broker the run waits for the sweep.
     """
-    for _worker in range(calls.MOST_HOLDERS):
+    for _worker in range(leases.MOST_HOLDERS):
         jobs.enqueue_task(work.name, run_pk, expires=expires)
+
+
+def enqueue_plan(plan: GenerationPlan) -> None:
+    """Enqueue every generator of a plan."""
+    for generator in plan.generators.all():
+        enqueue_generator(generator.pk)
+
+
+def enqueue_generator(generator_pk: int, *, expires: float | None = None) -> None:
+    """Enqueue a generator of a plan for as many workers as may share it; without a broker it waits for the sweep."""
+    for _worker in range(leases.MOST_HOLDERS):
+        jobs.enqueue_task(write_texts.name, generator_pk, expires=expires)

@@ -246,7 +246,7 @@ def provider(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running
 
     A call without a reply is tried again soon in this process; a worker waits as long as in production.
     """
-    monkeypatch.setattr("judging.calls.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("judging.asking.leases.FIRST_PAUSE", 0.01)
     with running_provider() as running:
         declared = [{"name": "simulated", "base_url": running.base_url, "simulated": True}]
         monkeypatch.setenv("PANELBENCH_PROVIDERS", json.dumps(declared))

@@ -37,6 +37,20 @@ def allowance(project: Project, provider: str) -> ProviderAllowance | None:
     return provider_allowance
 
 
+def locked_caps(project: Project, provider: str, now: datetime) -> list[Cap]:
+    """The caps of a project at a provider, locked until the end of the transaction. Refuses one that is not allowed.
+
+    Every sum is one query: a request that another worker settles at the same time is counted exactly once.
+    """
+    if not needs_allowance(provider):
+        return []
+    rows = ProviderAllowance.objects.select_for_update(no_key=True)
+    allowed = rows.filter(project=project, provider=provider).first()
+    if allowed is None:
+        raise Refused(not_allowed(project, provider), code="provider_not_allowed")
+    return project_caps(allowed, now)
+
+
 def not_allowed(project: Project, provider: str) -> str:
     """What to say of a provider that the project may not use."""
     sentence = _(

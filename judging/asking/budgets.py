@@ -16,12 +16,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import Any, Protocol
 
+from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.refusals import Refused
+from judging.models import PaidAttempt, PaidRow
 
 DEAREST = 32
 """A cap must be kept even if every request in flight costs this many times its worst case."""
@@ -58,6 +61,42 @@ class Committed:
             self.failed + other.failed,
             self.failures + other.failures,
         )
+
+
+def committed(rows: QuerySet[Any], *, is_open: Q, may_be_billed: Q, in_flight: Q | None = None) -> Committed:
+    """What rows of paid requests have cost, and what open or failed ones may cost, in one query.
+
+    ``is_open``: its worst case counts; ``in_flight``: of these, the ones that may still end, where these are not all;
+    ``may_be_billed``: which of those that failed with a server error count at their worst case.
+    """
+    zero = Decimal(0)
+    failed = Q(doubt=PaidRow.Doubt.FAILED) & may_be_billed
+    sums = rows.aggregate(
+        paid=Coalesce(Sum("cost", filter=~is_open), zero),
+        open_cost=Coalesce(Sum("reserved", filter=is_open), zero),
+        in_flight=Count("pk", filter=in_flight or is_open),
+        failed=Coalesce(Sum("reserved", filter=failed), zero),
+        failures=Count("pk", filter=failed),
+    )
+    return Committed(reserved=sums.pop("open_cost"), **sums)
+
+
+def committed_to_attempts(attempts: QuerySet[Any], *, resumed: str) -> Committed:
+    """The same of attempts; ``resumed`` is the way to when what asks was resumed last: failures before do not count."""
+    since_resumed = Q(**{resumed: None}) | Q(at__gte=F(resumed))
+    return committed(attempts, is_open=Q(outcome__in=PaidAttempt.OPEN), may_be_billed=since_resumed)
+
+
+def agreed_attempts(attempts: QuerySet[Any], *, since: datetime | None) -> QuerySet[Any]:
+    """The attempts whose bills agreed with their reservations."""
+    agreed = attempts.filter(outcome=PaidAttempt.Outcome.REPLIED, estimated=False, doubt="").order_by()
+    return agreed if since is None else agreed.filter(at__gte=since)
+
+
+def most_in_flight(attempts: QuerySet[Any], *, since: datetime | None) -> int:
+    """How many requests may be in flight of what has these attempts, given its bills since it was started or resumed:
+    two, and one more for each bill that agreed, so that the number doubles as bills arrive."""
+    return UNPROVEN + agreed_attempts(attempts, since=since)[:MOST_IN_FLIGHT].count()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ A judge run keeps the prices that it was started with (`prices_now`): a changed 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 
@@ -16,6 +17,15 @@ from judging.asking import client
 from judging.asking.declarations import MOST, OPENAI, DeclaredProvider, price_rows, price_table
 from judging.asking.wire import wire_of
 from judging.models import ModelCapability, StoredProvider
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long a reply may take, how often a request is tried, and how many are in flight at most."""
+
+    timeout: int
+    tries: int
+    concurrency: int
 
 
 def find_provider(name: str) -> DeclaredProvider | None:

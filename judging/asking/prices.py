@@ -9,7 +9,7 @@ from typing import Any
 from judging.asking import endpoints
 from judging.asking.declarations import price_table
 from judging.asking.refused_parts import TOKEN_LIMITS
-from judging.models import Judge, JudgeRun
+from judging.models import Judge, JudgeRun, PlanGenerator
 
 MOST_COST = Decimal(9_999)  # what the column holds
 SMALLEST = Decimal("0.00000001")
@@ -17,16 +17,20 @@ Prices = Mapping[str, tuple[Decimal, Decimal]]
 """By model, USD per million tokens in and out."""
 
 
-def price(judge: Judge, *, by_batch: bool = False, run: JudgeRun | None = None) -> tuple[Decimal, Decimal] | None:
-    """USD per million tokens in and out: what it was when the ``run`` was started, else what the operator declares now;
-    None when it is not declared."""
+def price(
+    judge: Judge | PlanGenerator, *, by_batch: bool = False, run: JudgeRun | PlanGenerator | None = None
+) -> tuple[Decimal, Decimal] | None:
+    """USD per million tokens in and out: what it was when the ``run`` or the plan was started, else what the operator
+    declares now; None when it is not declared."""
     if run is not None and (kept := endpoints.kept_price(run.prices, judge.model, by_batch=by_batch)) is not None:
         return kept
     provider = endpoints.find_provider(judge.provider)
     return provider.price(judge.model, by_batch=by_batch) if provider else None
 
 
-def price_list(name: str, *, by_batch: bool = False, run: JudgeRun | None = None) -> dict[str, tuple[Decimal, Decimal]]:
+def price_list(
+    name: str, *, by_batch: bool = False, run: JudgeRun | PlanGenerator | None = None
+) -> dict[str, tuple[Decimal, Decimal]]:
     """The prices of every model of a provider: those that the ``run`` keeps before those of now."""
     provider = endpoints.find_provider(name)
     tables: list[Mapping[str, Any]] = []

@@ -29,6 +29,8 @@ from annotation import bulk
 from annotation.selections import new_seed
 from judging import judges
 from judging.asking import allowances, endpoints, prices
+from judging.generation.drawing import draw_parameters
+from judging.generation.specs import Spec
 from judging.models import GenerationAttempt, GenerationFamily, GenerationPlan, PlanGenerator, Realisation
 
 EXAMPLES = 3
@@ -61,7 +63,7 @@ def create_plan(
     *,
     project: Project,
     name: str,
-    spec: Mapping[str, Any],
+    spec: Spec,
     languages: Sequence[str],
     families: int,
     generators: Sequence[GeneratorChoice],
@@ -73,8 +75,8 @@ def create_plan(
     """Plan every text: nothing is sent. Refused, with the field, if the plan could not be started."""
     access.refuse_archived(project)
     name = name.strip()
-    tags = _languages(languages)
-    chosen = [_generator(project, position, choice) for position, choice in enumerate(generators)]
+    tags = plan_languages(languages)
+    chosen = [plan_generator(project, position, choice) for position, choice in enumerate(generators)]
     _refuse_size(name, tags, families, chosen, repeats)
     for generator in chosen:
         refuse_plan_cap(project, generator, budget)
@@ -83,8 +85,8 @@ def create_plan(
             plan = GenerationPlan.objects.create(
                 project=project,
                 name=name,
-                spec=dict(spec),
-                spec_digest=judges.digest(dict(spec)),
+                spec=spec.stored,
+                spec_digest=spec.digest,
                 languages=tags,
                 families_planned=families,
                 repeats=repeats,
@@ -95,7 +97,7 @@ def create_plan(
             for generator in chosen:
                 generator.plan = plan
             PlanGenerator.objects.bulk_create(chosen)
-            _plan_rows(plan, chosen)
+            _plan_rows(plan, spec, chosen)
             audit.record(actor=actor, project=project, verb="create generation plan", subject=plan)
     except IntegrityError:
         if not GenerationPlan.objects.filter(project=project, name=name).exists():
@@ -105,10 +107,12 @@ def create_plan(
     return plan
 
 
-def _plan_rows(plan: GenerationPlan, generators: Sequence[PlanGenerator]) -> None:
+def _plan_rows(plan: GenerationPlan, spec: Spec, generators: Sequence[PlanGenerator]) -> None:
     """The families with their parameters, and a waiting row for each text."""
-    numbers = range(1, plan.families_planned + 1)
-    families = [GenerationFamily(plan=plan, number=number, parameters={}) for number in numbers]
+    families = [
+        GenerationFamily(plan=plan, number=number, parameters=draw_parameters(spec, seed=plan.seed, number=number))
+        for number in range(1, plan.families_planned + 1)
+    ]
     GenerationFamily.objects.bulk_create(families, batch_size=1_000)
     columns = (
         *("plan_id", "family_id", "language", "generator_id", "repeat", "state", "tries", "discarded", "problems"),
@@ -124,7 +128,7 @@ def _plan_rows(plan: GenerationPlan, generators: Sequence[PlanGenerator]) -> Non
     )
 
 
-def _languages(languages: Sequence[str]) -> list[str]:
+def plan_languages(languages: Sequence[str]) -> list[str]:
     """The languages in one form, once each, in the order that they were given in."""
     tags: list[str] = []
     for language in languages:
@@ -139,7 +143,7 @@ def _languages(languages: Sequence[str]) -> list[str]:
     return tags
 
 
-def _generator(project: Project, position: int, choice: GeneratorChoice) -> PlanGenerator:
+def plan_generator(project: Project, position: int, choice: GeneratorChoice) -> PlanGenerator:
     """The unsaved row of a generator; it has a limit on the tokens of a reply, so that a budget can be kept."""
     model = choice.model.strip()
     if not model or len(model) > 160:
@@ -183,8 +187,7 @@ def refuse_plan_cap(project: Project, generator: PlanGenerator, budget: Decimal 
     """Refuse a budget, or a cap of the project, that can't be guaranteed for this generator."""
     if budget is not None and not 0 <= budget <= allowances.LARGEST_CAP:
         raise _plan_refusal("budget", _("A budget must be from 0 to %s USD.") % allowances.LARGEST_CAP)
-    provider = endpoints.find_provider(generator.provider)
-    has_price = provider is not None and provider.price(generator.model) is not None
+    has_price = prices.price(generator, run=generator) is not None
     allowed = allowances.allowance(project, generator.provider)
     is_capped = allowed is not None and (allowed.cap_total is not None or allowed.cap_per_day is not None)
     if has_price or (budget is None and not is_capped):
@@ -265,6 +268,25 @@ def set_plan_budget(*, plan: GenerationPlan, budget: Decimal | None, actor: User
         GenerationPlan.objects.filter(pk=plan.pk).update(budget=budget)
         audit.record(actor=actor, project=plan.project, verb="set budget of plan", subject=plan, fields=["budget"])
     plan.refresh_from_db(fields=["budget"])
+
+
+def ask_again(*, plan: GenerationPlan, actor: User | None = None) -> int:
+    """Ask again for the texts that ended without one, unless the plan was cancelled; every new request is paid.
+
+    Returns how many; refused if there are none.
+    """
+    access.refuse_archived(plan.project)
+    fresh: dict[str, Any] = {"state": Realisation.State.WAITING, "reason": "", "not_before": None}
+    fresh |= {"tries": 0, "losses": 0, "discarded": 0, "problems": []}
+    with transaction.atomic():
+        live = GenerationPlan.objects.select_for_update(no_key=True).filter(pk=plan.pk, state__in=LIVE_PLANS)
+        ended = Realisation.objects.filter(plan=plan, state=Realisation.State.GIVEN_UP)
+        count = ended.update(**fresh) if live.exists() else 0
+        if not count:
+            raise Refused(_("No text of this plan can be asked for again."), code="nothing_failed")
+        GenerationPlan.objects.filter(pk=plan.pk).update(bills_from=timezone.now())
+        audit.record(actor=actor, project=plan.project, verb="ask for texts again", subject=plan)
+    return count
 
 
 def _change_plan(plan: GenerationPlan, before: Sequence[str], after: str, actor: User | None, reason: str) -> bool:

@@ -27,7 +27,7 @@ Kind = Literal["dialogue", "text", "pair"]
 Texts = Mapping[str, str]
 
 PRESETS: Final = ("support-dialogues", "single-answers", "pairs", "stories")
-RESERVED: Final = frozenset({"language", "family", "generator", "plan", "spec"})
+RESERVED: Final = frozenset({"language", "family", "family_is_whole", "generator", "plan", "repeat", "spec"})
 """Names that no parameter has: places of a template, and attributes of an item."""
 MOST_PARAMETERS: Final = 40
 MOST_LEVELS: Final = 1_000

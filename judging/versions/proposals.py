@@ -47,7 +47,6 @@ from judging.models import (
     AlignmentSearch,
     Judge,
     JudgeRun,
-    ProviderAllowance,
 )
 from judging.prompts import ItemText, Message, Turn, fence, neutralise
 from judging.replies import CUT_OFF
@@ -320,10 +319,7 @@ def _reserve(proposal: AlignmentProposal, request: PaidRequest) -> None:
     current = proposal.alignment
     with transaction.atomic():
         held = spending.alignment_caps(Alignment.objects.select_for_update(no_key=True).get(pk=current.pk))
-        allowed = allowances.allowance(current.project, proposal.provider)
-        if allowed is not None:
-            locked = ProviderAllowance.objects.select_for_update(no_key=True).get(pk=allowed.pk)
-            held += allowances.project_caps(locked, timezone.now())
+        held += allowances.locked_caps(current.project, proposal.provider, timezone.now())
         budgets.refuse_beyond(held, request.worst_case)
         alike = current.proposals.filter(provider=proposal.provider, model=proposal.model)
         agreed = alike.filter(cost__gt=0, estimated=False, doubt="").count()

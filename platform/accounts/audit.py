@@ -222,6 +222,7 @@ ACTIONS = {
     "start import": gettext_lazy("started an import"),
     "start judge run": gettext_lazy("started a judge run"),
     "start pilot": gettext_lazy("started the pilot of a design"),
+    "ask for texts again": gettext_lazy("asked again for texts of a generation plan"),
     "create generation plan": gettext_lazy("created a generation plan"),
     "decide on texts": gettext_lazy("decided on written texts"),
     "generation plan cancelled": gettext_lazy("cancelled a generation plan"),

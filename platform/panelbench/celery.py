@@ -20,6 +20,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
 QUEUES = ("judging", "analytics", "imports", "default")
 ROUTES = {
     "judging.tasks.work": {"queue": "judging"},
+    "judging.tasks.write_texts": {"queue": "judging"},
     "analytics.tasks.compute_numbers": {"queue": "analytics"},
     # Checks and imports wait for no numbers, whatever those cost.
     "annotation.tasks.*": {"queue": "imports"},

@@ -10,7 +10,8 @@ from django.db import connection
 
 from accounts import webhooks
 from accounts.models import Delivery
-from judging import calls, runs
+from judging import runs
+from judging.calls import CALLS
 from judging.models import JudgeRun
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started
@@ -37,10 +38,10 @@ def test_the_end_is_told_and_nothing_before_it(run: JudgeRun) -> None:
     for number in range(planned):
         assert told() == [], number
         lease, (call_request,) = sent(run, 1)
-        calls.settle_call(outcomes=[reply(call_request, lease)])
+        CALLS.settle(outcomes=[reply(call_request, lease)])
     about = {"judge": run.judge_id, "dataset": run.dataset_id, "rubric_version": run.rubric_version_id}
     assert told() == [{"project": "kassa", "run": run.pk, **about, "calls": planned, "failed": 0}]
-    calls.settle_call(outcomes=[reply(call_request, lease)])
+    CALLS.settle(outcomes=[reply(call_request, lease)])
     assert len(told()) == 1, "a second reply to a settled call ends nothing"
 
 
@@ -53,7 +54,7 @@ def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeR
 
         def hand_in(share: list[Any], lease: Any = lease, together: threading.Barrier = together) -> None:
             together.wait()
-            calls.settle_call(outcomes=[reply(call_request, lease) for call_request in share])
+            CALLS.settle(outcomes=[reply(call_request, lease) for call_request in share])
             connection.close()
 
         workers = [
@@ -71,5 +72,5 @@ def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeR
 def test_a_cancelled_run_never_finishes(cast: Cast, run: JudgeRun) -> None:
     lease, call_requests = sent(run, 100)
     runs.cancel_run(run=run)
-    calls.settle_call(outcomes=[reply(call_request, lease) for call_request in call_requests])
+    CALLS.settle(outcomes=[reply(call_request, lease) for call_request in call_requests])
     assert told() == []

@@ -21,6 +21,7 @@ from accounts.refusals import Refused
 from annotation.models import RubricVersion
 from judging import calls, designs, forecasts, judges, runs, work_sessions
 from judging.asking import client
+from judging.calls import CALLS
 from judging.designs import DesignPhase
 from judging.models import Attempt, Call, Judge, JudgeDesign, JudgeRun, Verdict
 from tests import make
@@ -306,13 +307,13 @@ class TestEqualRequests:
         about |= {"factors": {"anchor_detail": ["anchors", "reasons"]}, "repeats": 1}
         first, second = designs.start_design(design=made(cast, **about))
         doomed = calls.take_calls(run=first, limit=2)  # a run begins with two
-        calls.mark_sent(lease=doomed.lease, attempts=[sent.attempt.pk for sent in doomed.call_requests])
+        CALLS.mark_sent(lease=doomed.lease, attempts=[sent.attempt.pk for sent in doomed.requests])
         taken = calls.take_calls(run=second, limit=4)
         others = list(first.calls.order_by("pk").values_list("item", flat=True))[2:]
-        assert [request.call.item_id for request in taken.call_requests] == others
+        assert [request.call.item_id for request in taken.requests] == others
         assert second.calls.exclude(not_before=None).count() == 2
-        calls.release_calls(lease=taken.lease)
-        calls.sweep_leases(now=long_after())
+        CALLS.release(lease=taken.lease)
+        CALLS.sweep(now=long_after())
         worked([second])
         assert priced.control()["requests"] == 4
         worked([first])
@@ -328,8 +329,8 @@ class TestEqualRequests:
         about |= {"factors": {"anchor_detail": ["anchors", "reasons"]}, "repeats": 1}
         first, second = designs.start_design(design=made(cast, **about))
         taken = calls.take_calls(run=first, limit=1)
-        (request,) = taken.call_requests
-        calls.mark_sent(lease=taken.lease, attempts=[request.attempt.pk])
+        (request,) = taken.requests
+        CALLS.mark_sent(lease=taken.lease, attempts=[request.attempt.pk])
         scores = {one.key: {"rationale": "So.", "score": one.choices[0]} for one in request.criteria}
         answer = client.stored_answer({"choices": [{"message": {"content": json.dumps(scores)}}]})
         variant = judges.variant_of(first.judge.variant)
@@ -340,11 +341,11 @@ class TestEqualRequests:
             if sql.startswith("SELECT") and '"reply_key" IN' in sql:
                 looked.append(sql)
                 if len(looked) == 2:
-                    assert calls.settle_call(outcomes=[outcome]) == 1
+                    assert CALLS.settle(outcomes=[outcome]) == 1
             return execute(sql, *rest)
 
         with connection.execute_wrapper(settled_meanwhile):
-            assert calls.take_calls(run=second, limit=1).call_requests == []
+            assert calls.take_calls(run=second, limit=1).requests == []
         worked([second])
         assert Attempt.objects.get(call__run=second).outcome == Attempt.Outcome.REUSED
         assert priced.control()["requests"] == 0

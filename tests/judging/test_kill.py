@@ -12,7 +12,9 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Heartbeat
-from judging import calls, designs, judges, runs, tasks
+from judging import designs, judges, runs, tasks
+from judging.asking import leases
+from judging.calls import CALLS
 from judging.models import Attempt, Call, JudgeRun, Verdict
 from judging.prompts import PromptVariant, render, response_schema
 from judging.requests import criterion_brief, item_text
@@ -66,11 +68,11 @@ def test_every_verdict_once_and_no_stored_reply_paid_twice(cast: Cast, provider:
     with working(queues="judging", name="doomed") as doomed, working(queues="judging", name="survivor"):
         wait_for_workers(lambda: Heartbeat.objects.filter(kind="worker").count() == 2)
         tasks.enqueue_run(run.pk)
-        wait_for_workers(lambda: calls.holders(run) == 2 and replied.count() == BEFORE)
+        wait_for_workers(lambda: CALLS.holders(run) == 2 and replied.count() == BEFORE)
         wait_for_workers(lambda: provider.control()["in_flight"] == sent.count())
         kill(doomed)
         # The survivor gives back what the dead one held, and asks for it again: no lease has to end before that.
-        wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() * 0.8)
+        wait_for_workers(lost.exists, seconds=leases.LEASE.total_seconds() * 0.8)
         provider.control(slowness=0)
         wait_for_workers(lambda: runs.run_progress(run).finished)
 
@@ -103,11 +105,11 @@ def test_two_variants_with_equal_requests_pay_once_also_when_a_worker_is_killed(
             lambda: (
                 replied.count() == BEFORE
                 and provider.control()["in_flight"] == in_flight.count() > 0
-                and sum(calls.holders(run) for run in started) >= 2
+                and sum(CALLS.holders(run) for run in started) >= 2
             )
         )
         kill(doomed)
-        wait_for_workers(lost.exists, seconds=calls.LEASE.total_seconds() * 0.8)
+        wait_for_workers(lost.exists, seconds=leases.LEASE.total_seconds() * 0.8)
         provider.control(slowness=0)
         wait_for_workers(lambda: designs.progress_of_design(design).finished)
     counts = provider.control()

@@ -20,7 +20,8 @@ from django.urls import reverse
 from bench import lying_provider
 from bench.lying_provider import CAP, DEARER, LIES, LIMIT, MODEL, UNDECLARED, asked_under_cap, own_count
 from judging import calls, judges, runs, work_sessions
-from judging.asking import allowances, bills
+from judging.asking import allowances, bills, leases
+from judging.calls import CALLS
 from judging.models import Attempt, Call, JudgeRun
 from panelbench import environment
 from tests import make
@@ -120,12 +121,12 @@ class TestBills:
         assert run.state == "paused"
         assert "If it bills these, the next call could exceed a limit." in run.reason
         assert runs.resume_run(run=run), "by a person who has looked at the bill"
-        assert calls.take_calls(run=run, limit=5).call_requests
+        assert calls.take_calls(run=run, limit=5).requests
 
     def test_an_honest_provider_is_asked_faster_and_faster(self, cast: Cast, address: str, settings: Any) -> None:
         run = begun(cast, declared(address, settings, "honest"), 30)
         widths = []
-        while taken := calls.take_calls(run=run, limit=100).call_requests:
+        while taken := calls.take_calls(run=run, limit=100).requests:
             widths.append(len(taken))
             for each in taken:
                 settled = {"outcome": "replied", "cost": each.worst_case, "tokens_in": 1, "tokens_out": 1}
@@ -135,7 +136,7 @@ class TestBills:
         runs.pause_run(run=run)
         runs.resume_run(run=run)
         Call.objects.filter(run=run).update(state="waiting")
-        assert len(calls.take_calls(run=run, limit=100).call_requests) == 2, "resumed, it begins again"
+        assert len(calls.take_calls(run=run, limit=100).requests) == 2, "resumed, it begins again"
 
     def test_other_runs_of_the_model_are_stopped_with_it(self, cast: Cast, address: str, settings: Any) -> None:
         provider = declared(address, settings, "x8")
@@ -243,7 +244,7 @@ class TestLostWorkers:
             ) as worker:
                 wait_for_workers(lambda: Attempt.objects.filter(outcome="sent").count() == 2)
                 worker.kill()
-            wait_for_workers(lambda: calls.release_dead() or not Attempt.objects.filter(outcome="sent").exists())
+            wait_for_workers(lambda: CALLS.release_dead() or not Attempt.objects.filter(outcome="sent").exists())
             assert Attempt.objects.filter(outcome="lost").count() == 2 * (number + 1)
         assert not Call.objects.filter(state="failed").exists()
         assert set(Call.objects.filter(losses__gt=0).values_list("tries", flat=True)) == {0}
@@ -253,10 +254,10 @@ class TestLostWorkers:
 
     def test_a_call_that_kills_every_worker_fails_in_the_end(self, cast: Cast, address: str, settings: Any) -> None:
         run = begun(cast, declared(address, settings, "honest"), 1)
-        for _loss in range(calls.MOST_LOSSES):
+        for _loss in range(leases.MOST_LOSSES):
             taken = calls.take_calls(run=run, limit=1)
-            calls.mark_sent(lease=taken.lease, attempts=[taken.call_requests[0].attempt.pk])
-            calls.release_calls(lease=taken.lease)
+            CALLS.mark_sent(lease=taken.lease, attempts=[taken.requests[0].attempt.pk])
+            CALLS.release(lease=taken.lease)
         assert Call.objects.get().state == "failed"
         assert runs.rerun_failed(run=run) == 1
         assert (Call.objects.get().state, Call.objects.get().losses) == ("waiting", 0)

@@ -19,6 +19,8 @@ from django.utils import timezone
 from accounts.models import Project
 from accounts.refusals import Refused
 from judging import calls, judges, runs, work_sessions
+from judging.asking import leases
+from judging.calls import CALLS
 from judging.models import Attempt, Call, Judge, JudgeRun, ProviderAllowance
 from judging.templatetags.judging import usd
 from panelbench import environment
@@ -134,17 +136,17 @@ class TestCaps:
 
     def test_two_workers_cannot_reserve_the_same_money(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=9)
-        [first] = calls.take_calls(run=run, limit=1).call_requests
-        worst = max(call_request.worst_case for call_request in calls.take_calls(run=run, limit=8).call_requests)
-        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
+        [first] = calls.take_calls(run=run, limit=1).requests
+        worst = max(call_request.worst_case for call_request in calls.take_calls(run=run, limit=8).requests)
+        CALLS.sweep(now=timezone.now() + leases.LEASE * 2)
         for budget, expected in ((worst * 3, [2, 0]), (worst * Decimal("1.5"), [1, 0])):
             runs.rebudget(run=run, budget=budget)
             taken = [calls.take_calls(run=run, limit=2), calls.take_calls(run=run, limit=2)]
-            assert [len(each.call_requests) for each in taken] == expected, "two at most before a bill is known"
+            assert [len(each.requests) for each in taken] == expected, "two at most before a bill is known"
             assert taken[1].held_up
             assert not taken[1].spent, "requests in flight may turn out cheaper: not spent yet"
             for each in taken:
-                calls.release_calls(lease=each.lease)
+                CALLS.release(lease=each.lease)
         assert first.worst_case
 
     def test_a_token_limit_is_never_dropped(self, cast: Cast, priced: RunningProvider) -> None:
@@ -161,37 +163,37 @@ class TestAttempts:
         taken = calls.take_calls(run=run, limit=2)
         rows = Attempt.objects.order_by("pk")
         assert [(each.outcome, each.reserved > 0, each.cost) for each in rows] == [("pending", True, None)] * 2
-        first, second = (call_request.attempt.pk for call_request in taken.call_requests)
-        assert calls.mark_sent(lease=taken.lease, attempts=[first]) == {first}
-        assert calls.release_calls(lease=taken.lease) == 2
+        first, second = (call_request.attempt.pk for call_request in taken.requests)
+        assert CALLS.mark_sent(lease=taken.lease, attempts=[first]) == {first}
+        assert CALLS.release(lease=taken.lease) == 2
         assert list(rows.values_list("pk", "outcome", "estimated")) == [(first, "lost", True)], "never sent, never paid"
         assert runs.run_progress(run).cost == rows.get().reserved
-        assert not calls.mark_sent(lease=taken.lease, attempts=[second])
+        assert not CALLS.mark_sent(lease=taken.lease, attempts=[second])
 
     def test_nothing_goes_out_of_a_run_that_was_paused_meanwhile(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=1)
         taken = calls.take_calls(run=run, limit=1)
         runs.pause_run(run=run)
-        assert not calls.mark_sent(lease=taken.lease, attempts=[taken.call_requests[0].attempt.pk])
+        assert not CALLS.mark_sent(lease=taken.lease, attempts=[taken.requests[0].attempt.pk])
 
     def test_a_request_lost_with_its_worker_counts_and_is_tried_again(
         self, cast: Cast, priced: RunningProvider
     ) -> None:
         run = started(cast, limited(cast), items=1)
         taken = calls.take_calls(run=run, limit=1)
-        calls.mark_sent(lease=taken.lease, attempts=[taken.call_requests[0].attempt.pk])
-        assert calls.sweep_leases(now=timezone.now() + calls.LEASE * 2) == [run.pk]
+        CALLS.mark_sent(lease=taken.lease, attempts=[taken.requests[0].attempt.pk])
+        assert CALLS.sweep(now=timezone.now() + leases.LEASE * 2) == [run.pk]
         done = until_at_rest(run)
         assert (done.settled, done.lost, done.attempts) == (1, 1, 2)
         assert done.estimated == Attempt.objects.get(outcome="lost").reserved
 
     def test_the_dead_are_no_holders(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=6)
-        for _worker in range(calls.MOST_HOLDERS):
+        for _worker in range(leases.MOST_HOLDERS):
             calls.take_calls(run=run, limit=1)
-        assert calls.take_calls(run=run, limit=1).call_requests == []
+        assert calls.take_calls(run=run, limit=1).requests == []
         Call.objects.filter(run=run, state="leased").update(leased_until=timezone.now())
-        assert calls.take_calls(run=run, limit=1).call_requests
+        assert calls.take_calls(run=run, limit=1).requests
 
 
 def allow(*arguments: str) -> str:

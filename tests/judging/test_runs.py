@@ -12,6 +12,8 @@ from django.utils import timezone
 
 from accounts.refusals import Refused
 from judging import calls, judges, runs, work_sessions
+from judging.asking import leases
+from judging.calls import CALLS
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
@@ -169,8 +171,8 @@ class TestLeases:
     def test_two_workers_never_hold_the_same_call(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=5)
         mine, theirs = (
-            calls.take_calls(run=run, limit=3).call_requests,
-            calls.take_calls(run=run, limit=3).call_requests,
+            calls.take_calls(run=run, limit=3).requests,
+            calls.take_calls(run=run, limit=3).requests,
         )
         assert [len(mine), len(theirs)] == [3, 2]
         assert not {each.call.pk for each in mine} & {each.call.pk for each in theirs}
@@ -178,16 +180,16 @@ class TestLeases:
     def test_a_dead_workers_calls_are_taken_up_again(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=5)
         calls.take_calls(run=run, limit=5)
-        assert calls.sweep_leases() == []
-        assert calls.sweep_leases(now=timezone.now() + calls.LEASE + timedelta(seconds=1)) == [run.pk]
+        assert CALLS.sweep() == []
+        assert CALLS.sweep(now=timezone.now() + leases.LEASE + timedelta(seconds=1)) == [run.pk]
         assert worked(run).settled == 5
 
     def test_a_lost_lease_keeps_the_reply_and_settles_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         taken = calls.take_calls(run=run, limit=1)
-        [asked] = taken.call_requests
-        calls.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
-        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
+        [asked] = taken.requests
+        CALLS.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
+        CALLS.sweep(now=timezone.now() + leases.LEASE * 2)
         assert worked(run).settled == 1
         late = calls.CallOutcome(
             call_request=asked,
@@ -195,7 +197,7 @@ class TestLeases:
             attempt=Attempt(pk=asked.attempt.pk, call=asked.call, outcome="replied", tokens_in=5),
             readings=[calls.Reading(criterion="fluency", status="ok", score=0)],
         )
-        assert calls.settle_call(outcomes=[late]) == 0
+        assert CALLS.settle(outcomes=[late]) == 0
         assert list(asked.call.attempts.order_by("number").values_list("number", "outcome")) == [
             (1, "replied"),
             (2, "replied"),
@@ -206,11 +208,11 @@ class TestLeases:
         run = started(cast, declared(cast), items=1)
         for _try in range(judges.pace(run.judge).tries):
             taken = calls.take_calls(run=run, limit=1)
-            [asked] = taken.call_requests
-            calls.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
+            [asked] = taken.requests
+            CALLS.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
             attempt = Attempt(pk=asked.attempt.pk, call=asked.call, outcome="unavailable", reason="503")
             missed = calls.CallOutcome(call_request=asked, lease=taken.lease, attempt=attempt, retry_at=timezone.now())
-            calls.settle_call(outcomes=[missed])
+            CALLS.settle(outcomes=[missed])
         assert runs.run_progress(run).failed == 1
         assert runs.rerun_failed(run=run) == 1
         assert worked(run).settled == 1

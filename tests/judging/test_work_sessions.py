@@ -21,7 +21,8 @@ from django.utils import timezone
 
 from accounts.refusals import Refused
 from judging import calls, runs, work_sessions
-from judging.calls import CallOutcome
+from judging.asking import leases, sessions
+from judging.calls import CALLS, CallOutcome
 from judging.models import Attempt, Call, JudgeRun
 from judging.replies import Reading
 from judging.requests import CallRequest
@@ -36,9 +37,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def sent(run: JudgeRun, limit: int) -> tuple[UUID, list[CallRequest]]:
     """Calls that are leased, and whose requests are out."""
     taken = calls.take_calls(run=run, limit=limit)
-    keys = [call_request.attempt.pk for call_request in taken.call_requests]
-    assert calls.mark_sent(lease=taken.lease, attempts=keys) == set(keys)
-    return taken.lease, taken.call_requests
+    keys = [call_request.attempt.pk for call_request in taken.requests]
+    assert CALLS.mark_sent(lease=taken.lease, attempts=keys) == set(keys)
+    return taken.lease, taken.requests
 
 
 def reply(call_request: CallRequest, lease: UUID, **parts: Any) -> CallOutcome:
@@ -73,29 +74,27 @@ class TestReplies:
     ) -> None:
         run = started(cast, declared(cast), items=1)
         lease, [asked] = sent(run, 1)
-        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
-        assert calls.settle_call(outcomes=[reply(asked, lease)]) == 1
+        CALLS.sweep(now=timezone.now() + leases.LEASE * 2)
+        assert CALLS.settle(outcomes=[reply(asked, lease)]) == 1
         assert worked(run).finished
         assert provider.control()["requests"] == 0
 
     def test_the_first_of_two_replies_counts_and_both_are_kept(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         mine, [first] = sent(run, 1)
-        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
+        CALLS.sweep(now=timezone.now() + leases.LEASE * 2)
         theirs, [second] = sent(run, 1)
-        assert calls.settle_call(outcomes=[reply(first, mine)]) == 1
-        assert calls.settle_call(outcomes=[reply(second, theirs)]) == 0
+        assert CALLS.settle(outcomes=[reply(first, mine)]) == 1
+        assert CALLS.settle(outcomes=[reply(second, theirs)]) == 0
         assert (first.call.attempts.filter(outcome="replied").count(), run.verdicts.count()) == (2, 2)
 
     def test_a_failure_under_a_lost_lease_moves_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         mine, [asked] = sent(run, 1)
-        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
+        CALLS.sweep(now=timezone.now() + leases.LEASE * 2)
         sent(run, 1)
         attempt = Attempt(pk=asked.attempt.pk, call=asked.call, outcome="unavailable", reason="503")
-        calls.settle_call(
-            outcomes=[CallOutcome(call_request=asked, lease=mine, attempt=attempt, retry_at=timezone.now())]
-        )
+        CALLS.settle(outcomes=[CallOutcome(call_request=asked, lease=mine, attempt=attempt, retry_at=timezone.now())])
         asked.call.refresh_from_db()
         counts = (asked.call.state, asked.call.tries, asked.call.losses)
         assert counts == ("leased", 0, 1), "a lost request is no try of the provider's"
@@ -106,7 +105,7 @@ class TestReplies:
         run = started(cast, declared(cast), items=2)
         lease, asked = sent(run, 2)
         outcomes = [reply(call_request, lease) for call_request in asked]
-        assert [calls.settle_call(outcomes=outcomes), calls.settle_call(outcomes=outcomes)] == [2, 0]
+        assert [CALLS.settle(outcomes=outcomes), CALLS.settle(outcomes=outcomes)] == [2, 0]
         assert (Attempt.objects.count(), run.verdicts.count()) == (2, 4)
 
     def test_a_reply_that_cannot_be_stored_takes_no_other_with_it(self, cast: Cast, provider: RunningProvider) -> None:
@@ -115,7 +114,8 @@ class TestReplies:
         scoreless = replace(
             reply(asked[1], lease), readings=[Reading(criterion=key, status="ok") for key in ("fluency", "coherence")]
         )
-        work_sessions.store_outcomes([reply(asked[0], lease), scoreless, reply(asked[2], lease)])
+        arrived = [reply(asked[0], lease), scoreless, reply(asked[2], lease)]
+        sessions.store_outcomes(CALLS, arrived, calls.unstorable_outcome)
         assert runs.run_progress(run).verdicts == {"ok": 4, "error": 2}
         assert "could not be stored" in asked[1].call.attempts.get().reason
 
@@ -167,7 +167,7 @@ class TestStopping:
 
     def test_a_third_worker_finds_no_room(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=3)
-        for _worker in range(calls.MOST_HOLDERS):
+        for _worker in range(leases.MOST_HOLDERS):
             calls.take_calls(run=run, limit=1)
         assert not work_sessions.work_on_run(run.pk)
         assert runs.run_progress(run).waiting == 1
@@ -191,18 +191,18 @@ class TestLongReplies:
         self, cast: Cast, provider: RunningProvider, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A lease that is given anew again and again, beyond the end of the session too, outlives itself."""
-        monkeypatch.setattr(work_sessions, "TICK", 0.1)
+        monkeypatch.setattr(sessions, "TICK", 0.1)
         provider.control(latency=600)
         run = started(cast, declared(cast), items=1)
         began = time.monotonic()
         with at_work(run):
             wait_for_workers(lambda: provider.control()["in_flight"] == 1)
-            monkeypatch.setattr(work_sessions, "SESSION", 0.0)  # it is over, but for the reply
+            monkeypatch.setattr(sessions, "SESSION", 0.0)  # it is over, but for the reply
             for _look in range(4):
                 (ends,) = Call.objects.values_list("leased_until", flat=True)
                 time.sleep(0.8)
                 wait_for_workers(lambda: Call.objects.get().leased_until > ends)  # noqa: B023
-                assert calls.sweep_leases(now=ends) == [], "the lease is kept alive"
+                assert CALLS.sweep(now=ends) == [], "the lease is kept alive"
             provider.control(latency=0)
         done = runs.run_progress(run)
         assert (done.settled, done.attempts, provider.control()["requests"]) == (1, 1, 1)
@@ -218,7 +218,7 @@ class TestRepeating:
             Call.objects.update(not_before=None)
             worked(run)
         done = runs.run_progress(run)
-        assert (done.failed, done.attempts) == (1, calls.MOST_UNREADABLE)
+        assert (done.failed, done.attempts) == (1, leases.MOST_UNREADABLE)
         assert all("gateway page" in body for body in Attempt.objects.values_list("reply__body", flat=True))
 
     def test_calls_are_repeated_by_status_and_scores_that_were_read_stay(

@@ -24,7 +24,8 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.imports import targets
 from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import batches, calls, judges, runs, tasks, work_sessions
+from judging import batches, judges, runs, tasks, work_sessions
+from judging.calls import CALLS
 from judging.models import CallBatch, Judge, JudgeRun
 from judging.study_presets import STUDY_PRESETS
 
@@ -81,7 +82,7 @@ class Command(BaseCommand):
         try:
             with ThreadPoolExecutor(1) as pool:
                 while run.state == JudgeRun.State.RUNNING and not runs.run_progress(run).finished:
-                    calls.sweep_leases()  # there may be no beat
+                    CALLS.sweep()  # there may be no beat
                     session: Future[None] = pool.submit(_session, run.pk)
                     self._watch(run, session.done)
                     session.result()

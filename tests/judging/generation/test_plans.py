@@ -10,6 +10,7 @@ import pytest
 from accounts.refusals import Refused
 from judging.generation import plans
 from judging.generation.plans import GeneratorChoice, PlanPhase
+from judging.generation.specs import preset
 from judging.models import GenerationPlan, Realisation
 from tests.cast import Cast
 from tests.provider_server import RunningProvider
@@ -21,7 +22,7 @@ def planned(cast: Cast, **options: Any) -> GenerationPlan:
     about: dict[str, Any] = {
         "project": cast.kassa,
         "name": "Klienditugi “1”",
-        "spec": {},
+        "spec": preset("support-dialogues"),
         "languages": ["et", "AR"],
         "families": 5,
         "generators": [GeneratorChoice(provider="simulated", model=model) for model in ("sim-steady", "sim-b")],

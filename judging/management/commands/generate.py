@@ -1,0 +1,134 @@
+"""`panelbench generate`: have models write parallel families of texts, and store them as a dataset.
+
+Exit status: 0 started, or with --wait and --here finished; 1 ended paused, cancelled or with texts missing; 2 asked for
+wrongly.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.refusals import Refused
+from judging import tasks
+from judging.generation import plan_forecasts, plans, storing, writing
+from judging.generation.plans import GeneratorChoice, PlanPhase
+from judging.generation.specs import PRESETS, Spec, from_yaml, preset
+from judging.management.commands.run_judge import ENDED_BADLY, LOOK, STILL, USAGE, add_waiting, money, named_project
+from judging.models import GenerationPlan, PlanDataset
+
+
+class Command(BaseCommand):
+    help = "Have models write the same families of texts in several languages; --store makes a dataset of them."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("project", help="the project's address, as in /p/ADDRESS/")
+        parser.add_argument("--spec", required=True, help=f"a YAML file, or one of our own: {', '.join(PRESETS)}")
+        parser.add_argument("--languages", required=True, metavar="et,en", help="tags of the languages")
+        parser.add_argument("--generators", required=True, metavar="PROVIDER/MODEL,...", help="the models that write")
+        parser.add_argument("--families", type=int, required=True, metavar="N")
+        parser.add_argument("--repeats", type=int, default=1, metavar="N")
+        parser.add_argument("--parameters", type=json.loads, default={}, metavar="JSON", help="of every generator")
+        parser.add_argument("--budget", type=money, metavar="USD", help="pause before more than this is spent")
+        parser.add_argument("--seed", type=int, metavar="N", help="draws the same parameters again")
+        parser.add_argument("--name", help="the name of the plan (the spec's title, with a number)")
+        parser.add_argument("--examples", action="store_true", help="have the first families written only")
+        parser.add_argument("--store", metavar="NAME", help="store the texts as this dataset in the end")
+        parser.add_argument("--only", choices=PlanDataset.Only.values, default="whole", help="which texts to store")
+        add_waiting(parser)
+
+    def handle(self, **options: Any) -> None:
+        try:
+            plan = self._planned(options)
+        except Refused as refused:
+            raise CommandError(refused.sentence, returncode=USAGE) from None
+        forecast = plan_forecasts.forecast_plan(plan)
+        likely = "" if forecast.cost is None else f", about ${forecast.cost:.4f} and at most ${forecast.worst:.4f}"
+        self.stdout.write(f"Plan {plan.pk}: “{plan}”, {forecast.texts} texts{likely}")
+        started = plans.start_examples(plan=plan) if options["examples"] else plans.start_plan(plan=plan)
+        if not started:
+            raise CommandError("The plan could not be started.", returncode=ENDED_BADLY)
+        if not options["here"]:
+            tasks.enqueue_plan(plan)
+        if options["here"] or options["wait"] or options["store"]:
+            self._wait(plan, is_here=options["here"])
+            self._conclude(plan, options)
+
+    def _planned(self, options: dict[str, Any]) -> GenerationPlan:
+        project, spec = named_project(options["project"]), _spec(options["spec"])
+        taken = set(GenerationPlan.objects.filter(project=project).values_list("name", flat=True))
+        names = (spec.title, *(f"{spec.title} ({number})" for number in range(2, len(taken) + 3)))
+        return plans.create_plan(
+            project=project,
+            name=options["name"] or next(name for name in names if name not in taken),
+            spec=spec,
+            languages=[tag.strip() for tag in options["languages"].split(",") if tag.strip()],
+            families=options["families"],
+            generators=[_choice(text, options["parameters"]) for text in options["generators"].split(",")],
+            repeats=options["repeats"],
+            seed=options["seed"],
+            budget=options["budget"],
+        )
+
+    def _wait(self, plan: GenerationPlan, *, is_here: bool) -> None:
+        """Print progress as it changes until the plan is at rest; with ``is_here``, do the work. Ctrl-C pauses it."""
+        shown, since = "", time.monotonic()
+        try:
+            while (progress := plans.plan_progress(plan)).phase == PlanPhase.RUNNING:
+                if (line := _line(progress)) != shown:
+                    shown, since = line, time.monotonic()
+                    self.stdout.write(line)
+                elif time.monotonic() - since > STILL:
+                    since = time.monotonic()
+                    self.stdout.write("There is no progress. Is a worker running? Start one with: panelbench up")
+                if is_here:
+                    writing.TEXTS.sweep()  # there may be no beat
+                worked = is_here and [writing.work_on_generator(generator.pk) for generator in plan.generators.all()]
+                if not worked or not any(worked):
+                    time.sleep(LOOK)
+                plan.refresh_from_db()
+        except KeyboardInterrupt:
+            plans.pause_plan(plan=plan, reason="Interrupted at the command line.")
+
+    def _conclude(self, plan: GenerationPlan, options: dict[str, Any]) -> None:
+        plan.refresh_from_db()
+        progress = plans.plan_progress(plan)
+        self.stdout.write(_line(progress))
+        if progress.phase not in (PlanPhase.FINISHED, PlanPhase.EXAMPLES):
+            raise CommandError(f"{progress.phase.label}: {plan.reason}", returncode=ENDED_BADLY)
+        if options["store"]:
+            try:
+                dataset = storing.store_dataset(plan=plan, name=options["store"], only=options["only"])
+            except Refused as refused:
+                raise CommandError(refused.sentence, returncode=ENDED_BADLY) from None
+            self.stdout.write(f"Dataset “{dataset.name}”: {dataset.items.count()} items")
+        if progress.given_up:
+            message = f"{progress.given_up} texts are missing: {', '.join(progress.problems)}"
+            raise CommandError(message, returncode=ENDED_BADLY)
+
+
+def _spec(named: str) -> Spec:
+    if named in PRESETS:
+        return preset(named)
+    try:
+        return from_yaml(Path(named).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        known = ", ".join(PRESETS)
+        raise Refused(f"{named} is no file that can be read ({error}), and none of: {known}.") from None
+
+
+def _choice(text: str, parameters: dict[str, Any]) -> GeneratorChoice:
+    provider, _slash, model = text.strip().partition("/")
+    return GeneratorChoice(provider=provider, model=model, parameters=parameters)
+
+
+def _line(progress: plans.PlanProgress) -> str:
+    cost = f", ${progress.cost:.4f}" if progress.cost is not None else ""
+    broken = f", {progress.discarded} replies discarded" if progress.discarded else ""
+    missing = f", {progress.given_up} without a text" if progress.given_up else ""
+    return f"{progress.percent:3} %  {progress.written} of {progress.planned} texts written{missing}{broken}{cost}"
