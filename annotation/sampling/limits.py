@@ -37,7 +37,7 @@ def limits_of(rule: Mapping[str, Any], certificate: Mapping[str, Any]) -> list[s
     is_balanced, by_judge = rule["method"] != "random", certificate["judge"] is not None
     is_judged = is_balanced and by_judge
     is_short = any(row["missing"] for row in certificate["languages"])
-    is_unknown = by_judge and not any(row["labelled"] for row in certificate["errors"] or ())
+    is_unknown = bool(certificate["errors"]) and not any(row["labelled"] for row in certificate["errors"])
     parts = (
         (CHOSEN_FOR_BALANCE, is_balanced),
         (CHOSEN_BY_VERDICTS, is_judged),

@@ -87,15 +87,17 @@ def default_unreadable(criteria: Sequence[Criterion]) -> str:
     return next((key for key in two if "interpret" in key or "readable" in key), "")
 
 
-def default_issues(criteria: Sequence[Criterion]) -> list[str]:
-    """The criteria with two points."""
-    return [criterion.key for criterion in criteria if len(criterion.points) == 2]
-
-
 def default_overall(criteria: Sequence[Criterion]) -> str:
-    """The criterion called overall, else the first with more than two points."""
+    """The criterion called overall, else the only one with more than two points."""
     more = [criterion.key for criterion in criteria if len(criterion.points) != 2]
-    return next((key for key in more if "overall" in key), more[0] if more else "")
+    return next((key for key in more if "overall" in key), more[0] if len(more) == 1 else "")
+
+
+def default_issues(criteria: Sequence[Criterion]) -> list[str]:
+    """The criteria with two points; where there are none, all but the overall score."""
+    two = [criterion.key for criterion in criteria if len(criterion.points) == 2]
+    overall = default_overall(criteria)
+    return two or [criterion.key for criterion in criteria if criterion.key != overall]
 
 
 def curate(*, dataset: Dataset, name: str, settings: CurationSettings, actor: User | None = None) -> Curation:
@@ -131,14 +133,13 @@ def draw_curation(*, dataset: Dataset, settings: CurationSettings) -> CurationDr
         pool = _whole(pool, languages, left_out, dataset)
     facets = {item.pk: _facets(item, band_of, read) for item in pool}
     chosen = _drawn(pool, facets, rule, read, settings)
-    shown = [facet for facet in FACETS if read is not None or facet not in ("issue", "score")]
-    shown = [facet for facet in shown if facet != "score" or rule["overall"]]
+    unused = {"issue": not rule["issues"], "score": not rule["overall"]}
     certificate = certificates.certify(
         [certificates.PoolRow(item.language, item.family, facets[item.pk]) for item in pool],
         [drawn.place for drawn in chosen],
         n=settings.n,
         languages=languages,
-        facets=shown,
+        facets=[facet for facet in FACETS if not unused.get(facet)],
         left_out={code: count for code, count in left_out.items() if count},
         by_family=settings.by_family,
     )
@@ -256,8 +257,8 @@ def _checked(
         read = _read_verdicts(dataset, settings.run, by_key, rule)
     if settings.method == "random":
         return rule | {"by": list(settings.by)}, read
-    unused = {"issue", "score"} if read is None else {"score"} - {"score" if rule["overall"] else ""}
-    balance = [facet for facet in FACETS if facet in settings.balance and facet not in unused]
+    unused = {"issue": not rule["issues"], "score": not rule["overall"]}
+    balance = [facet for facet in FACETS if facet in settings.balance and not unused.get(facet)]
     return rule | {"balance": balance, "clean_first": settings.clean_first and read is not None}, read
 
 

@@ -88,14 +88,19 @@ def planted(dataset: Dataset) -> list[VerdictRow]:
     return rows
 
 
-@pytest.fixture
-def run(cast: Cast) -> JudgeRun:
+def stored_run(cast: Cast) -> JudgeRun:
+    """The imported run of a judge over the pool, with planted issues."""
     dataset, version = source(cast), rubric(cast)
     file_import = Import.objects.create(project=cast.kassa, kind=Import.Kind.VERDICTS)
     verdicts.store_verdict_rows(
         project=cast.kassa, dataset=dataset, rubric_version=version, rows=planted(dataset), file_import=file_import
     )
-    return JudgeRun.objects.select_related("dataset__project", "rubric_version").get()
+    return JudgeRun.objects.select_related("judge", "dataset__project", "rubric_version__rubric").get()
+
+
+@pytest.fixture
+def run(cast: Cast) -> JudgeRun:
+    return stored_run(cast)
 
 
 def form(run: JudgeRun | None, **changes: Any) -> dict[str, Any]:
