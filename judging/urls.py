@@ -4,11 +4,12 @@ from django.urls import path
 
 from judging.api import curations as curation_routes
 from judging.api import designs as design_routes
+from judging.api import generation as generation_routes
 from judging.api import imports as import_routes
 from judging.api import judges as judge_routes
 from judging.api import providers as provider_routes
 from judging.api import runs as run_routes
-from judging.views import curations, imports, judges, providers, runs
+from judging.views import curations, generation, imports, judges, providers, runs
 
 pages = [
     path("providers/", providers.providers_page, name="providers"),
@@ -30,6 +31,23 @@ pages = [
     path("p/<slug:project>/datasets/<int:dataset>/curate/", curations.new_curation, name="curation_new"),
     path("p/<slug:project>/curations/<int:curation>/", curations.curation_page, name="curation"),
     path("p/<slug:project>/curations/<int:curation>/items.csv", curations.curation_csv, name="curation_csv"),
+    path("p/<slug:project>/generation/", generation.generation_page, name="generation"),
+    path("p/<slug:project>/generation/new/", generation.new_plan, name="generation_new"),
+    path("p/<slug:project>/generation/specs/", generation.specs_page, name="generation_specs"),
+    path("p/<slug:project>/generation/specs/<slug:spec>/", generation.spec_page, name="generation_spec"),
+    path("p/<slug:project>/generation/<int:plan>/", generation.plan_page, name="generation_plan"),
+    path("p/<slug:project>/generation/<int:plan>/live/", generation.plan_live, name="generation_live"),
+    path("p/<slug:project>/generation/<int:plan>/state/", generation.move_plan, name="generation_move"),
+    path("p/<slug:project>/generation/<int:plan>/budget/", generation.set_plan_budget_view, name="generation_budget"),
+    path("p/<slug:project>/generation/<int:plan>/store/", generation.store_plan, name="generation_store"),
+    path("p/<slug:project>/generation/<int:plan>/reading/", generation.reading_page, name="generation_reading"),
+    path("p/<slug:project>/generation/<int:plan>/texts/", generation.texts_page, name="generation_texts"),
+    path("p/<slug:project>/generation/<int:plan>/texts/<int:text>/", generation.text_page, name="generation_text"),
+    path(
+        "p/<slug:project>/generation/<int:plan>/texts/<int:text>/decision/",
+        generation.decide_text,
+        name="generation_decision",
+    ),
     path("p/<slug:project>/designs/", runs.designs_page, name="designs"),
     path("p/<slug:project>/designs/new/", runs.new_design, name="design_new"),
     path("p/<slug:project>/designs/<int:design>/", runs.design_page, name="design"),
@@ -71,6 +89,79 @@ pages = [
 ]
 
 api = [
+    path(
+        "projects/<slug:project>/generation/specs/",
+        generation_routes.GenerationSpecs.as_view(),
+        name="api_generation_specs",
+    ),
+    path(
+        "projects/<slug:project>/generation/", generation_routes.GenerationPlans.as_view(), name="api_generation_plans"
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/",
+        generation_routes.GenerationPlanDetail.as_view(),
+        name="api_generation_plan",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/forecast/",
+        generation_routes.GenerationPlanForecast.as_view(),
+        name="api_generation_forecast",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/examples/",
+        generation_routes.StartPlanExamples.as_view(),
+        name="api_generation_examples",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/start/",
+        generation_routes.StartPlan.as_view(),
+        name="api_generation_start",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/pause/",
+        generation_routes.PausePlan.as_view(),
+        name="api_generation_pause",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/resume/",
+        generation_routes.ResumePlan.as_view(),
+        name="api_generation_resume",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/cancel/",
+        generation_routes.CancelPlan.as_view(),
+        name="api_generation_cancel",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/again/",
+        generation_routes.AskPlanAgain.as_view(),
+        name="api_generation_again",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/budget/",
+        generation_routes.GenerationPlanBudget.as_view(),
+        name="api_generation_budget",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/store/",
+        generation_routes.StorePlan.as_view(),
+        name="api_generation_store",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/texts/",
+        generation_routes.WrittenTexts.as_view(),
+        name="api_generation_texts",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/texts/<int:text>/",
+        generation_routes.WrittenTextDetail.as_view(),
+        name="api_generation_text",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/texts/<int:text>/decision/",
+        generation_routes.TextDecision.as_view(),
+        name="api_generation_decision",
+    ),
     path("providers/", provider_routes.Providers.as_view(), name="api_providers"),
     path("providers/<str:provider>/", provider_routes.ProviderDetail.as_view(), name="api_provider"),
     path("providers/<str:provider>/tests/", provider_routes.ProviderTests.as_view(), name="api_provider_tests"),

@@ -28,6 +28,8 @@ from annotation.models import ControlPause, Import, ItemQuestion, RubricChange, 
 from annotation.qualification import guidelines, references
 from annotation.qualification.references import ReferenceRow
 from annotation.readers.mapping import Mapping
+from judging.generation.drawing import draw_parameters
+from judging.generation.specs import parse_spec, preset
 from judging.models import (
     Alignment,
     AlignmentCandidate,
@@ -35,9 +37,14 @@ from judging.models import (
     Attempt,
     Call,
     DesignCell,
+    GenerationAttempt,
+    GenerationFamily,
+    GenerationPlan,
     Judge,
     JudgeDesign,
     JudgeRun,
+    PlanGenerator,
+    Realisation,
     Verdict,
 )
 from tests.annotation import scene
@@ -204,6 +211,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "job": Job.objects.latest("pk").pk,
         "snapshot": _snapshot(campaign).pk,
         **_judged(cast, campaign),
+        **_generated(cast),
         **_told(cast, campaign),
     }
 
@@ -289,6 +297,23 @@ def _judged(cast: Cast, campaign: Any) -> dict[str, int]:
     jobs.begin(kind=Job.Kind.PROPOSAL, subject=proposal, project=cast.kassa, owner=None)
     rated = {"judge": judge.pk, "design": design.pk, "alignment_pk": aligned.pk, "proposal": proposal.pk}
     return {**rated, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
+
+
+def _generated(cast: Cast) -> dict[str, Any]:
+    """A plan with one text, which says what no annotator may see."""
+    spec = parse_spec({**preset("stories").stored, "title": GENERATOR})
+    plan = GenerationPlan.objects.create(
+        project=cast.kassa, name="Plan", spec=spec.stored, spec_digest=spec.digest, languages=["et"],
+        families_planned=1, seed=1, only_examples=False, state="running",
+    )  # fmt: skip
+    writer = PlanGenerator.objects.create(plan=plan, position=0, name=GENERATOR, provider="gone", model="m")
+    drawn = draw_parameters(spec, seed=1, number=1)
+    family = GenerationFamily.objects.create(plan=plan, number=1, parameters=drawn)
+    text = Realisation.objects.create(
+        plan=plan, family=family, language="et", generator=writer, state="written", fields={"answer": GENERATOR}
+    )
+    GenerationAttempt.objects.create(realisation=text, number=1, outcome="replied", request={"messages": []}, reply={})
+    return {"plan": plan.pk, "text": text.pk, "spec": f"plan-{plan.pk}"}
 
 
 def _told(cast: Cast, campaign: Any) -> dict[str, Any]:

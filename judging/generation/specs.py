@@ -128,7 +128,7 @@ class Spec:
             "version": self.version,
             "kind": self.kind,
             "system": self.system,
-            "templates": dict(self.templates),
+            "templates": _stored_texts(self.templates),
             "parameters": [_stored_parameter(parameter) for parameter in self.parameters],
             "fields": [_stored_field(one) for one in self.fields],
             "rules": kept_rules,

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts import languages
 from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES, JudgeForm
+from judging.generation.problem_words import PROBLEM_LABELS, problem_sentence
 from judging.judges import TASK_NAMES
 from judging.models import Attempt, Call, Verdict
 from judging.reading_reasons import LABELS, read_as, reason_sentence
@@ -85,6 +86,18 @@ def read_from(verdict: Verdict) -> str:
 def reason_label(code: str) -> str:
     """A reason in two or three words."""
     return str(LABELS.get(code, code))
+
+
+@register.filter
+def problem_label(code: str) -> str:
+    """Why replies of generators were discarded, in two or three words."""
+    return str(PROBLEM_LABELS.get(code, code))
+
+
+@register.filter
+def in_a_sentence(problem: Mapping[str, Any]) -> str:
+    """Why one reply of a generator was discarded."""
+    return problem_sentence(problem)
 
 
 @register.filter

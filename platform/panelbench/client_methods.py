@@ -279,6 +279,40 @@ METHODS: Mapping[str, Method] = {
         "test_provider", "Let a worker make one call; ``provider_tests`` has the result."
     ),
     "GET /providers/{provider}/tests/": Method("provider_tests", "The newest tests of a provider, at most five."),
+    "GET /projects/{project}/generation/specs/": Method("generation_specs", "The specs that are ready to use."),
+    "GET /projects/{project}/generation/": Method("generation_plans", "The project's generation plans, newest first."),
+    "POST /projects/{project}/generation/": Method("create_generation_plan", "Plan texts; nothing is sent yet."),
+    "GET /projects/{project}/generation/{plan}/": Method("generation_plan", "One generation plan and how far it is."),
+    "GET /projects/{project}/generation/{plan}/forecast/": Method(
+        "generation_forecast", "What the texts that are still to be written take."
+    ),
+    "POST /projects/{project}/generation/{plan}/examples/": Method(
+        "write_examples", "Have the first three families written."
+    ),
+    "POST /projects/{project}/generation/{plan}/start/": Method("start_generation", "Have all families written."),
+    "POST /projects/{project}/generation/{plan}/pause/": Method("pause_generation", "Send no more requests of a plan."),
+    "POST /projects/{project}/generation/{plan}/resume/": Method("resume_generation", "Continue a paused plan."),
+    "POST /projects/{project}/generation/{plan}/cancel/": Method(
+        "cancel_generation", "End a plan permanently; what is written is kept."
+    ),
+    "POST /projects/{project}/generation/{plan}/again/": Method(
+        "ask_for_texts_again", "Ask again for the texts that were given up."
+    ),
+    "PUT /projects/{project}/generation/{plan}/budget/": Method(
+        "set_generation_budget", "Change or lift the budget of a plan."
+    ),
+    "POST /projects/{project}/generation/{plan}/store/": Method(
+        "store_generated", "Store the written texts as a dataset."
+    ),
+    "GET /projects/{project}/generation/{plan}/texts/": Method(
+        "generated_texts", "The texts of a plan, family by family."
+    ),
+    "GET /projects/{project}/generation/{plan}/texts/{text}/": Method(
+        "generated_text", "One text with every request that was paid for it."
+    ),
+    "PUT /projects/{project}/generation/{plan}/texts/{text}/decision/": Method(
+        "decide_on_text", "Keep a text, set it aside, or take that back."
+    ),
     "GET /projects/{project}/judges/": Method("judges", "The project's judges, run here or imported."),
     "POST /projects/{project}/judges/": Method(
         "declare_judge",

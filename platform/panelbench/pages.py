@@ -33,6 +33,7 @@ _PROJECT_LINKS = (
     (gettext_lazy("Rubrics"), "rubrics", "rubric", SIGHTED, ""),
     (gettext_lazy("Campaigns"), "campaigns", "campaign", SIGHTED, ""),
     (gettext_lazy("Judges"), "judges", "judge", SIGHTED, ""),
+    (gettext_lazy("Generation"), "generation", "dialogue", SIGHTED, ""),
     (gettext_lazy("Numbers"), "numbers", "agreement", SIGHTED, ""),
     (gettext_lazy("Export"), "export", "download", SIGHTED, ""),
     (gettext_lazy("Panels"), "panels", "panel", SIGHTED, gettext_lazy("Manage")),

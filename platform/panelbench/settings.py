@@ -298,6 +298,16 @@ SPECTACULAR_SETTINGS = {
         "RubricState": "annotation.models.content.RubricVersion.State",
         "JudgeRunState": "judging.runs.Phase",
         "CallState": "judging.models.Call.State",
+        "GenerationPlanState": "judging.models.GenerationPlan.State",
+        "RealisationState": "judging.models.Realisation.State",
+        "DecisionEnum": [
+            (use, use)
+            for use in (
+                *("stale", "insufficient", "rubric_problem", "judge_alone", "judge_with_correction"),
+                *("ranking_only", "humans_only"),
+            )
+        ],
+        "RealisationDecision": [("keep", "Keep"), ("set_aside", "Set aside")],
         "StepState": [(state, state) for state in ("failed", "not_run", "insufficient", "passed")],
         "MethodEnum": "judging.models.AlignmentSearch.Method",
         "CurationMethod": [(method, method) for method in ("balanced", "random")],

@@ -361,6 +361,132 @@ class PlainMethods(ServerConnection):
         """The newest tests of a provider, at most five."""
         return cast(list[types.ProviderTest], self.json("GET", f"/providers/{quote(str(provider), safe='')}/tests/"))
 
+    @operation("GET", "/projects/{project}/generation/specs/")
+    def generation_specs(self) -> list[types.Spec]:
+        """The specs that are ready to use."""
+        return cast(list[types.Spec], self.json("GET", self.at("generation/specs/")))
+
+    @operation("GET", "/projects/{project}/generation/")
+    def generation_plans(self) -> Iterator[types.GenerationPlan]:
+        """The project's generation plans, newest first."""
+        return self.pages(self.at("generation/"))
+
+    @operation("POST", "/projects/{project}/generation/")
+    def create_generation_plan(
+        self,
+        name: str,
+        spec: types.Json,
+        languages: Sequence[str],
+        families: int,
+        generators: Sequence[types.PlanGenerator],
+        *,
+        repeats: int | None = None,
+        seed: int | None = None,
+        budget: types.Decimal | None = None,
+    ) -> types.GenerationPlanDetail:
+        """Plan texts; nothing is sent yet."""
+        sent: dict[str, Any] = {
+            "name": name,
+            "spec": spec,
+            "languages": languages,
+            "families": families,
+            "generators": generators,
+        }
+        sent |= given(repeats=repeats, seed=seed, budget=budget)
+        return cast(types.GenerationPlanDetail, self.json("POST", self.at("generation/"), json=sent))
+
+    @operation("GET", "/projects/{project}/generation/{plan}/")
+    def generation_plan(self, plan: int) -> types.GenerationPlanDetail:
+        """One generation plan and how far it is."""
+        return cast(types.GenerationPlanDetail, self.json("GET", self.at("generation/{}/", plan)))
+
+    @operation("GET", "/projects/{project}/generation/{plan}/forecast/")
+    def generation_forecast(self, plan: int) -> types.GenerationForecast:
+        """What the texts that are still to be written take."""
+        return cast(types.GenerationForecast, self.json("GET", self.at("generation/{}/forecast/", plan)))
+
+    @operation("POST", "/projects/{project}/generation/{plan}/examples/")
+    def write_examples(self, plan: int) -> types.GenerationPlanDetail:
+        """Have the first three families written."""
+        return cast(types.GenerationPlanDetail, self.json("POST", self.at("generation/{}/examples/", plan)))
+
+    @operation("POST", "/projects/{project}/generation/{plan}/start/")
+    def start_generation(self, plan: int) -> types.GenerationPlanDetail:
+        """Have all families written."""
+        return cast(types.GenerationPlanDetail, self.json("POST", self.at("generation/{}/start/", plan)))
+
+    @operation("POST", "/projects/{project}/generation/{plan}/pause/")
+    def pause_generation(self, plan: int) -> types.GenerationPlanDetail:
+        """Send no more requests of a plan."""
+        return cast(types.GenerationPlanDetail, self.json("POST", self.at("generation/{}/pause/", plan)))
+
+    @operation("POST", "/projects/{project}/generation/{plan}/resume/")
+    def resume_generation(self, plan: int) -> types.GenerationPlanDetail:
+        """Continue a paused plan."""
+        return cast(types.GenerationPlanDetail, self.json("POST", self.at("generation/{}/resume/", plan)))
+
+    @operation("POST", "/projects/{project}/generation/{plan}/cancel/")
+    def cancel_generation(self, plan: int) -> types.GenerationPlanDetail:
+        """End a plan permanently; what is written is kept."""
+        return cast(types.GenerationPlanDetail, self.json("POST", self.at("generation/{}/cancel/", plan)))
+
+    @operation("POST", "/projects/{project}/generation/{plan}/again/")
+    def ask_for_texts_again(self, plan: int) -> types.GenerationPlanDetail:
+        """Ask again for the texts that were given up."""
+        return cast(types.GenerationPlanDetail, self.json("POST", self.at("generation/{}/again/", plan)))
+
+    @operation("PUT", "/projects/{project}/generation/{plan}/budget/")
+    def set_generation_budget(self, plan: int, budget: types.Decimal | None) -> types.GenerationPlanDetail:
+        """Change or lift the budget of a plan."""
+        sent: dict[str, Any] = {"budget": budget}
+        return cast(types.GenerationPlanDetail, self.json("PUT", self.at("generation/{}/budget/", plan), json=sent))
+
+    @operation("POST", "/projects/{project}/generation/{plan}/store/")
+    def store_generated(self, plan: int, name: str, *, only: types.OnlyEnum | None = None) -> types.StoredPlan:
+        """Store the written texts as a dataset."""
+        sent: dict[str, Any] = {"name": name}
+        sent |= given(only=only)
+        return cast(types.StoredPlan, self.json("POST", self.at("generation/{}/store/", plan), json=sent))
+
+    @operation("GET", "/projects/{project}/generation/{plan}/texts/")
+    def generated_texts(
+        self,
+        plan: int,
+        *,
+        family: int | None = None,
+        generator: str | None = None,
+        language: str | None = None,
+        state: Literal["given_up", "leased", "waiting", "written"] | None = None,
+    ) -> Iterator[types.WrittenText]:
+        """The texts of a plan, family by family."""
+        return self.pages(
+            self.at("generation/{}/texts/", plan),
+            family=family,
+            generator=generator,
+            language=language,
+            state=state,
+        )
+
+    @operation("GET", "/projects/{project}/generation/{plan}/texts/{text}/")
+    def generated_text(self, plan: int, text: int) -> types.WrittenTextDetail:
+        """One text with every request that was paid for it."""
+        return cast(types.WrittenTextDetail, self.json("GET", self.at("generation/{}/texts/{}/", plan, text)))
+
+    @operation("PUT", "/projects/{project}/generation/{plan}/texts/{text}/decision/")
+    def decide_on_text(
+        self,
+        plan: int,
+        text: int,
+        decision: types.RealisationDecision | types.BlankEnum,
+        *,
+        reason: str | None = None,
+    ) -> types.WrittenText:
+        """Keep a text, set it aside, or take that back."""
+        sent: dict[str, Any] = {"decision": decision}
+        sent |= given(reason=reason)
+        address = self.at("generation/{}/texts/{}/decision/", plan, text)
+        return cast(types.WrittenText, self.json("PUT", address, json=sent))
+
     @operation("GET", "/projects/{project}/judges/")
     def judges(self) -> Iterator[types.DeclaredJudge]:
         """The project's judges, run here or imported."""

@@ -68,6 +68,7 @@ FormatEnum: TypeAlias = Literal[
     "yaml",
     "zip",
 ]
+GenerationPlanState: TypeAlias = Literal["draft", "running", "paused", "cancelled"]
 GeneratorNamesEnum: TypeAlias = Literal["mask", "keep"]
 GroupingEnum: TypeAlias = Literal["single", "compound"]
 ImportKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
@@ -96,6 +97,7 @@ MeasureEnum: TypeAlias = Literal["accuracy", "closeness"]
 MethodEnum: TypeAlias = Literal["random", "greedy"]
 NameEnum: TypeAlias = Literal["surface", "panel", "judge", "languages"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
+OnlyEnum: TypeAlias = Literal["whole", "all"]
 OrderEnum: TypeAlias = Literal["range", "entropy", "na", "critical", "judge"]
 OutcomeEnum: TypeAlias = Literal[
     "pending",
@@ -110,6 +112,8 @@ PresetEnum: TypeAlias = Literal["experts", "skilled", "crowd"]
 PromptOrder: TypeAlias = Literal["rubric", "reversed"]
 PurposeEnum: TypeAlias = Literal["training", "exam", "control"]
 QueuedItemStateEnum: TypeAlias = Literal["open", "stale", "decided"]
+RealisationDecision: TypeAlias = Literal["keep", "set_aside"]
+RealisationState: TypeAlias = Literal["waiting", "leased", "written", "given_up"]
 ReferenceAnswerEnum: TypeAlias = Literal["layout", "shown", "hidden"]
 ReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "minimum", "each"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
@@ -1009,6 +1013,65 @@ class GateFigure(TypedDict):
     reason: NotRequired[str]
 
 
+class GenerationForecast(TypedDict):
+    texts: int
+    requests: int
+    tokens: int
+    cost: Decimal | None
+    worst: Decimal | None
+    is_measured: bool
+    generators: list[GeneratorForecast]
+
+
+class GenerationPlan(TypedDict):
+    """What is to be written: a spec, for a number of families, in these languages, by these generators."""
+
+    id: int
+    name: str
+    spec: Json
+    spec_digest: str
+    languages: list[str]
+    families: int
+    generators: list[PlanGenerator]
+    repeats: NotRequired[int]
+    seed: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+    created_at: Moment
+    started_at: Moment | None
+
+
+class GenerationPlanDetail(TypedDict):
+    """What is to be written: a spec, for a number of families, in these languages, by these generators."""
+
+    id: int
+    name: str
+    spec: Json
+    spec_digest: str
+    languages: list[str]
+    families: int
+    generators: list[PlanGenerator]
+    repeats: NotRequired[int]
+    seed: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+    created_at: Moment
+    started_at: Moment | None
+    state: GenerationPlanState
+    reason: str
+    only_examples: bool
+    progress: Json
+    cells: Json
+
+
+class GeneratorForecast(TypedDict):
+    name: str
+    texts: int
+    requests: int
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal | None
+    worst: Decimal | None
+
+
 class Guideline(TypedDict):
     """One version in one language; posting publishes the next one."""
 
@@ -1409,6 +1472,15 @@ class PilotForecast(TypedDict):
     tokens: ForecastRange
     cost: ForecastRange | None
     unanswered: list[str]
+
+
+class PlanGenerator(TypedDict):
+    """A model that writes: its name is the generator of the items."""
+
+    provider: str
+    model: str
+    name: NotRequired[str]
+    parameters: NotRequired[dict[str, Json]]
 
 
 class PlannedDuty(TypedDict):
@@ -1922,6 +1994,16 @@ class Span(TypedDict):
     severity: str
 
 
+class Spec(TypedDict):
+    key: str
+    title: str
+    description: str
+    version: int
+    kind: str
+    digest: str
+    spec: Json
+
+
 class Standing(TypedDict):
     """An annotator in a duty. `match`: the mean over controls of the share of criteria that match, Wilson interval."""
 
@@ -1977,6 +2059,17 @@ class StepFigure(TypedDict):
     n_clusters: NotRequired[int | None]
     n_raters: NotRequired[int | None]
     words: str
+
+
+class StorePlan(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    name: str
+    only: NotRequired[OnlyEnum]
+
+
+class StoredPlan(TypedDict):
+    dataset: int
 
 
 class Stratum(TypedDict):
@@ -2094,6 +2187,13 @@ class TaxonomyPlan(TypedDict):
     ungiven_criteria: list[str]
     samples: list[RuleSample]
     twice: list[dict[str, Json]]
+
+
+class TextDecision(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    decision: RealisationDecision | BlankEnum
+    reason: NotRequired[str]
 
 
 class Thresholds(TypedDict):
@@ -2262,3 +2362,40 @@ class WorkflowStep(TypedDict):
     threshold: str
     action: str
     figures: list[StepFigure]
+
+
+class WrittenText(TypedDict):
+    """A family in one language by one generator."""
+
+    id: int
+    family: int
+    language: str
+    generator: str
+    repeat: int
+    parameters: Json
+    state: RealisationState
+    reason: str
+    discarded: int
+    turns: Json
+    fields: Json
+    decision: RealisationDecision | BlankEnum
+    decision_reason: str
+
+
+class WrittenTextDetail(TypedDict):
+    """A family in one language by one generator."""
+
+    id: int
+    family: int
+    language: str
+    generator: str
+    repeat: int
+    parameters: Json
+    state: RealisationState
+    reason: str
+    discarded: int
+    turns: Json
+    fields: Json
+    decision: RealisationDecision | BlankEnum
+    decision_reason: str
+    attempts: Json

@@ -1,0 +1,401 @@
+"""Generation plans, their texts, and what people decide about them; for leads and researchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from judging import tasks
+from judging.api.judges import StrictSerializer
+from judging.api.runs import BudgetSerializer
+from judging.generation import decisions, plans, storing
+from judging.generation.plan_forecasts import GenerationForecast, GeneratorForecast, forecast_plan
+from judging.generation.plans import CellProgress, FamilyProgress, PlanPhase, PlanProgress
+from judging.generation.specs import PRESETS, Spec, from_yaml, parse_spec, preset
+from judging.models import GenerationAttempt, GenerationPlan, PlanDataset, Realisation
+
+USD = {"max_digits": 20, "decimal_places": 8, "allow_null": True}
+
+
+class PlanGeneratorSerializer(StrictSerializer):
+    """A model that writes: its name is the generator of the items."""
+
+    provider = serializers.CharField(max_length=80)
+    model = serializers.CharField(max_length=160)
+    name = serializers.CharField(max_length=plans.MOST_NAMED, default="", allow_blank=True)
+    parameters = serializers.DictField(child=serializers.JSONField(), required=False)
+
+
+class GenerationPlanSerializer(StrictSerializer):
+    """What is to be written: a spec, for a number of families, in these languages, by these generators."""
+
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(max_length=plans.MOST_NAMED)
+    spec = serializers.JSONField(help_text="A spec, its YAML as a text, or the key of a preset.")
+    spec_digest = serializers.CharField(read_only=True)
+    languages = serializers.ListField(child=serializers.CharField(max_length=35), max_length=plans.MOST_LANGUAGES)
+    families = serializers.IntegerField(source="families_planned", min_value=1, max_value=plans.MOST_FAMILIES)
+    generators = PlanGeneratorSerializer(many=True)
+    repeats = serializers.IntegerField(min_value=1, max_value=plans.MOST_TIMES, default=1)
+    seed = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
+    budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
+    created_at = serializers.DateTimeField(read_only=True)
+    started_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+
+class FamilyProgressSerializer(serializers.Serializer[FamilyProgress]):
+    number = serializers.IntegerField()
+    planned = serializers.IntegerField()
+    written = serializers.IntegerField()
+    given_up = serializers.IntegerField()
+    set_aside = serializers.IntegerField()
+    is_whole = serializers.BooleanField()
+
+
+class CellProgressSerializer(serializers.Serializer[CellProgress]):
+    language = serializers.CharField()
+    generator = serializers.CharField()
+    planned = serializers.IntegerField()
+    written = serializers.IntegerField()
+    given_up = serializers.IntegerField()
+    discarded = serializers.IntegerField(help_text="Replies that broke the rules of the spec.")
+
+
+class PlanProgressSerializer(serializers.Serializer[PlanProgress]):
+    phase = serializers.ChoiceField(choices=PlanPhase.choices)
+    planned = serializers.IntegerField(help_text="Texts.")
+    written = serializers.IntegerField()
+    given_up = serializers.IntegerField()
+    in_flight = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+    whole = serializers.IntegerField(help_text="Families of which every text is written.")
+    percent = serializers.IntegerField()
+    attempts = serializers.IntegerField(help_text="Requests sent.")
+    discarded = serializers.IntegerField()
+    lost = serializers.IntegerField()
+    tokens_in = serializers.IntegerField()
+    tokens_out = serializers.IntegerField()
+    cost = serializers.DecimalField(**USD, help_text="USD.")
+    reserved = serializers.DecimalField(**USD)
+    estimated = serializers.DecimalField(**USD)
+    problems = serializers.DictField(
+        child=serializers.IntegerField(), help_text="By code, how many replies were discarded for it."
+    )
+    families = FamilyProgressSerializer(many=True)
+
+
+class GenerationPlanDetailSerializer(GenerationPlanSerializer):
+    state = serializers.ChoiceField(choices=GenerationPlan.State.choices, read_only=True)
+    reason = serializers.CharField(read_only=True, help_text="Why it is paused.")
+    only_examples = serializers.BooleanField(read_only=True)
+    progress = serializers.SerializerMethodField()
+    cells = serializers.SerializerMethodField()
+
+    @extend_schema(responses=PlanProgressSerializer)
+    def get_progress(self, plan: GenerationPlan) -> Any:
+        return PlanProgressSerializer(plans.plan_progress(plan)).data
+
+    @extend_schema(responses=CellProgressSerializer(many=True))
+    def get_cells(self, plan: GenerationPlan) -> Any:
+        return CellProgressSerializer(plans.progress_by_cell(plan), many=True).data
+
+
+class GeneratorForecastSerializer(serializers.Serializer[GeneratorForecast]):
+    name = serializers.CharField()
+    texts = serializers.IntegerField()
+    requests = serializers.IntegerField()
+    tokens_in = serializers.IntegerField()
+    tokens_out = serializers.IntegerField()
+    cost = serializers.DecimalField(**USD, help_text="USD, likely.")
+    worst = serializers.DecimalField(**USD, help_text="USD, at most.")
+
+
+class GenerationForecastSerializer(serializers.Serializer[GenerationForecast]):
+    texts = serializers.IntegerField(help_text="Still to be written.")
+    requests = serializers.IntegerField()
+    tokens = serializers.IntegerField()
+    cost = serializers.DecimalField(**USD, help_text="USD, likely.")
+    worst = serializers.DecimalField(**USD, help_text="USD, at most.")
+    is_measured = serializers.BooleanField(help_text="Whether it rests on replies of the plan.")
+    generators = GeneratorForecastSerializer(many=True)
+
+
+class WrittenTextSerializer(serializers.Serializer[Realisation]):
+    """A family in one language by one generator."""
+
+    id = serializers.IntegerField(source="pk")
+    family = serializers.IntegerField(source="family.number")
+    language = serializers.CharField()
+    generator = serializers.CharField(source="generator.name")
+    repeat = serializers.IntegerField()
+    parameters = serializers.JSONField(source="family.parameters")
+    state = serializers.ChoiceField(choices=Realisation.State.choices)
+    reason = serializers.CharField(help_text="Why it was given up.")
+    discarded = serializers.IntegerField()
+    turns = serializers.JSONField()
+    fields = serializers.SerializerMethodField(method_name="get_text_fields")  # type: ignore[assignment]
+    decision = serializers.ChoiceField(choices=Realisation.Decision.choices, allow_blank=True)
+    decision_reason = serializers.CharField()
+
+    @extend_schema(responses={"type": "object", "additionalProperties": {"type": "string"}})
+    def get_text_fields(self, text: Realisation) -> Any:
+        return text.fields
+
+
+class GenerationAttemptSerializer(serializers.Serializer[GenerationAttempt]):
+    """One request for a text. `problems`: why its reply was discarded."""
+
+    number = serializers.IntegerField()
+    outcome = serializers.ChoiceField(choices=GenerationAttempt.Outcome.choices)
+    problems = serializers.JSONField()
+    request = serializers.JSONField()
+    reply = serializers.JSONField()
+    reason = serializers.CharField()
+    served_model = serializers.CharField()
+    tokens_in = serializers.IntegerField(allow_null=True)
+    tokens_out = serializers.IntegerField(allow_null=True)
+    cost = serializers.DecimalField(**USD)
+    latency = serializers.FloatField(allow_null=True)
+    at = serializers.DateTimeField()
+
+
+class WrittenTextDetailSerializer(WrittenTextSerializer):
+    attempts = serializers.SerializerMethodField()
+
+    @extend_schema(responses=GenerationAttemptSerializer(many=True))
+    def get_attempts(self, text: Realisation) -> Any:
+        return GenerationAttemptSerializer(text.attempts.order_by("number"), many=True).data
+
+
+class TextDecisionSerializer(StrictSerializer):
+    decision = serializers.ChoiceField(choices=Realisation.Decision.choices, allow_blank=True)
+    reason = serializers.CharField(max_length=decisions.LONGEST_REASON, default="", allow_blank=True)
+
+
+class StorePlanSerializer(StrictSerializer):
+    name = serializers.CharField(max_length=storing.LONGEST_NAME)
+    only = serializers.ChoiceField(choices=PlanDataset.Only.choices, default=PlanDataset.Only.WHOLE)
+
+
+class StoredPlanSerializer(serializers.Serializer[Any]):
+    dataset = serializers.IntegerField()
+
+
+class SpecSerializer(serializers.Serializer[Spec]):
+    key = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    version = serializers.IntegerField()
+    kind = serializers.CharField()
+    digest = serializers.CharField()
+    spec = serializers.JSONField(source="stored")
+
+
+def plans_in(user: User, slug: str) -> tuple[Project, QuerySet[GenerationPlan]]:
+    """The project, and the generation plans in it."""
+    project = access.require(user=user, slug=slug)
+    found = GenerationPlan.objects.visible_to(user).filter(project=project)
+    return project, found.select_related("project").prefetch_related("generators")
+
+
+def _plan(user: User, slug: str, pk: int) -> GenerationPlan:
+    return get_object_or_404(plans_in(user, slug)[1], pk=pk)
+
+
+def _text(user: User, slug: str, plan: int, text: int) -> Realisation:
+    return get_object_or_404(
+        _plan(user, slug, plan).realisations.select_related("family", "generator", "plan__project"), pk=text
+    )
+
+
+def read_spec(given: Any) -> Spec:
+    """A preset by its key, YAML, or the values of a spec."""
+    if isinstance(given, str):
+        return preset(given) if given in PRESETS else from_yaml(given)
+    return parse_spec(given)
+
+
+class GenerationSpecs(APIView):
+    @extend_schema(responses=SpecSerializer(many=True))
+    def get(self, request: Request, project: str) -> Response:
+        """The presets."""
+        access.require(user=request.user, slug=project)
+        return Response(SpecSerializer([preset(key) for key in PRESETS], many=True).data)
+
+
+class GenerationPlans(generics.ListAPIView[GenerationPlan]):
+    """The project's generation plans; posting makes one, and sends nothing."""
+
+    serializer_class = GenerationPlanSerializer
+    queryset = GenerationPlan.objects.none()
+
+    def get_queryset(self) -> QuerySet[GenerationPlan]:
+        return plans_in(self.request.user, self.kwargs["project"])[1]
+
+    @extend_schema(request=GenerationPlanSerializer, responses={201: GenerationPlanDetailSerializer})
+    def post(self, request: Request, project: str) -> Response:
+        """Make a plan; `forecast/` says what it takes, `examples/` writes three families, `start/` all."""
+        serializer = GenerationPlanSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        values = dict(serializer.validated_data)
+        plan = plans.create_plan(
+            project=plans_in(request.user, project)[0],
+            spec=read_spec(values.pop("spec")),
+            families=values.pop("families_planned"),
+            generators=[plans.GeneratorChoice(**choice) for choice in values.pop("generators")],
+            actor=request.user,
+            **values,
+        )
+        return Response(GenerationPlanDetailSerializer(plan).data, status=201)
+
+
+class GenerationPlanDetail(APIView):
+    @extend_schema(responses=GenerationPlanDetailSerializer)
+    def get(self, request: Request, project: str, plan: int) -> Response:
+        """One plan and how far it is: by family, and by language and generator."""
+        return Response(GenerationPlanDetailSerializer(_plan(request.user, project, plan)).data)
+
+
+class GenerationPlanForecast(APIView):
+    @extend_schema(responses=GenerationForecastSerializer)
+    def get(self, request: Request, project: str, plan: int) -> Response:
+        """Requests, tokens and USD of the texts that are still to be written."""
+        return Response(GenerationForecastSerializer(forecast_plan(_plan(request.user, project, plan))).data)
+
+
+class _MovePlan(APIView):
+    @extend_schema(request=None, responses=GenerationPlanDetailSerializer)
+    def post(self, request: Request, project: str, plan: int) -> Response:
+        moved = _plan(request.user, project, plan)
+        if not self.move(moved, request.user):
+            raise Refused(_("The plan is in another state now; nothing was changed."), code="wrong_state")
+        if moved.state == GenerationPlan.State.RUNNING:
+            tasks.enqueue_plan(moved)
+        return Response(GenerationPlanDetailSerializer(moved).data)
+
+    def move(self, plan: GenerationPlan, user: User) -> int | bool:
+        raise NotImplementedError
+
+
+class StartPlanExamples(_MovePlan):
+    """Write the first three families."""
+
+    def move(self, plan: GenerationPlan, user: User) -> bool:
+        return plans.start_examples(plan=plan, actor=user)
+
+
+class StartPlan(_MovePlan):
+    """Write all families."""
+
+    def move(self, plan: GenerationPlan, user: User) -> bool:
+        return plans.start_plan(plan=plan, actor=user)
+
+
+class PausePlan(_MovePlan):
+    """Send nothing more; replies in flight are stored."""
+
+    def move(self, plan: GenerationPlan, user: User) -> bool:
+        return plans.pause_plan(plan=plan, actor=user)
+
+
+class ResumePlan(_MovePlan):
+    """Continue a paused plan."""
+
+    def move(self, plan: GenerationPlan, user: User) -> bool:
+        return plans.resume_plan(plan=plan, actor=user)
+
+
+class CancelPlan(_MovePlan):
+    """End a plan permanently; what is written is kept."""
+
+    def move(self, plan: GenerationPlan, user: User) -> bool:
+        return plans.cancel_plan(plan=plan, actor=user)
+
+
+class AskPlanAgain(_MovePlan):
+    """Ask again for the texts that were given up. Each new request is paid."""
+
+    def move(self, plan: GenerationPlan, user: User) -> int:
+        return plans.ask_again(plan=plan, actor=user)
+
+
+class GenerationPlanBudget(APIView):
+    @extend_schema(request=BudgetSerializer, responses=GenerationPlanDetailSerializer)
+    def put(self, request: Request, project: str, plan: int) -> Response:
+        """Raise, lower or lift the cap. A plan that paused for money has to be resumed besides."""
+        capped = _plan(request.user, project, plan)
+        serializer = BudgetSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        plans.set_plan_budget(plan=capped, actor=request.user, **serializer.validated_data)
+        return Response(GenerationPlanDetailSerializer(capped).data)
+
+
+class StorePlan(APIView):
+    @extend_schema(request=StorePlanSerializer, responses={201: StoredPlanSerializer})
+    def post(self, request: Request, project: str, plan: int) -> Response:
+        """Store the written texts as a dataset; those that were set aside stay out."""
+        kept = _plan(request.user, project, plan)
+        serializer = StorePlanSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        dataset = storing.store_dataset(plan=kept, actor=request.user, **serializer.validated_data)
+        return Response({"dataset": dataset.pk}, status=201)
+
+
+TEXT_FILTERS = {"language": "language", "generator": "generator__name", "state": "state", "family": "family__number"}
+
+
+class WrittenTexts(generics.ListAPIView[Realisation]):
+    """The texts of a plan, family by family."""
+
+    serializer_class = WrittenTextSerializer
+    queryset = Realisation.objects.none()
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("language", str),
+            OpenApiParameter("generator", str),
+            OpenApiParameter("state", str, enum=Realisation.State.values),
+            OpenApiParameter("family", int),
+        ]
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """By language, generator, state and family."""
+        return super().get(request, *args, **kwargs)
+
+    def get_queryset(self) -> QuerySet[Realisation]:
+        plan = _plan(self.request.user, self.kwargs["project"], self.kwargs["plan"])
+        asked = self.request.query_params
+        filters = {column: asked[name] for name, column in TEXT_FILTERS.items() if asked.get(name)}
+        if not str(filters.get("family__number", "0")).isdecimal() or len(str(filters.get("family__number", ""))) > 9:
+            wrong = _("Write a whole number.")
+            raise Refused(wrong, code="invalid", fields={"family": wrong})
+        return plan.realisations.filter(**filters).select_related("family", "generator").order_by("pk")
+
+
+class WrittenTextDetail(APIView):
+    @extend_schema(responses=WrittenTextDetailSerializer)
+    def get(self, request: Request, project: str, plan: int, text: int) -> Response:
+        """One text with every request that was paid for it."""
+        return Response(WrittenTextDetailSerializer(_text(request.user, project, plan, text)).data)
+
+
+class TextDecision(APIView):
+    @extend_schema(request=TextDecisionSerializer, responses=WrittenTextSerializer)
+    def put(self, request: Request, project: str, plan: int, text: int) -> Response:
+        """Keep a text, set it aside, or take that back with an empty decision."""
+        decided = _text(request.user, project, plan, text)
+        serializer = TextDecisionSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        decisions.decide_realisation(realisation=decided, actor=request.user, **serializer.validated_data)
+        return Response(WrittenTextSerializer(decided).data)

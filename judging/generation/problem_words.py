@@ -1,0 +1,71 @@
+"""Why replies were discarded, in sentences for pages: for each code of `turn_rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.utils.translation import gettext_lazy
+
+PROBLEM_SENTENCES: Final = {
+    "unreadable": gettext_lazy("The reply has not the form that was asked for."),
+    "refusal": gettext_lazy("The model refused, or a filter of the provider stopped the reply."),
+    "cut_off": gettext_lazy("The reply was cut off."),
+    "too_long": gettext_lazy("The reply is longer than %(longest)s characters."),
+    "reasoning": gettext_lazy("The model’s reasoning is in the text."),
+    "hidden_characters": gettext_lazy("The text has control characters or marks that turn its direction."),
+    "no_text": gettext_lazy("The reply has no text."),
+    "empty_turn": gettext_lazy("Turn %(turn)s is empty."),
+    "unknown_role": gettext_lazy("Turn %(turn)s has an unknown speaker: “%(role)s”"),
+    "same_role": gettext_lazy("Turns %(before)s and %(turn)s are by the same speaker."),
+    "wrong_start": gettext_lazy("The first turn should be by: %(role)s"),
+    "wrong_end": gettext_lazy("The last turn should be by: %(role)s"),
+    "wrong_count": gettext_lazy("There are %(count)s turns; from %(least)s to %(most)s were asked for."),
+    "no_greeting": gettext_lazy("The first turn of this speaker has no greeting: %(role)s"),
+    "long_turn": gettext_lazy("Part %(turn)s is longer than %(longest)s characters."),
+    "wrong_script": gettext_lazy("The text is in another script than its language."),
+    "mixed_script": gettext_lazy("Part %(turn)s is in another script."),
+    "wrong_language": gettext_lazy("The text is in another language: %(language)s"),
+    "mixed_language": gettext_lazy("Part %(turn)s is in another language: %(language)s"),
+    "stand_in": gettext_lazy("Where a name or number belongs, there is: “%(text)s”"),
+    "copied_brief": gettext_lazy("A sentence of the request is in the text: “%(text)s”"),
+    "repeated_turn": gettext_lazy("Turn %(turn)s is the same as turn %(before)s."),
+    "same_texts": gettext_lazy("Both texts are the same."),
+}
+PROBLEM_LABELS: Final = {
+    "unreadable": gettext_lazy("Not the form asked for"),
+    "refusal": gettext_lazy("Refusal"),
+    "cut_off": gettext_lazy("Cut off"),
+    "too_long": gettext_lazy("Far too long"),
+    "reasoning": gettext_lazy("Reasoning in the text"),
+    "hidden_characters": gettext_lazy("Control characters"),
+    "no_text": gettext_lazy("No text"),
+    "empty_turn": gettext_lazy("Empty turn"),
+    "unknown_role": gettext_lazy("Unknown speaker"),
+    "same_role": gettext_lazy("One speaker twice in a row"),
+    "wrong_start": gettext_lazy("Wrong first speaker"),
+    "wrong_end": gettext_lazy("Wrong last speaker"),
+    "wrong_count": gettext_lazy("Wrong number of turns"),
+    "no_greeting": gettext_lazy("No greeting"),
+    "long_turn": gettext_lazy("Part too long"),
+    "wrong_script": gettext_lazy("Wrong script"),
+    "mixed_script": gettext_lazy("Mixed scripts"),
+    "wrong_language": gettext_lazy("Wrong language"),
+    "mixed_language": gettext_lazy("Mixed languages"),
+    "stand_in": gettext_lazy("Placeholder left in"),
+    "copied_brief": gettext_lazy("Copy of the request"),
+    "repeated_turn": gettext_lazy("Turn repeated"),
+    "same_texts": gettext_lazy("Both texts the same"),
+}
+
+
+def problem_sentence(stored: Mapping[str, Any]) -> str:
+    """The sentence of a stored problem (`{code, values}`); of an unknown one its code."""
+    code = str(stored.get("code", ""))
+    if code not in PROBLEM_SENTENCES:
+        return code
+    try:
+        values: Mapping[str, Any] = stored.get("values", {})
+        return str(PROBLEM_SENTENCES[code] % values)
+    except (KeyError, TypeError, ValueError):  # values of an earlier form of this sentence
+        return str(PROBLEM_LABELS[code])

@@ -1,0 +1,457 @@
+"""Generation plans: made in four steps, watched and steered; their texts, read and decided on; and their specs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.db.models import Count, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import access, refusals
+from accounts.inputs import whole_number
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation.desk import presentation
+from annotation.models import Item
+from annotation.views.campaigns import show_refusal
+from judging import tasks
+from judging.asking import endpoints
+from judging.forms import BudgetForm
+from judging.generation import decisions, plans, storing
+from judging.generation.drawing import draw_parameters
+from judging.generation.messages import generation_messages
+from judging.generation.plan_forecasts import forecast_generation, forecast_plan
+from judging.generation.specs import PRESETS, Spec, parse_spec, preset
+from judging.models import GenerationAttempt, GenerationPlan, Realisation
+from judging.views.generation_forms import (
+    STEPS,
+    DecisionForm,
+    PlanForm,
+    StoreForm,
+    TextsForm,
+    specs_of_plans,
+)
+from judging.views.runs import live_part
+
+TEXTS_PER_PAGE = 50
+MOST_PLACES = 600
+"""Families that have a place on the page of a plan."""
+
+
+def find_plans(request: HttpRequest, project: str) -> tuple[Project, QuerySet[GenerationPlan]]:
+    """The project, and the generation plans in it."""
+    current_project = access.require(user=request.user, slug=project)
+    found = GenerationPlan.objects.visible_to(request.user).filter(project=current_project)
+    return current_project, found.select_related("project", "created_by")
+
+
+@require_safe
+@login_required
+def generation_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every plan of the project, newest first."""
+    current_project, found = find_plans(request, project)
+    counts = {
+        "planned": Count("realisations"),
+        "written": Count("realisations", filter=Q(realisations__state=Realisation.State.WRITTEN)),
+        "given_up": Count("realisations", filter=Q(realisations__state=Realisation.State.GIVEN_UP)),
+    }
+    rows = [{"plan": plan, "phase": plans.plan_phase(plan)} for plan in found.annotate(**counts)]
+    context = {"title": _("Generation"), "project": current_project, "rows": rows}
+    return render(request, "judging/generation/plans.html", context)
+
+
+# --- a new plan -------------------------------------------------------------------------------------------------------
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def new_plan(request: HttpRequest, project: str) -> HttpResponse:
+    """Make a plan in four steps; nothing is sent. `?like=` begins with another plan's choices, `?spec=` with a spec."""
+    current_project, found = find_plans(request, project)
+    form = PlanForm(current_project, request.POST or None, begins_with=_begins_with(request, found))
+    step = min(whole_number(request.POST.get("step")) or 0, len(STEPS) - 1)
+    go = request.POST.get("go", "")
+    if form.is_bound:
+        form.visited = max(form.visited, step + 1)
+        step = _moved(form, step, go)
+        if go == "make" and form.is_valid() and (plan := _made(request, current_project, form)):
+            return redirect("generation_plan", current_project.slug, plan.pk)
+        form.without_later_errors(step)
+    context = {"title": _("New plan"), "project": current_project, "form": form, "step": step, **_told(form, step, go)}
+    return render(request, "judging/generation/plan_new.html", context)
+
+
+def _begins_with(request: HttpRequest, found: QuerySet[GenerationPlan]) -> dict[str, Any]:
+    """What the address says: a preset, a spec of a plan, or everything of a plan."""
+    like = found.filter(pk=whole_number(request.GET.get("like"))).first()
+    if like is None:
+        return {"spec": request.GET.get("spec", PRESETS[0])}
+    spec = parse_spec(like.spec)
+    key = next((key for key in PRESETS if preset(key).digest == spec.digest), None)
+    if key is None:
+        earlier = ((f"plan-{plan.pk}", of_plan.digest) for plan, of_plan in specs_of_plans(like.project))
+        key = next((name for name, digest in earlier if digest == spec.digest), PRESETS[0])
+    writers = like.generators.all()
+    limits = [writer.parameters.get("max_tokens", plans.LONGEST_REPLY) for writer in writers]
+    return {
+        "spec": key,
+        "languages": like.languages,
+        "generators": [f"{writer.provider}\x1f{writer.model}" for writer in writers],
+        "families": like.families_planned,
+        "repeats": like.repeats,
+        "budget": like.budget,
+        "max_tokens": max(limits, default=plans.LONGEST_REPLY),
+    }
+
+
+def _moved(form: PlanForm, step: int, go: str) -> int:
+    """The step to show next. An edit puts the chosen spec, as YAML, into the field of the own one."""
+    form.full_clean()
+    if go == "back":
+        return max(0, step - 1)
+    if go == "edit":
+        form.edit()
+        return 0
+    if go.isdecimal() and int(go) <= min(form.visited, len(STEPS) - 1):
+        return step if int(go) > step and form.has_errors(step) else int(go)
+    return step + 1 if go == "next" and not form.has_errors(step) else step
+
+
+def _told(form: PlanForm, step: int, go: str) -> dict[str, Any]:
+    """What a step shows beside its fields: an example of the spec, or the forecast."""
+    spec = form.chosen_spec if form.is_bound else _begun_spec(form)
+    if step == 0 and spec is not None:
+        number = (whole_number(form.data.get("example")) or 1) + (go == "example") if form.is_bound else 1
+        language = next((tag for tag in spec.templates if tag), "en")
+        return {"spec": spec, **_example(spec, number, language)}
+    if step == len(STEPS) - 1 and spec is not None and form.tags and not form.has_errors(2):
+        values = form.cleaned_data
+        families, repeats = values.get("families") or 1, values.get("repeats") or 1
+        size = {"languages": form.tags, "families": families, "repeats": repeats}
+        try:
+            generators = [plans.plan_generator(form.project, *pair) for pair in enumerate(form.choices)]
+            return {"spec": spec, **size, "forecast": forecast_generation(spec=spec, generators=generators, **size)}
+        except Refused as refused:
+            show_refusal(form, refused)
+            return {"spec": spec, **size}
+    return {"spec": spec}
+
+
+def _begun_spec(form: PlanForm) -> Spec | None:
+    key = str(form.initial.get("spec", PRESETS[0]))
+    known = {f"plan-{plan.pk}": spec for plan, spec in specs_of_plans(form.project)}
+    return preset(key) if key in PRESETS else known.get(key, preset(PRESETS[0]))
+
+
+def _example(spec: Spec, number: int, language: str) -> dict[str, Any]:
+    drawn = draw_parameters(spec, seed=1, number=number)
+    return {
+        "example": number,
+        "drawn": _drawn(spec, drawn, language),
+        "request_messages": generation_messages(spec, drawn, language=language),
+    }
+
+
+def _drawn(spec: Spec, parameters: dict[str, str | int], language: str) -> list[tuple[str, str | int, str]]:
+    """Each drawn parameter with its title, its value, and what the template says for it."""
+    rows = []
+    for parameter in spec.parameters:
+        if parameter.name in parameters:
+            value = parameters[parameter.name]
+            levels = [level for level in parameter.levels if level.value == value]
+            text = levels[0].text(language) if levels else str(value)
+            rows.append((parameter.title, value, text if text != str(value) else ""))
+    return rows
+
+
+def _made(request: HttpRequest, project: Project, form: PlanForm) -> GenerationPlan | None:
+    try:
+        return plans.create_plan(project=project, actor=request.user, **form.asked)
+    except Refused as refused:
+        show_refusal(form, refused)
+        return None
+
+
+# --- one plan ---------------------------------------------------------------------------------------------------------
+
+
+@require_safe
+@login_required
+def plan_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
+    """How far a plan is, what it costs, and what can be done with it."""
+    current_project, found = find_plans(request, project)
+    shown = get_object_or_404(found, pk=plan)
+    context = {
+        "title": shown.name,
+        "project": current_project,
+        "spec": parse_spec(shown.spec),
+        "budget_form": BudgetForm(initial={"budget": shown.budget}),
+        "store_form": StoreForm(initial={"name": shown.name, "only": "whole"}),
+        "stored": shown.datasets.select_related("dataset"),
+        "forecast": forecast_plan(shown),
+        **_standing(shown),
+    }
+    return render(request, "judging/generation/plan.html", context)
+
+
+@require_safe
+@login_required
+def plan_live(request: HttpRequest, project: str, plan: int) -> HttpResponse:
+    """The part of the page that is updated; the page reloads when the plan has stopped."""
+    current_project, found = find_plans(request, project)
+    standing = _standing(get_object_or_404(found, pk=plan))
+    return live_part(request, "judging/generation/_plan_live.html", {"project": current_project, **standing})
+
+
+def _standing(plan: GenerationPlan) -> dict[str, Any]:
+    progress = plans.plan_progress(plan)
+    moving = progress.phase == plans.PlanPhase.RUNNING or progress.in_flight > 0
+    writers, known = list(plan.generators.all()), endpoints.all_providers()
+    undecided = plan.realisations.filter(state=Realisation.State.WRITTEN, decision="")
+    return {
+        "plan": plan,
+        "progress": progress,
+        "phase": progress.phase,
+        "moving": moving,
+        "places": progress.families[:MOST_PLACES],
+        "further_places": max(0, len(progress.families) - MOST_PLACES),
+        "cells": plans.progress_by_cell(plan),
+        "undecided": undecided.count(),
+        "writers": writers,
+        "simulated": all((declared := known.get(writer.provider)) and declared.simulated for writer in writers),
+    }
+
+
+@require_POST
+@login_required
+def move_plan(request: HttpRequest, project: str, plan: int) -> HttpResponse:
+    """Write the examples, start the whole, pause, resume or cancel."""
+    current_project, found = find_plans(request, project)
+    moved = get_object_or_404(found, pk=plan)
+    with refusals.refusals_as_messages(request):
+        if move := PLAN_MOVES.get(request.POST.get("to", "")):
+            if not move(plan=moved, actor=request.user):
+                messages.error(request, _("The plan is in another state now; nothing was changed."))
+            elif moved.state == GenerationPlan.State.RUNNING:
+                tasks.enqueue_plan(moved)
+    return redirect("generation_plan", current_project.slug, moved.pk)
+
+
+PLAN_MOVES = {
+    "examples": plans.start_examples,
+    "start": plans.start_plan,
+    "pause": plans.pause_plan,
+    "resume": plans.resume_plan,
+    "cancel": plans.cancel_plan,
+    "again": plans.ask_again,
+}
+
+
+@require_POST
+@login_required
+def set_plan_budget_view(request: HttpRequest, project: str, plan: int) -> HttpResponse:
+    """Raise, lower or remove the budget; with `resume`, continue the plan."""
+    current_project, found = find_plans(request, project)
+    capped = get_object_or_404(found, pk=plan)
+    form = BudgetForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for error in form.errors["budget"]))
+        return redirect("generation_plan", current_project.slug, capped.pk)
+    with refusals.refusals_as_messages(request):
+        plans.set_plan_budget(plan=capped, actor=request.user, **form.cleaned_data)
+        if "resume" in request.POST and plans.resume_plan(plan=capped, actor=request.user):
+            tasks.enqueue_plan(capped)
+    return redirect("generation_plan", current_project.slug, capped.pk)
+
+
+@require_POST
+@login_required
+def store_plan(request: HttpRequest, project: str, plan: int) -> HttpResponse:
+    """Store the texts as a dataset."""
+    current_project, found = find_plans(request, project)
+    kept = get_object_or_404(found, pk=plan)
+    form = StoreForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return redirect("generation_plan", current_project.slug, kept.pk)
+    try:
+        dataset = storing.store_dataset(plan=kept, actor=request.user, **form.cleaned_data)
+        return redirect("dataset", current_project.slug, dataset.pk)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return redirect("generation_plan", current_project.slug, kept.pk)
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def _texts(plan: GenerationPlan) -> QuerySet[Realisation]:
+    """In the order in which they were planned and are read: family by family, language by language."""
+    found = Realisation.objects.filter(plan=plan).select_related("family", "generator", "decided_by", "plan__project")
+    return found.order_by("pk")
+
+
+@require_safe
+@login_required
+def texts_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
+    """The texts of a plan, by language, generator, state, decision, family, and the reason why one was discarded."""
+    current_project, found = find_plans(request, project)
+    its_plan = get_object_or_404(found, pk=plan)
+    form = TextsForm(its_plan, request.GET or None)
+    texts = _texts(its_plan).filter(**form.filters).annotate(requests=Count("attempts"))
+    if code := (form.cleaned_data.get("problem") if form.is_bound and form.is_valid() else ""):
+        texts = texts.filter(pk__in=_with_problem(its_plan, code))
+    number = form.filters.get("family__number")
+    family = its_plan.families.filter(number=number).first() if number else None
+    context = {
+        "title": _("Family %d") % family.number if family else _("Texts"),
+        "project": current_project,
+        "plan": its_plan,
+        "form": form,
+        "problem": code,
+        "family": family,
+        "drawn": _drawn(parse_spec(its_plan.spec), family.parameters, "en") if family else (),
+        "page_obj": Paginator(texts, TEXTS_PER_PAGE).get_page(request.GET.get("page")),
+    }
+    return render(request, "judging/generation/texts.html", context)
+
+
+def _with_problem(plan: GenerationPlan, code: str) -> list[int]:
+    """Texts of which a reply was discarded for this reason."""
+    broken = GenerationAttempt.objects.filter(realisation__plan=plan).exclude(problems=[])
+    rows = broken.values_list("realisation_id", "problems")
+    return list({pk for pk, problems in rows if any(problem.get("code") == code for problem in problems)})
+
+
+def _find_text(request: HttpRequest, project: str, plan: int, text: int) -> tuple[Project, Realisation]:
+    current_project, found = find_plans(request, project)
+    return current_project, get_object_or_404(_texts(get_object_or_404(found, pk=plan)), pk=text)
+
+
+def shown_text(text: Realisation) -> presentation.ItemShown:
+    """A text as annotators would see it."""
+    item = Item(turns=text.turns, fields=text.fields, language=text.language, title="")
+    return presentation.show_item(item, ())
+
+
+def _beside(text: Realisation) -> dict[str, Realisation | None]:
+    """The texts before and after it, in the order of reading."""
+    texts = Realisation.objects.filter(plan=text.plan_id)
+    return {
+        "before": texts.filter(pk__lt=text.pk).order_by("-pk").first(),
+        "after": texts.filter(pk__gt=text.pk).order_by("pk").first(),
+    }
+
+
+def _about(text: Realisation) -> dict[str, Any]:
+    """What every page of one text shows."""
+    return {
+        "plan": text.plan,
+        "text": text,
+        "item": shown_text(text),
+        "drawn": _drawn(parse_spec(text.plan.spec), text.family.parameters, text.language),
+    }
+
+
+@require_safe
+@login_required
+def text_page(request: HttpRequest, project: str, plan: int, text: int) -> HttpResponse:
+    """One text as annotators would see it, its parameters, and every request that was paid for it."""
+    current_project, shown = _find_text(request, project, plan, text)
+    context = {
+        "title": _("Family %d") % shown.family.number,
+        "project": current_project,
+        "attempts": shown.attempts.order_by("number"),
+        **_about(shown),
+        **_beside(shown),
+    }
+    return render(request, "judging/generation/text.html", context)
+
+
+@require_POST
+@login_required
+def decide_text(request: HttpRequest, project: str, plan: int, text: int) -> HttpResponse:
+    """Keep a text, set it aside, or take that back; then the next one of the queue, or the same page."""
+    current_project, decided = _find_text(request, project, plan, text)
+    form = DecisionForm(request.POST)
+    with refusals.refusals_as_messages(request):
+        if form.is_valid():
+            decisions.decide_realisation(realisation=decided, actor=request.user, **form.cleaned_data)
+    if "reading" not in request.POST:
+        return redirect("generation_text", current_project.slug, plan, decided.pk)
+    language = request.POST.get("language", "")
+    query = {"language": language, **({"decided": decided.pk} if decided.decision else {"text": decided.pk})}
+    return redirect(reverse("generation_reading", args=[current_project.slug, plan], query=query))
+
+
+@require_safe
+@login_required
+def reading_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
+    """The next text that nobody decided on: keep it, or set it aside. `after` skips, `text` shows a certain one."""
+    current_project, found = find_plans(request, project)
+    its_plan = get_object_or_404(found, pk=plan)
+    texts = _texts(its_plan).filter(state=Realisation.State.WRITTEN)
+    language = request.GET.get("language", "")
+    if language in its_plan.languages:
+        texts = texts.filter(language=language)
+    queue = texts.filter(decision="")
+    shown = _next(request, texts, queue)
+    context = {
+        "title": _("Reading"),
+        "project": current_project,
+        "plan": its_plan,
+        "chosen_language": language if language in its_plan.languages else "",
+        "left": queue.count(),
+        "read": texts.exclude(decision="").count(),
+        "decided": texts.filter(pk=whole_number(request.GET.get("decided"))).exclude(decision="").first(),
+        **(_about(shown) if shown else {}),
+    }
+    return render(request, "judging/generation/reading.html", context)
+
+
+def _next(request: HttpRequest, texts: QuerySet[Realisation], queue: QuerySet[Realisation]) -> Realisation | None:
+    """A certain text, else the first undecided one behind the one that is skipped, else the first of all."""
+    chosen = whole_number(request.GET.get("text"))
+    skipped = whole_number(request.GET.get("after")) or 0
+    return texts.filter(pk=chosen).first() or queue.filter(pk__gt=skipped).first() or queue.first()
+
+
+# --- specs ------------------------------------------------------------------------------------------------------------
+
+
+@require_safe
+@login_required
+def specs_page(request: HttpRequest, project: str) -> HttpResponse:
+    """The presets, and the specs of the project's plans."""
+    current_project, found = find_plans(request, project)
+    own = [(spec, plan, f"plan-{plan.pk}") for plan, spec in specs_of_plans(current_project)]
+    context = {
+        "title": _("Specs"),
+        "project": current_project,
+        "presets": [preset(key) for key in PRESETS],
+        "own": own,
+        "has_plans": found.exists(),
+    }
+    return render(request, "judging/generation/specs.html", context)
+
+
+@require_safe
+@login_required
+def spec_page(request: HttpRequest, project: str, spec: str) -> HttpResponse:
+    """One spec: its templates, parameters and rules, an example, and its YAML."""
+    current_project, _found = find_plans(request, project)
+    known = {f"plan-{plan.pk}": of_plan for plan, of_plan in specs_of_plans(current_project)}
+    if spec not in PRESETS and spec not in known:
+        raise Http404
+    shown = known.get(spec) or preset(spec)
+    number = whole_number(request.GET.get("example"), largest=10_000) or 1
+    language = next((tag for tag in shown.templates if tag), "en")
+    context = {"title": shown.title, "project": current_project, "spec": shown, "key": spec}
+    return render(request, "judging/generation/spec.html", {**context, **_example(shown, number, language)})

@@ -1,0 +1,334 @@
+"""What a researcher fills in about a generation plan: one form, shown in four steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.http import QueryDict
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
+
+from accounts import languages
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation.models import Dataset
+from judging.asking import endpoints
+from judging.asking.allowances import LARGEST_CAP
+from judging.asking.declarations import DeclaredProvider
+from judging.generation import plans
+from judging.generation.specs import PRESETS, Spec, from_yaml, parse_spec, preset
+from judging.models import GenerationPlan, PlanDataset, Realisation
+
+OWN_SPEC = "own"
+STEPS = (
+    ("what", _("What"), ("spec", "own_spec")),
+    ("languages", _("Languages"), ("languages", "further_languages")),
+    ("generators", _("By whom"), ("generators", "further_generators", "temperature", "max_tokens")),
+    ("money", _("How much"), ("name", "families", "repeats", "budget", "seed")),
+)
+LARGEST_SEED = 2**53
+
+
+class PlanForm(forms.Form):
+    """A plan in four steps. `visited` is the number of the last step that was sent: what comes after it is not there
+    yet, and has its initial values."""
+
+    spec = forms.ChoiceField(label=_("What is written"), widget=forms.RadioSelect, initial=PRESETS[0])
+    own_spec = forms.CharField(
+        label=_("Own spec"),
+        required=False,
+        strip=False,
+        max_length=1_000_000,
+        widget=forms.Textarea(attrs={"rows": 24, "class": "code", "spellcheck": "false", "dir": "auto"}),
+        help_text=_("As YAML: key, title, kind, templates, parameters with levels and weights, rules."),
+    )
+    languages = forms.MultipleChoiceField(label=_("Languages"), required=False, widget=forms.CheckboxSelectMultiple)
+    further_languages = forms.CharField(
+        label=_("Further languages"),
+        required=False,
+        max_length=400,
+        help_text=_("Language tags, separated by commas, such as: sw, pt-BR, zh-Hant"),
+    )
+    generators = forms.MultipleChoiceField(label=_("Models"), required=False, widget=forms.CheckboxSelectMultiple)
+    further_generators = forms.CharField(
+        label=_("Further models"),
+        required=False,
+        max_length=4_000,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "dir": "ltr"}),
+        help_text=_("One a line: the name of the provider, a slash, and the name that it gives the model."),
+    )
+    temperature = forms.FloatField(
+        label=_("Temperature"),
+        required=False,
+        min_value=0,
+        max_value=2,
+        help_text=_("Of all models. Empty: the provider’s own."),
+    )
+    max_tokens = forms.IntegerField(
+        label=_("Longest reply in tokens"),
+        min_value=50,
+        max_value=100_000,
+        initial=plans.LONGEST_REPLY,
+        help_text=_("A reply that is cut off here is discarded. The most that a request can cost depends on it."),
+    )
+    name = forms.CharField(label=_("Name of the plan"), max_length=plans.MOST_NAMED)
+    families = forms.IntegerField(
+        label=_("Families"),
+        min_value=1,
+        max_value=plans.MOST_FAMILIES,
+        initial=20,
+        help_text=_("Scenarios. Each is written in every language by every model."),
+    )
+    repeats = forms.IntegerField(
+        label=_("Repeats"),
+        min_value=1,
+        max_value=plans.MOST_TIMES,
+        initial=1,
+        help_text=_("How often each model writes the same scenario in the same language."),
+    )
+    budget = forms.DecimalField(
+        label=_("Budget in USD"),
+        required=False,
+        min_value=0,
+        max_value=LARGEST_CAP,
+        decimal_places=6,
+        help_text=_("The plan pauses before it spends more. Leave empty for no limit."),
+    )
+    seed = forms.IntegerField(
+        label=_("Seed"),
+        required=False,
+        min_value=0,
+        max_value=LARGEST_SEED,
+        help_text=_("The same spec and seed draw the same scenarios. Empty: a new one."),
+    )
+
+    def __init__(self, project: Project, sent: QueryDict | None = None, *, begins_with: Mapping[str, Any]) -> None:
+        self.project = project
+        self.chosen_spec: Spec | None = None
+        visited = int(text) if sent and (text := sent.get("visited", "0")).isdecimal() and len(text) < 3 else 0
+        self.visited = min(visited, len(STEPS))
+        super().__init__(self._filled(sent, begins_with) if sent is not None else None, initial=dict(begins_with))
+        self.fields["spec"].choices = self._specs()  # type: ignore[attr-defined]
+        self.fields["languages"].choices = _languages_of(project)  # type: ignore[attr-defined]
+        self.fields["generators"].choices = self.models = _models()  # type: ignore[attr-defined]
+
+    def _filled(self, sent: QueryDict, begins_with: Mapping[str, Any]) -> QueryDict:
+        """What was sent, with the initial values of the steps that were not shown yet."""
+        filled = sent.copy()
+        for _key, _title, names in STEPS[self.visited :]:
+            for name in names:
+                initial = begins_with.get(name, self.base_fields[name].initial)
+                if name not in filled and initial not in (None, ""):
+                    filled.setlist(name, list(map(str, initial if isinstance(initial, list) else [initial])))
+        return filled
+
+    def _specs(self) -> list[tuple[str, str]]:
+        of_plans = [(f"plan-{plan.pk}", spec.title) for plan, spec in specs_of_plans(self.project)]
+        return [*((key, preset(key).title) for key in PRESETS), *of_plans, (OWN_SPEC, gettext("Own spec"))]
+
+    def clean_further_languages(self) -> list[str]:
+        """Canonical tags."""
+        tags = []
+        for tag in self.cleaned_data["further_languages"].replace(";", ",").split(","):
+            if tag.strip():
+                try:
+                    tags.append(languages.canonical_language(tag.strip()))
+                except ValueError as error:
+                    raise forms.ValidationError(str(error)) from None
+        return tags
+
+    def clean_further_generators(self) -> list[tuple[str, str]]:
+        """Providers and models."""
+        pairs = []
+        for line in filter(None, map(str.strip, self.cleaned_data["further_generators"].splitlines())):
+            provider, slash, model = line.partition("/")
+            if not slash or not model.strip() or endpoints.find_provider(provider.strip()) is None:
+                known = ", ".join(endpoints.all_providers()) or gettext("none")
+                wrong = gettext("“%(line)s” has no declared provider before a slash. There are: %(known)s")
+                raise forms.ValidationError(wrong % {"line": line[:100], "known": known})
+            pairs.append((provider.strip(), model.strip()))
+        return pairs
+
+    def clean(self) -> dict[str, Any]:
+        """Also reads the spec, and asks for a language and a model at least."""
+        chosen: dict[str, Any] = super().clean() or {}
+        try:
+            self.chosen_spec = self._spec(chosen.get("spec", ""), chosen.get("own_spec", ""))
+        except Refused as refused:
+            for place, sentence in list(refused.fields.items())[:8] or [("", refused.sentence)]:
+                self.add_error("own_spec", f"{place}: {sentence}" if place not in ("", "spec") else sentence)
+        if not chosen.get("languages") and not chosen.get("further_languages") and "further_languages" in chosen:
+            self.add_error("languages", gettext("Choose at least one language."))
+        if not chosen.get("generators") and not chosen.get("further_generators") and "further_generators" in chosen:
+            self.add_error("generators", gettext("Choose at least one model."))
+        return chosen
+
+    def _spec(self, key: str, text: str) -> Spec | None:
+        if key == OWN_SPEC:
+            return from_yaml(text)
+        if key.startswith("plan-"):
+            return next((spec for plan, spec in specs_of_plans(self.project) if f"plan-{plan.pk}" == key), None)
+        return preset(key) if key in PRESETS else None
+
+    def edit(self) -> None:
+        """Take the chosen spec as the own one, as its next version."""
+        if self.chosen_spec is None:
+            return
+        key = self.chosen_spec.key
+        used = [spec.version for _plan, spec in specs_of_plans(self.project) if spec.key == key]
+        version = max([self.chosen_spec.version, *used]) + 1
+        sent = self.data.copy()  # type: ignore[attr-defined]  # a QueryDict, see __init__
+        sent["spec"], sent["own_spec"] = OWN_SPEC, parse_spec({**self.chosen_spec.stored, "version": version}).as_yaml
+        self.data = sent
+        self.full_clean()
+
+    def has_errors(self, step: int) -> bool:
+        """Whether anything of the first steps is wrong."""
+        return any(name in self.errors for _key, _title, names in STEPS[: step + 1] for name in names)
+
+    def without_later_errors(self, step: int) -> None:
+        """Leave out what is wrong with steps that nobody has filled in yet."""
+        for _key, _title, names in STEPS[max(step, self.visited) :]:
+            for name in names:
+                self.errors.pop(name, None)
+
+    @property
+    def spec_options(self) -> list[tuple[Any, str]]:
+        """The specs to choose from, each with its description."""
+        descriptions = {key: preset(key).description for key in PRESETS}
+        descriptions |= {f"plan-{plan.pk}": plan.name for plan, _spec in specs_of_plans(self.project)}
+        descriptions[OWN_SPEC] = gettext("Templates, parameters and rules of your own, as YAML.")
+        return [(option, descriptions.get(str(option.data["value"]), "")) for option in self["spec"]]
+
+    @property
+    def tags(self) -> list[str]:
+        """The chosen languages."""
+        values = self.cleaned_data
+        return list(dict.fromkeys([*values.get("languages", ()), *values.get("further_languages", ())]))
+
+    @property
+    def choices(self) -> list[plans.GeneratorChoice]:
+        """The chosen models."""
+        values = self.cleaned_data
+        pairs = [tuple(value.split("\x1f", 1)) for value in values.get("generators", ())]
+        pairs += values.get("further_generators", ())
+        given = {name: values.get(name) for name in ("temperature", "max_tokens")}
+        parameters = {name: value for name, value in given.items() if value is not None}
+        pairs = list(dict.fromkeys(pairs))
+        models = [model for _provider, model in pairs]
+        return [
+            plans.GeneratorChoice(
+                provider=provider,
+                model=model,
+                name=f"{provider}/{model}" if models.count(model) > 1 else model,
+                parameters=parameters,
+            )
+            for provider, model in pairs
+        ]
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What `plans.create_plan` takes."""
+        plain = {name: self.cleaned_data[name] for name in ("name", "families", "repeats", "budget", "seed")}
+        return {**plain, "spec": self.chosen_spec, "languages": self.tags, "generators": self.choices}
+
+    @property
+    def shown_steps(self) -> list[tuple[str, Any, list[forms.BoundField]]]:
+        """Every step with its key, its title and its fields."""
+        return [(key, title, [self[name] for name in names]) for key, title, names in STEPS]
+
+
+def specs_of_plans(project: Project) -> list[tuple[GenerationPlan, Spec]]:
+    """The specs that plans of the project were made with, other than the presets, the newest first, once each."""
+    seen = {preset(key).digest for key in PRESETS}
+    found = []
+    for plan in GenerationPlan.objects.filter(project=project).order_by("-pk"):
+        try:
+            spec = parse_spec(plan.spec)
+        except Refused:  # from before the rules of specs
+            continue
+        if spec.digest not in seen:
+            seen.add(spec.digest)
+            found.append((plan, spec))
+    return found
+
+
+def _languages_of(project: Project) -> list[tuple[str, str]]:
+    """Languages to choose from: those of the project's datasets, and those of the interface."""
+    datasets = Dataset.objects.filter(project=project)
+    used = datasets.values_list("parts__items__language", flat=True).distinct()
+    tags = {tag for tag in used if tag} | {languages.canonical_language(code) for code, _name in settings.LANGUAGES}
+    return [(tag, languages.both_names(tag, get_language())) for tag in languages.in_name_order(tags, get_language())]
+
+
+def _models() -> list[tuple[str, str]]:
+    """Every model that a provider declares, with its price."""
+    return [
+        (f"{provider.name}\x1f{model}", f"{model} · {provider.name} · {_price(provider, model)}")
+        for provider in endpoints.all_providers().values()
+        for model in dict.fromkeys([*provider.models, *(row[0] for row in provider.prices)])
+    ]
+
+
+def _price(provider: DeclaredProvider, model: str) -> str:
+    if (price := provider.price(model)) is not None:
+        amounts = {"into": f"${price[0]:f}", "out": f"${price[1]:f}"}
+        return gettext("%(into)s in, %(out)s out per million tokens") % amounts
+    return gettext("simulated, costs nothing") if provider.simulated else gettext("no price is declared")
+
+
+class TextsForm(forms.Form):
+    """Which texts of a plan are listed."""
+
+    language = forms.ChoiceField(label=_("Language"), required=False)
+    generator = forms.ChoiceField(label=_("Generator"), required=False)
+    state = forms.ChoiceField(label=_("State"), required=False, choices=[("", _("Any")), *Realisation.State.choices])
+    decision = forms.ChoiceField(
+        label=_("Decision"),
+        required=False,
+        choices=[("", _("Any")), ("none", _("No decision")), *Realisation.Decision.choices[1:]],
+    )
+    problem = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
+    family = forms.IntegerField(required=False, min_value=1, max_value=plans.MOST_FAMILIES, widget=forms.HiddenInput)
+
+    def __init__(self, plan: GenerationPlan, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        spoken = get_language()
+        tags = [(tag, languages.name_for(tag, spoken)) for tag in languages.in_name_order(plan.languages, spoken)]
+        self.fields["language"].choices = [("", gettext("All")), *tags]  # type: ignore[attr-defined]
+        names = [(str(writer.pk), writer.name) for writer in plan.generators.all()]
+        self.fields["generator"].choices = [("", gettext("All")), *names]  # type: ignore[attr-defined]
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """As a query of realisations takes them."""
+        if not self.is_valid():
+            return {}
+        given = {name: value for name, value in self.cleaned_data.items() if value}
+        names = {"family": "family__number", "problem": "attempts__problems__contains", "generator": "generator_id"}
+        given.pop("problem", None)
+        if given.get("decision") == "none":
+            given["decision"] = ""
+        return {names.get(name, name): value for name, value in given.items()}
+
+
+class StoreForm(forms.Form):
+    """The dataset that the texts of a plan become."""
+
+    name = forms.CharField(label=_("Name of the dataset"), max_length=200)
+    only = forms.ChoiceField(
+        label=_("Which texts"),
+        choices=PlanDataset.Only.choices,
+        initial=PlanDataset.Only.WHOLE,
+        widget=forms.RadioSelect,
+    )
+
+
+class DecisionForm(forms.Form):
+    """Keep a text or set it aside."""
+
+    decision = forms.ChoiceField(choices=[*Realisation.Decision.choices], required=False)
+    reason = forms.CharField(label=_("Reason"), required=False, max_length=2_000)
