@@ -33,12 +33,16 @@ RATERS = {"mari": [0, 1, 2, 3, 2], "jaan": [3, 1, 1, 3, 1], "liis": [3, 1, 1, No
 COHERENCE = {"mari": [1, 0, 1, 1, 1], "jaan": [1, 1, 1, 1, 1]}
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     made = make.campaign(cast.kassa, items=5)
     make.rated(made, {"fluency": RATERS, "coherence": COHERENCE})
     scene.with_verdicts(made, {"fluency": [0, 1, 3, 3, 1]}, name="Hidden Judge")
     return made
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def read(client: Client, address: str, status: int = 200) -> str:

@@ -32,8 +32,7 @@ pytestmark = pytest.mark.django_db
 NAMES = ("cold", "warm")
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     """Two judges that differ in temperature; the second scores one item less, and one by a point higher."""
     made = scene.rated_campaign(cast)
     first = {key: [float(score) for score in scores] for key, scores in scene.VERDICTS.items() if key == "fluency"}
@@ -56,6 +55,11 @@ def campaign(cast: Cast) -> Campaign:
         run.save()
         Verdict.objects.filter(run=run).update(rationale=f"As {name} sees it.")
     return made
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def shown(client: Client, campaign: Campaign, query: str = "", *, status: int = 200) -> str:

@@ -34,11 +34,15 @@ def alpha(found: Snapshot, language: str | None = "et", criterion: str = "fluenc
     return figure
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     made = scene.rated_campaign(cast)
     scene.with_verdicts(made)
     return made
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 class TestContent:

@@ -33,11 +33,15 @@ TOPICS = [{"value": value, "label": {"en": name}} for value, name in enumerate((
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     made = scene.rated_campaign(cast)
     scene.with_verdicts(made)
     return made
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def read(client: Client, campaign: Campaign, query: str = "", *, status: int = 200) -> str:

@@ -36,11 +36,15 @@ def lines(client: Client, what: str, **query: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in downloaded(client, what, format="jsonl", **query).splitlines()]
 
 
-@pytest.fixture
-def rated(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     campaign = scene.rated_campaign(cast)
     scene.with_verdicts(campaign)
     return campaign
+
+
+@pytest.fixture
+def rated(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def test_ratings_are_one_row_per_item_rater_and_criterion(cast: Cast, rated: Campaign) -> None:

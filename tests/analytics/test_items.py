@@ -36,8 +36,7 @@ DISAGREEING = {
 }
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     """Five items: d1 is rated 0, 3, 3; d2 1, 1, 1; d3 2, 1; d4 3, 3, 2; d5 by the judge alone."""
     rows = [
         make.item_row(1, generator="atlas", attributes={"style": "plain", "turns": 3}),
@@ -50,6 +49,11 @@ def campaign(cast: Cast) -> Campaign:
     make.rated(made, DISAGREEING)
     scene.with_verdicts(made, {"fluency": [2, 3, "unparsed", 3, 0]})
     return made
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def read(cast: Cast, campaign: Campaign, query: str = "", *, who: str = "boris", status: int = 200) -> str:

@@ -52,9 +52,13 @@ PANEL = {rater: [score_of(*item, shift) for item in ITEMS] for shift, rater in e
 JUDGES = {"Anna": [score_of(*item, 4) for item in ITEMS], "Bert": [max(0, score_of(*item, 1) - 1) for item in ITEMS]}
 
 
-@pytest.fixture
-def judged(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     return judged_campaign(cast)
+
+
+@pytest.fixture
+def judged(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def judged_campaign(cast: Cast) -> Campaign:

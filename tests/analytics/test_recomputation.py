@@ -26,11 +26,15 @@ from tests.cast import Cast
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def rated(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     campaign = scene.rated_campaign(cast)
     scene.with_verdicts(campaign)
     return campaign
+
+
+@pytest.fixture
+def rated(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def bundle(cast: Cast, folder: Path, **options: Any) -> Path:

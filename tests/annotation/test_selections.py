@@ -19,8 +19,7 @@ LANGUAGES = ("et", "fi", "hu")
 EVERY = 10  # scenarios, every one in three languages by two generators
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     """Ten scenarios x three languages x two generators; scenarios 1 to 4 are about health."""
     rows = [
         make.item_row(
@@ -36,6 +35,11 @@ def campaign(cast: Cast) -> Campaign:
         )
     ]
     return make.campaign(cast.kassa, items=rows)
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def chosen(campaign: Campaign, rule: dict[str, Any], seed: int = 1, name: str = "S") -> list[SelectedItem]:

@@ -35,9 +35,13 @@ CRITERIA = (
 )
 
 
-@pytest.fixture
-def rated(cast: Cast) -> tuple[Dataset, RubricVersion]:
+def make_scene(cast: Cast) -> tuple[Dataset, RubricVersion]:
     return make.dataset(cast.kassa), make.rubric(cast.kassa, *CRITERIA)
+
+
+@pytest.fixture
+def rated(module_scene: tuple[Cast, tuple[Dataset, RubricVersion]]) -> tuple[Dataset, RubricVersion]:
+    return module_scene[1]
 
 
 def row(item: str, score: float | None, criterion: str = "fluency", **parts: Any) -> VerdictRow:
