@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.additions import question_table
 from analytics.questions.plan import planned
 from analytics.questions.question import NumbersQuestion
+from analytics.ratings.additions import question_table
 from analytics.stats.declared.register import COEFFICIENTS
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number

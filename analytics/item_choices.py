@@ -20,8 +20,8 @@ from django.utils.translation import gettext as _
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.exclusions import EXCLUSIONS
 from analytics.figures import listed
+from analytics.ratings.exclusions import EXCLUSIONS
 from annotation.models import Campaign, Criterion, Dataset, Duty, Item, Rating
 from annotation.writers import tables
 from judging.models import JudgeRun, Verdict

@@ -20,16 +20,18 @@ from django.db import OperationalError, transaction
 from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from analytics import exclusions, ratings
-from analytics.additions import question_table
+from analytics import ratings
 from analytics.answers.measured import measured_answer, report_cells
 from analytics.computation.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
 from analytics.judges import thresholds
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions.plan import chosen_runs, planned
 from analytics.questions.question import DEFAULT_SETTINGS, NumbersQuestion, Settings
-from analytics.questions.reference_rules import NEEDS_ORDER, RULES
-from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, REPORTS, is_usual, statistics_of
+from analytics.questions.reference_rules import ADJUDICATED, NEEDS_ORDER, RULES
+from analytics.ratings.additions import question_table
+from analytics.ratings.exclusion_counts import exclusion_counts
+from analytics.ratings.exclusions import below_controls
+from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, REPORTS, is_usual
 from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, Rating, RubricVersion
 from annotation.writers import formats
@@ -210,21 +212,21 @@ def of_numbers_page(campaign: Campaign) -> QuerySet[Snapshot]:
 
 def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS) -> str:
     """Changes with every annotation and verdict that enters or leaves the ratings table, and with the dataset."""
-    asks = isinstance(settings, NumbersQuestion)
-    found = whole_run(chosen_runs(campaign, settings) if asks else ratings.newest_runs(campaign))  # type: ignore[arg-type]
+    question = settings if isinstance(settings, NumbersQuestion) else None
+    statistics = set(question.statistics) if question else set()
+    found = whole_run(chosen_runs(campaign, question) if question else ratings.newest_runs(campaign))
     chosen = f"{campaign.dataset_id}:{','.join(map(str, sorted(run.pk for run in found)))}"
     digest = hashlib.sha256(chosen.encode()).hexdigest()[:12]
     revision = f"{campaigns.revision(campaign)} {runs.run_revision(found)} {digest}"
-    if asks and settings.is_adjudicated:  # type: ignore[attr-defined]
+    if question and question.reference in ADJUDICATED:
         revision += f" {adjudication.adjudication_revision(campaign)}"
-    has_perturbations = any(name.startswith("perturbation.") for name in getattr(settings, "statistics", ()))
-    if isinstance(settings, thresholds.GateSettings) or has_perturbations:
+    if isinstance(settings, thresholds.GateSettings) or any(name.startswith("perturbation.") for name in statistics):
         revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
-    if asks and settings.wanted(("rationale_share", "rationale_length")):  # type: ignore[attr-defined]  # may be erased
+    if statistics & {"rationale_share", "rationale_length"}:  # rationales may be erased
         here = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
         revision += f" {here.exclude(rationale='').count()}"
-    if isinstance(settings, NumbersQuestion) and "controls" in settings.exclude:
-        below = json.dumps(sorted(exclusions.below_controls(campaign)))  # a column has no room for all names
+    if question and "controls" in question.exclude:
+        below = json.dumps(sorted(below_controls(campaign)))  # a column has no room for all names
         revision += f" {_digest([below.encode()])[:12]}"
     if isinstance(settings, thresholds.GateSettings):  # a decision depends on what changed since the judge was run, too
         return f"{revision} {thresholds.changes_digest(campaign, list(ratings.newest_runs(campaign)))}"
@@ -278,16 +280,10 @@ def _question_fields(
     store = CellStore(campaign, question.digest, code_version())
     with _digest_in_thread(table) as digest:
         content = measured_answer(table, plan, store=store, progress=progress)
-        store.forget_others()
-    compared = question.wanted(statistics_of("calibration", "human ceiling"))
     content |= {
-        "question": question.as_json,
-        "query": question.query,
+        **plan.about,
         "counts": ratings.counted_table(table),
-        "left_out": exclusions.excluded_scores(campaign, question)
-        | {name: left_out[name] for name in exclusions.EXCLUSIONS if name in question.exclude},
-        "ties": exclusions.tied_modes(table, question) if compared else {},
-        "adjudicated": exclusions.adjudicated_pairs(table, campaign, question),
+        **exclusion_counts(table, campaign, plan, left_out),
         "judges": _judges(campaign, plan.runs),
     }
     fields = {

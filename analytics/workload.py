@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from analytics.exclusions import fewest_seconds
+from analytics.ratings.exclusions import fewest_seconds
 from annotation import pay
 from annotation.desk import pairs
 from annotation.models import Annotation, Assignment, Campaign, Duty, Rating

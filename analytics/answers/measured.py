@@ -13,14 +13,13 @@ from functools import partial
 from itertools import combinations, groupby, product
 from typing import TYPE_CHECKING, Any
 
-from analytics.additions import measure_notes
 from analytics.computation.stored_cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CodedTable, CutTable
 from analytics.questions.goals import goal_values
-from analytics.questions.plan import Plan
+from analytics.questions.plan import Plan, PlannedReport
 from analytics.questions.question import NumbersQuestion, Settings
 from analytics.stats.core.messages import Message
 from analytics.stats.declared.declaring import Once, StatisticsReport
-from analytics.stats.declared.register import STATISTICS, is_usual
+from analytics.stats.declared.register import is_usual
 from annotation.writers.tables import Table
 
 if TYPE_CHECKING:
@@ -47,7 +46,8 @@ def measured_answer(found: Table, plan: Plan, *, store: CellStore, progress: Pro
         for row in cut.rows(cells, partial(_asked_row, question, declared.prefix, cells.panel)):
             rows[json.dumps(row)] = row
     progress(len(reports), len(reports))
-    notes = [*_notes(cut.rows(_OFF_POINTS, dict)), *measure_notes(table.values("language"), question.measures)]
+    store.forget_others()
+    notes = [*_notes(cut.rows(_OFF_POINTS, dict)), *_measure_notes(table, question)]
     if question.variants and not rows:  # an empty answer says why
         names = ", ".join(question.variants)
         notes += [
@@ -85,7 +85,7 @@ def report_cells(
         "resamples": settings.bootstrap,
         "confidence": settings.confidence,
         "seed": settings.seed,
-        "goals": goal_values(question.goals),
+        "goals": goal_values(question.goals) if "goals" in declared.takes else {},
         "against": question.against,
         **({"pairs": question.pairs} if question.pairs else {}),
     }
@@ -117,36 +117,37 @@ def _planned_cells(table: CodedTable, plan: Plan) -> Iterator[tuple[StatisticsRe
 
     Reports whose cells are cut take turns: all that are computed for one judge, then all for the next.
     """
-    question, values = plan.question, _values(table, plan)
+    values = _values(table, plan)
     ordered = [key for key in table.criteria if _has_means(table.scale(key))]
-    panels: list[str] | list[None] = table.values("panel") if "panel" in question.dimensions else [None]
+    panels: list[str] | list[None] = table.values("panel") if plan.panels_apart else [None]
     for panel in panels:
-        for _turn, together in groupby(
-            plan.reports, lambda each: each.name if each.in_file_order else each.once_per[:1]
-        ):
+        for _turn, together in groupby(plan.reports, _turn_of):
             calls = [
-                (declared, parts)
-                for declared in together
-                for parts in product(*(values[once] for once in declared.once_per))
+                (planned, parts)
+                for planned in together
+                for parts in product(*(values[once] for once in planned.declared.once_per))
             ]
-            calls.sort(key=lambda call: values[call[0].once_per[0]].index(call[1][0]) if call[1] else 0)
-            for declared, parts in calls:
+            calls.sort(key=lambda call: values[call[0].declared.once_per[0]].index(call[1][0]) if call[1] else 0)
+            for (declared, names, more), parts in calls:
                 arguments = {name: value for part in parts for name, value in part.items()}
                 criteria = arguments.pop("criteria", ordered if declared.needs_means else None)
-                names = [
-                    STATISTICS[name].plain
-                    for name in question.statistics
-                    if STATISTICS[name].report is declared
-                    or ("measure" in declared.once_per and STATISTICS[name].report.prefix == declared.prefix)
-                ]
-                about = {"criteria": criteria, "panel": panel, "more": plan.columns_of(declared)}
-                yield declared, report_cells(declared, question, plan.by, names, arguments=arguments, **about)
+                about = {"criteria": criteria, "panel": panel, "more": more}
+                yield declared, report_cells(declared, plan.question, plan.by, names, arguments=arguments, **about)
+
+
+def _turn_of(planned: PlannedReport) -> object:
+    """What consecutive reports have in common that take turns."""
+    declared = planned.declared
+    return declared.name if declared.in_file_order else declared.once_per[:1]
 
 
 def _values(table: CodedTable, plan: Plan) -> dict[Once, list[Arguments]]:
     """What a report may be computed once for, as its arguments; `criteria` are the only ones that it is then about."""
     question = plan.question
-    judges, rules = _asked_judges(table, question), plan.rules(table.criteria)
+    named = set(table.values("rater", table.is_judge))
+    if question.judges and question.juries:  # not those that only sit on a jury
+        named -= {name for members in plan.juries for name in members} - set(question.judges)
+    judges, rules = sorted(named), plan.rules(table.criteria)
     panels = table.values("panel", table.where("rater_kind", ("annotator",)))
     measures = question.measures
     return {
@@ -165,14 +166,6 @@ def _values(table: CodedTable, plan: Plan) -> dict[Once, list[Arguments]]:
             for other in (*measures[place + 1 :], None, *judges)
         ],
     }
-
-
-def _asked_judges(table: CodedTable, question: NumbersQuestion) -> list[str]:
-    """The judges and juries that figures are asked of: not those that only sit on a jury."""
-    names = set(table.values("rater", table.is_judge))
-    if question.judges and question.juries:
-        names -= {name for members in question.jury_members for name in members} - set(question.judges)
-    return sorted(names)
 
 
 def _has_means(scale: Scale) -> bool:
@@ -212,3 +205,16 @@ def _notes(counts: Iterable[Mapping[str, int]]) -> list[str]:
 
     every = list(counts)
     return list(notes_off_points(*(sum(each[name] for each in every) for name in ("beyond", "between"))))
+
+
+def _measure_notes(table: CodedTable, question: NumbersQuestion) -> list[str]:
+    """Which lemmatiser and list of stop words the measures of texts had, by language."""
+    from analytics.stats.text.words import has_stop_words, lemmatiser, tokeniser
+
+    if not {"text.words", "text.ttr", "text.mattr", "text.mtld"}.intersection(question.measures):
+        return []
+    return [
+        f"words of texts in {language}: {tokeniser(language)[0]}; lemmas: {lemmatiser(language)[0]}; "
+        + ("stop words removed from TTR and MATTR" if has_stop_words(language) else "no list of stop words")
+        for language in table.values("language")
+    ]

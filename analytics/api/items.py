@@ -23,9 +23,9 @@ from accounts.api_requests import CursorPagination
 from accounts.inputs import whole_number
 from analytics import disagreements, item_choices, items
 from analytics.disagreements import QueuedItem
-from analytics.exclusions import EXCLUSIONS
 from analytics.item_choices import ItemChoice
 from analytics.items import CriterionScores, GivenVerdict, ItemScores
+from analytics.ratings.exclusions import EXCLUSIONS
 from analytics.views.items import RatingShown, shown_campaign
 from annotation import adjudication
 from annotation.adjudication import Adjudicated, CriterionDecision, SeenRating

@@ -24,7 +24,6 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Project, Role, User
 from analytics import agreement, answer_pages, planning, snapshots, tasks
-from analytics.additions import question_table
 from analytics.exporting import shares
 from analytics.exporting.exports import record_labels
 from analytics.judges import compared_judges
@@ -34,6 +33,7 @@ from analytics.numbers import RULE_NAMES
 from analytics.questions.asked import asked_question
 from analytics.questions.parameters import PARAMETERS
 from analytics.questions.plan import planned
+from analytics.ratings.additions import question_table
 from analytics.views.comparison import MEASURE_NAMES, ComparisonPage, chosen_comparison, named_run
 from analytics.views.exports import download
 from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters

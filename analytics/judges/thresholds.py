@@ -23,9 +23,9 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.additions import CHANGED, FAMILY, LENGTH, with_audited
 from analytics.models import GateThresholds, Snapshot
 from analytics.questions.question import Settings
+from analytics.ratings.additions import CHANGED, FAMILY, LENGTH, with_audited
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Table
 from judging import judges

@@ -10,8 +10,7 @@ from urllib.parse import parse_qsl
 from django.utils.translation import gettext as _
 
 from accounts.inputs import storable, without_nul
-from analytics import exclusions, ratings
-from analytics.additions import TEXT_MEASURES
+from analytics import ratings
 from analytics.questions.goals import check_goals
 from analytics.questions.juries import jury_name
 from analytics.questions.parameters import (
@@ -23,6 +22,8 @@ from analytics.questions.parameters import (
     require_choice,
 )
 from analytics.questions.question import NumbersQuestion
+from analytics.ratings import exclusions
+from analytics.ratings.additions import TEXT_MEASURES
 from analytics.stats.declared.register import STATISTICS, statistics_that_need
 from annotation.models import Campaign, Criterion, Duty, Item
 from judging.models import JudgeRun

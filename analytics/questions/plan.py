@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import Q
 
 from analytics import ratings
-from analytics.exclusions import of_panels, slow_enough
 from analytics.questions.parameters import EACH_RUN, NO_CUT
 from analytics.questions.question import NumbersQuestion
-from analytics.questions.reference_rules import NEEDS_ORDER
+from analytics.questions.reference_rules import ADJUDICATED, NEEDS_ORDER
 from analytics.stats.declared.declaring import StatisticsReport
 from analytics.stats.declared.register import REPORTS, STATISTICS
 from annotation.models import Campaign
@@ -26,36 +25,43 @@ Rule = tuple[list[str], str | None, str]
 """Criteria with their rule of reference (None: the default of each level) and what it does with a tie."""
 
 
+class PlannedReport(NamedTuple):
+    """A report that computes some of a question's statistics, which have no prefix here.
+
+    `columns`: what it reads beside the columns that every figure needs and those that cut the table.
+    """
+
+    declared: StatisticsReport
+    statistics: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a question comes to on ratings with these scales.
 
-    `reports`: those that compute its statistics, in the order of the answer. `by`: the columns that cut the table.
-    `scales`: the declared one of each criterion, "*" for all others, at the level that is asked for. `runs`: the judge
-    runs, without the runs that they continue. `ratings`: the condition on ratings that count.
+    `reports`: those that compute its statistics, in the order of the answer. `by`: the columns that cut the table, and
+    `panels_apart` whether each panel is a table of its own. `columns`: what it reads beside the columns that every
+    figure needs, in the ratings table or added to it. `scales`: the declared one of each criterion, "*" for all others,
+    at the level that is asked for. `rule`: of the reference label, with what it does with a tie. `juries`: the members
+    of each. `about`: how an answer names its question. `runs`: the judge runs, without the runs that they continue.
+
+    `people`: the condition on ratings by the raters and panels that are asked for; `ratings`: on those that count.
     """
 
     question: NumbersQuestion
-    reports: tuple[StatisticsReport, ...]
+    reports: tuple[PlannedReport, ...]
     by: tuple[str, ...]
+    panels_apart: bool
+    columns: frozenset[str]
     scales: Mapping[str, Scale]
+    rule: tuple[str | None, str]
+    is_adjudicated: bool
+    juries: tuple[tuple[str, ...], ...]
+    about: Mapping[str, Any]
     runs: tuple[JudgeRun, ...] = ()
+    people: Q = field(default_factory=Q)
     ratings: Q = field(default_factory=Q)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """What it reads beside the columns that every figure needs: in the ratings table, or added to it."""
-        read = (name for report in self.reports for name in self.columns_of(report))
-        return frozenset((*self.question.dimensions, *read))
-
-    def columns_of(self, report: StatisticsReport) -> tuple[str, ...]:
-        """What a report reads beside the columns that every figure needs and those that cut the table."""
-        asked = (STATISTICS[name] for name in self.question.statistics)
-        read = (*report.reads, *(name for one in asked if one.report is report for name in one.reads))
-        every = (
-            name.replace("CRITERION", key) for name in read for key in (self.scales if "CRITERION" in name else [""])
-        )
-        return (*self.question.measures, *every)
 
     def rules(self, criteria: Sequence[str]) -> list[Rule]:
         """The rules of reference on these criteria.
@@ -63,7 +69,7 @@ class Plan:
         Nominal criteria have no order: the mode stands for a rule that needs one, and ties are left out. Criteria that
         are pooled have one rule.
         """
-        rule, ties = self.question.rule
+        rule, ties = self.rule
         nominal = [key for key in criteria if (self.scales.get(key) or self.scales["*"]).level == "nominal"]
         if self.question.pool and nominal:
             nominal = list(criteria)
@@ -71,30 +77,52 @@ class Plan:
         rules: list[Rule] = [(nominal, "mode" if rule in NEEDS_ORDER else rule, "exclude"), (ordered, rule, ties)]
         return [rule for rule in rules if rule[0]]
 
+    def computes(self, *reports: str) -> bool:
+        """Whether one of these reports is among its own."""
+        return any(report.declared.name in reports for report in self.reports)
+
 
 def planned(campaign: Campaign, question: NumbersQuestion) -> Plan:
-    """The plan of a question on a campaign."""
-    plan = plan_of(question, ratings.scales(campaign))
-    here = ratings.ratings_condition(question.raters, blind_only=question.blind_only)
-    only = here & of_panels(question) & slow_enough(question)
-    return replace(plan, runs=tuple(chosen_runs(campaign, question)), ratings=only)
+    """The plan of a question on a campaign. A rating counts if nobody knows how long it took."""
+    panels = Q(annotation__assignment__duty__panel__name__in=question.panels) if question.panels else Q()
+    slow = Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
+    counting = ratings.ratings_condition(question.raters, blind_only=question.blind_only) & panels
+    return replace(
+        plan_of(question, ratings.scales(campaign)),
+        runs=tuple(chosen_runs(campaign, question)),
+        people=ratings.ratings_condition(question.raters) & panels,
+        ratings=counting & slow if question.min_seconds else counting,
+    )
 
 
 def plan_of(question: NumbersQuestion, scales: Mapping[str, Scale]) -> Plan:
     """The plan of a question on a ratings table that is there, with these scales."""
-    asked = [STATISTICS[name].report for name in question.statistics]
-    names, prefixes = {report.name for report in asked}, {report.prefix for report in asked}
-    reports = [
-        report
-        for report in REPORTS.values()
-        if report.name in names or ("measure" in report.once_per and report.prefix in prefixes)
-    ]
-    level = question.level
+    dimensions, level, rule = question.dimensions, question.level, question.rule
+    juries, about = question.jury_members, {"question": question.as_json, "query": question.query}
+    asked = [STATISTICS[name] for name in question.statistics]
+    reports = []
+    for declared in REPORTS.values():
+        on_measure = "measure" in declared.once_per  # the same statistics, of numbers that nobody rated
+        own = [one for one in asked if one.report is declared]
+        computed = [one for one in asked if one.report.prefix == declared.prefix] if on_measure else own
+        if computed:
+            read = [*declared.reads, *(name for one in own for name in one.reads)]
+            named = [
+                name.replace("CRITERION", key) for name in read for key in (scales if "CRITERION" in name else " ")
+            ]
+            names = tuple(one.plain for one in computed)
+            reports.append(PlannedReport(declared, names, (*question.measures, *named)))
     return Plan(
         question=question,
         reports=tuple(reports),
-        by=tuple(name for name in question.dimensions if name not in NO_CUT),
+        by=tuple(name for name in dimensions if name not in NO_CUT),
+        panels_apart="panel" in dimensions,
+        columns=frozenset({*dimensions, *(name for report in reports for name in report.columns)}),
         scales={key: replace(scale, level=level) if level else scale for key, scale in scales.items()},  # type: ignore[arg-type]
+        rule=rule,
+        is_adjudicated=question.reference in ADJUDICATED,
+        juries=tuple(juries),
+        about=about,
     )
 
 

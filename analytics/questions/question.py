@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 from urllib.parse import urlencode
 
 from analytics.questions.juries import jury_members
 from analytics.questions.parameters import PARAMETERS
-from analytics.questions.reference_rules import ADJUDICATED, RULES
+from analytics.questions.reference_rules import RULES
 from analytics.stats.declared.register import statistics_that_need
 
 
@@ -115,17 +114,8 @@ class NumbersQuestion(Settings):
         return tuple(dict.fromkeys(name for name in (self.rows, self.columns) if name))
 
     @property
-    def is_adjudicated(self) -> bool:
-        """Whether its rule of reference reads adjudications."""
-        return self.reference in ADJUDICATED
-
-    @property
     def needs_judge(self) -> bool:
         return bool(statistics_that_need("judge").intersection(self.statistics))
-
-    def wanted(self, family: Collection[str]) -> tuple[str, ...]:
-        """Its statistics of one family, without the family's name."""
-        return tuple(name.rpartition(".")[2] for name in self.statistics if name in family)
 
 
 DEFAULTS = {field.name: field.default for field in fields(NumbersQuestion) if field.default is not MISSING}

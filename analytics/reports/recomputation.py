@@ -21,13 +21,13 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from analytics import answer_pages, ratings
-from analytics.additions import question_table
 from analytics.answers.measured import measured_answer
 from analytics.computation.stored_cells import CellStore
 from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds
 from analytics.questions.asked import question_of
 from analytics.questions.plan import plan_of, planned
+from analytics.ratings.additions import question_table
 from analytics.reports import methods, own_wheel
 from analytics.reports.content import ReportLayout, report_parts
 from analytics.reports.parts import ReportPart

@@ -23,10 +23,10 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts import access, audit, refusals
 from accounts.models import Role, User
 from analytics import agreement, answer_pages, page_cache, tasks, workload
-from analytics.exclusions import available_exclusions
 from analytics.figures import ALPHA, Figure
 from analytics.questions.asked import QuestionChoices, question_of
 from analytics.questions.question import NumbersQuestion
+from analytics.ratings.exclusions import available_exclusions
 from analytics.views.agreement import part_question
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign

@@ -14,13 +14,13 @@ import pytest
 from django.core.management import call_command
 
 from analytics import snapshots
-from analytics.additions import question_table
 from analytics.answers.measured import measured_answer
 from analytics.computation import stored_cells
 from analytics.exporting import bundles
 from analytics.questions.asked import question_of
 from analytics.questions.plan import planned
 from analytics.questions.reference_rules import ADJUDICATED
+from analytics.ratings.additions import question_table
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.declared.register import STATISTICS
 from analytics.stats.judge.reference import reference_labels

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from analytics import additions
 from analytics.figures import Figure
 from analytics.judges.compared_judges import LEVELS
+from analytics.ratings import additions
 from analytics.stats.declared.register import BY_PLAIN_NAME, GROUPS, HEAT_MAPS, OVER_REPEATS, REPORTS, STATISTICS
 from analytics.stats.declared.table import PAGE, statistics_page
 from panelbench.management.commands.catalogues import catalogue_path, read_catalogue

@@ -15,9 +15,9 @@ import pytest
 from django.test import Client
 
 from accounts import removal
-from analytics.exclusions import is_in_another_language
 from analytics.models import Snapshot
 from analytics.questions.asked import question_of
+from analytics.ratings.rationale_languages import is_in_another_language
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.reference import excluding
 from analytics.workload import workload

@@ -15,9 +15,9 @@ from scipy import stats
 
 from accounts.refusals import Refused
 from analytics import snapshots
-from analytics.additions import jury_score
 from analytics.questions.asked import asked_question, question_of
 from analytics.questions.parameters import EACH_RUN
+from analytics.ratings.additions import jury_score
 from analytics.stats.declared.register import STATISTICS
 from analytics.stats.judge.audits import jury_scores
 from annotation import campaigns

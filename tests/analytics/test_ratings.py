@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from analytics import ratings
-from analytics.computation.columns import _distinct_numbers
+from analytics.ratings.columns import _distinct_numbers
 from annotation import exports as rated
 from annotation import selections
 from annotation.desk import service

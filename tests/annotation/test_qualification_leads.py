@@ -11,9 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry
-from analytics import answer_pages, exclusions, ratings
+from analytics import answer_pages, ratings
 from analytics.exporting import bundles
 from analytics.questions.question import NumbersQuestion
+from analytics.ratings import exclusions
 from analytics.stats.core.estimates import wilson_interval
 from analytics.stats.core.shares import wilson_of_share
 from annotation import panels

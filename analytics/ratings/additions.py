@@ -17,12 +17,12 @@ from operator import itemgetter
 from typing import Any
 
 from analytics import ratings
-from analytics.exclusions import filtered, without_excluded
 from analytics.judges.compared_judges import LEVELS, with_levels
 from analytics.questions.juries import jury_name
 from analytics.questions.parameters import TIMES
 from analytics.questions.plan import Plan
 from analytics.ratings import Row
+from analytics.ratings.exclusions import without_excluded
 from annotation import adjudication
 from annotation.models import Campaign, Item
 from annotation.writers.tables import Column, Table
@@ -39,12 +39,10 @@ RATED_PLACE = "rated_place"
 def question_table(campaign: Campaign, plan: Plan, left_out: Counter[str] | None = None) -> Table:
     """The ratings table of a question: nothing is left in it that the figures do not rest on.
 
-    `left_out` is added to as rows are read: by exclusion, how many ratings it leaves out. Filters are about items and
-    criteria, so that they let all ratings of one item and criterion through or none.
+    `left_out` is added to as rows are read: by exclusion, how many ratings it leaves out.
     """
     found = ratings.table(campaign=campaign, runs=plan.runs, more=plan.ratings)
-    found = without_excluded(filtered(found, plan.question), campaign, plan.question, left_out)
-    return with_additions(found, campaign, plan)
+    return with_additions(without_excluded(found, campaign, plan.question, left_out), campaign, plan)
 
 
 def with_additions(found: Table, campaign: Campaign, plan: Plan) -> Table:
@@ -55,9 +53,9 @@ def with_additions(found: Table, campaign: Campaign, plan: Plan) -> Table:
         found = with_times(found, campaign)
     if SUBMITTED_AT in columns:
         found = with_moments(found, campaign)
-    if question.is_adjudicated:
+    if plan.is_adjudicated:
         found = with_adjudications(found, campaign)
-    found = with_juries(found, question.jury_members, question.jury_rule)
+    found = with_juries(found, plan.juries, question.jury_rule)
     found = with_text_measures(found, campaign, question.measures)
     if LEVELS in columns:
         found = with_levels(found, campaign, plan.runs)
@@ -216,19 +214,6 @@ def _text_values(campaign: Campaign, names: Sequence[str]) -> dict[str, tuple[fl
         dialogue = Dialogue(external, spoken or (("", str(rated)),), language)
         values[external] = tuple(text_measures(dialogue, plain).values())
     return values
-
-
-def measure_notes(languages: Sequence[str], measures: Sequence[str]) -> list[str]:
-    """Which lemmatiser and list of stop words the measures of texts had, by language."""
-    from analytics.stats.text.words import has_stop_words, lemmatiser, tokeniser
-
-    if not set(measures) & {f"{TEXT}{name}" for name in ("words", "ttr", "mattr", "mtld")}:
-        return []
-    return [
-        f"words of texts in {language}: {tokeniser(language)[0]}; lemmas: {lemmatiser(language)[0]}; "
-        + ("stop words removed from TTR and MATTR" if has_stop_words(language) else "no list of stop words")
-        for language in languages
-    ]
 
 
 # --- decisions and times ---------------------------------------------------------------------------------------------

@@ -30,12 +30,16 @@ WITHOUT_REASON = ("scored", "ok", "na")
 """Statuses of a score, and of a criterion that is not applicable: `missing_reason` names every other status."""
 
 
-class CodedScores:
-    """The scores of a campaign's annotators (those that ``only`` lets through) and of some judge runs.
-
-    ``names``: the judges' by run.
+def coded_scores(
+    campaign: Campaign, *, only: Q, runs: Collection[JudgeRun], names: Mapping[int, str]
+) -> dict[str, CodedColumn]:
+    """The columns of a ratings table by name (`ratings.Row`), without attributes: the scores of a campaign's annotators
+    (those that ``only`` lets through) and of some judge runs. ``names``: the judges' by run.
     """
+    return _CodedScores(campaign, only=only, runs=runs, names=names).columns()
 
+
+class _CodedScores:
     def __init__(self, campaign: Campaign, *, only: Q, runs: Collection[JudgeRun], names: Mapping[int, str]) -> None:
         self._campaign, self._runs, self._names = campaign, sorted(runs, key=lambda run: run.pk), names
         read = ("pk", "external_id", "language", "generator", "scenario", "dataset")
@@ -141,10 +145,6 @@ class CodedScores:
         return np.array([*of_annotations, *[1.0] * len(self._runs)], dtype=np.float64)
 
     # --- columns -----------------------------------------------------------------------------------------------------
-    @property
-    def item(self) -> CodedColumn:
-        return CodedColumn(self._item, [external for _pk, external, *_more in self._items])
-
     def columns(self) -> dict[str, CodedColumn]:
         """The columns of a ratings table by name (`ratings.Row`)."""
         _pks, externals, languages, generators, scenarios, datasets = list(zip(*self._items, strict=True)) or [()] * 6
@@ -157,7 +157,7 @@ class CodedScores:
         labels = [scales[criterion].labels.get(scores.values[score], "") for criterion, score in pairs]
         probability = self._probability()
         return {
-            "item": self.item,
+            "item": self._of_item(externals),
             "cluster": self._of_item([scenario or item for scenario, item in zip(scenarios, externals, strict=True)]),
             "criterion": CodedColumn(self._criterion, [scale.key for scale in scales]),
             "rater": of["rater"],

@@ -24,7 +24,7 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper, Max, Outer
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from analytics.computation.columns import CodedScores
+from analytics.ratings.columns import coded_scores
 from annotation import exports as rated
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Item, Rating
 from annotation.writers.coded_rows import CodedColumn, CodedRows
@@ -127,12 +127,12 @@ def table(
     only = ratings_condition(raters, blind_only=blind_only) & (more or Q())
     names = rater_names(campaign, heads)
     with rated.consistent():
-        found = CodedScores(campaign, only=only, runs=whole_run(heads), names=names)
+        found = coded_scores(campaign, only=only, runs=whole_run(heads), names=names)
         attributes = ItemAttributes(campaign.dataset)
-    own = [attributes.of(item) for item in found.item.values]
-    more_columns = [CodedColumn(found.item.codes, [row[place] for row in own]) for place in range(len(attributes.keys))]
-    columns = found.columns()
-    rows = CodedRows([*(columns[name] for name in Row._fields), *more_columns])
+    item = found["item"]
+    own = [attributes.of(name) for name in item.values]
+    more_columns = [CodedColumn(item.codes, [row[place] for row in own]) for place in range(len(attributes.keys))]
+    rows = CodedRows([*(found[name] for name in Row._fields), *more_columns])
     return Table(f"{campaign.name} ratings", (*COLUMNS, *attributes.columns), rows)
 
 

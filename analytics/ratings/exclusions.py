@@ -1,19 +1,13 @@
-"""What a question leaves out: ratings by exclusions that are on or off, and items by the rule of reference (METHODS 2).
+"""What a question leaves out of the ratings table: filters, and exclusions that are on or off (METHODS 2).
 
 Every exclusion is counted. They apply in a fixed order, and a rating is counted under the first one that it meets.
-
-A rationale is in another language by two checks: the script of most letters, and English in the place of another
-language in Latin script (S2 App. B). Other languages of one script are not told apart: short rationales do not say
-enough.
 """
 
 from __future__ import annotations
 
-import re
 import statistics
-import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
@@ -22,58 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q, QuerySet
 
-from accounts import languages
 from analytics import ratings
-from annotation import adjudication
+from analytics.ratings.rationale_languages import is_in_another_language
 from annotation.desk.answers import Answer, rationale_problem, worst
 from annotation.desk.presentation import text_language
-from annotation.models import Annotation, Annotator, Campaign, Criterion, Duty, Item, Rating, ReferenceItem
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Duty, Rating, ReferenceItem
 from annotation.qualification import controls
 from annotation.writers.tables import Table
 
 if TYPE_CHECKING:
     from analytics.questions.question import NumbersQuestion
 
-FEWEST_LETTERS = 10
-FEWEST_WORDS = 6
-_ENGLISH_SHARE, _OWN_SHARE = 0.8, 0.5
-_SCRIPTS = {
-    "Latn": ("LATIN",),
-    "Cyrl": ("CYRILLIC",),
-    "Grek": ("GREEK",),
-    "Arab": ("ARABIC",),
-    "Aran": ("ARABIC",),
-    "Hebr": ("HEBREW",),
-    "Deva": ("DEVANAGARI",),
-    "Beng": ("BENGALI",),
-    "Taml": ("TAMIL",),
-    "Telu": ("TELUGU",),
-    "Gujr": ("GUJARATI",),
-    "Knda": ("KANNADA",),
-    "Mlym": ("MALAYALAM",),
-    "Guru": ("GURMUKHI",),
-    "Thai": ("THAI",),
-    "Laoo": ("LAO",),
-    "Mymr": ("MYANMAR",),
-    "Khmr": ("KHMER",),
-    "Geor": ("GEORGIAN",),
-    "Armn": ("ARMENIAN",),
-    "Ethi": ("ETHIOPIC",),
-    "Hans": ("CJK",),
-    "Hant": ("CJK",),
-    "Jpan": ("CJK", "HIRAGANA", "KATAKANA"),
-    "Kore": ("HANGUL", "CJK"),
-}
-"""By script, how the Unicode names of its letters begin. A language in another script is not checked."""
-_ALSO_IN = {
-    **dict.fromkeys(("sr", "bs", "kk", "tt", "uz", "az", "tk"), ("LATIN", "CYRILLIC")),
-    **dict.fromkeys(("ha", "ms", "ku"), ("LATIN", "ARABIC")),
-    **dict.fromkeys(("ky", "tg"), ("CYRILLIC", "ARABIC")),
-    **dict.fromkeys(("sd", "ks"), ("ARABIC", "DEVANAGARI")),
-    "pa": ("GURMUKHI", "ARABIC"),
-}
-"""Languages that people write in either of two scripts, unless the tag names one."""
-_WORD = re.compile(r"[^\W\d_]+")
 EXCLUSIONS = ("version", "controls", "speed", "rationale", "language", "critical", "single")
 """In the order in which they apply.
 
@@ -112,8 +65,10 @@ def without_excluded(
 ) -> Table:
     """The ratings table without the ratings that the question's exclusions leave out; verdicts stay.
 
-    `counts` is added to as rows are read: by exclusion, how many ratings (scores and N/A) it leaves out.
+    Filters come first: they are about items and criteria, and let all ratings of one item and criterion through or
+    none. `counts` is added to as rows are read: by exclusion, how many ratings (scores and N/A) it leaves out.
     """
+    found = filtered(found, question)
     if not question.exclude:
         return found
     places = [found.names.index(name) for name in ("item", "criterion")]
@@ -309,18 +264,6 @@ _RULES: dict[str, Callable[[Campaign, Table], ExclusionRule]] = {
 }
 
 
-# --- who and how long ------------------------------------------------------------------------------------------------
-def of_panels(question: NumbersQuestion) -> Q:
-    return Q(annotation__assignment__duty__panel__name__in=question.panels) if question.panels else Q()
-
-
-def slow_enough(question: NumbersQuestion) -> Q:
-    """A rating with an unknown duration counts."""
-    if not question.min_seconds:
-        return Q()
-    return Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
-
-
 # --- filters ---------------------------------------------------------------------------------------------------------
 def filtered(found: Table, question: NumbersQuestion) -> Table:
     """The rows that the question's filters let through."""
@@ -334,140 +277,3 @@ def filtered(found: Table, question: NumbersQuestion) -> Table:
 
 def _is_wanted(row: Sequence[Any], wanted: Mapping[int, set[str]]) -> bool:
     return all(("" if row[place] is None else str(row[place])) in values for place, values in wanted.items())
-
-
-# --- counts ----------------------------------------------------------------------------------------------------------
-def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
-    """How many ratings of the chosen raters, under the question's filters, are left out by who gave them and how fast.
-
-    `not_blind`: by people who could see verdicts, counted where that exclusion is off, too; `too_fast`: below
-    `min_seconds`, without those that are left out as not blind; `version`: given under an earlier version of the
-    rubric, counted where that exclusion is off. Those of `EXCLUSIONS` that are on, `without_excluded` counts.
-    """
-    chosen = ratings.ratings_condition(question.raters) & of_panels(question)
-    here = Rating.objects.filter(chosen, annotation__campaign=campaign, annotation__superseded_at=None)
-    given = here.exclude(status=Rating.Status.STOPPED)
-    not_blind = given.filter(annotation__blind=False)
-    too_fast = given.exclude(slow_enough(question)) if question.min_seconds else given.none()
-    if question.blind_only:
-        too_fast = too_fast.exclude(annotation__blind=False)
-    earlier = given.filter(given_version__isnull=False)
-    if not question.where:
-        counts = {"not_blind": not_blind.count(), "too_fast": too_fast.count()}
-        if number := earlier.count():
-            counts["version"] = number
-        return counts
-    every = Q(pk__in=not_blind) | Q(pk__in=too_fast) | Q(pk__in=earlier)
-    found = ratings.table(campaign=campaign, runs=[], more=every)
-    rows = list(filtered(found, question).rows)
-    blind, seconds, version = (found.names.index(name) for name in ("blind", "seconds", "rubric_version"))
-    present = campaign.rubric_version.number
-    given_earlier = {"version": number} if (number := sum(row[version] != present for row in rows)) else {}
-    return given_earlier | {
-        "not_blind": sum(row[blind] is False for row in rows),
-        "too_fast": sum(
-            row[seconds] is not None
-            and row[seconds] < question.min_seconds
-            and not (question.blind_only and row[blind] is False)
-            for row in rows
-        ),
-    }
-
-
-def tied_modes(found: Table, question: NumbersQuestion) -> dict[str, int]:
-    """Of all pairs of an item and a criterion with a score, how many have a tied mode that leaves them out.
-
-    `pairs` and `tied`; both 0 where the rule of reference is not the mode or keeps ties. Scores of one pair stand
-    together.
-    """
-    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion")))
-    kind, level, score = (found.names.index(name) for name in ("rater_kind", "level", "score"))
-    pairs = tied = 0
-    for _pair, together in groupby(found.rows, key=place):
-        rows = [row for row in together if row[kind] == "annotator" and row[score] is not None]
-        if rows and leaves_out_ties(question.level or rows[0][level], question):
-            (_first, most), *others = Counter(row[score] for row in rows).most_common(2)
-            pairs += 1
-            tied += bool(others) and others[0][1] == most
-    return {"pairs": pairs, "tied": tied}
-
-
-def adjudicated_pairs(found: Table, campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
-    """Of all pairs of an item and a criterion that were rated, how many have an adjudication; {} for other rules.
-
-    `pairs`; `adjudicated`, of these `not_applicable` as N/A and `stale` before a rating changed; `tied`: without one
-    and, for the rule that then takes the mode, without a mode. Rows of one pair stand together.
-    """
-    if not question.is_adjudicated:
-        return {}
-    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion")))
-    kind, score = (found.names.index(name) for name in ("rater_kind", "score"))
-    old = adjudication.stale(campaign, adjudication.current(campaign))
-    items = dict(Item.objects.filter(pk__in={item for item, _criterion in old}).values_list("pk", "external_id"))
-    keys = dict(campaign.rubric_version.criteria.values_list("pk", "key"))
-    changed = {(items[item], keys[criterion]) for item, criterion in old}
-    counts = dict.fromkeys(("pairs", "adjudicated", "not_applicable", "stale", "tied"), 0)
-    for pair, together in groupby(found.rows, key=place):
-        rows = list(together)
-        decided = [row for row in rows if row[kind] == "adjudicator"]
-        given = [row[score] for row in rows if row[kind] == "annotator" and row[score] is not None]
-        if not (decided or given):
-            continue
-        counts["pairs"] += 1
-        counts["adjudicated"] += bool(decided)
-        counts["not_applicable"] += any(row[score] is None for row in decided)
-        counts["stale"] += bool(decided) and pair in changed
-        (_first, most), *others = Counter(given).most_common(2) or [(None, 0)]
-        counts["tied"] += not decided and bool(others) and others[0][1] == most
-    return counts
-
-
-def leaves_out_ties(level: str, question: NumbersQuestion) -> bool:
-    """Whether a criterion of this level is settled by the mode, and a tie settles nothing (`reference_rules.RULES`)."""
-    rule, ties = question.rule
-    if level == Criterion.Level.NOMINAL:
-        return rule in (None, "mode", "median", "mean", "minimum")
-    usual = rule == "mode" or (rule is None and level == Criterion.Level.ORDINAL)
-    return usual and ties == "exclude"
-
-
-def is_in_another_language(text: str, expected: Collection[str]) -> bool:
-    """Whether a rationale is written in none of the `expected` languages, as far as this can be told.
-
-    Fewer than ten letters say nothing. Under half of the letters in an expected script: another language. Six words or
-    more that are English, where English is not expected and the words are not known in an expected language: English.
-    """
-    letters = [character for character in text if character.isalpha()]
-    known = [_letters_of(tag) for tag in expected]
-    scripts = {name for names in known for name in names}
-    if len(letters) < FEWEST_LETTERS or not all(known):
-        return False
-    own = sum(unicodedata.name(letter, "").partition(" ")[0] in scripts for letter in letters)
-    if 2 * own < len(letters):
-        return True
-    return "LATIN" in scripts and _is_english_instead(text, {tag.partition("-")[0] for tag in expected})
-
-
-def _letters_of(tag: str) -> tuple[str, ...]:
-    """How the names of its letters begin, in every script that it is written in; none where it is not checked."""
-    language, _hyphen, more = tag.partition("-")
-    names_script = any(len(part) == 4 and part.isalpha() for part in more.split("-"))
-    names = _SCRIPTS.get(languages.script(tag), ())
-    return names if names_script or not names else (*names, *_ALSO_IN.get(language, ()))
-
-
-def _is_english_instead(text: str, expected: Collection[str]) -> bool:
-    from simplemma import in_target_language  # its dictionaries are read at the first call
-
-    known = [tag for tag in sorted(expected) if tag in _with_dictionary()]
-    if "en" in expected or len(known) < len(expected) or len(_WORD.findall(text)) < FEWEST_WORDS:
-        return False
-    own = max(float(in_target_language(text, lang=tag)) for tag in known)
-    return float(in_target_language(text, lang="en")) >= _ENGLISH_SHARE and own < _OWN_SHARE
-
-
-@cache
-def _with_dictionary() -> frozenset[str]:
-    from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
-
-    return frozenset(SUPPORTED_LANGUAGES)
