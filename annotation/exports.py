@@ -9,10 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Length
 
 from accounts.models import Project
@@ -228,21 +229,33 @@ def ratings(
     return Table(f"{campaign.name} ratings", (*SHARED, *OWN, NAME), with_names)
 
 
-_READ = (
-    *(f"annotation__item__{column}" for column in ("external_id", "language", "generator", "scenario")),
-    *("annotation__item", "criterion", "annotation__annotator", "annotation__assignment__duty"),
-    *("annotation__file_import", "status", "score"),
-    *(
-        f"annotation__{column}"
-        for column in ("seconds", "revision", "submitted_at", "superseded_at", "blind", "swapped")
-    ),
-    "written",
-    "annotation__item__dataset",
-    "pk",
-    "given_version",
-    "given_score",
-    "annotation__certainty",
-)
+_READ = {
+    "external": "annotation__item__external_id",
+    "language": "annotation__item__language",
+    "generator": "annotation__item__generator",
+    "scenario": "annotation__item__scenario",
+    "dataset": "annotation__item__dataset",
+    "item": "annotation__item",
+    "criterion": "criterion",
+    "person": "annotation__annotator",
+    "duty": "annotation__assignment__duty",
+    "file_import": "annotation__file_import",
+    "status": "status",
+    "score": "score",
+    "seconds": "annotation__seconds",
+    "revision": "annotation__revision",
+    "submitted": "annotation__submitted_at",
+    "superseded": "annotation__superseded_at",
+    "blind": "annotation__blind",
+    "swapped": "annotation__swapped",
+    "written": "written",
+    "pk": "pk",
+    "given_version": "given_version",
+    "given_score": "given_score",
+    "certainty": "annotation__certainty",
+    "rationale": "rationale",
+}
+"""What is read of each rating, with the fields of the database."""
 
 
 def _ratings(
@@ -254,27 +267,59 @@ def _ratings(
     studies = dataset_versions(Dataset.objects.parts_of(campaign.dataset))
     versions = dict(rubric.versions.values_list("pk", "number"))
     criteria = on_scales(versions)
-    duties = {duty.pk: (campaign.name, duty.name, duty.panel.name) for duty in _duties(campaign)}
-    unseated = (campaign.name, "", "")
+    duties = {duty.pk: (duty.name, duty.panel.name) for duty in _duties(campaign)}
     marked = _evidence(selected)
     identified = dict(Annotator.objects.filter(project=campaign.project_id).values_list("pk", "identified"))
     draws = SelectionsByDuty(duties)
-    read = ordered.values_list(*_READ, "rationale") if rationales else ordered.values_list(*_READ)
-    for row in read.iterator(BATCH):
-        (external, language, generator, scenario, item, criterion, person, duty, file_import, status, score) = row[:11]
-        seconds, revision, submitted, superseded, blind, swapped, written, brought, rating = row[11:20]
-        drawn, scale = draws.of(duty, item), criteria[criterion]
-        under = versions[row[20] or scale.version]
-        yield (
-            *studies[brought], external, language, generator, scenario, rubric.key, under, scale.key,
-            names[person], "annotator", 0, status, score, status == "na", row[23] if rationales else "",
-            drawn.probability, file_import, scenario or external, scale.level, scale.scale, scale.labels.get(score, ""),
-            written,
-            identified[person], seconds, *duties.get(duty, unseated),
-            drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
-            None if swapped is None else CANDIDATES[swapped],
-            marked.get(rating), row[21], row[22],
-        )  # fmt: skip
+    read: dict[str, Any] = _READ if rationales else {**_READ, "rationale": Value("")}
+    in_order = itemgetter(*(column.name for column in (*SHARED, *OWN)))
+    for row in ordered.values_list(*read.values()).iterator(BATCH):
+        rating = dict(zip(_READ, row, strict=True))
+        drawn, scale = draws.of(rating["duty"], rating["item"]), criteria[rating["criterion"]]
+        dataset, dataset_version = studies[rating["dataset"]]
+        duty, panel = duties.get(rating["duty"], ("", ""))
+        values = {
+            "dataset": dataset,
+            "dataset_version": dataset_version,
+            "item": rating["external"],
+            "language": rating["language"],
+            "generator": rating["generator"],
+            "scenario": rating["scenario"],
+            "rubric": rubric.key,
+            "rubric_version": versions[rating["given_version"] or scale.version],
+            "criterion": scale.key,
+            "rater": names[rating["person"]],
+            "rater_kind": "annotator",
+            "repeat": 0,
+            "status": rating["status"],
+            "score": rating["score"],
+            "not_applicable": rating["status"] == "na",
+            "rationale": rating["rationale"],
+            "inclusion_probability": drawn.probability,
+            "intake": rating["file_import"],
+            "cluster": rating["scenario"] or rating["external"],
+            "level": scale.level,
+            "scale": scale.scale,
+            "score_label": scale.labels.get(rating["score"], ""),
+            "rationale_length": rating["written"],
+            "rater_identified": identified[rating["person"]],
+            "seconds": rating["seconds"],
+            "campaign": campaign.name,
+            "duty": duty,
+            "panel": panel,
+            "stratum": drawn.stratum,
+            "wave": drawn.wave,
+            "selection": drawn.origin,
+            "revision": rating["revision"],
+            "submitted_at": rating["submitted"],
+            "superseded_at": rating["superseded"],
+            "blind": rating["blind"],
+            "shown_first": None if rating["swapped"] is None else CANDIDATES[rating["swapped"]],
+            "evidence": marked.get(rating["pk"]),
+            "given_score": rating["given_score"],
+            "certainty": rating["certainty"],
+        }
+        yield in_order(values)
 
 
 def _evidence(selected: QuerySet[Rating]) -> dict[int, list[dict[str, Any]]]:

@@ -77,14 +77,26 @@ class RatingsReport:
 
 @dataclass(slots=True)
 class RatingFit:
-    """The result of the check. The rows to store are in partitions by item and rater, as ``(item, rater, criterion,
-    status, score, rationale, seconds, evidence)``, with the primary keys of item and criterion. ``has_evidence``: at
-    least one rating has spans."""
+    """The result of the check. The rows to store, plain `FittedRating`s, are in partitions by item and rater.
+    ``has_evidence``: at least one rating has spans."""
 
     rows: PartitionedRows
     report: RatingsReport
     has_evidence: bool = False
     problems: Problems = field(default_factory=Problems)
+
+
+class FittedRating(NamedTuple):
+    """A rating to store: `item` and `criterion` are primary keys, `evidence` its spans as JSON."""
+
+    item: int
+    rater: str
+    criterion: int
+    status: str
+    score: float | None
+    rationale: str
+    seconds: float | None
+    evidence: str
 
 
 def fit_ratings(
@@ -303,20 +315,20 @@ def _fitted_together(
     nothing counted, if a row is refused or is stored already."""
     if not some:
         return []
-    names, raters, criteria, scores, applicable, missing, rationales, seconds, _, scale_max, *_, columns, spans = zip(
-        *some, strict=True
-    )
+    given = dict(zip(RatingRow._fields, zip(*some, strict=True), strict=True))
+    names, raters, applicable, missing = (given[name] for name in ("item", "rater", "applicable", "missing"))
     known = {name: items.known(name) for name in set(names)}
     pks = {name: item.pk for name, item in known.items() if item is not None}
-    asked = map(Asked._make, set(zip(criteria, scores, applicable, scale_max, columns, strict=True)))
+    asked = map(Asked._make, set(zip(*(given[name] for name in Asked._fields), strict=True)))
     if len(pks) < len(known) or any(map(scales.fault, asked)) or len(max(raters, key=len)) > LONGEST_RATER:
         return None
     keys = {name: criterion.pk for name, criterion in scales.criteria.items()}
-    places = [list(map(pks.__getitem__, names)), list(map(keys.__getitem__, criteria))]
+    places = [list(map(pks.__getitem__, names)), list(map(keys.__getitem__, given["criterion"]))]
     if before and not before.keys().isdisjoint(zip(raters, *places, strict=True)):
         return None
-    statuses = map((NotApplicable, Scored).__getitem__, applicable)
-    rows = zip(places[0], raters, places[1], statuses, scores, rationales, seconds, spans, strict=True)
+    fitted: dict[str, Sequence[Any]] = given | {"item": places[0], "criterion": places[1]}
+    fitted["status"] = list(map((NotApplicable, Scored).__getitem__, applicable))
+    rows = zip(*(fitted[name] for name in FittedRating._fields), strict=True)
     fitting = [row for row, is_missing in zip(rows, missing, strict=True) if not is_missing]
     fit.report.missing += len(some) - len(fitting)
     fit.report.not_applicable += applicable.count(False)
@@ -347,7 +359,17 @@ def _fitted(
     fit.report.stored += row.applicable
     fit.report.not_applicable += not row.applicable
     status = Scored if row.applicable else NotApplicable
-    return item.pk, row.rater, criterion, status, row.score, row.rationale, row.seconds, row.evidence
+    fitted = FittedRating(
+        item=item.pk,
+        rater=row.rater,
+        criterion=criterion,
+        status=status,
+        score=row.score,
+        rationale=row.rationale,
+        seconds=row.seconds,
+        evidence=row.evidence,
+    )
+    return tuple(fitted)
 
 
 def _fault(row: RatingRow, items: Items, scales: Scales) -> tuple[str, str, str, str] | None:
@@ -410,9 +432,9 @@ def _write_partition(
     people: dict[str, int],
     has_evidence: bool,
 ) -> None:
-    items, raters, *answers, seconds, spans = zip(*partition, strict=True)
-    pairs = list(zip(items, raters, strict=True))
-    taken = dict(zip(pairs, seconds, strict=True))
+    given = dict(zip(FittedRating._fields, zip(*partition, strict=True), strict=True))
+    pairs = list(zip(given["item"], given["rater"], strict=True))
+    taken = dict(zip(pairs, given["seconds"], strict=True))
     numbers = dict(zip(taken, bulk.reserve_keys(Annotation, len(taken)), strict=True))
     now = timezone.now()
     load.insert(
@@ -423,13 +445,14 @@ def _write_partition(
             for (item, rater), number in numbers.items()
         ],
     )
+    answers = (given[name] for name in ("criterion", "status", "score", "rationale"))
     ratings = list(zip(map(numbers.__getitem__, pairs), *answers, strict=True))
     if not has_evidence:
         load.insert(Rating, RATING, ratings)
         return
     keys = bulk.reserve_keys(Rating, len(ratings))
     load.insert(Rating, ("id", *RATING), [(key, *rating) for key, rating in zip(keys, ratings, strict=True)])
-    marked = [(key, *span) for key, own in zip(keys, spans, strict=True) for span in as_spans(own)]
+    marked = [(key, *span) for key, own in zip(keys, given["evidence"], strict=True) for span in as_spans(own)]
     load.insert(EvidenceSpan, ("rating_id", *PARTS), marked)
 
 
