@@ -61,9 +61,10 @@ def test_there_are_calls_to_look_up() -> None:
 
 
 def is_there(folder: str, module: str, function: str, parameters: str) -> bool:
-    """Whether a module of that name in the folder has the function, with these parameters."""
+    """Whether a module or package of that name in the folder has the function, with these parameters."""
     inside = module.removeprefix("accounts.").replace(".", "/")
-    files = [path for path in sorted((ROOT / folder).rglob("*.py")) if str(path.with_suffix("")).endswith(f"/{inside}")]
+    ends = (f"/{inside}", f"/{inside}/__init__")
+    files = [path for path in sorted((ROOT / folder).rglob("*.py")) if str(path.with_suffix("")).endswith(ends)]
     there = [functions(path)[function] for path in files if function in functions(path)]
     return any(names is None or named(parameters) <= names for names in there)
 

@@ -46,8 +46,8 @@ def measured_answer(found: Table, plan: Plan, *, store: CellStore, progress: Pro
         for row in cut.rows(cells, partial(_asked_row, question, declared.prefix, cells.panel)):
             rows[json.dumps(row)] = row
     progress(len(reports), len(reports))
-    store.forget_others()
     notes = [*_notes(cut.rows(_OFF_POINTS, dict)), *_measure_notes(table, question)]
+    store.forget_others()
     if question.variants and not rows:  # an empty answer says why
         names = ", ".join(question.variants)
         notes += [
