@@ -42,7 +42,7 @@ def limits_of(rule: Mapping[str, Any], certificate: Mapping[str, Any]) -> list[s
         (CHOSEN_FOR_BALANCE, is_balanced),
         (CHOSEN_BY_VERDICTS, is_judged),
         (SAME_JUDGE, is_judged),
-        (LANGUAGES, is_balanced and len(certificate["languages"]) > 1),
+        (LANGUAGES, is_balanced and not rule["by_family"] and len(certificate["languages"]) > 1),
         (RANDOM, not is_balanced),
         (ERRORS_UNKNOWN, is_unknown),
         (LEFT_OUT, any(certificate["left_out"].values())),
