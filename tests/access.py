@@ -28,6 +28,8 @@ from annotation.models import ControlPause, Import, ItemQuestion, RubricChange, 
 from annotation.qualification import guidelines, references
 from annotation.qualification.references import ReferenceRow
 from annotation.readers.mapping import Mapping
+from judging.generation import curating
+from judging.generation.curating import CurationSettings
 from judging.generation.drawing import draw_parameters
 from judging.generation.specs import parse_spec, preset
 from judging.models import (
@@ -212,6 +214,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "snapshot": _snapshot(campaign).pk,
         **_judged(cast, campaign),
         **_generated(cast),
+        "curation": curating.curate(dataset=campaign.dataset, name="Few", settings=CurationSettings(n=1)).pk,
         **_told(cast, campaign),
     }
 
