@@ -32,7 +32,9 @@ def _decide(plan: GenerationPlan, keys: Sequence[int], decision: str, reason: st
     access.refuse_archived(plan.project)
     reason = reason.strip()
     if decision not in Realisation.Decision.values or len(reason) > LONGEST_REASON:
-        sentence = _("A decision is “keep”, “set_aside” or empty, with a reason of at most %d characters.")
+        sentence = _(
+            "A decision keeps a text, sets it aside, or takes that back. Its reason has at most %d characters."
+        )
         raise Refused(sentence % LONGEST_REASON, code="invalid", fields={"decision": sentence % LONGEST_REASON})
     made = {"decided_by": actor, "decided_at": timezone.now()} if decision else {"decided_by": None, "decided_at": None}
     with transaction.atomic():

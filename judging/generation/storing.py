@@ -44,7 +44,7 @@ def store_dataset(
     access.refuse_archived(plan.project)
     name = name.strip()
     if not 1 <= len(name) <= LONGEST_NAME or only not in PlanDataset.Only.values:
-        sentence = _("Give the dataset a name, and store “whole” families or “all” texts.")
+        sentence = _("Give the dataset a name, and store whole families or all texts.")
         raise Refused(sentence, code="invalid", fields={"name": sentence})
     with transaction.atomic():
         GenerationPlan.objects.select_for_update(no_key=True).get(pk=plan.pk)
