@@ -160,6 +160,20 @@ def test_adjudications_enter_no_figure_of_the_panel(campaign: Campaign) -> None:
     assert found[0] == found[1] and len(found[0]) > 20
 
 
+def test_the_confusion_of_a_judge_is_with_the_adjudications(campaign: Campaign) -> None:
+    """Row shares over the items that have a decision with a score, counted by hand."""
+    plan = planned(campaign, question_of("reference=adjudicated&statistic=beside.confusion&bootstrap=0"))
+    table = question_table(campaign, plan).settled()
+    store = stored_cells.CellStore(None, "", "")
+    content = measured_answer(table, plan, store=store, progress=lambda done, total: None)
+    pairs = [(score, JUDGE[place]) for place, score in DECIDED.items() if score is not None]
+    shares = pd.Series(pairs).value_counts()
+    of_rows = pd.Series([row for row, _column in pairs]).value_counts()
+    wanted = {f"{row:g} ~ {column:g}": count / of_rows[row] for (row, column), count in shares.items()}
+    found = {row["variant"]: row["value"] for row in content["estimates"] if row["value"]}
+    assert found == pytest.approx(wanted)
+
+
 def test_a_bundle_keeps_decisions_under_other_pseudonyms(cast: Cast, campaign: Campaign) -> None:
     make.rated(campaign, {"fluency": {"late": [2.0, *[None] * (N - 1)]}})  # the decision on d1 is stale
     content = b"".join(bundles.bundle_pieces(cast.kassa, renumbered=7))

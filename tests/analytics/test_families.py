@@ -21,7 +21,7 @@ from analytics.ratings.additions import jury_score
 from analytics.stats.declared.register import STATISTICS
 from analytics.stats.judge.audits import jury_scores
 from annotation import campaigns
-from annotation.models import Campaign
+from annotation.models import Annotation, Campaign
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
@@ -62,6 +62,8 @@ def rated(cast: Cast) -> Campaign:
     names = ("mari", "jaan", "noor")
     people = {name: [panel_score(n, shift) for n in range(ITEMS)] for shift, name in enumerate(names)}
     make.rated(made, {"fluency": people, "sense": people})
+    for annotation in Annotation.objects.filter(campaign=made).select_related("item"):
+        Annotation.objects.filter(pk=annotation.pk).update(certainty=annotation.item.ordinal * 13 % 101)
     for name, shift in JUDGES.items():
         judge = Judge.objects.create(project=cast.kassa, name=name, digest=name, model="m")
         run = JudgeRun.objects.create(
