@@ -467,7 +467,7 @@ def _left_out(
     answers = float(_restricted(patterns.units, patterns.n >= 2).n)
     interval = jackknife_interval(
         float(estimate.value or 0.0), error[0], patterns.units.df, figure.shape, tail_df=error[1], n=answers,
-        doubt=doubt, confidence=how.confidence,
+        doubt=doubt, is_kappa=figure.statistic in SKEWED, confidence=how.confidence,
     )  # fmt: skip
     return interval if estimate.se is None else replace(interval, se=None)
 
@@ -570,7 +570,10 @@ def _linearised(
 ) -> Estimate:
     if np.isnan(value[0]):
         return base.with_(reason=NOTHING_DIFFERS)
-    interval = continuous_scales.interval(value, cell.cluster, figure.shape, confidence=how.confidence)
+    is_kappa = figure.statistic in SKEWED
+    interval = continuous_scales.interval(
+        value, cell.cluster, figure.shape, is_kappa=is_kappa, confidence=how.confidence
+    )
     lowest, highest = -np.inf if figure.is_corrected else 0.0, np.inf if figure.paper else 1.0
     return _banded(base.with_(value=value[0], reason=None, **interval.within(lowest, highest).as_changes()))
 

@@ -50,7 +50,13 @@ def gradient_standard_error(gradient: Floats, cluster: NDArray[np.intp]) -> tupl
 
 
 def interval(
-    value: Value, cluster: NDArray[np.intp], shape: Shape, *, confidence: float, unit: float = 1.0
+    value: Value,
+    cluster: NDArray[np.intp],
+    shape: Shape,
+    *,
+    is_kappa: bool = False,
+    confidence: float,
+    unit: float = 1.0,
 ) -> Interval:
     """Linearised interval of a value with a gradient (N,), items in clusters (N,), by the ``shape`` of the figure.
 
@@ -59,8 +65,9 @@ def interval(
     se, df, tail_df = gradient_standard_error(value[1], cluster)
     n = float(cluster.max()) + 1
     return jackknife_interval(
-        value[0], se, df, shape, tail_df=tail_df, n=n, confidence=confidence, unit=unit, by=Message("linearised")
-    )
+        value[0], se, df, shape, tail_df=tail_df, n=n, is_kappa=is_kappa, confidence=confidence, unit=unit,
+        by=Message("linearised"),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,8 +224,9 @@ def _left_out(value: float, without: Floats, units: Units, doubt: Doubt | None, 
     if np.isnan(se):
         return Interval(interval_reason=UNDEFINED_LEFT_OUT)
     return jackknife_interval(
-        value, float(se), units.df, "coefficient", tail_df=float(tail_df), doubt=doubt, confidence=how.confidence
-    )
+        value, float(se), units.df, "coefficient", tail_df=float(tail_df), doubt=doubt, is_kappa=True,
+        confidence=how.confidence,
+    )  # fmt: skip
 
 
 def _doubt(cell: Coded, d: Floats) -> Doubt | None:
@@ -436,5 +437,5 @@ def _wide_conger_estimate(cell: Coded, weighting: Weighting, how: Resampling) ->
 def _linearised(
     cell: Coded, base: Estimate, value: continuous_scales.Value, how: Resampling, lowest: float
 ) -> Estimate:
-    interval = continuous_scales.interval(value, cell.cluster, "coefficient", confidence=how.confidence)
+    interval = continuous_scales.interval(value, cell.cluster, "coefficient", is_kappa=True, confidence=how.confidence)
     return base.with_(value=value[0], reason=None, **interval.within(lowest, 1).as_changes())

@@ -68,11 +68,14 @@ STATISTICS = (*association.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
 SHARE_WITHOUT_MODE = 0.1
 """Share of items without a mode from which on the command asks for the rule by name (METHODS 3)."""
 FEW_ANSWERS = 10
+"""A share of fewer is covered more often than asked for (bench/results/coverage_judges.md): approximate."""
 FEW_DIFFER = 3
 """Fewer answers that differ from the others leave precision and recall near 0 or 1 approximate."""
 ENOUGH_FOR_TAILS = 1000
 """Fewer errors on a continuous scale may have no large one among them: RMSE is then approximate."""
-"""A share of fewer is covered more often than asked for (bench/results/coverage_judges.md): approximate."""
+ENOUGH_FOR_SQUARES, ENOUGH_FOR_F1 = 45, 60
+"""Of fewer items with judge score and label RMSE covers .90 to .92 (28 to 36 grades; 42 and 45: .94 and .95), and
+weighted F1 at a ceiling .92 to .93 (49 items; 58: .94): approximate (docs/decisions/0017)."""
 _POOLED = Message("criteria are pooled: what differs between them counts as correlation")
 
 
@@ -410,8 +413,8 @@ def _of_gradient(
         se = max(se, (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else se
         doubt = _few(base if 0 < value < 1 else answers) or doubt
     return jackknife_interval(
-        value, se, df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt, confidence=confidence, unit=unit,
-        by=Message("linearised"),
+        value, se, df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt,
+        is_kappa=figure.statistic == "cohen_kappa", confidence=confidence, unit=unit, by=Message("linearised"),
     )  # fmt: skip
 
 
@@ -468,7 +471,7 @@ class _IntervalMaker:
             se = max(se, (float(value) * (1 - float(value)) / self.bases[index]) ** 0.5) if 0 < value < 1 else 0.0
         interval = jackknife_interval(
             float(value), se, self.units.df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt,
-            confidence=self.confidence, unit=self.unit(figure),
+            is_kappa=figure.statistic == "cohen_kappa", confidence=self.confidence, unit=self.unit(figure),
         )  # fmt: skip
         return _from_jaccard(interval) if figure.statistic == "f1" else interval
 
@@ -507,7 +510,8 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
     rare = _rare_label(x, y)
     of_points, n_points = scale.q > 2 or scale.level in ("interval", "ratio"), max(len(v) for v, _ in commonest)
     errors = tails_of(n_points, faced.n_items, (x - y,)) if of_points else None
-    if of_points and n_points > FEW_POINTS and faced.n_items < ENOUGH_FOR_TAILS and not scale.declared:
+    has_any_tails = of_points and n_points > FEW_POINTS and not scale.declared
+    if faced.n_items < (ENOUGH_FOR_TAILS if has_any_tails else ENOUGH_FOR_SQUARES):
         errors = errors or Doubt(Message("%(items)s items do not show whether tails are heavy", items=faced.n_items))
     either = (tails_of(n_points, faced.n_items, (x,)) or tails_of(n_points, faced.n_items, (y,), *_residuals(x, y))
               if of_points else None)  # fmt: skip
@@ -515,6 +519,8 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
     def doubt(figure: PairFigure) -> Doubt | None:
         if figure.statistic == "f1_macro":
             return rare
+        if figure.statistic == "f1_weighted":
+            return few if faced.n_items < ENOUGH_FOR_F1 else None
         if figure.skewed and few:
             return few
         return (errors if figure.statistic == "rmse" else either) if figure.distances else None

@@ -95,6 +95,22 @@ def test_self_preference_matches_statsmodels_two_way_dummies_with_missing_scores
     assert audits.self_preference(scores, own, np.arange(40)).value == pytest.approx(oracle.params[0], abs=1e-9)
 
 
+def test_self_preference_leaves_out_clusters_and_marks_few() -> None:
+    """Two judges, an item of each family in every cluster: with d = own less other family's difference of judges,
+    the preference is the mean of d over clusters, and its error that of a mean of 8 or 20 values, t with 7 or 19."""
+    rng = np.random.default_rng(4)
+    for n, is_marked in ((8, True), (20, False)):
+        scores, own = rng.normal(size=(2 * n, 2)), np.tile([[True, False], [False, True]], (n, 1))
+        found = audits.self_preference(scores, own, np.repeat(np.arange(n), 2))
+        gap = scores[:, 0] - scores[:, 1]
+        d = (gap[::2] - gap[1::2]) / 2
+        half = stats.t.ppf(0.975, n - 1) * d.std(ddof=1) / n**0.5
+        assert found.value == pytest.approx(d.mean())
+        assert (found.low, found.high) == pytest.approx((d.mean() - half, d.mean() + half))
+        assert found.p == pytest.approx(2 * stats.t.cdf(-abs(d.mean()) / d.std(ddof=1) * n**0.5, n - 1))
+        assert ("approximate: few clusters" in found.method) == is_marked
+
+
 def test_one_judge_has_no_self_preference() -> None:
     assert audits.self_preference(np.ones((5, 1)), np.ones((5, 1), bool), np.arange(5)).reason
 
