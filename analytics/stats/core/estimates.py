@@ -19,6 +19,14 @@ from analytics.stats.core.messages import Message, approximate, joined
 _CUT = Message("%(method)s, cut at the ends of the scale", method="").template
 
 
+def _without_cut(method: str) -> str:
+    """The name of a method, without the words that an interval which it was made from was cut."""
+    if not isinstance(method, Message):
+        return method
+    values = {name: _without_cut(value) for name, value in method.values.items()}
+    return values["method"] if method.template == _CUT else Message(method.template, **values)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """One figure about one cell (METHODS 0).
@@ -77,8 +85,7 @@ class Estimate:
             return self
         if self.low >= lowest and self.high <= highest:
             return self
-        is_cut = isinstance(self.method, Message) and self.method.template == _CUT
-        method = self.method if is_cut else Message(_CUT, method=self.method or "")
+        method = Message(_CUT, method=_without_cut(self.method or ""))
         return self.with_(low=max(self.low, lowest), high=min(self.high, highest), method=method)
 
     def as_dict(self) -> dict[str, Any]:
