@@ -71,7 +71,7 @@ def measure(which: str, folder: Path) -> dict[str, Any]:
 
     began, used = time.perf_counter(), time.process_time()
     items = (checked_item(ordinal=number, fields={}, **row) for number, row in enumerate(dialogues_of(which, folder)))
-    result = check_items(items, CheckScope(frozenset(LANGUAGES)))
+    result = check_items(items, CheckScope(frozenset(row["language"] for row in dialogues_of(which, folder))))
     return {
         "items": result.items,
         "seconds": time.perf_counter() - began,

@@ -52,7 +52,7 @@ class Placeholder(_Pattern):
     name = "placeholder"
     severity = "warning"
     title = translatable("Placeholder that was not filled in")
-    help = translatable("Such as [REDACTED], {name}, <ORDER NUMBER>, XXXX or lorem ipsum; also remarks in brackets.")
+    help = translatable("Such as a word in brackets or braces, or a row of X; also other remarks in square brackets.")
     says = translatable("%(found)s in “%(text)s”")
     patterns = (_PLACEHOLDER, _LOREM)
 
@@ -61,7 +61,7 @@ class Markup(_Pattern):
     name = "markup"
     severity = "warning"
     title = translatable("HTML in the text")
-    help = translatable("Such as <br> or &nbsp;: annotators and judges see it as it is written.")
+    help = translatable("Line breaks and other tags: annotators and judges see them as they are written.")
     says = translatable("%(found)s in “%(text)s”")
     patterns = (_MARKUP,)
 
