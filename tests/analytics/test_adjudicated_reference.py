@@ -40,8 +40,7 @@ DECIDED: dict[int, float | None] = {0: 3.0, 1: 0.0, 2: 2.0, 4: 1.0, 5: None, 7: 
 """By place of the item what is adjudicated; None is N/A."""
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     rubric = make.rubric(cast.kassa, make.criterion("fluency", not_applicable=True))
     made = campaigns.open_campaign(
         project=cast.kassa, name="Round 1", dataset=make.dataset(cast.kassa, N), rubric_version=rubric
@@ -52,6 +51,11 @@ def campaign(cast: Cast) -> Campaign:
         decide(cast, made, place, 1.0 if score is None else 3.0 - score)  # replaced by the one that counts
         decide(cast, made, place, score)
     return made
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def decide(cast: Cast, campaign: Campaign, place: int, score: float | None) -> None:

@@ -64,8 +64,7 @@ call_command("export", "elsewhere", "bundle", "--replies", "--out", sys.argv[2])
 """
 
 
-@pytest.fixture
-def study(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     """Desk work with a revision and a desk under way, imported ratings, a judge with a paid call, a second dataset."""
     duty = desks.duty(
         cast, items=[make.item_row(n, title=NASTY, fields={"context": NASTY}) for n in (1, 2, 3)], overlap=2
@@ -91,6 +90,11 @@ def study(cast: Cast) -> Campaign:
     run.selection = selections.select(campaign=campaign, name=NASTY, rule={"kind": "list", "items": ["d1"]})
     run.save()
     return campaign
+
+
+@pytest.fixture
+def study(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def _qualified(campaign: Campaign) -> None:

@@ -42,8 +42,7 @@ GIVEN = {
 }
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     rubric = make.rubric(
         cast.kassa, make.criterion("fluency", rationale=WORDS), make.criterion("broken", (0, 1), **SAFE)
     )
@@ -63,6 +62,11 @@ def campaign(cast: Cast) -> Campaign:
     opened = Import.objects.create(project=cast.kassa, kind=Import.Kind.RATINGS)
     storage.store_ratings(campaign=made, rows=rows, file_import=opened)
     return made
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def asked(client: Client, campaign: Campaign, query: str) -> dict[str, Any]:

@@ -18,8 +18,7 @@ pytestmark = pytest.mark.django_db
 USUAL, CELLS = "Kohtunik", ("cold", "warm")
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     """One judge that was run by itself, and two cells of a design."""
     made = scene.rated_campaign(cast)
     scene.with_verdicts(made, name=USUAL)
@@ -31,6 +30,11 @@ def campaign(cast: Cast) -> Campaign:
         DesignCell.objects.create(design=design, position=place, levels={}, judge=run.judge)
         JudgeRun.objects.filter(pk=run.pk).update(design=design)
     return made
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def shown(client: Client, campaign: Campaign, page: str, query: str = "") -> tuple[set[str], str]:

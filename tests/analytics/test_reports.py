@@ -26,11 +26,15 @@ from tests.analytics.test_transfers import asked, carried, fetched
 from tests.cast import Cast
 
 
-@pytest.fixture
-def rated(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     campaign = scene.rated_campaign(cast)
     scene.with_verdicts(campaign)
     return campaign
+
+
+@pytest.fixture
+def rated(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def written(cast: Cast, **options: Any) -> bytes:

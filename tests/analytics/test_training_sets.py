@@ -19,11 +19,15 @@ from tests.analytics.test_exports import downloaded, lines
 from tests.cast import Cast
 
 
-@pytest.fixture
-def rated(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     campaign = scene.rated_campaign(cast)
     scene.with_verdicts(campaign)
     return campaign
+
+
+@pytest.fixture
+def rated(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def sides(rows: list[dict[str, Any]]) -> dict[str, set[str]]:

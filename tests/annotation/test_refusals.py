@@ -21,9 +21,13 @@ from tests.cast import Cast
 HEAD = "item,rater,criterion,score\n"
 
 
-@pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     return make.campaign(cast.kassa)
+
+
+@pytest.fixture
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def looked(campaign: Campaign, *lines: str, **target_fields: object) -> Preview:

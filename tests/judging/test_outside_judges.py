@@ -28,8 +28,7 @@ TOOLS = ("inspect-ai", "lm-eval", "promptfoo", "deepeval", "mlflow", "langfuse",
 WITHOUT_REQUESTS = ("langfuse", "opentelemetry")
 
 
-@pytest.fixture
-def rated(cast: Cast) -> Campaign:
+def make_scene(cast: Cast) -> Campaign:
     """Two items that a panel rated; the scales take what each of the tools gives."""
     scale = {"level": "interval", "min": 0, "max": 3}
     criteria = [
@@ -42,6 +41,11 @@ def rated(cast: Cast) -> Campaign:
     made.refresh_from_db()
     make.rated(made, {"c0": {"mari": [2, 1], "jaan": [3, 2]}})
     return made
+
+
+@pytest.fixture
+def rated(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
 
 
 def target(campaign: Campaign) -> dict[str, int]:
