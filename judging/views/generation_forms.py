@@ -50,7 +50,7 @@ class PlanForm(forms.Form):
         label=_("Further languages"),
         required=False,
         max_length=400,
-        help_text=_("Language tags, separated by commas, such as: sw, pt-BR, zh-Hant"),
+        help_text=_("Language tags, separated by commas, such as: es-MX, pt-BR"),
     )
     generators = forms.MultipleChoiceField(label=_("Models"), required=False, widget=forms.CheckboxSelectMultiple)
     further_generators = forms.CharField(
