@@ -22,7 +22,7 @@ from accounts.inputs import whole_number, without_nul
 from accounts.models import User
 from accounts.refusals import Refused
 from analytics import ratings
-from analytics.item_choices import default_rule
+from analytics.item_choices import CHUNK, default_rule
 from analytics.items import judge_error, reference_score
 from annotation import adjudication, campaigns
 from annotation.desk.answers import worst
@@ -37,7 +37,6 @@ SEED = 20260101
 MOST_RATINGS = 150_000
 """Up to so many ratings a queue may be about all criteria together: counting more takes longer than a page may."""
 KEPT_SECONDS = 3600
-CHUNK = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,8 @@ from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from analytics import ratings
 from analytics.figures import listed
+from analytics.questions.parameters import BLIND_ONLY
+from analytics.questions.reference_rules import ADJUDICATED
 from analytics.ratings.exclusions import EXCLUSIONS
 from annotation.models import Campaign, Criterion, Dataset, Duty, Item, Rating
 from annotation.writers import tables
@@ -37,10 +39,8 @@ REFERENCES = (
 NOT_OF_ONE_ITEM = ("each", "dawid_skene")
 """Rules of a figure that settle no item alone: an address may name them, and the list says what it shows instead."""
 ASKED_RULES = (*REFERENCES, *NOT_OF_ONE_ITEM)
-ADJUDICATED = ("adjudicated", "adjudicated_first")
 CLASSES = ("full", "partial", "none")
 COMPARED = "only"
-BLIND_ONLY = "only"
 ATTRIBUTE = "attribute."
 CUT = ("language", "generator", "scenario", "item", "dataset_version", "week", "hundred")
 """Columns that the filter `where` may name, as in a question; several values of one column: any of them."""

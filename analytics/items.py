@@ -18,7 +18,8 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from analytics import ratings
-from analytics.item_choices import ADJUDICATED, CHUNK, ItemChoice, ItemOptions, Measure, default_rule, settled_rule
+from analytics.item_choices import CHUNK, ItemChoice, ItemOptions, Measure, default_rule, settled_rule
+from analytics.questions.reference_rules import ADJUDICATED
 from annotation import adjudication
 from annotation.adjudication import Adjudicated
 from annotation.models import Annotation, Campaign, Criterion, Item, Rating, Skip

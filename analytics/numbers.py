@@ -37,6 +37,7 @@ from analytics.models import Chart, Snapshot
 from analytics.questions.question_names import statistic_name
 from analytics.questions.reference_rules import NEEDS_ORDER
 from analytics.score_views import Line
+from analytics.snapshots import CALIBRATION
 from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, STATISTICS
 from annotation.models import Campaign, Criterion
 
@@ -59,7 +60,6 @@ def chosen_option(given: str | None, choices: Sequence[str]) -> str:
 
 
 APPLICABILITY = ("applicability_agreement", "applicability_ac")
-CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
 TOGETHER, EACH = "all", "each"
 MANY_CRITERIA = 12
 """Criteria from which pages group them, and offer a search."""

@@ -25,6 +25,7 @@ from analytics import disagreements, item_choices, items
 from analytics.disagreements import QueuedItem
 from analytics.item_choices import ItemChoice
 from analytics.items import CriterionScores, GivenVerdict, ItemScores
+from analytics.questions.parameters import BLIND_ONLY
 from analytics.ratings.exclusions import EXCLUSIONS
 from analytics.views.items import RatingShown, shown_campaign
 from annotation import adjudication
@@ -42,7 +43,7 @@ CHOICES = [
     OpenApiParameter("judge", str, description="A judge by name; by default the first."),
     OpenApiParameter("rater", TEXTS, description="Pseudonyms of the annotators that count, all of them by default."),
     OpenApiParameter("panel", TEXTS, description="Names of the panels that count, all of them by default."),
-    OpenApiParameter("blind", {"type": "string", "enum": [item_choices.BLIND_ONLY]}),
+    OpenApiParameter("blind", {"type": "string", "enum": [BLIND_ONLY]}),
     OpenApiParameter(
         "where", TEXTS, description=f"COLUMN=VALUE, as in a question; columns: {', '.join(item_choices.CUT)}."
     ),

@@ -31,12 +31,12 @@ from analytics.judges.compared_judges import ComparedJudge, JudgeDisagreement
 from analytics.models import Share, Snapshot
 from analytics.numbers import RULE_NAMES
 from analytics.questions.asked import asked_question
-from analytics.questions.parameters import PARAMETERS
+from analytics.questions.parameters import BLIND_ONLY, PARAMETERS
 from analytics.questions.plan import planned
 from analytics.ratings.additions import question_table
 from analytics.views.comparison import MEASURE_NAMES, ComparisonPage, chosen_comparison, named_run
 from analytics.views.exports import download
-from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters
+from analytics.views.numbers import chosen_raters, named_raters
 from annotation.api.campaigns import LARGEST_ID
 from annotation.exports import consistent
 from annotation.models import Campaign, Duty

@@ -9,11 +9,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analytics import tasks, workflow
+from analytics.api.numbers import NUMBER
 from analytics.views.items import shown_campaign
 from analytics.workflow import CampaignWorkflow, StepFigure, StepState, WorkflowStep
 
 STATES = [state.value for state in StepState]
-_NUMBER = {"allow_null": True, "default": None}
 
 
 class StepFigureSerializer(serializers.Serializer[StepFigure]):
@@ -26,13 +26,13 @@ class StepFigureSerializer(serializers.Serializer[StepFigure]):
     state = serializers.ChoiceField(choices=STATES, source="state.value")
     decision = serializers.CharField(allow_blank=True)
     statistic = serializers.CharField(source="figure.statistic", default="")
-    value = serializers.FloatField(source="figure.value", **_NUMBER)
-    low = serializers.FloatField(source="figure.low", **_NUMBER)
-    high = serializers.FloatField(source="figure.high", **_NUMBER)
+    value = serializers.FloatField(source="figure.value", **NUMBER)
+    low = serializers.FloatField(source="figure.low", **NUMBER)
+    high = serializers.FloatField(source="figure.high", **NUMBER)
     approximate = serializers.BooleanField(source="figure.is_approximate", default=False)
-    n_items = serializers.IntegerField(source="figure.n_items", **_NUMBER)
-    n_clusters = serializers.IntegerField(source="figure.n_clusters", **_NUMBER)
-    n_raters = serializers.IntegerField(source="figure.n_raters", **_NUMBER)
+    n_items = serializers.IntegerField(source="figure.n_items", **NUMBER)
+    n_clusters = serializers.IntegerField(source="figure.n_clusters", **NUMBER)
+    n_raters = serializers.IntegerField(source="figure.n_raters", **NUMBER)
     words = serializers.CharField(allow_blank=True)
 
 
@@ -57,7 +57,7 @@ class WorkflowSerializer(serializers.Serializer[CampaignWorkflow]):
     stale = serializers.SerializerMethodField()
     judge = serializers.CharField(allow_blank=True)
     language = serializers.CharField(allow_blank=True)
-    thresholds = serializers.IntegerField(source="thresholds.number", **_NUMBER)
+    thresholds = serializers.IntegerField(source="thresholds.number", **NUMBER)
     steps = WorkflowStepSerializer(many=True)
 
     def get_stale(self, found: CampaignWorkflow) -> bool:

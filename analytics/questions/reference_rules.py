@@ -24,4 +24,3 @@ ADJUDICATED = ("adjudicated", "adjudicated_first")
 """Rules of reference that read adjudications: nothing else, or before the mode."""
 REFERENCES = (*(name for name in RULES if name), "dawid_skene", *ADJUDICATED)
 TIES = ("exclude", "lower", "upper", "median")
-LEVELS = ("nominal", "ordinal", "interval")

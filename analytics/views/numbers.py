@@ -25,11 +25,11 @@ from analytics.figures import Figures, listed, spread
 from analytics.judges import decisions
 from analytics.models import Snapshot
 from analytics.numbers import RULE_NAMES, NumbersPage, chosen_option
+from analytics.questions.parameters import BLIND_ONLY
 from analytics.questions.question import Settings
 from annotation.models import Annotator, Campaign
 
 # --- what a reader chose in the address ------------------------------------------------------------------------------
-BLIND_ONLY = "only"
 
 
 @dataclass(frozen=True, slots=True)
