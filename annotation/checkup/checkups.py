@@ -289,14 +289,6 @@ def is_outdated(checkup: DatasetCheckup) -> bool:
     return checkup.result is not None and checkup.rules != RULES
 
 
-def severest(checkup: DatasetCheckup | None) -> dict[str, int]:
-    """How many kinds of findings there are of each severity."""
-    counted: Counter[str] = Counter()
-    if checkup is not None and checkup.result is not None:
-        counted.update(finding["severity"] for finding in checkup.result["findings"] if finding["items"])
-    return dict(counted)
-
-
 KINDS: dict[str, JobKind] = {
     Job.Kind.CHECKUP: JobKind(
         model=DatasetCheckup,
