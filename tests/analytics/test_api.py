@@ -151,7 +151,7 @@ def test_the_routes_ask_few_questions(cast: Cast, campaign: Campaign, django_ass
     client = cast.client("boris")
     with django_assert_num_queries(10):
         numbers(client, campaign)
-    # One for the scales; the plan reads the criteria; three note who took labels; one transaction: here a savepoint, and
-    # its release.
+    # One for the scales; the plan reads the criteria; three note who took labels; one transaction: here a savepoint,
+    # and its release.
     with django_assert_num_queries(29):
         table(client, campaign)
