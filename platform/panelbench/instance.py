@@ -345,7 +345,7 @@ def run_provider(*arguments: str) -> NoReturn:
 def quiet_provider(port: int) -> NoReturn:
     """The simulated provider without output, for the demo."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    run_provider("--port", str(port))
+    run_provider("--port", str(port), "--written-break", "no_greeting=0.05", "--written-break", "wrong_count=0.05")
 
 
 def _celery(*arguments: str) -> None:

@@ -43,8 +43,10 @@ from annotation.models import (
 from annotation.readers import ItemRow, VerdictRow, guess_mapping, parse_items, parse_rubric, peek
 from judging import judges, runs, tasks
 from judging.asking import allowances, prices
+from judging.generation import plans
+from judging.generation.specs import preset
 from judging.imports import verdicts
-from judging.models import Attempt, Judge, JudgeRun, ProviderAllowance
+from judging.models import Attempt, GenerationPlan, Judge, JudgeRun, ProviderAllowance
 
 CONTENT = Path(__file__).parent / "content"
 SLUG = "demo"
@@ -52,6 +54,7 @@ PASSWORD = "panelbench demo"  # noqa: S105 (printed to whoever starts the demo; 
 DEFAULT_MODEL = "gpt-5-mini"
 REAL_BUDGET = Decimal(1)  # USD, of each run at a provider that costs money
 REAL_TOKENS = 4000  # of a reply there, reasoning included
+GENERATED_FAMILIES = 6
 EARLIER_MODEL = "sim-steady-2025-07"  # what the endpoint answered with when the stored run of its judge was made
 EARLIER = timedelta(days=120)
 logger = logging.getLogger(__name__)
@@ -247,6 +250,8 @@ def _judge(project: Project) -> None:
     campaign = Campaign.objects.filter(project=project).order_by("pk").first()
     if campaign is None:
         return
+    if not GenerationPlan.objects.filter(project=project).exists():
+        _generate(project, campaign.created_by)
     for entry in _judges():
         _allow(project, entry["provider"])
         judge = judges.declare(project=project, **entry)
@@ -266,6 +271,27 @@ def _judge(project: Project) -> None:
                 judge.model,
                 judge.provider,
             )
+
+
+def _generate(project: Project, researcher: User | None) -> None:
+    """Have the simulated provider write a few dialogues in three languages; a worker asks for them later."""
+    provider = settings.PROVIDERS.get("simulated")
+    if provider is None:
+        return
+    plan = plans.create_plan(
+        project=project,
+        name="Support dialogues, first draft",
+        spec=preset("support-dialogues"),
+        languages=["en", "et", "ar"],
+        families=GENERATED_FAMILIES,
+        generators=[
+            plans.GeneratorChoice(provider=provider.name, model=model) for model in ("sim-steady", "sim-flawed")
+        ],
+        seed=1,
+        actor=researcher,
+    )
+    plans.start_plan(plan=plan, actor=researcher)
+    tasks.enqueue_plan(plan)
 
 
 def _store_earlier_run(judge: Judge, campaign: Campaign) -> bool:
