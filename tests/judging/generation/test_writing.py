@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
@@ -84,7 +85,7 @@ def sent() -> int:
 def test_four_languages_of_five_families_by_three_generators(cast: Cast, provider: RunningProvider) -> None:
     """The first study's design, small: whatever breaks a rule is found, told back and asked again; stored by a verb."""
     provider.control(written_breaks=BREAKS)
-    plan = begun(cast)
+    plan = begun(cast, spec=replace(preset("support-dialogues"), retries=9))
     progress = written(plan)
     counts = provider.control()
     assert (progress.phase, progress.planned, progress.done) == (PlanPhase.FINISHED, 60, 60)
@@ -101,7 +102,7 @@ def test_four_languages_of_five_families_by_three_generators(cast: Cast, provide
     assert retold is not None
     assert "A reply to this request could not be used" in retold.request["messages"][-1]["content"]
 
-    assert progress.whole == 5, "so few breaks that no text ran out of tries"
+    assert progress.whole == 5, "no text runs out of nine tries"
     dataset = storing.store_dataset(plan=plan, name="Kõned “A”", actor=cast.boris)
     items = dataset.items.all()
     assert (items.count(), dataset.simulated) == (60, True)
@@ -138,7 +139,7 @@ def test_a_text_whose_replies_all_break_a_rule_ends_with_its_reasons(cast: Cast,
 @pytest.mark.both_databases
 def test_a_budget_is_kept_and_may_be_raised(cast: Cast, provider: RunningProvider) -> None:
     priced()
-    plan = planned(cast, budget=Decimal("0.2"))
+    plan = planned(cast, budget=Decimal("0.1"))
     forecast = plan_forecasts.forecast_plan(plan)
     assert forecast.texts == 60
     assert forecast.cost is not None
@@ -146,11 +147,11 @@ def test_a_budget_is_kept_and_may_be_raised(cast: Cast, provider: RunningProvide
     assert 0 < forecast.cost < forecast.worst
     assert plans.start_plan(plan=plan)
     progress = written(plan)
-    assert plan.state == "paused"
+    assert plan.state == "paused", progress
     assert "budget" in plan.reason
     assert 0 < progress.written < 60
     assert progress.cost is not None
-    assert progress.cost <= Decimal("0.2")
+    assert progress.cost <= Decimal("0.1")
     assert provider.control()["requests"] == sent()
     plans.set_plan_budget(plan=plan, budget=Decimal(50), actor=cast.boris)
     assert plans.resume_plan(plan=plan, actor=cast.boris)
