@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import regex
 
 LONGEST_PART = 100_000  # characters of one turn or field that are read; a longer one is a finding of its own
 LONGEST_ITEM = 400_000  # characters of one item that are read
+_BETWEEN_WORDS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 
 # By the code of a script in language tags, the scripts of its letters as Unicode names them.
 SCRIPTS: Mapping[str, tuple[str, ...]] = {
@@ -67,7 +69,11 @@ class ScriptRun(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckedItem:
-    """One item. ``roles``: who speaks, by turn. ``cut``: the parts that are longer than what is read of them."""
+    """One item. ``roles``: who speaks, by turn. ``characters``: all that it has, read or not.
+
+    ``cut``: the parts that are longer than what is read of them, with their lengths. ``unread``: a digest of what is
+    not read; empty if everything is.
+    """
 
     ordinal: int
     language: str
@@ -75,7 +81,9 @@ class CheckedItem:
     scenario: str
     roles: tuple[str, ...]
     parts: tuple[TextPart, ...]
+    characters: int
     cut: tuple[tuple[int | str, int], ...] = ()
+    unread: bytes = b""
 
     @cached_property
     def turns(self) -> tuple[TextPart, ...]:
@@ -87,8 +95,9 @@ class CheckedItem:
         return "\n".join(part.text for part in self.parts)
 
     @cached_property
-    def characters(self) -> int:
-        return sum(len(part.text) for part in self.parts) + sum(length - LONGEST_PART for _place, length in self.cut)
+    def words(self) -> str:
+        """Its text without case, spaces and punctuation, as it is compared with others."""
+        return str(_BETWEEN_WORDS.sub(" ", self.text.casefold()).strip())
 
     @cached_property
     def script_runs(self) -> list[ScriptRun]:
@@ -119,15 +128,27 @@ def checked_item(
     """An item of the database or of a file, with its texts cut to what a check-up reads."""
     parts: list[TextPart] = []
     cut: list[tuple[int | str, int]] = []
-    left = LONGEST_ITEM
+    left, characters, unread = LONGEST_ITEM, 0, blake2b(digest_size=12)
     for place, text in _texts(turns, fields):
         shown = text[: min(LONGEST_PART, left)]
         left -= len(shown)
+        characters += len(text)
         parts.append(TextPart(place, shown))
         if len(shown) < len(text):
             cut.append((place, len(text)))
+            unread.update(f"{place}\n{text[len(shown) :]}\n".encode(errors="surrogatepass"))
     roles = tuple(turn["speaker"] for turn in turns)
-    return CheckedItem(ordinal, language, generator, scenario, roles, tuple(parts), tuple(cut))
+    return CheckedItem(
+        ordinal=ordinal,
+        language=language,
+        generator=generator,
+        scenario=scenario,
+        roles=roles,
+        parts=tuple(parts),
+        characters=characters,
+        cut=tuple(cut),
+        unread=unread.digest() if cut else b"",
+    )
 
 
 def _texts(turns: Sequence[Mapping[str, str]], fields: Mapping[str, Any]) -> Iterator[tuple[int | str, str]]:

@@ -15,7 +15,7 @@ from annotation.checkup import damaged_text, duplicates, families, personal_data
 from annotation.checkup.checked_items import CheckedItem
 from annotation.checkup.declared import Check, CheckScope, Hit, Severity
 
-RULES = 1
+RULES = 2
 CHECKS: dict[str, type[Check]] = {
     check.name: check
     for module in (families, turns, written_languages, duplicates, placeholders, personal_data, damaged_text)
@@ -82,6 +82,7 @@ def check_items(
         progress(done)
     findings = []
     for check in checks:
+        check.at_work = lambda: progress(done)
         noted[check.name].take(check.finish(), kinds)
         reason = check.why_not() if done else "no_items"
         findings.append(noted[check.name].finding(check, reason))

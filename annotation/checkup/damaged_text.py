@@ -9,6 +9,7 @@ import regex
 from analytics.stats.declared.declaring import translatable
 from annotation.checkup.checked_items import CheckedItem, TextPart, excerpt_around
 from annotation.checkup.declared import Check, Hit
+from annotation.checkup.written_languages import scripts_written
 
 # Bytes of UTF-8 read as windows-1252: a lead byte (Ã, â, Ð ...), then what continues it.
 _CP1252 = "".join(bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0))
@@ -17,6 +18,7 @@ _WRONG_BYTES = regex.compile(
     rf"[ÂÃÄÅÎÏÐÑØÙ][\u0080-\u00bf{_CP1252}]|[\u00e0-\u00ef][\u0080-\u00bf{_CP1252}]{{2}}"
     rf"|[\u00f0-\u00f4][\u0080-\u00bf{_CP1252}]{{3}}"
 )
+_NO_LETTER = regex.compile(r"[\p{P}\p{Z}]+")  # quotation marks, dots and the fixed space end words in sound text, too
 _LOST = regex.compile("\N{REPLACEMENT CHARACTER}")
 _ESCAPES = regex.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\[nrt](?![\w])|\\n(?=[A-Z\\])")
 _BIDI = regex.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -29,11 +31,11 @@ class _Damage(Check):
 
     def look(self, item: CheckedItem) -> Iterator[Hit]:
         for part in item.parts:
-            if place := next(self.places(part), None):
+            if place := next(self.places(part, item.language), None):
                 shown = excerpt_around(part.text, *place)
                 yield Hit(item.ordinal, part.place, {"found": part.text[slice(*place)], "text": shown})
 
-    def places(self, part: TextPart) -> Iterator[tuple[int, int]]:
+    def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
         """From where to where it stands."""
         raise NotImplementedError
 
@@ -44,19 +46,45 @@ class WrongEncoding(_Damage):
     title = translatable("Text read in a wrong encoding")
     help = translatable("Letters became pairs of others, such as Ã¤ for ä. Save the file as UTF-8 and import it again.")
 
-    def places(self, part: TextPart) -> Iterator[tuple[int, int]]:
+    def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
+        """Sound text can look so by chance: « été », with a fixed space, or “AMANHÔ. So one place counts if letters
+        are in it that no word ends with, or around it; two different ones count together."""
+        expected = scripts_written(language)
+        doubtful: dict[str, tuple[int, int]] = {}
+        end = -1
         for match in _WRONG_BYTES.finditer(part.text):
-            if _is_utf8(match.group()):
+            if not (letter := _decoded(match.group())):
+                continue
+            start, former = match.start(), end
+            end = match.end()
+            if start == former:  # two in a row
                 yield match.span()
+            elif not expected or _is_expected(letter, expected):
+                before, after = part.text[max(0, start - 1) : start], part.text[end : end + 1]
+                is_inside = before.islower() or (after.isalpha() and not match.group()[-1].isspace())
+                if is_inside or not _NO_LETTER.fullmatch(match.group()[1:]):
+                    yield match.span()
+                else:
+                    doubtful[letter] = match.span()
+        if len(doubtful) > 1:
+            yield from doubtful.values()
 
 
-def _is_utf8(signs: str) -> bool:
-    """Whether the signs are one letter of UTF-8 that was read as windows-1252, byte by byte."""
+def _is_expected(letter: str, scripts: frozenset[str]) -> bool:
+    """Whether a sign may be in a text of these scripts: Latin letters, punctuation and emoji may be in every one."""
+    if regex.match(r"[\p{Common}\p{Inherited}\p{Latin}]", letter):
+        return True
+    return any(regex.match(rf"\p{{Script={script}}}", letter) for script in scripts)
+
+
+def _decoded(signs: str) -> str:
+    """The letter of UTF-8 that was read as windows-1252, byte by byte; "" if the signs are none."""
     try:
         raw = b"".join(bytes([ord(sign)]) if 0x80 <= ord(sign) < 0x100 else sign.encode("cp1252") for sign in signs)
-        return len(raw.decode("utf-8")) < len(signs)
+        letter = raw.decode("utf-8")
     except UnicodeError:
-        return False
+        return ""
+    return letter if len(letter) < len(signs) else ""
 
 
 class LostCharacter(_Damage):
@@ -65,7 +93,7 @@ class LostCharacter(_Damage):
     title = translatable("Character that was lost")
     help = translatable("The sign � stands where a program could not read a character.")
 
-    def places(self, part: TextPart) -> Iterator[tuple[int, int]]:
+    def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
         yield from (match.span() for match in _LOST.finditer(part.text))
 
 
@@ -75,7 +103,7 @@ class EscapedCharacter(_Damage):
     title = translatable("Escaped characters in the text")
     help = translatable("Such as \\n or \\u00e4: the text was escaped once more than it was read.")
 
-    def places(self, part: TextPart) -> Iterator[tuple[int, int]]:
+    def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
         if "\\" in part.text:
             yield from (match.span() for match in _ESCAPES.finditer(part.text))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -63,7 +63,8 @@ class Check:
     """One check over one dataset. It looks at every item in order, then tells what only the whole set shows.
 
     ``says``: what is found, with the values of a `Hit`. Values whose names end in ``language`` or ``languages`` are
-    language tags, and shown as names.
+    language tags, and shown as names. ``at_work`` is called often by a check that takes long after the last item, so
+    that a cancelled check-up ends.
     """
 
     name: ClassVar[str]
@@ -73,8 +74,11 @@ class Check:
     help: ClassVar[str]
     says: ClassVar[str] = "%(text)s"
 
+    at_work: Callable[[], None]
+
     def __init__(self, scope: CheckScope) -> None:
         self.scope = scope
+        self.at_work = lambda: None
 
     def look(self, item: CheckedItem) -> Iterable[Hit]:
         """What is wrong with one item."""

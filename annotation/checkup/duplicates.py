@@ -6,12 +6,10 @@ then decided by their edit distance. Only items in one language are compared.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
-
-import regex
+from typing import TYPE_CHECKING
 
 from analytics.stats.declared.declaring import translatable
 from annotation.checkup.checked_items import CheckedItem
@@ -25,16 +23,18 @@ SHINGLE = 5  # characters
 PERMUTATIONS = 64
 CANDIDATE = 0.7  # Jaccard similarity of the sets of characters, at which a pair becomes a candidate
 NEARLY_EQUAL = 90  # of 100: 1 - edit distance without replacements / length of both texts
-COMPARED = 10_000  # characters of an item that are compared
+COMPARED = 10_000  # characters of an item in which nearly equal ones are looked for: half from each end
 SHORTEST_COMPARED = 30  # letters and digits; shorter texts are alike by chance
-MOST_CANDIDATES = 10  # of one item
+FULL_BUCKET = 50  # items in one bucket: what 50 share is a template, and finds nothing more
+MOST_ESTIMATED = 50  # candidates of one item, of which the signatures are compared
+MOST_CANDIDATES = 10  # of one item, of which the texts are compared
 KEPT_TEXTS = 60 * 2**20  # bytes of texts that are kept for the second look; beyond, signatures alone decide
-_SIGNS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 
 
-def _comparable(item: CheckedItem) -> str:
-    """Its text without case, spaces and punctuation."""
-    return str(_SIGNS.sub(" ", item.text[:COMPARED].casefold()).strip())
+def _text_digest(item: CheckedItem) -> bytes:
+    """Equal for items of one language with equal texts, whatever their length."""
+    words = f"{item.language}\n{item.words}\n".encode(errors="surrogatepass")
+    return blake2b(words + item.unread, digest_size=12).digest()
 
 
 class EqualText(Check):
@@ -50,18 +50,18 @@ class EqualText(Check):
     def __init__(self, scope: CheckScope) -> None:
         super().__init__(scope)
         self.first: dict[bytes, int] = {}
+        self.has_text = False
 
     def look(self, item: CheckedItem) -> Iterator[Hit]:
-        text = _comparable(item)
-        if not text:
+        self.has_text |= bool(item.words)
+        if len(item.words) < SHORTEST_COMPARED:  # short answers are equal by chance
             return
-        digest = blake2b(f"{item.language}\n{text}\n{item.cut}".encode(errors="surrogatepass"), digest_size=12)
-        first = self.first.setdefault(digest.digest(), item.ordinal)
+        first = self.first.setdefault(_text_digest(item), item.ordinal)
         if first != item.ordinal:
             yield Hit(item.ordinal, None, {"item": first + 1, "other": first})
 
     def why_not(self) -> str:
-        return "" if self.first else "no_texts"
+        return "" if self.has_text else "no_texts"
 
 
 class NearlyEqualText(Check):
@@ -84,15 +84,17 @@ class NearlyEqualText(Check):
         self.texts: dict[int, str] = {}
         self.bytes_kept = 0
         self.seen: set[bytes] = set()
+        self.has_text = False
 
     def look(self, item: CheckedItem) -> Iterable[Hit]:
-        text = _comparable(item)
-        if len(text) < SHORTEST_COMPARED:
-            return ()
-        digest = blake2b(f"{item.language}\n{text}".encode(errors="surrogatepass"), digest_size=12).digest()
-        if digest in self.seen:  # `EqualText` has it
+        text = item.words
+        self.has_text |= bool(text)
+        digest = _text_digest(item)
+        if len(text) < SHORTEST_COMPARED or digest in self.seen:  # `EqualText` has it
             return ()
         self.seen.add(digest)
+        if len(text) > COMPARED:
+            text = f"{text[: COMPARED // 2]} {text[-COMPARED // 2 :]}"
         signature = self.empty.copy()
         signature.update_batch(_shingles(text).tolist())
         self.signatures[item.language].append((item.ordinal, signature.hashvalues))
@@ -102,39 +104,48 @@ class NearlyEqualText(Check):
         return ()
 
     def finish(self) -> Iterator[Hit]:
-        from datasketch import MinHash, MinHashLSH
+        import numpy as np
+        from datasketch import MinHashLSH
 
+        bands = MinHashLSH(CANDIDATE, PERMUTATIONS)  # how many, and of how many numbers
         for signed in self.signatures.values():
-            index = MinHashLSH(CANDIDATE, PERMUTATIONS, hashfunc=_short_digest)
-            values = dict(signed)
-            for ordinal, hashvalues in signed:
-                signature = MinHash(
-                    hashvalues=hashvalues, permutations=self.empty.permutations, hashfunc=int, scheme=self.empty.scheme
-                )
-                if best := self._best(ordinal, index.query(signature), values):
+            values = np.stack([hashvalues for _ordinal, hashvalues in signed])
+            buckets: dict[bytes, list[int]] = defaultdict(list)
+            for row, (ordinal, hashvalues) in enumerate(signed):
+                self.at_work()
+                keys = [
+                    blake2b(
+                        hashvalues[band * bands.r : (band + 1) * bands.r].tobytes(), digest_size=8, key=b"%d" % band
+                    )
+                    for band in range(bands.b)
+                ]
+                own = [buckets[key.digest()] for key in keys]
+                shared = Counter(other for bucket in own for other in bucket)
+                nearest = sorted(shared, key=lambda other: (-shared[other], other))[:MOST_ESTIMATED]
+                estimates = (values[nearest] == values[row]).mean(axis=1)
+                likeliest = sorted(zip(-estimates, nearest, strict=True))[:MOST_CANDIDATES]
+                alike = [(signed[other][0], -float(estimate)) for estimate, other in likeliest]
+                if best := self._best(ordinal, alike):
                     yield Hit(ordinal, None, {"item": best[1] + 1, "other": best[1], "share": best[0]})
-                else:  # a later one is compared with the first of its kind
-                    index.insert(ordinal, signature, check_duplication=False)
+                    continue  # a later one is compared with the first of its kind
+                for bucket in own:
+                    if len(bucket) < FULL_BUCKET:
+                        bucket.append(row)
 
-    def _best(self, ordinal: int, candidates: Any, values: dict[int, NDArray[np.uint32]]) -> tuple[int, int] | None:
+    def _best(self, ordinal: int, candidates: Iterable[tuple[int, float]]) -> tuple[int, int] | None:
         """The likeliest earlier item that is nearly equal, after how equal it is of 100."""
         from rapidfuzz.fuzz import ratio
 
-        alike = [(float((values[other] == values[ordinal]).mean()), -other) for other in candidates]
         best: tuple[int, int] | None = None
-        for estimate, other in sorted(alike, reverse=True)[:MOST_CANDIDATES]:
-            text, earlier = self.texts.get(ordinal), self.texts.get(-other)
+        for other, estimate in candidates:
+            text, earlier = self.texts.get(ordinal), self.texts.get(other)
             share = ratio(text, earlier, score_cutoff=NEARLY_EQUAL) if text and earlier else 100 * estimate
             if share >= NEARLY_EQUAL and (best is None or share > best[0]):
-                best = int(share), -other
+                best = int(share), other
         return best
 
     def why_not(self) -> str:
-        return "" if self.signatures else "no_texts"
-
-
-def _short_digest(band: bytes) -> bytes:
-    return blake2b(band, digest_size=8).digest()
+        return "" if self.has_text else "no_texts"
 
 
 def _shingles(text: str) -> NDArray[np.uint32]:

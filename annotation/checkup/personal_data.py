@@ -19,6 +19,7 @@ _IBAN = regex.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?!\w)")
 _CARD = regex.compile(r"(?<![\w.,-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_STARTS = regex.compile(r"(?:4|5[1-5]|2[2-7]|3[47]|3[0689]|6(?:011|5|4[4-9])|35|62)")
 _DIGITS = regex.compile(r"(?<![\w@./-])[+(]?\d[\d ()./-]{5,20}\d(?![\w@])")
+FEWEST_DIGITS = 13  # of a card
 MOST_NUMBERS = 300  # possible telephone numbers of one turn that are looked at
 AROUND = 4  # characters before and after possible digits of a number that are read with them
 
@@ -73,10 +74,20 @@ class CardNumber(_Personal):
     help = translatable("The check digit is right, so it may be the card of a person.")
 
     def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
-        for match in _CARD.finditer(part.text):
-            digits = regex.sub(r"\D", "", match.group())
-            if _CARD_STARTS.match(digits) and is_luhn(digits) and len(set(digits)) > 1:
-                yield match.span()
+        place = 0
+        while match := _CARD.search(part.text, place):
+            place = match.end()
+            # The groups after a number may be the date on which the card expires, and its code.
+            words = match.group().split(" ")
+            for count in range(len(words), 0, -1):
+                written = " ".join(words[:count])
+                digits = regex.sub(r"\D", "", written)
+                if len(digits) < FEWEST_DIGITS:
+                    break
+                if _CARD_STARTS.match(digits) and is_luhn(digits) and len(set(digits)) > 1:
+                    place = match.start() + len(written)
+                    yield match.start(), place
+                    break
 
 
 class TelephoneNumber(_Personal):

@@ -38,7 +38,7 @@ class NoText(Check):
     says = translatable("It has no text.")
 
     def look(self, item: CheckedItem) -> Iterator[Hit]:
-        if not any(part.text.strip() for part in item.parts):
+        if not item.cut and not any(part.text.strip() for part in item.parts):
             yield Hit(item.ordinal)
 
 
@@ -56,8 +56,9 @@ class EmptyTurn(Check):
 
     def look(self, item: CheckedItem) -> Iterator[Hit]:
         self.turns += len(item.turns)
+        unread = {place for place, _length in item.cut}
         for part in item.turns:
-            if not _SAID.search(_ADDRESSED.sub(" ", part.text)):
+            if part.place not in unread and not _SAID.search(_ADDRESSED.sub(" ", part.text)):
                 yield Hit(item.ordinal, part.place, {"turn": int(part.place) + 1, "text": part.text.strip()[:40]})
 
     def why_not(self) -> str:

@@ -22,6 +22,8 @@ from annotation.checkup.declared import Check, CheckScope, Hit, Values
 
 FEWEST_LETTERS = 15
 OTHER_SCRIPT = 0.5  # the share of letters outside of the language's scripts, beyond which the text is in another one
+SIGN = 3  # letters of an alphabet that a sign of `SYLLABIC` stands for
+SYLLABIC = frozenset({"Hans", "Hant", "Jpan", "Kore"})
 READ = 4_000  # characters of an item that its language is told from
 SURE = 0.9  # the probability of the other language from which on it is a finding
 SURE_OF_ALL = 0.99  # the same among all languages that the identifier knows
@@ -80,7 +82,9 @@ class OtherScript(Check):
         self.known |= bool(own) and letters >= FEWEST_LETTERS
         if own and letters >= FEWEST_LETTERS:
             foreign = Counter({script: count for script, count in item.letters.items() if script not in own})
-            if foreign.total() > OTHER_SCRIPT * letters:
+            weight = SIGN if languages.script(item.language) in SYLLABIC else 1
+            others = foreign.total()
+            if others > OTHER_SCRIPT * (others + weight * (letters - others)):
                 script, count = foreign.most_common(1)[0]
                 share = round(100 * count / letters)
                 values: Values = {"share": share, "script": script, "language": item.language}
@@ -169,7 +173,7 @@ class OtherLanguage(Check):
             self.unknown += 1
             return
         if sum(item.letters[script] for script in own) <= (1 - OTHER_SCRIPT) * sum(item.letters.values()):
-            return  # `OtherScript` has it
+            return  # `OtherScript` has it, or it has more names than words
         words = _words(item.text[:READ])
         if sum(map(str.isalpha, words)) < FEWEST_LETTERS:
             return
@@ -230,14 +234,18 @@ class Identifier:
         self.labels = frozenset(self.all.labels)
         in_use = {tag.partition("-")[0] for tag in tags}
         near = {other for group in NEIGHBOURS for other in group.split() if in_use & set(group.split())}
-        known = {self._label(tag) for tag in in_use} - {""}
+        known = {self._label(tag) for tag in tags} - {""}
         self.few = copy(self.all)  # the numbers are shared, of which there are 120 MB
         self.few.set_languages(sorted((known | near | set(WIDESPREAD.split())) & self.labels))
 
     def _label(self, tag: str) -> str:
-        """The label of a language, or of one that is written alike; "" if it knows none."""
-        language = tag.partition("-")[0]
-        return language if language in self.labels else min(written_alike(language) & self.labels, default="")
+        """The label of a language, or of one that is written alike; "" if it knows none in the script of the tag: it
+        has learnt Hindi in Devanagari, and takes Hindi in Latin letters for any other language."""
+        language, script = tag.partition("-")[0], SCRIPTS.get(languages.script(tag))
+        fitting = [
+            known for known in written_alike(language) & self.labels if SCRIPTS.get(languages.script(known)) == script
+        ]
+        return language if language in fitting else min(fitting, default="")
 
     def knows(self, tag: str) -> bool:
         return bool(self._label(tag))

@@ -85,7 +85,14 @@ def of_texts(texts: Sequence[str], language: str = "et") -> list[CheckedItem]:
             "et",
         ),
         ("bank_account", ["EE38 2200 2210 2014 5685", "EE382200221020145685"], ["EE382200221020145686"], "et"),
-        ("card_number", ["4111 1111 1111 1111", "5500-0000-0000-0004"], ["4111 1111 1111 1112", "0" * 16], "et"),
+        (
+            "card_number",
+            ["4111 1111 1111 1111", "5500-0000-0000-0004", "4111 1111 1111 1111 12/27", "5500000000000004 737, palun"],
+            ["4111 1111 1111 1112", "0" * 16, "4111 1111 1111 1112 12/27"],
+            "et",
+        ),
+        ("other_script", [ENGLISH], ["我想买 Samsung Galaxy Ultra Pro 手机，谢谢你们。"], "zh"),
+        ("other_script", [ENGLISH], ["삼성 Samsung Galaxy Pro 주문했어요"], "ko"),
         (
             "telephone_number",
             ["+372 5123 4567", "helista +1 650-253-0000"],
@@ -115,6 +122,95 @@ def test_a_check_finds_what_is_wrong_and_leaves_the_rest(
 ) -> None:
     rows = of_texts([*wrong, *right], language)
     assert held(rows, check) == list(range(len(wrong)))
+
+
+@pytest.mark.parametrize(
+    ("language", "wrong", "right"),
+    [
+        (
+            "fr",
+            ["voilÃ\u00a0 le franÃ§ais", "sÃ»r", "Câ€™est", "motÂ\u00a0!", "oui â€” non"],
+            [
+                "«\u00a0voilà\u00a0», dit-il, «\u00a0là\u00a0»",
+                "«\u00a0été\u00a0»",
+                "le café\u00a0…», «\u00a0thé\u00a0»",
+            ],
+        ),
+        ("pt", ["nÃ£o", "AMANHÃƒ", "Ã”nibus"], ["“ATÉ AMANHÔ, “DE MANHÔ", "“AMANHÔ."]),
+        ("da", ["pÃ¥", "Ã…rhus"], ["“PÅ”", "”PÅ„ og ”Å„", "PÅ\u00a0DEN", "Ø»"]),
+        ("ru", ["Ð¼Ð¸Ñ€", "Ñ‚Ð°"], ["мир"]),
+        ("hi", ["à¤¨"], ["नमस्ते"]),
+    ],
+)
+def test_signs_that_look_like_a_wrong_encoding_by_chance(language: str, wrong: list[str], right: list[str]) -> None:
+    assert held(of_texts([*wrong, *right], language), "wrong_encoding") == list(range(len(wrong)))
+
+
+def test_a_long_item_is_cut_and_its_length_is_right() -> None:
+    """405 turns of 1,000 characters: five are not read, though none is longer than what is read of a turn."""
+    rows = [item(number, *["Tere. " * 166 + "Aitä"] * 405) for number in range(21)]
+    assert {row.characters for row in rows} == {405_000}
+    assert held(rows, "cut_text") == list(range(21))
+    assert held(rows, "unusual_length") == held(rows, "empty_turn") == []
+    assert checking.check_items(rows[:1], CheckScope()).lengths[0]["characters"] == [405_000] * 5
+
+
+def test_a_long_text_that_items_share_makes_them_no_duplicates() -> None:
+    document = " ".join(f"Punkt {number} lepingust ütleb seda." for number in range(400))  # over 10,000 characters
+    answers = [" ".join(f"Vastus {seed} {number * seed}" for number in range(600)) for seed in (7, 11)]
+    rows = [item(0, document, answers[0]), item(1, document, answers[1]), item(2, document.upper(), answers[0])]
+    assert held(rows, "equal_text") == [2]
+    assert held(rows, "nearly_equal_text") == []
+    ends = [item(number, "Tere. " * 30_000 + end) for number, end in enumerate(("üks", "kaks", "üks"))]
+    assert held(ends, "equal_text") == [2], "what is not read differs"
+
+
+def test_a_template_does_not_make_the_search_quadratic() -> None:
+    """8,000 items of one template; pairs of nearly equal ones are found among them."""
+    template = "Tere, tellisin teilt raamatu ja pakk ei ole kohale jõudnud, tellimuse number on "
+    names = [
+        f"{number * 7919 % 100_003:05} {number * 104_729 % 99_991:05} aadressil {number}" for number in range(8_000)
+    ]
+    rows = [item(number, template + name) for number, name in enumerate(names)]
+    began = time.process_time()
+    checks = [check for check in checking.CHECKS.values() if check.name == "nearly_equal_text"]
+    (check,) = [check(CheckScope()) for check in checks]
+    for row in rows:
+        assert not list(check.look(row))
+    beats: list[int] = []
+    check.at_work = lambda: beats.append(1)
+    list(check.finish())
+    assert len(beats) == 8_000
+    assert time.process_time() - began < 20
+
+
+def test_a_check_up_that_was_cancelled_ends_after_the_last_item() -> None:
+    rows = of_texts([ESTONIAN + " " + ENGLISH, ENGLISH + " Tere!"])
+    told: list[int] = []
+    checking.check_items(rows, CheckScope(), progress=told.append)
+    assert told == [1, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [
+        ("hi-Latn", "mera order abhi tak nahi aaya hai, kripya jaldi bata dijiye ki kab aayega"),
+        ("kk-Latn", "men bul kitapty otken aptada satyp aldym, biraq ol ali kelgen joq"),
+        ("az-Cyrl", "Мән бу китабы кечән һәфтә сифариш етмишәм, амма һәлә дә ҝәлмәјиб"),
+    ],
+)
+def test_a_language_in_another_script_is_unknown_to_the_identifier(tag: str, text: str) -> None:
+    assert reason([item(0, text, language=tag)], "other_language") == "unknown_languages"
+    assert held([item(0, text, language=tag), item(1, ESTONIAN)], "other_language") == []
+
+
+def test_traditional_chinese_and_serbian_in_latin_letters_are_known() -> None:
+    rows = [
+        item(0, "我上個星期訂了一本書，但是包裹還沒有送到我家，請問在哪裡？", language="zh-Hant"),
+        item(1, "Naručio sam knjigu prošle nedelje, ali paket još uvek nije stigao.", language="sr-Latn"),
+    ]
+    assert reason(rows, "other_language") == ""
+    assert held(rows, "other_language") == []
 
 
 def test_a_signature_is_no_repetition_and_a_long_sentence_said_again_is() -> None:
@@ -160,7 +256,9 @@ def test_duplicates_are_counted_once_and_only_within_a_language() -> None:
         item(5, "ei"),
         item(6, "Ei!"),
     ]
-    assert held(rows, "equal_text") == [1, 6]
+    assert held(rows, "equal_text") == [1], "“ei” and “Ei!” are short answers, equal by chance"
+    assert reason(rows[5:], "equal_text") == reason(rows[5:], "nearly_equal_text") == ""
+    assert reason(of_texts(["", "…"]), "equal_text") == reason(of_texts([""]), "nearly_equal_text") == "no_texts"
     assert held(rows, "nearly_equal_text") == [2]
     found = next(f for f in checking.check_items(rows, CheckScope()).findings if f.check == "nearly_equal_text")
     assert found.examples[0]["values"]["item"] == 1
