@@ -47,7 +47,7 @@ class WrongEncoding(_Damage):
     help = translatable("Letters became pairs of others, such as Ã¤ for ä. Save the file as UTF-8 and import it again.")
 
     def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
-        """Sound text can look so by chance: « été », with a fixed space, or “AMANHÔ. So one place counts if letters
+        """Sound text can look so by chance: « été », with a fixed space, or “AMANHÃ”. So one place counts if letters
         are in it that no word ends with, or around it; two different ones count together."""
         expected = scripts_written(language)
         doubtful: dict[str, tuple[int, int]] = {}

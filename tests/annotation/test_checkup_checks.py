@@ -136,7 +136,7 @@ def test_a_check_finds_what_is_wrong_and_leaves_the_rest(
                 "le café\u00a0…», «\u00a0thé\u00a0»",
             ],
         ),
-        ("pt", ["nÃ£o", "AMANHÃƒ", "Ã”nibus"], ["“ATÉ AMANHÔ, “DE MANHÔ", "“AMANHÔ."]),
+        ("pt", ["nÃ£o", "AMANHÃƒ", "Ã”nibus"], ["“ATÉ AMANHÃ”, “DE MANHÃ”", "“AMANHÃ”."]),
         ("da", ["pÃ¥", "Ã…rhus"], ["“PÅ”", "”PÅ„ og ”Å„", "PÅ\u00a0DEN", "Ø»"]),
         ("ru", ["Ð¼Ð¸Ñ€", "Ñ‚Ð°"], ["мир"]),
         ("hi", ["à¤¨"], ["नमस्ते"]),
