@@ -30,6 +30,10 @@ SHORT = gettext_lazy("At least one language has fewer items than were asked for.
 ERRORS_UNKNOWN = gettext_lazy(
     "No panel has labelled items of the source by these criteria, so how often the judge errs is unknown."
 )
+ERRORS_ASSUMED = gettext_lazy(
+    "How many items have an issue follows from labelled items with the same flag, score and generator. "
+    "It is assumed that nothing else changes how often the judge errs."
+)
 
 
 def limits_of(rule: Mapping[str, Any], certificate: Mapping[str, Any]) -> list[str]:
@@ -45,6 +49,7 @@ def limits_of(rule: Mapping[str, Any], certificate: Mapping[str, Any]) -> list[s
         (LANGUAGES, is_balanced and not rule["by_family"] and len(certificate["languages"]) > 1),
         (RANDOM, not is_balanced),
         (ERRORS_UNKNOWN, is_unknown),
+        (ERRORS_ASSUMED, any(row["labelled"] for row in certificate["errors"] or ())),
         (LEFT_OUT, any(certificate["left_out"].values())),
         (SHORT, is_short),
     )

@@ -49,6 +49,14 @@ def _length(turns: Sequence[Mapping[str, str]], fields: Mapping[str, Any]) -> in
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
+def refuse_too_many(count: int) -> None:
+    """Refuse more items than are stored in one transaction."""
+    if count > MOST_ITEMS:
+        sentence = _("A curated dataset has at most %(most)d items; these are %(count)d. Ask for fewer per language.")
+        sentence %= {"most": MOST_ITEMS, "count": count}
+        raise Refused(sentence, code="too_many", fields={"n": sentence})
+
+
 def store_curation(
     *,
     dataset: Dataset,
@@ -69,10 +77,7 @@ def store_curation(
     access.refuse_archived(project)
     if not chosen:
         raise Refused(_("No item can be chosen. The certificate says what was left out."), code="empty")
-    if len(chosen) > MOST_ITEMS:
-        sentence = _("A curated dataset has at most %(most)d items; these are %(count)d. Ask for fewer per language.")
-        sentence %= {"most": MOST_ITEMS, "count": len(chosen)}
-        raise Refused(sentence, code="too_many", fields={"n": sentence})
+    refuse_too_many(len(chosen))
     taken = _("This project already has a dataset called “%(name)s”. Choose another name.") % {"name": name}
     name_taken = Refused(taken, code="name_taken", fields={"name": taken})
     if Dataset.objects.filter(project=project, name=name).exists():

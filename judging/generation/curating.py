@@ -20,7 +20,7 @@ from annotation.sampling.draws import DrawnRow, MixedFamily, SampleRow, draw_row
 from annotation.sampling.storing import PoolItem
 from judging import runs
 from judging.generation.curation import BalanceRow, balanced_rows
-from judging.generation.judge_errors import ComparedFlags, error_bounds
+from judging.generation.judge_errors import Cell, ComparedFlags, FlagsInSet, error_bounds
 from judging.models import Alignment, JudgeRun, JudgeRunQuerySet, Verdict
 from judging.versions import examples
 
@@ -131,6 +131,8 @@ def draw_curation(*, dataset: Dataset, settings: CurationSettings) -> CurationDr
         pool = [item for item in pool if item.pk not in read.unreadable]
     if settings.by_family:
         pool = _whole(pool, languages, left_out, dataset)
+    available = Counter(item.language for item in pool)
+    storing.refuse_too_many(sum(min(settings.n, count) for count in available.values()))
     facets = {item.pk: _facets(item, band_of, read) for item in pool}
     chosen = _drawn(pool, facets, rule, read, settings)
     unused = {"issue": not rule["issues"], "score": not rule["overall"]}
@@ -147,8 +149,9 @@ def draw_curation(*, dataset: Dataset, settings: CurationSettings) -> CurationDr
     if read is not None and settings.run is not None:
         certificate["judge"] = _judge(settings.run)
         kept = [pool[drawn.place] for drawn in chosen]
-        labelled = _labelled(dataset, settings.run, read, languages, rule["issues"])
-        certificate["errors"] = error_bounds(labelled, _flags_in_set(kept, read, languages, rule["issues"]))
+        cells = {item.pk: (read.scores.get(item.pk, ""), item.generator) for item in pool}
+        labelled = _labelled(dataset, settings.run, read, rule["issues"], cells)
+        certificate["errors"] = error_bounds(labelled, _flags_in_set(kept, read, languages, rule["issues"], cells))
     return CurationDraw([(pool[drawn.place].pk, drawn) for drawn in chosen], rule, certificate)
 
 
@@ -375,29 +378,33 @@ def _judge(run: JudgeRun) -> dict[str, Any]:
 
 
 def _flags_in_set(
-    kept: Sequence[PoolItem], read: _ReadVerdicts, languages: Sequence[str], keys: Sequence[str]
-) -> dict[tuple[str, str], tuple[int, int]]:
-    """By language and issue of the chosen items: how many are flagged, and how many are not."""
-    items = Counter(item.language for item in kept)
-    flagged = Counter((item.language, issue) for item in kept for issue in read.issues[item.pk])
-    return {
-        (language, key): (flagged[language, key], items[language] - flagged[language, key])
-        for language in languages
-        for key in keys
-    }
+    kept: Sequence[PoolItem],
+    read: _ReadVerdicts,
+    languages: Sequence[str],
+    keys: Sequence[str],
+    cells: Mapping[int, Cell],
+) -> dict[tuple[str, str], FlagsInSet]:
+    """By language and issue of the chosen items: how many of each cell are flagged, and how many are not."""
+    counted = {(language, key): (Counter[Cell](), Counter[Cell]()) for language in languages for key in keys}
+    for item in kept:
+        for key in keys:
+            flagged, other = counted[item.language, key]
+            (flagged if key in read.issues[item.pk] else other)[cells[item.pk]] += 1
+    return {about: FlagsInSet(flagged, other) for about, (flagged, other) in counted.items()}
 
 
 def _labelled(
-    dataset: Dataset, run: JudgeRun, read: _ReadVerdicts, languages: Sequence[str], issues: Sequence[str]
+    dataset: Dataset, run: JudgeRun, read: _ReadVerdicts, issues: Sequence[str], cells: Mapping[int, Cell]
 ) -> Iterator[ComparedFlags]:
     """The judge's flag beside the panel's, where most annotators flagged the item or most did not.
 
-    Only labels by the same rubric version, and none by people who could see verdicts. What an alignment has locked is
-    left out: a look at it is counted there.
+    Only items of ``cells``, which could be chosen, and labels by the same rubric version, none by people who could see
+    verdicts. What an alignment has locked is left out: a look at it is counted there. So is what it tuned the judge on:
+    a judge agrees better with labels that shaped it.
     """
     criteria = {criterion.pk: criterion for criterion in flagging_criteria(run) if criterion.key in issues}
     locked = examples.is_locked(examples.with_test(Alignment.objects.filter(project=dataset.project_id)))
-    items = Item.objects.of(dataset).filter(language__in=languages).order_by().exclude(locked)
+    items = Item.objects.of(dataset).order_by().exclude(locked).exclude(examples.is_tuned_on(run.judge))
     given = Rating.objects.filter(
         annotation__item__in=items.values("pk"),
         annotation__superseded_at=None,
@@ -414,7 +421,7 @@ def _labelled(
         votes[item, criterion].append(is_flagged(criteria[criterion], score))
         about[item] = language, scenario or external
     for (item, criterion), flags in votes.items():
-        if item in read.issues and 2 * sum(flags) != len(flags):
+        if item in cells and 2 * sum(flags) != len(flags):
             (language, family), key = about[item], criteria[criterion].key
             yield ComparedFlags(
                 language=language,
@@ -422,4 +429,5 @@ def _labelled(
                 family=family,
                 by_judge=key in read.issues[item],
                 by_panel=2 * sum(flags) > len(flags),
+                cell=cells[item],
             )

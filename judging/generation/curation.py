@@ -107,6 +107,7 @@ class _Selection:
         import numpy as np
 
         chosen = self._clean_units() if clean_first else []
+        clean = {id(unit) for unit in chosen}
         items = self.sizes.sum(axis=1)
         while True:
             open_rows = np.flatnonzero((self.left > 0) & (self.sizes <= self.free).all(axis=1))
@@ -117,7 +118,10 @@ class _Selection:
             equal = open_rows[cost <= least + TIED * (1 + abs(least))]
             upto = self.left[equal].cumsum()
             place = int(equal[np.searchsorted(upto, self.generator.randrange(int(upto[-1])), side="right")])
-            chosen.append(self._take(place, self.units[place][-1]))
+            unit = self.units[place].pop()
+            while id(unit) in clean:
+                unit = self.units[place].pop()
+            chosen.append(self._take(place, unit))
 
     def _clean_units(self) -> list[_Unit]:
         there: dict[tuple[str, str], list[tuple[int, _Unit]]] = defaultdict(list)
@@ -138,7 +142,6 @@ class _Selection:
         return chosen
 
     def _take(self, row: int, unit: _Unit) -> _Unit:
-        self.units[row].remove(unit)
         self.left[row] -= 1
         self.free -= self.sizes[row]
         added = self.weights[row].nonzero()[0]

@@ -208,9 +208,28 @@ def without_locked(items: QuerySet[Item], alignments: QuerySet[Alignment]) -> Qu
 
 def is_locked(alignments: QuerySet[Alignment]) -> Q:
     """A filter for items: the alignments have locked the item, a copy of it, or an item of its scenario."""
-    locked = locked_items(alignments)
-    scenarios = locked.exclude(item__scenario="").values("item__scenario")
-    return Q(digest__in=locked.values("item__digest")) | Q(scenario__in=scenarios)
+    return _is_in(locked_items(alignments))
+
+
+def _is_in(chosen: QuerySet[SelectedItem]) -> Q:
+    scenarios = chosen.exclude(item__scenario="").values("item__scenario")
+    return Q(digest__in=chosen.values("item__digest")) | Q(scenario__in=scenarios)
+
+
+def is_tuned_on(judge: Judge) -> Q:
+    """A filter for items: an alignment has tuned the judge on the item, a copy of it, or an item of its scenario.
+
+    That is, the judge is a version there but for the base, is made from one, or asks the same model with the same
+    prompt as one.
+    """
+    lineage = [judge.pk, *(ancestor.pk for ancestor in judge.ancestry())]
+    versions = [
+        *AlignmentCandidate.objects.filter(judge__in=lineage),
+        *family_versions(judge, Alignment.objects.filter(project=judge.project_id)),
+    ]
+    base = AlignmentCandidate.Origin.BASE
+    alignments = Alignment.objects.filter(pk__in={each.alignment_id for each in versions if each.origin != base})
+    return _is_in(SelectedItem.objects.filter(selection__in=alignments.values("tuning")))
 
 
 def with_looks_left(alignments: QuerySet[Alignment]) -> QuerySet[Alignment]:

@@ -11,7 +11,7 @@ import pytest
 from annotation.sampling import certificates
 from annotation.sampling.draws import MixedFamily, SampleRow, draw_rows, spread_evenly, whole_families
 from judging.generation.curation import BalanceRow, balanced_rows
-from judging.generation.judge_errors import ComparedFlags, error_bounds
+from judging.generation.judge_errors import ComparedFlags, FlagsInSet, error_bounds
 
 ISSUES = ("empathy", "réponse “x”", "تكرار")
 
@@ -118,6 +118,17 @@ class TestBalance:
         assert len(balanced_rows(rows, n=100, clean_first=True, by_family=False, seed=1)) == 600
         assert time.monotonic() - begun < 10
 
+    def test_many_equal_rows_are_taken_quickly(self) -> None:
+        """All of a pool of one value, also if each item has a simulated user of its own."""
+        rows = [
+            BalanceRow(f"d{n:06}", "et", f"f{n}", (("x",),), pair=(f"user {n}", "atlas"), is_clean=n % 2 == 0)
+            for n in range(20_000)
+        ]
+        begun = time.process_time()
+        for clean_first in (False, True):
+            assert len(balanced_rows(rows, n=20_000, clean_first=clean_first, by_family=False, seed=1)) == 20_000
+        assert time.process_time() - begun < 20
+
 
 class TestDraws:
     def test_equal_shares_as_far_as_they_go(self) -> None:
@@ -187,27 +198,71 @@ class TestCertificate:
         assert bounds == {"et": [3, 6], "ja": [5, 5]}
 
 
+def in_set(flagged: int, other: int) -> dict[tuple[str, str], FlagsInSet]:
+    """A set whose items are all of one score and generator."""
+    return {("et", "a"): FlagsInSet({("", ""): flagged}, {("", ""): other})}
+
+
 class TestErrors:
     def test_bounds_by_hand(self) -> None:
         """40 of 50 flagged and 5 of 100 others have the issue; of the set, 20 are flagged and 80 are not."""
         labelled = [ComparedFlags("et", "a", f"f{n}", True, n < 40) for n in range(50)]
         labelled += [ComparedFlags("et", "a", f"u{n}", False, n < 5) for n in range(100)]
-        (row,) = error_bounds(labelled, {("et", "a"): (20, 80)})
+        (row,) = error_bounds(labelled, in_set(20, 80))
         assert (row["sensitivity"]["hits"], row["sensitivity"]["items"]) == (40, 45)
         assert row["specificity"]["value"] == pytest.approx(95 / 105)
         # Wilson at 97.5 %: 40 of 50 [.645, .898], 5 of 100 [.019, .124]; 20 x .645 + 80 x .019 = 14.4
         assert row["bounds"] == [14, 28]
 
     def test_nothing_labelled_is_unknown_and_one_side_alone_is_wide(self) -> None:
-        (unknown,) = error_bounds([], {("et", "a"): (5, 5)})
+        (unknown,) = error_bounds([], in_set(5, 5))
         assert (unknown["bounds"], unknown["labelled"], unknown["sensitivity"]) == (None, 0, None)
         only = [ComparedFlags("et", "a", f"u{n}", False, False) for n in range(30)]
-        (wide,) = error_bounds(only, {("et", "a"): (5, 5)})
+        (wide,) = error_bounds(only, in_set(5, 5))
         assert wide["bounds"][0] == 0
         assert wide["bounds"][1] >= 5
 
     def test_items_of_one_family_count_as_one_answer(self) -> None:
         apart = [ComparedFlags("et", "a", f"f{n}", True, n % 2 == 0) for n in range(40)]
         together = [row._replace(family="one") for row in apart]
-        bounds = [error_bounds(rows, {("et", "a"): (100, 0)})[0]["bounds"] for rows in (apart, together)]
+        bounds = [error_bounds(rows, in_set(100, 0))[0]["bounds"] for rows in (apart, together)]
         assert bounds[1][0] < bounds[0][0] <= 50 <= bounds[0][1] < bounds[1][1]
+
+    def test_labelled_items_count_by_the_sets_scores_and_generators(self) -> None:
+        """Flags are right at the worst score and wrong at the best; the set has more of the best than was labelled."""
+        worst, best, unseen = ("1", "atlas"), ("5", "atlas"), ("5", 'Bábel "2"')
+        labelled = [ComparedFlags("et", "a", f"w{n}", True, n < 80, worst) for n in range(80)]
+        labelled += [ComparedFlags("et", "a", f"b{n}", True, n < 2, best) for n in range(20)]
+        (row,) = error_bounds(labelled, {("et", "a"): FlagsInSet({worst: 20, best: 80}, {})})
+        # (20 x 1 + 80 x .1) / 100 = .28, not .82 of the labelled items; n = 100^2 / (80 x .25^2 + 20 x 4^2) = 30.8;
+        # Wilson at 97.5 %: [.1399, .4819]
+        assert row["bounds"] == [13, 49]
+        (row,) = error_bounds(labelled, {("et", "a"): FlagsInSet({worst: 20, best: 70, unseen: 10}, {})})
+        assert (row["uncovered"], row["flagged"], row["items"]) == (10, 100, 100)
+        (covered,) = error_bounds(labelled, {("et", "a"): FlagsInSet({worst: 20, best: 70}, {})})
+        assert row["bounds"] == [covered["bounds"][0], covered["bounds"][1] + 10], "ten items are unknown"
+        (nothing,) = error_bounds(labelled, {("et", "a"): FlagsInSet({unseen: 10}, {worst: 5})})
+        assert (nothing["bounds"], nothing["uncovered"]) == ([0, 15], 15)
+
+    def test_one_large_family_makes_the_interval_wider(self) -> None:
+        """31 families, of which one has 70 of the 100 items: 100^2 / (70^2 + 30) = 2.03 independent answers."""
+        even = [ComparedFlags("et", "a", f"f{n}", True, n % 2 == 0) for n in range(100)]
+        large = [row._replace(family="large" if n < 70 else row.family) for n, row in enumerate(even)]
+        few = [ComparedFlags("et", "a", f"f{n}", True, n % 2 == 0) for n in range(2)]
+        bounds = [error_bounds(rows, in_set(1_000, 0))[0]["bounds"] for rows in (even, large, few)]
+        assert bounds[2][0] <= bounds[1][0] < 110 < bounds[0][0]
+        assert error_bounds(large, in_set(1, 0))[0]["sensitivity"]["families"] == 16
+
+    def test_bounds_hold_where_errors_depend_on_the_score(self) -> None:
+        """A judge whose flags are right more often at bad scores; the set is even over scores, the labelled are not."""
+        chance, held = random.Random(11), 0
+        truth = {"1": 0.9, "3": 0.6, "5": 0.2}
+        for _trial in range(200):
+            labelled = [
+                ComparedFlags("et", "a", f"f{n}", True, chance.random() < truth[score], (score, "atlas"))
+                for n, score in enumerate(["1"] * 60 + ["3"] * 30 + ["5"] * 10)
+            ]
+            cells = {(score, "atlas"): 30 for score in truth}
+            low, high = error_bounds(labelled, {("et", "a"): FlagsInSet(cells, {})})[0]["bounds"]
+            held += low <= 30 * sum(truth.values()) <= high
+        assert held >= 190

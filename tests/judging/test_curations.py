@@ -14,13 +14,13 @@ from django.core.management import CommandError, call_command
 from accounts import people
 from accounts.refusals import Refused
 from analytics.exporting.hugging_face import study_limits
-from annotation import campaigns
-from annotation.models import CuratedItem, Curation, Dataset, Import, Item, RubricVersion
+from annotation import campaigns, selections
+from annotation.models import Campaign, CuratedItem, Curation, Dataset, Import, Item, ItemSelection, RubricVersion
 from annotation.readers.ratings import VerdictRow
 from judging.generation import curating
 from judging.generation.curating import CurationSettings
 from judging.imports import verdicts
-from judging.models import Judge, JudgeRun
+from judging.models import Alignment, AlignmentCandidate, Judge, JudgeRun
 from tests import make
 from tests.analytics.test_bundles import loaded, rewritten, taken_out
 from tests.cast import Cast
@@ -230,10 +230,65 @@ class TestPages:
         assert unlabelled["bounds"] is None
         assert row["specificity"]["value"] == 1
         assert 0 < row["sensitivity"]["value"] < 1
-        assert row["labelled"] < 80
+        could_be_chosen = [
+            place
+            for place in range(160)
+            if place // 2 % 2 == 1 and place % 7 and place not in (3, 4, 5, 6) and place % 40 != 7
+        ]
+        assert row["labelled"] == len(could_be_chosen) < 68, "no verdict, or not interpretable: not in the pool"
         assert row["bounds"][0] <= row["flagged"] <= row["bounds"][1]
         page = cast.client("boris").post(f"/p/kassa/datasets/{run.dataset_id}/curate/", form(run, preview="1"))
         assert f"{row['sensitivity']['hits']} of {row['sensitivity']['items']}" in page.content.decode()
+
+    def test_bounds_are_of_the_scores_and_generators_of_the_set(self, cast: Cast, run: JudgeRun) -> None:
+        """Only items by one generator are labelled: of the others nothing is known, so the interval has them all."""
+        campaign = campaigns.open_campaign(
+            project=cast.kassa, name="Round 1", dataset=run.dataset, rubric_version=run.rubric_version
+        )
+        by = list(run.dataset.items.order_by("ordinal").values_list("generator", flat=True))
+        scores = [0.0 if generator == GENERATORS[0] else None for generator in by]
+        make.rated(campaign, {"empathy": {"A1": scores, "A2": scores}})
+        settings = CurationSettings(n=20, run=run, seed=5)
+        draw = curating.draw_curation(dataset=run.dataset, settings=settings)
+        of_other = Item.objects.filter(pk__in=dict(draw.chosen), language="et", generator=GENERATORS[1]).count()
+        row = next(one for one in draw.certificate["errors"] if (one["language"], one["issue"]) == ("et", "empathy"))
+        assert 0 < of_other <= row["uncovered"] < 20
+        assert row["bounds"][0] == 0
+        assert row["bounds"][1] >= of_other
+        page = cast.client("boris").post(f"/p/kassa/datasets/{run.dataset_id}/curate/", form(run, preview="1"))
+        assert "labelled items with the same flag, score and generator" in page.content.decode()
+
+    def test_labels_that_shaped_the_judge_do_not_count(self, cast: Cast, run: JudgeRun) -> None:
+        """An alignment has tuned a version of the judge on the first 80 items; the base judge saw none of them."""
+        campaign = campaigns.open_campaign(
+            project=cast.kassa, name="Round 1", dataset=run.dataset, rubric_version=run.rubric_version
+        )
+        scores = [0.0] * 160 + [None] * 80
+        make.rated(campaign, {"empathy": {"A1": scores, "A2": scores}})
+        settings = CurationSettings(n=20, run=run, seed=5)
+
+        def labelled() -> int:
+            errors = curating.draw_curation(dataset=run.dataset, settings=settings).certificate["errors"]
+            return sum(int(row["labelled"]) for row in errors if row["issue"] == "empathy")
+
+        items = list(run.dataset.items.order_by("ordinal").values_list("pk", flat=True))
+        base = Judge.objects.create(project=cast.kassa, name="Base", model="other", digest="1" * 64)
+        sides = {side: _side(campaign, side, part) for side, part in (("tuning", items[:80]), ("test", items[200:]))}
+        plan: dict[str, Any] = {"seed": 1, "share": 0.5, "looks_allowed": 1}
+        current = Alignment.objects.create(
+            project=cast.kassa, name="Closer", campaign=campaign, base=base, **plan, **sides
+        )
+        as_it_was = labelled()
+        candidate = AlignmentCandidate.objects.create(alignment=current, judge=run.judge, origin="base")
+        assert labelled() == as_it_was
+        for origin in ("edit", "proposal", "search"):
+            AlignmentCandidate.objects.filter(pk=candidate.pk).update(origin=origin)
+            assert labelled() == as_it_was - (80 - 4 - 2)
+        AlignmentCandidate.objects.filter(pk=candidate.pk).delete()
+        AlignmentCandidate.objects.create(alignment=current, judge=base, origin="edit")
+        Judge.objects.filter(pk=run.judge_id).update(parent=base)
+        run.judge.refresh_from_db()
+        assert labelled() == as_it_was - (80 - 4 - 2), "made from a version"
 
     def test_nobody_else_reads_or_makes_one(self, cast: Cast, run: JudgeRun) -> None:
         curation = curating.curate(dataset=run.dataset, name="Set", settings=CurationSettings(n=5, run=run))
@@ -277,6 +332,19 @@ class TestHostile:
         with pytest.raises(Refused, match=sentence):
             curating.draw_curation(dataset=run.dataset, settings=CurationSettings(**{"n": 5, "run": run, **changes}))
 
+    def test_more_than_can_be_stored_is_refused_before_anything_is_chosen(
+        self, cast: Cast, run: JudgeRun, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("annotation.sampling.storing.MOST_ITEMS", 50)
+        settings = CurationSettings(n=1_000_000, run=run)
+        with pytest.raises(Refused, match="at most 50 items; these are 230") as refused:
+            curating.draw_curation(dataset=run.dataset, settings=settings)
+        assert refused.value.code == "too_many"
+        answer = cast.client("boris").post(
+            f"/p/kassa/datasets/{run.dataset_id}/curate/", form(run, n=1_000_000, preview="1")
+        )
+        assert "at most 50 items" in answer.content.decode()
+
     @pytest.mark.both_databases
     def test_nothing_is_left_of_a_set_that_could_not_be_stored(
         self, run: JudgeRun, monkeypatch: pytest.MonkeyPatch
@@ -293,6 +361,11 @@ class TestHostile:
                 curating.curate(dataset=run.dataset, name="Set", settings=CurationSettings(n=5, run=run))
         assert (Dataset.objects.count(), Item.objects.count()) == before
         assert curating.curate(dataset=run.dataset, name="Set", settings=CurationSettings(n=5, run=run)).pk
+
+
+def _side(campaign: Campaign, name: str, items: list[int]) -> ItemSelection:
+    rows = [(item, 1.0, "") for item in items]
+    return selections.store_selection(campaign=campaign, name=name, rule={"kind": "list"}, seed=1, rows=rows)
 
 
 def _judge(cast: Cast) -> Judge:

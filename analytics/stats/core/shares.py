@@ -6,7 +6,7 @@ import math
 from statistics import NormalDist
 
 
-def wilson_of_share(share: float, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+def wilson_of_share(share: float, n: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's interval (lower, upper) of a share p in [0, 1] of n independent answers, n >= 1.
 
     The same as `estimates.wilson_interval` with the binomial standard error. For the mean of n values in [0, 1] that
