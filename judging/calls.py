@@ -234,6 +234,22 @@ def _readings(call_request: CallRequest, answer: client.ProviderAnswer, variant:
     return [replace(reading, coerced=",".join(filter(None, (reading.coerced, "repaired")))) for reading in readings]
 
 
+def unread_outcome(
+    call_request: CallRequest, *, lease: UUID, answer: client.ProviderAnswer, fault: Exception
+) -> CallOutcome:
+    """The outcome of a request whose reply our own code failed to read: its bill, and an error for every criterion."""
+    attempt, bill = CALLS.replied_attempt(call_request, answer)
+    why = NoScore("not_stored", "provider", repr(fault))
+    return CallOutcome(
+        call_request=call_request,
+        lease=lease,
+        attempt=attempt,
+        readings=[Reading(criterion=one.key, status="error", reason=why) for one in call_request.criteria],
+        dropped=answer.dropped,
+        stops=bill.stops,
+    )
+
+
 def unavailable_outcome(
     call_request: CallRequest, unavailable: client.ProviderUnavailable, *, lease: UUID
 ) -> CallOutcome:

@@ -33,6 +33,9 @@ class RunAsker(sessions.Asker[CallRequest, CallOutcome]):
     def read(self, asked: CallRequest, answer: ProviderAnswer, lease: UUID) -> CallOutcome:
         return calls.answered_outcome(asked, lease=lease, variant=self.writer.variant, answer=answer)
 
+    def unread(self, asked: CallRequest, answer: ProviderAnswer, lease: UUID, fault: Exception) -> CallOutcome:
+        return calls.unread_outcome(asked, lease=lease, answer=answer, fault=fault)
+
     def unavailable(self, asked: CallRequest, unavailable: ProviderUnavailable, lease: UUID) -> CallOutcome:
         return calls.unavailable_outcome(asked, unavailable, lease=lease)
 

@@ -33,6 +33,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from accounts.inputs import storable
+from accounts.refusals import Refused
 from annotation import bulk
 from judging.asking import bills, budgets, client
 from judging.asking import holders as holders_here
@@ -42,6 +43,7 @@ from judging.asking.paid_requests import PaidRequest
 from judging.models import LeasedRow, PaidAttempt
 
 LEASE = timedelta(seconds=30)
+STRAY = timedelta(hours=2)  # longer than any work session waits for a reply
 MOST_HOLDERS = 2  # workers on one run, or on one generator of a plan, at the same time
 FIRST_PAUSE = 1.0  # seconds at most after the first try without a reply; each further pause is twice as long
 LONGEST_PAUSE = 60.0
@@ -121,6 +123,8 @@ def affordable(
     requests: Sequence[RequestT], *, lease: UUID, caps: Sequence[Cap], window: int
 ) -> TakenRequests[RequestT]:
     """As many of the requests, in order, as all caps allow, and at most ``window``, which the bills so far allow."""
+    if caps and any(request.worst_case is None for request in requests):
+        raise Refused(caps[0].sentence, code="budget")  # nothing can be reserved; who asks says why before
     chosen: list[RequestT] = []
     reserved = Decimal(0)
     for request in requests[: max(0, window)]:
@@ -260,6 +264,9 @@ class LeasedRows(ABC, Generic[OutcomeT]):
                 for outcome in settled
                 if outcome.asked.attempt.number > 1 or open_rows[outcome.asked.row.pk] != outcome.lease
             ]
+            theirs = [(outcome.asked.row.pk, open_rows[outcome.asked.row.pk], outcome.lease) for outcome in settled]
+            # Another work session has leased these: it need not send, and its own release does not find them.
+            self._end_open([pk for pk, lease, mine in theirs if lease not in (None, mine)])
             self.store_replies(settled, repeated=repeated)
             self.try_again(again)
             for outcome in {self._asker_of(outcome): outcome for outcome in new if outcome.stops}.values():
@@ -408,12 +415,7 @@ class LeasedRows(ABC, Generic[OutcomeT]):
         with transaction.atomic():
             leased = list(held.select_for_update(of=("self",)).select_related(*self.related).order_by("pk"))
             keys = [row.pk for row in leased]
-            its_open = self._attempts(**{f"{self.row_name}__in": keys})
-            its_open.filter(outcome=Outcome.PENDING).delete()
-            lost = set(its_open.filter(outcome=Outcome.SENT).values_list(self.row_name, flat=True))
-            its_open.filter(outcome=Outcome.SENT).update(
-                outcome=Outcome.LOST, cost=F("reserved"), estimated=True, reason="No reply was received."
-            )
+            lost = self._end_open(keys)
             counted = "tries" if unanswered else "losses"
             tired = [row.pk for row in leased if row.pk in lost and self._is_tired(row, unanswered=unanswered)]
             self._keyed(lost).update(**{counted: F(counted) + 1})
@@ -423,6 +425,20 @@ class LeasedRows(ABC, Generic[OutcomeT]):
             for asker in {getattr(row, f"{self.asker_name}_id") for row in leased if row.pk in tired}:
                 self.announce(asker)
         return len(leased)
+
+    def _end_open(self, keys: Collection[int]) -> set[int]:
+        """End the open requests of these rows, which the caller has locked: unsent ones are deleted, sent ones are
+        lost until their reply comes. Returns the rows of lost ones."""
+        if not keys:
+            return set()
+        # Locked before they are told apart, because `mark_sent` does not lock their rows.
+        found = self._attempts(**{f"{self.row_name}__in": keys}, outcome__in=PaidAttempt.OPEN).select_for_update()
+        still_open = list(found.order_by("pk").values_list("pk", "outcome", self.row_name))
+        self._attempts(pk__in=[pk for pk, outcome, _row in still_open if outcome == Outcome.PENDING]).delete()
+        self._attempts(pk__in=[pk for pk, outcome, _row in still_open if outcome == Outcome.SENT]).update(
+            outcome=Outcome.LOST, cost=F("reserved"), estimated=True, reason="No reply was received."
+        )
+        return {row for _pk, outcome, row in still_open if outcome == Outcome.SENT}
 
     def _is_tired(self, row: Any, *, unanswered: bool) -> bool:
         """Whether a row that is lost once more has reached its limit and is not tried again."""
@@ -442,7 +458,17 @@ class LeasedRows(ABC, Generic[OutcomeT]):
         self.release_dead()
         now = now or timezone.now()
         self._free(self._leased(leased_until__lt=now))
+        self._end_strays(now)
         return list(self.unattended(now).order_by("pk").values_list("pk", flat=True))
+
+    def _end_strays(self, now: datetime) -> None:
+        """End requests that are open after `STRAY` though nobody has leased their row: they would stay reserved."""
+        old = self._attempts(outcome__in=PaidAttempt.OPEN, at__lt=now - STRAY)
+        old = old.exclude(**{f"{self.row_name}__state": LEASED})
+        if keys := set(old.values_list(self.row_name, flat=True)):
+            with transaction.atomic():
+                rows = self._keyed(keys).exclude(state=LEASED).select_for_update().order_by("pk")
+                self._end_open(list(rows.values_list("pk", flat=True)))
 
     def unattended(self, now: datetime) -> QuerySet[Any]:
         """The askers that may ask and have due rows, and no worker."""

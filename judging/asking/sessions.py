@@ -114,6 +114,10 @@ class Asker(ABC, Generic[RequestT, OutcomeT]):
         """The outcome of a request with a reply; it may run in a thread, and makes no query."""
 
     @abstractmethod
+    def unread(self, asked: RequestT, answer: client.ProviderAnswer, lease: UUID, fault: Exception) -> OutcomeT:
+        """The outcome of a request whose reply `read` failed on: its bill, and the reason; it is not sent again."""
+
+    @abstractmethod
     def unavailable(self, asked: RequestT, unavailable: client.ProviderUnavailable, lease: UUID) -> OutcomeT:
         """The outcome of a request without a reply."""
 
@@ -440,9 +444,15 @@ async def _outcome_of(
         return asker.refused(asked, no, lease)
     session.heard = time.monotonic()
     session.refusals.clear()
-    if len(answer.readable) > LARGE:
-        return await asyncio.to_thread(asker.read, asked, answer, lease)
-    return asker.read(asked, answer, lease)
+    try:
+        if len(answer.readable) > LARGE:
+            return await asyncio.to_thread(asker.read, asked, answer, lease)
+        return asker.read(asked, answer, lease)
+    except Exception as fault:
+        # The reply was paid for: without an outcome, its request would count as lost, and be paid again.
+        logger.exception("%s: the reply to row %s", asker.name, asked.row.pk)
+        session.stop(_("Stopped by an error in Panelbench: %r") % fault)
+        return asker.unread(asked, answer, lease, fault)
 
 
 def _retry_later_sentence(unavailable: client.ProviderUnavailable) -> str:

@@ -10,7 +10,7 @@ from django.db.models import Avg, Count, Q
 
 from judging.asking import endpoints, prices
 from judging.asking.paid_requests import paid_request
-from judging.generation.drawing import draw_parameters
+from judging.generation.drawing import draw_families
 from judging.generation.messages import generation_messages, generation_schema, turn_counts
 from judging.generation.specs import Spec, parse_spec
 from judging.models import GenerationAttempt, GenerationPlan, PlanGenerator, Realisation
@@ -96,8 +96,7 @@ def forecast_generation(
 ) -> GenerationForecast:
     """The forecast of a plan that need not be stored; its ``generators`` may be unsaved (`plans.plan_generator`)."""
     texts = families * len(languages) * repeats
-    numbers = range(1, min(families, SAMPLED) + 1)
-    drawn = [draw_parameters(spec, seed=seed, number=number) for number in numbers]
+    drawn = draw_families(spec, seed=seed, numbers=range(1, min(families, SAMPLED) + 1))
     return GenerationForecast(
         generators=[_forecast(spec, languages, generator, texts, drawn, None) for generator in generators]
     )

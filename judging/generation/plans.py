@@ -29,8 +29,9 @@ from annotation import bulk
 from annotation.selections import new_seed
 from judging import judges
 from judging.asking import allowances, endpoints, prices
-from judging.generation.drawing import draw_parameters
-from judging.generation.specs import Spec
+from judging.asking.refused_parts import TOKEN_LIMITS
+from judging.generation.drawing import draw_families
+from judging.generation.specs import Spec, in_language
 from judging.models import GenerationAttempt, GenerationFamily, GenerationPlan, PlanGenerator, Realisation
 
 EXAMPLES = 3
@@ -41,6 +42,7 @@ MOST_LANGUAGES = 60
 MOST_TIMES = 20  # repeats of a realisation
 MOST_REALISATIONS = 200_000
 LONGEST_REPLY = 4_000  # tokens, for a generator whose parameters say nothing of it
+MOST_REPLY_TOKENS = 1_000_000  # what parameters may allow
 MOST_NAMED = 120
 OPEN_STATES = (Realisation.State.WAITING, Realisation.State.LEASED)
 LIVE_PLANS = (GenerationPlan.State.RUNNING, GenerationPlan.State.PAUSED)
@@ -80,6 +82,9 @@ def create_plan(
     _refuse_size(name, tags, families, chosen, repeats)
     for generator in chosen:
         refuse_plan_cap(project, generator, budget)
+    _refuse_missing_texts(spec, tags)
+    seed = new_seed() if seed is None else seed
+    drawn = draw_families(spec, seed=seed, numbers=range(1, families + 1))  # before the transaction: it may take long
     try:
         with transaction.atomic():
             plan = GenerationPlan.objects.create(
@@ -90,14 +95,14 @@ def create_plan(
                 languages=tags,
                 families_planned=families,
                 repeats=repeats,
-                seed=new_seed() if seed is None else seed,
+                seed=seed,
                 budget=budget,
                 created_by=actor,
             )
             for generator in chosen:
                 generator.plan = plan
             PlanGenerator.objects.bulk_create(chosen)
-            _plan_rows(plan, spec, chosen)
+            _plan_rows(plan, drawn, chosen)
             audit.record(actor=actor, project=project, verb="create generation plan", subject=plan)
     except IntegrityError:
         if not GenerationPlan.objects.filter(project=project, name=name).exists():
@@ -107,11 +112,12 @@ def create_plan(
     return plan
 
 
-def _plan_rows(plan: GenerationPlan, spec: Spec, generators: Sequence[PlanGenerator]) -> None:
-    """The families with their parameters, and a waiting row for each text."""
+def _plan_rows(
+    plan: GenerationPlan, drawn: Sequence[Mapping[str, str | int]], generators: Sequence[PlanGenerator]
+) -> None:
+    """The families with their drawn parameters, and a waiting row for each text."""
     families = [
-        GenerationFamily(plan=plan, number=number, parameters=draw_parameters(spec, seed=plan.seed, number=number))
-        for number in range(1, plan.families_planned + 1)
+        GenerationFamily(plan=plan, number=number, parameters=parameters) for number, parameters in enumerate(drawn, 1)
     ]
     GenerationFamily.objects.bulk_create(families, batch_size=1_000)
     columns = (
@@ -143,6 +149,15 @@ def plan_languages(languages: Sequence[str]) -> list[str]:
     return tags
 
 
+def _refuse_missing_texts(spec: Spec, languages: Sequence[str]) -> None:
+    """Refuse a language for which the spec has no template, or no text of a field that it gives."""
+    given = {f"fields.{one.name}": one.texts for one in spec.fields if one.texts}
+    for place, texts in {"templates": spec.templates, **given}.items():
+        if missing := [language for language in languages if not in_language(texts, language)]:
+            named = {"place": place, "languages": ", ".join(missing)}
+            raise _plan_refusal("languages", _("The spec has no text for %(languages)s: %(place)s.") % named)
+
+
 def plan_generator(project: Project, position: int, choice: GeneratorChoice) -> PlanGenerator:
     """The unsaved row of a generator; it has a limit on the tokens of a reply, so that a budget can be kept."""
     model = choice.model.strip()
@@ -154,12 +169,21 @@ def plan_generator(project: Project, position: int, choice: GeneratorChoice) -> 
         sentence %= {"name": choice.provider, "declared": ", ".join(endpoints.all_providers()) or _("none")}
         raise Refused(sentence, code="unknown_provider", fields={"generators": sentence})
     allowances.allowance(project, choice.provider)
-    if prices.token_limit(parameters) is None:
+    if not any(name in parameters for name in TOKEN_LIMITS):
         parameters = {**parameters, "max_tokens": LONGEST_REPLY}
+    _refuse_unlimited(parameters)
     name = choice.name.strip() or model
     return PlanGenerator(
         position=position, name=name[:MOST_NAMED], provider=choice.provider, model=model, parameters=parameters
     )
+
+
+def _refuse_unlimited(parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters by which no limit on the tokens of a reply is known: nothing could be reserved for it."""
+    if not 1 <= (prices.token_limit(parameters) or 0) <= MOST_REPLY_TOKENS:
+        names = " · ".join(name for name in TOKEN_LIMITS if name in parameters) or TOKEN_LIMITS[0]
+        sentence = _("Write a whole number from %(least)s to %(most)s.") % {"least": 1, "most": MOST_REPLY_TOKENS}
+        raise _plan_refusal("generators", f"{names}: {sentence}")
 
 
 def _refuse_size(
@@ -169,7 +193,9 @@ def _refuse_size(
         raise _plan_refusal("name", _("A name has from 1 to %d characters.") % MOST_NAMED)
     if not 1 <= len(generators) <= MOST_GENERATORS:
         raise _plan_refusal("generators", _("Choose from 1 to %d generators.") % MOST_GENERATORS)
-    names = Counter(generator.name for generator in generators)
+    # The key of an item ends with its generator, and with its repeat from the second on (`storing.item_key`).
+    ends = ("", *(f"/{repeat}" for repeat in range(2, min(repeats, MOST_TIMES) + 1)))
+    names = Counter(f"{generator.name}{end}" for generator in generators for end in ends)
     if twice := [called for called, times in names.items() if times > 1]:
         sentence = _("Two generators are called “%s”. Give one of them another name.") % twice[0]
         raise _plan_refusal("generators", sentence)
@@ -190,7 +216,10 @@ def refuse_plan_cap(project: Project, generator: PlanGenerator, budget: Decimal 
     has_price = prices.price(generator, run=generator) is not None
     allowed = allowances.allowance(project, generator.provider)
     is_capped = allowed is not None and (allowed.cap_total is not None or allowed.cap_per_day is not None)
-    if has_price or (budget is None and not is_capped):
+    if budget is None and not is_capped:
+        return
+    if has_price:
+        _refuse_unlimited(generator.parameters)
         return
     named = {"model": generator.model, "provider": generator.provider}
     sentence = _("No price is declared for %(model)s at %(provider)s, so a budget can't be guaranteed.") % named

@@ -35,6 +35,7 @@ MOST_ROLES: Final = 8
 MOST_TURNS: Final = 200
 LONGEST_TEMPLATE: Final = 20_000
 LONGEST_LEVEL: Final = 2_000
+LONGEST_FILLED: Final = 100_000  # a template, or a field that is given, with the longest levels in its places
 MOST_RETRIES: Final = 10
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -283,9 +284,19 @@ class _Reading:
         names = {parameter.name for parameter in spec.parameters} | {"language"}
         texts = {"system": spec.system} | {f"templates.{tag}": text for tag, text in spec.templates.items()}
         texts |= {f"fields.{one.name}.{tag}": text for one in spec.fields for tag, text in one.texts.items()}
+        longest = {
+            one.name: max(
+                (len(text) for level in one.levels for text in (str(level.value), *level.texts.values())), default=0
+            )
+            for one in spec.parameters
+        }
         for place, text in texts.items():
-            if unknown := [name for name in _PLACE.findall(text) if name not in names]:
+            places = _PLACE.findall(text)
+            if unknown := [name for name in places if name not in names]:
                 self.refuse(place.rstrip("."), _("There is no parameter “%(name)s”.") % {"name": unknown[0]})
+            if len(text) + sum(longest.get(name, 0) for name in places) > LONGEST_FILLED:
+                wrong = _("With its parameters filled in, it could have more than %d characters.") % LONGEST_FILLED
+                self.refuse(place.rstrip("."), wrong)
         counted = next((one for one in spec.parameters if one.name == spec.rules.count), None)
         if spec.rules.count and counted is None:
             self.refuse("rules.count", _("There is no parameter “%(name)s”.") % {"name": spec.rules.count})

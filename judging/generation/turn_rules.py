@@ -84,7 +84,7 @@ def read_written(
     if problems:
         return problems
     given = given_fields(spec, parameters, language)
-    return Written((), {one.name: given.get(one.name) or str(texts[one.name]) for one in spec.fields})
+    return Written((), {one.name: given[one.name] if one.texts else str(texts[one.name]) for one in spec.fields})
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------

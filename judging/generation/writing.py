@@ -23,6 +23,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.inputs import storable_value
 from accounts.refusals import Refused
 from annotation import bulk
 from judging import judges
@@ -119,7 +120,7 @@ class TextRows(LeasedRows[TextOutcome]):
         if not discarded:
             return
         keys = [outcome.asked.row.pk for outcome in discarded]
-        self.move(keys, state=leases.WAITING, not_before=None)
+        self.move(keys, state=leases.WAITING, not_before=None, tried=0)  # the provider did answer
         Realisation.objects.filter(pk__in=keys).update(discarded=F("discarded") + 1)
         problems = [(outcome.asked.row.pk, stored_problems(outcome.problems)) for outcome in discarded]
         bulk.update(Realisation, ("problems",), problems)
@@ -134,8 +135,8 @@ TEXTS = TextRows()
 
 
 def stored_problems(problems: Sequence[WritingProblem]) -> list[dict[str, Any]]:
-    """Problems as JSON."""
-    return [problem.stored for problem in problems]
+    """Problems as JSON that a database keeps: they quote what a model wrote."""
+    return [storable_value(problem.stored) for problem in problems]
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -159,8 +160,8 @@ class TextRequestWriter:
         """Whether a reply is known to cost something."""
         return any(self._priced["price"] or ())
 
-    def write(self, realisation: Realisation) -> TextRequest:
-        """The request for one text. Its family is loaded with it."""
+    def write(self, realisation: Realisation, *, asked: int = 0) -> TextRequest:
+        """The request for one text, which was ``asked`` for so often before. Its family is loaded with it."""
         realisation.plan, realisation.generator = self.plan, self.generator
         drawn = realisation.family.parameters
         problems = [WritingProblem(problem["code"], problem["values"]) for problem in realisation.problems]
@@ -169,7 +170,7 @@ class TextRequestWriter:
             model=self.generator.model,
             messages=generation_messages(self.spec, drawn, language=realisation.language, problems=problems),
             schema=self._schema,
-            parameters=self._parameters(realisation),
+            parameters=self._parameters(realisation, asked),
             **self._priced,
         )
         return TextRequest(
@@ -180,12 +181,17 @@ class TextRequestWriter:
             drawn=drawn,
         )
 
-    def _parameters(self, realisation: Realisation) -> dict[str, Any]:
+    @property
+    def has_seed(self) -> bool:
+        """Whether the generator declares a seed."""
+        return isinstance(self.generator.parameters.get("seed"), int)
+
+    def _parameters(self, realisation: Realisation, asked: int) -> dict[str, Any]:
         """The generator's parameters. Where they declare a seed, every text and every new try has its own."""
         parameters = dict(self.generator.parameters)
-        if isinstance(parameters.get("seed"), int):
+        if self.has_seed:
             key: list[Any] = [parameters["seed"], self.plan.seed, realisation.family.number, realisation.language]
-            key += [self.generator.name, realisation.repeat, realisation.discarded]
+            key += [self.generator.name, realisation.repeat, asked]
             digest = hashlib.sha256("\x1f".join(map(str, key)).encode()).digest()
             parameters["seed"] = int.from_bytes(digest[:6]) % SEEDS
         return parameters
@@ -205,12 +211,13 @@ def take_texts(
         running = plan.state == GenerationPlan.State.RUNNING
         if not running or TEXTS.holders(generator, besides=lease, now=now) >= leases.MOST_HOLDERS:
             return TakenRequests(lease=lease)
-        rows = TEXTS.due(generator.pk, now).select_related("family")[:limit]
-        requests = [writer.write(row) for row in rows]
+        rows = list(TEXTS.due(generator.pk, now).select_related("family")[:limit])
+        numbers = TEXTS.last_numbers([row.pk for row in rows]) if writer.has_seed else {}
+        requests = [writer.write(row, asked=numbers.get(row.pk, 0)) for row in rows]
         held = plan_caps(plan, generator, now)
         if held and any(request.worst_case is None for request in requests):
             plans.refuse_plan_cap(plan.project, generator, plan.budget)
-        window = most_texts_in_flight(plan, generator) - TEXTS.in_flight(generator, now)
+        window = most_texts_in_flight(plan, generator) - texts_in_flight(plan, generator, now)
         taken = affordable(requests, lease=lease, caps=held, window=window if writer.is_paid else len(requests))
         TEXTS.lease(taken.requests, lease, now)
     return taken
@@ -236,9 +243,17 @@ def texts_committed(attempts: QuerySet[GenerationAttempt]) -> Committed:
 
 
 def most_texts_in_flight(plan: GenerationPlan, generator: PlanGenerator) -> int:
-    """How many requests of a generator may be in flight, given its bills since the plan was started or resumed."""
-    attempts = GenerationAttempt.objects.filter(realisation__generator=generator)
+    """How many requests to the model of a generator may be in flight, given the bills of all generators of the plan
+    that ask this model, since the plan was started or resumed."""
+    alike = {"provider": generator.provider, "model": generator.model}
+    attempts = GenerationAttempt.objects.filter(realisation__generator__in=plan.generators.filter(**alike))
     return budgets.most_in_flight(attempts, since=plan.bills_from)
+
+
+def texts_in_flight(plan: GenerationPlan, generator: PlanGenerator, now: datetime) -> int:
+    """How many texts of the generators that ask this model are leased."""
+    leased = plan.realisations.filter(state=Realisation.State.LEASED, leased_until__gt=now)
+    return leased.filter(generator__provider=generator.provider, generator__model=generator.model).count()
 
 
 class PaidTexts:
@@ -295,6 +310,18 @@ class GeneratorAsker(sessions.Asker[TextRequest, TextOutcome]):
             attempt=attempt,
             written=came if isinstance(came, Written) else None,
             problems=problems,
+            dropped=answer.dropped,
+            stops=bill.stops,
+        )
+
+    def unread(self, asked: TextRequest, answer: ProviderAnswer, lease: UUID, fault: Exception) -> TextOutcome:
+        attempt, bill = TEXTS.replied_attempt(asked, answer)
+        attempt.problems, attempt.reason = [], f"This could not be read: {fault!r}"[:400]
+        return TextOutcome(
+            text_request=asked,
+            lease=lease,
+            attempt=attempt,
+            refusal=attempt.reason,
             dropped=answer.dropped,
             stops=bill.stops,
         )

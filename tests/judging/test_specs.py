@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import pytest
 
 from accounts.refusals import Refused
-from judging.generation.drawing import draw_parameters
+from judging.generation.drawing import draw_families, draw_parameters
 from judging.generation.messages import TOLD, WritingProblem, generation_messages, generation_schema
 from judging.generation.specs import PRESETS, from_yaml, parse_spec, preset
 
@@ -49,6 +50,29 @@ def test_draws_depend_on_spec_seed_and_number_alone_and_keep_to_the_weights() ->
     assert len({parameters["industry"] for parameters in drawn}) == 49
     # Pinned: a change of the draws would break what a digest and a seed promise.
     assert draw_parameters(parse_spec(STORY), seed=1, number=1) == {"hero": "cat", "paragraphs": 2}
+
+
+def test_families_are_drawn_alike_one_by_one_and_together_and_soon() -> None:
+    spec = preset("support-dialogues")
+    one_by_one = [draw_parameters(spec, seed=5, number=number) for number in range(1, 40)]
+    assert draw_families(spec, seed=5, numbers=range(1, 40)) == one_by_one
+    levels = [{"value": number, "weight": 0 if number % 2 else 0.1} for number in range(1_000)]
+    large = parse_spec(
+        {**STORY, "parameters": [{"name": f"p{n}", "levels": levels} for n in range(40)], "templates": "Write."}
+    )
+    began = time.process_time()
+    drawn = draw_families(large, seed=5, numbers=range(1, 10_001))
+    assert time.process_time() - began < 10, "not the spec's digest for every one, nor every level"
+    assert len(drawn) == 10_000 and all(value % 2 == 0 for value in drawn[0].values())  # type: ignore[operator]
+
+
+def test_a_filled_template_has_an_end() -> None:
+    level = {"value": "x", "text": "y" * 2_000}
+    long = {**STORY, "parameters": [{"name": "hero", "levels": ["cat", level]}], "rules": {}}
+    assert parse_spec({**long, "templates": "{hero}" * 49})
+    with pytest.raises(Refused) as refused:
+        parse_spec({**long, "templates": {"en": "{hero}" * 50}, "system": "{hero}" * 50})
+    assert {"templates.en", "system"} <= set(refused.value.fields)
 
 
 def test_a_level_of_weight_nought_is_never_drawn() -> None:

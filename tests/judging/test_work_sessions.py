@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.refusals import Refused
-from judging import calls, runs, work_sessions
+from judging import calls, replies, runs, work_sessions
 from judging.asking import leases, sessions
 from judging.calls import CALLS, CallOutcome
 from judging.models import Attempt, Call, JudgeRun
@@ -88,6 +88,28 @@ class TestReplies:
         assert CALLS.settle(outcomes=[reply(second, theirs)]) == 0
         assert (first.call.attempts.filter(outcome="replied").count(), run.verdicts.count()) == (2, 2)
 
+    @pytest.mark.both_databases
+    @pytest.mark.parametrize("is_sent", [False, True])
+    def test_a_reply_ends_the_request_of_whoever_has_the_lease_now(
+        self, cast: Cast, provider: RunningProvider, is_sent: bool
+    ) -> None:
+        run = started(cast, declared(cast), items=1)
+        mine, [first] = sent(run, 1)
+        CALLS.sweep(now=timezone.now() + leases.LEASE * 2)
+        taken = calls.take_calls(run=run, limit=1)
+        [again] = taken.requests
+        if is_sent:
+            assert CALLS.mark_sent(lease=taken.lease, attempts=[again.attempt.pk])
+        unread = replace(
+            reply(first, mine), readings=[Reading(criterion=key, status="error") for key in ("fluency", "coherence")]
+        )
+        sessions.store_outcomes(CALLS, [unread], calls.unstorable_outcome)
+        assert CALLS.mark_sent(lease=taken.lease, attempts=[again.attempt.pk]) == set()
+        assert not Attempt.objects.filter(outcome__in=["pending", "sent"]).exists()
+        assert runs.rerun_failed(run=run, statuses=["error"])
+        assert worked(run).finished
+        assert runs.run_progress(run).verdicts == {"ok": 2}
+
     def test_a_failure_under_a_lost_lease_moves_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         mine, [asked] = sent(run, 1)
@@ -118,6 +140,21 @@ class TestReplies:
         sessions.store_outcomes(CALLS, arrived, calls.unstorable_outcome)
         assert runs.run_progress(run).verdicts == {"ok": 4, "error": 2}
         assert "could not be stored" in asked[1].call.attempts.get().reason
+
+    @pytest.mark.both_databases
+    def test_a_reply_that_our_code_fails_on_is_booked_and_not_asked_for_again(
+        self, cast: Cast, provider: RunningProvider, settings: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        priced(settings)
+        run = started(cast, declared(cast), items=1)
+        monkeypatch.setattr(replies, "CUT_OFF", None)
+        worked(run)
+        run.refresh_from_db()
+        assert run.state == "paused"
+        assert "error in Panelbench" in run.reason
+        attempt = Attempt.objects.get()
+        assert (attempt.outcome, attempt.estimated, provider.control()["requests"]) == ("replied", False, 1)
+        assert runs.run_progress(run).verdicts == {"error": 2}
 
 
 class TestStopping:

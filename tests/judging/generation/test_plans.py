@@ -10,12 +10,20 @@ import pytest
 from accounts.refusals import Refused
 from judging.generation import plans
 from judging.generation.plans import GeneratorChoice, PlanPhase
-from judging.generation.specs import preset
+from judging.generation.specs import parse_spec, preset
 from judging.models import GenerationPlan, Realisation
 from tests.cast import Cast
 from tests.provider_server import RunningProvider
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+GIVEN_IN_ESTONIAN = parse_spec(
+    {
+        **preset("single-answers").stored,
+        "fields": [{"name": "question", "text": {"et": "Küsimus: {question}"}}, {"name": "answer"}],
+    }
+)
 
 
 def planned(cast: Cast, **options: Any) -> GenerationPlan:
@@ -63,6 +71,31 @@ def test_every_text_is_planned_once(cast: Cast, provider: RunningProvider) -> No
         ({"generators": [GeneratorChoice(provider="nobody", model="m")]}, "generators"),
         ({"budget": Decimal(-1)}, "budget"),
         ({"budget": Decimal(1)}, "budget"),
+        *(
+            (
+                {"generators": [GeneratorChoice(provider="simulated", model="sim-steady", parameters=given)]},
+                "generators",
+            )
+            for given in (
+                {"max_completion_tokens": -1},
+                {"max_completion_tokens": None},
+                {"max_completion_tokens": "4000"},
+                {"max_tokens": True},
+                {"max_tokens": 4_000, "max_completion_tokens": None},
+                {"max_tokens": 10**9},
+            )
+        ),
+        (
+            {
+                "generators": [
+                    GeneratorChoice(provider="simulated", model="sim-steady", name=name) for name in ("m", "m/2")
+                ],
+                "repeats": 2,
+            },
+            "generators",
+        ),
+        ({"spec": parse_spec({**preset("support-dialogues").stored, "templates": {"et": "{channel}"}})}, "languages"),
+        ({"spec": GIVEN_IN_ESTONIAN}, "languages"),
     ],
 )
 def test_a_plan_that_could_not_be_started_is_refused(
@@ -72,6 +105,18 @@ def test_a_plan_that_could_not_be_started_is_refused(
         planned(cast, **wrong)
     assert name in refused.value.fields
     assert not GenerationPlan.objects.exists()
+
+
+def test_generators_may_be_alike_in_name_where_no_repeat_makes_them_equal(
+    cast: Cast, provider: RunningProvider
+) -> None:
+    alike = [GeneratorChoice(provider="simulated", model="sim-steady", name=name) for name in ("m", "m/2")]
+    assert planned(cast, generators=alike).generators.count() == 2
+
+
+def test_one_limit_on_the_tokens_of_a_reply_is_enough(cast: Cast, provider: RunningProvider) -> None:
+    choice = GeneratorChoice(provider="simulated", model="sim-steady", parameters={"max_completion_tokens": 700.0})
+    assert planned(cast, generators=[choice]).generators.get().parameters == {"max_completion_tokens": 700}
 
 
 def test_a_name_is_taken_once(cast: Cast, provider: RunningProvider) -> None:
