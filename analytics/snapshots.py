@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
-LAYOUT = 17
-"""Raise it whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the columns of the ratings
-table change."""
+LAYOUT = 18
+"""Raise it whenever the shape of `Snapshot.content`, its charts, the choice of statistics, the columns of the ratings
+table or the way a figure is computed change: stored figures are then computed again."""
 KEPT = 50
 """Snapshots kept per campaign and settings; older ones can be computed again from their revision's rows."""
 KEPT_ANSWERS = 200

@@ -371,6 +371,10 @@ CELLS: dict[str, tuple[Callable[[int], CoverageCell], tuple[int, ...]]] = {
         _of(populations.dialogue_sample, GRADES, agreed, calibrated, large=20_000, unequal=True), (10, 20, 30)),
     "flags in dialogues of 10": (
         _of(populations.clustered_flags, FLAG, agreed, calibrated, large=20_000), (10, 20, 30)),
+    "flags by chance in dialogues of 10": (
+        _of(populations.clustered_flags, FLAG, agreed, calibrated, large=20_000, spread=0.0), (10, 20)),
+    "flags of kappa .1 in dialogues of 10": (
+        _of(populations.clustered_flags, FLAG, agreed, calibrated, large=20_000, spread=0.37), (10, 20)),
     "labels in a tenth of the dialogues": (
         _of(populations.dialogue_sample, GRADES, corrections, large=20_000), (100, 200, 300)),
     "labels of flags in a tenth of the dialogues": (

@@ -78,14 +78,15 @@ class PopulationSample:
     cluster: Codes
 
 
-def clustered_effects(n_clusters: int, sizes: Codes, rng: Rng) -> tuple[Floats, Floats, Codes]:
+def clustered_effects(n_clusters: int, sizes: Codes, rng: Rng, *, spread: float = 1.0) -> tuple[Floats, Floats, Codes]:
     """Latent scores of three raters and a judge: half of the quality, and a part of each rater's error, by cluster.
 
     ``sizes`` (n_clusters,) items in each cluster. A rater reads a dialogue in one mood: errors share it, too.
+    ``spread``: standard deviation of the quality, which is all that raters have in common.
     """
     cluster = np.repeat(np.arange(n_clusters), sizes)
     n = len(cluster)
-    quality = np.sqrt(0.5) * (rng.normal(size=n_clusters)[cluster] + rng.normal(size=n))
+    quality = spread * np.sqrt(0.5) * (rng.normal(size=n_clusters)[cluster] + rng.normal(size=n))
     mood = 0.5 * rng.normal(size=(n_clusters, 4))[cluster]
     seen = quality[:, None] * [1, 1, 1, 0.8] + mood + 0.6 * rng.normal(size=(n, 4))
     return seen[:, :3], seen[:, 3], cluster
@@ -99,10 +100,12 @@ def dialogue_sample(n_clusters: int, rng: Rng, *, size: int = 10, unequal: bool 
     return PopulationSample(grades[0], grades[1], cluster)
 
 
-def clustered_flags(n_clusters: int, rng: Rng, *, size: int = 10) -> PopulationSample:
-    """A flag on every fourth turn, by dialogue."""
-    humans, judge, cluster = clustered_effects(n_clusters, np.full(n_clusters, size), rng)
-    return PopulationSample((humans > 0.85).astype(float), (judge > 0.8).astype(float), cluster)
+def clustered_flags(n_clusters: int, rng: Rng, *, size: int = 10, spread: float = 1.0) -> PopulationSample:
+    """A flag on every fourth turn, by dialogue. Raters' kappa is .40, of a ``spread`` of .37 .10, of 0 0."""
+    humans, judge, cluster = clustered_effects(n_clusters, np.full(n_clusters, size), rng, spread=spread)
+    shared, alone = spread**2, 0.25 + 0.36
+    limits = 0.85 * np.sqrt((shared + alone) / (1 + alone)), 0.8 * np.sqrt((0.64 * shared + alone) / (0.64 + alone))
+    return PopulationSample((humans > limits[0]).astype(float), (judge > limits[1]).astype(float), cluster)
 
 
 def dirichlet_multinomial(n: int, rng: Rng) -> PopulationSample:

@@ -52,10 +52,14 @@ TABULATED_CODES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """``counts`` (P, q): n_pk raters gave the point k in pattern p; ``units``: what is resampled, made of patterns."""
+    """``counts`` (P, q): n_pk raters gave the point k in pattern p; ``units``: what is resampled, made of patterns.
+
+    ``rated`` (P,): raters per item, where ``counts`` are other sums of an item's scores.
+    """
 
     counts: Floats
     units: Units
+    rated: Floats | None = None
 
     @property
     def weights(self) -> Floats:
@@ -65,13 +69,14 @@ class Patterns:
     @property
     def n(self) -> Floats:
         """(P,) raters per item, n_p."""
-        return np.asarray(self.counts.sum(axis=1))
+        return np.asarray(self.counts.sum(axis=1)) if self.rated is None else self.rated
 
     def where(self, keep: NDArray[np.bool_]) -> Patterns:
         """The same items without those whose pattern is not kept; a cluster may so become empty but stays a unit."""
+        counts, rated = self.counts[keep], None if self.rated is None else self.rated[keep]
         if self.units.composition is None:
-            return Patterns(self.counts[keep], Units(self.units.multiplicity[keep]))
-        return Patterns(self.counts[keep], Units(self.units.multiplicity, self.units.composition[:, keep]))
+            return Patterns(counts, Units(self.units.multiplicity[keep]), rated)
+        return Patterns(counts, Units(self.units.multiplicity, self.units.composition[:, keep]), rated)
 
 
 def patterns_of(cell: Coded) -> Patterns:
@@ -415,18 +420,9 @@ def _with_se(patterns: Patterns, figure: CountFigure, estimate: Estimate) -> Est
     if estimate.value is None or figure.influence is None:
         return estimate
     counts, keep = _view(patterns, figure)
-    units = patterns.units if keep is None else _restricted(patterns.units, keep)
+    units = patterns.units if keep is None else patterns.units.holding(keep)
     se = coefficients.linearised_standard_error(figure.influence(counts, units.pattern_totals), units)
     return estimate.with_(se=se if np.isfinite(se) else None)
-
-
-def _restricted(units: Units, keep: NDArray[np.bool_]) -> Units:
-    """The units with some patterns taken out of them; single items go with their pattern."""
-    if units.composition is None:
-        return Units(units.multiplicity[keep])
-    kept = units.composition[:, keep]
-    holding = np.asarray(kept.sum(axis=1)).ravel() > 0
-    return Units(units.multiplicity[holding], kept[holding])
 
 
 def _intervals(
@@ -464,10 +460,12 @@ def _left_out(
     doubt: Doubt | None,
 ) -> Interval:
     """The jackknife interval of one figure; its published standard error, where there is one, stays."""
-    answers = float(_restricted(patterns.units, patterns.n >= 2).n)
+    is_skewed, paired = figure.statistic in SKEWED, patterns.units.holding(patterns.n >= 2)
+    # Items with a single rating are no part of these figures: they give no degree of freedom.
+    entering = paired if figure.complete is None else patterns.units.holding(patterns.n == figure.complete)
     interval = jackknife_interval(
-        float(estimate.value or 0.0), error[0], patterns.units.df, figure.shape, tail_df=error[1], n=answers,
-        doubt=doubt, is_kappa=figure.statistic in SKEWED, confidence=how.confidence,
+        float(estimate.value or 0.0), error[0], (entering if is_skewed else patterns.units).df, figure.shape,
+        tail_df=error[1], n=float(paired.n), doubt=doubt, is_kappa=is_skewed, confidence=how.confidence,
     )  # fmt: skip
     return interval if estimate.se is None else replace(interval, se=None)
 
@@ -475,20 +473,22 @@ def _left_out(
 def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = False) -> Doubt | None:
     """Why chance-corrected figures of patterns (P, q) are skewed, if so.
 
-    Few items leave the commonest point, or all of them in few clusters; or scores have heavy tails and a figure takes
-    them for distances (``weighted``, or by the level of the scale). Source: bench/results/coverage_processes.md.
+    Few items of two ratings or more leave the commonest point, or all of them in few clusters; or scores have heavy
+    tails and a figure takes them for distances (``weighted``, or by the level of the scale).
+    Source: bench/results/coverage_processes.md.
     """
     items = units.pattern_totals
     totals = items @ counts
     if not totals.sum():
         return None
-    off = counts.sum(axis=1) > counts[:, totals.argmax()]
-    n_items, n_units = int(items @ off), _restricted(units, off).n
+    n = counts.sum(axis=1)
+    off = (n >= 2) & (n > counts[:, totals.argmax()])
+    n_items, n_units = int(items @ off), units.holding(off).n
     if few := few_off_point(n_items, n_units):
         return few
     if scale.q <= 2 or not (weighted or scale.level in ("interval", "ratio")):
         return None
-    n, used = counts.sum(axis=1), totals > 0
+    used = totals > 0
     x, per_point, n_or_1 = scale.values[used], counts[:, used], np.maximum(n, 1)
     means = per_point @ x / n_or_1
     left = (x - means[:, None]).ravel(), (per_point * items[:, None]).ravel()
@@ -523,7 +523,7 @@ def _of_share(patterns: Patterns, estimate: Estimate, draws: Floats, how: Resamp
     undefined = float(np.isnan(draws).mean())
     if undefined > MAX_UNDEFINED_SHARE:
         return percentile(draws, confidence=how.confidence)
-    answers = _restricted(patterns.units, patterns.n >= 2).n
+    answers = patterns.units.holding(patterns.n >= 2).n
     spread = float(np.nanstd(draws))
     interval = wilson_interval(
         float(estimate.value or 0.0),
@@ -537,7 +537,7 @@ def _of_share(patterns: Patterns, estimate: Estimate, draws: Floats, how: Resamp
 
 def _closed(patterns: Patterns, figure: CountFigure, estimate: Estimate, how: Resampling) -> Interval:
     counts, keep = _view(patterns, figure)
-    units = patterns.units if keep is None else _restricted(patterns.units, keep)
+    units = patterns.units if keep is None else patterns.units.holding(keep)
     if estimate.se is not None and estimate.value is not None:
         method: str = Message("linearised t")
         if (patterns.n == 1).any():
@@ -545,7 +545,7 @@ def _closed(patterns: Patterns, figure: CountFigure, estimate: Estimate, how: Re
         return t_interval(estimate.value, estimate.se, units.df, method=method, confidence=how.confidence)
     interval = jackknife(lambda weights: figure.kernel(counts, weights), units, confidence=how.confidence)
     if figure.is_share and how.method == "default" and interval.se is not None:
-        answers = _restricted(units, patterns.n >= 2).n
+        answers = units.holding(patterns.n >= 2).n
         value = float(estimate.value or 0.0)
         return wilson_interval(value, interval.se, answers, method="Wilson, jackknife", confidence=how.confidence)
     return interval
@@ -592,7 +592,7 @@ def _continuous(cell: Coded, figure: CountFigure, rng: np.random.Generator, how:
     x = (x - np.median(x)) / (float(np.ptp(x)) or 1.0)
     sums = [np.bincount(cell.item, weights=power, minlength=cell.n_items) for power in (x**0, x, x**2)]
     moments = np.stack(sums, axis=1).astype(np.float64)
-    patterns = Patterns(moments, Units.of(np.arange(cell.n_items), cell.cluster))
+    patterns = Patterns(moments, Units.of(np.arange(cell.n_items), cell.cluster), sums[0].astype(np.float64))
     value = float(figure.kernel(moments, patterns.weights)[0])
     if np.isnan(value):
         return base.with_(reason=NOTHING_DIFFERS)

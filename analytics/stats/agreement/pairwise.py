@@ -143,11 +143,13 @@ def _undefined(cell: Coded, statistic: str, variant: str, reason: str | None) ->
 class _Resamples:
     """Kappas of all pairs: (pairs, U) with a unit of each kind left out where asked for, and (pairs, B) resampled.
 
-    ``doubt`` says why intervals are only approximate.
+    ``shared`` (pairs, P): whether both of a pair scored the items of a pattern. ``doubt`` says why intervals are only
+    approximate.
     """
 
     several: Statistic
     units: Units
+    shared: NDArray[np.bool_]
     how: Resampling
     seed: np.random.Generator
     without: Floats | None
@@ -164,7 +166,7 @@ class _Resamples:
         """
         without = None if self.without is None else self.without[pairs].mean(axis=0)
         if without is not None and self.how.leaves_out(self.units):
-            interval = _left_out(value, without, self.units, self.doubt, self.how)
+            interval = _left_out(value, without, self.units, self.shared[pairs].any(axis=0), self.doubt, self.how)
             if interval.interval_reason != UNDEFINED_LEFT_OUT:
                 return interval
         m = self.units.multiplicity.astype(np.float64)
@@ -180,7 +182,7 @@ def _cohen_rows(
     several = _several(patterns, listed, d)
     values = several(patterns.weights)[:, 0] if listed else np.zeros(0)
     resamples = (
-        _resamples(_doubt(cell, d), several, patterns.units, rng, how)
+        _resamples(_doubt(cell, d), several, patterns, listed, rng, how)
         if 0 < len(listed) <= MOST_RESAMPLED_PAIRS
         else None
     )
@@ -207,24 +209,36 @@ def _marked(estimate: Estimate, shared: int) -> Estimate:
 
 
 def _resamples(
-    doubt: Doubt | None, several: Statistic, units: Units, rng: np.random.Generator, how: Resampling
+    doubt: Doubt | None,
+    several: Statistic,
+    patterns: OrderedPatterns,
+    listed: Sequence[Pair],
+    rng: np.random.Generator,
+    how: Resampling,
 ) -> _Resamples | None:
+    units, scored = patterns.units, patterns.codes >= 0
     if not how.resamples or units.n < 2:
         return None
     without = left_out(several, units) if how.leaves_out(units) or how.wants_bca("cohen_kappa") else None
-    return _Resamples(several, units, how, rng, without, doubt)
+    shared = np.stack([scored[:, a] & scored[:, b] for a, b in listed])
+    return _Resamples(several, units, shared, how, rng, without, doubt)
 
 
 UNDEFINED_LEFT_OUT = Message("without one of the units the figure is undefined")
 
 
-def _left_out(value: float, without: Floats, units: Units, doubt: Doubt | None, how: Resampling) -> Interval:
-    """The jackknife interval of a kappa from its values with a unit of each kind left out (U,)."""
+def _left_out(
+    value: float, without: Floats, units: Units, shared: NDArray[np.bool_], doubt: Doubt | None, how: Resampling
+) -> Interval:
+    """The jackknife interval of a kappa from its values with a unit of each kind left out (U,).
+
+    Units without an item that is compared (``shared`` (P,), by pattern) give no degree of freedom.
+    """
     se, tail_df = left_out_error(np.array(value), without, units)
     if np.isnan(se):
         return Interval(interval_reason=UNDEFINED_LEFT_OUT)
     return jackknife_interval(
-        value, float(se), units.df, "coefficient", tail_df=float(tail_df), doubt=doubt, is_kappa=True,
+        value, float(se), units.holding(shared).df, "coefficient", tail_df=float(tail_df), doubt=doubt, is_kappa=True,
         confidence=how.confidence,
     )  # fmt: skip
 
@@ -384,7 +398,8 @@ def _conger_resampled(
 
     without = left_out(statistic, units) if how.leaves_out(units) or how.wants_bca("conger_kappa") else None
     if without is not None and how.leaves_out(units):
-        interval = _left_out(value, without, units, doubt, how)
+        shared = (patterns.codes >= 0).sum(axis=1) >= 2
+        interval = _left_out(value, without, units, shared, doubt, how)
         if interval.interval_reason != UNDEFINED_LEFT_OUT:
             return interval
         doubt = CARRIED

@@ -188,8 +188,7 @@ NO_RESAMPLE_DIFFERS = Message("every resample gives the same value: nothing tell
 FEW_UNITS = 6
 """With fewer independent units (their effective number) an interval says that it is approximate."""
 ENOUGH_UNITS = 30
-"""With fewer independent units, kappas and alpha between 0 and 1 get Wilson's interval with t: of flags in 8 to 20
-dialogues Fisher's z covers .90 to .93, Wilson's .93 to .97 (docs/decisions/0017)."""
+"""With fewer independent units, kappas and alpha get Wilson's with t, widened near 0 (``_skewed_interval``)."""
 FEW_OFF_POINT = 25
 """Fewer items with a score off the commonest point leave chance-corrected figures skewed: approximate."""
 HEAVY_TAILS = 1.0
@@ -309,36 +308,49 @@ def jackknife_interval(
     ``share``: Wilson's with t. ``coefficient``: value +- t se on Fisher's z scale, se / (1 - value^2). ``positive``: on
     the logarithm's, se / value. ``free``: as it is. ``n``: independent answers behind a share that does not vary.
     ``df`` comes from the units, ``tail_df`` from the tails of what each of them changes (of shares only the former
-    counts). ``doubt`` says why the interval is only approximate; if it is ``skewed``, a coefficient between 0 and 1
-    gets Wilson's; so does a kappa or alpha (``is_kappa``) from fewer than ENOUGH_UNITS. Fewer than FEW_UNITS degrees of
-    freedom + 1 are a doubt, too. Sources: jackknife t with few clusters: MacKinnon, Nielsen & Webb 2023
+    counts). ``doubt`` says why the interval is only approximate; if it is ``skewed``, a coefficient gets Wilson's,
+    widened near 0; so does a kappa or alpha (``is_kappa``) from fewer than ENOUGH_UNITS. Fewer than FEW_UNITS degrees
+    of freedom + 1 are a doubt, too. Sources: jackknife t with few clusters: MacKinnon, Nielsen & Webb 2023
     (doi 10.1016/j.jeconom.2022.04.001); z: Fisher 1921; comparison: docs/decisions/0017.
     """
     if not math.isfinite(se) or df <= 0:
         return Interval(interval_reason=Message("the standard error needs two independent units"))
     skewed = (doubt is not None and doubt.skewed) or (is_kappa and df + 1 < ENOUGH_UNITS)
-    skewed &= shape == "coefficient" and 0 < value < 1
+    skewed &= shape == "coefficient" and abs(value) < 1
     if df + 1 < FEW_UNITS:
         doubt = doubt or Doubt(Message("%(number)s independent units", number=f"{df + 1:.3g}"))
-    if (shape == "share" or skewed) and 0 <= value <= 1:
-        if se <= NO_WIDTH and shape != "share":
-            return Interval(interval_reason=NO_UNIT_DIFFERS)
+    if skewed:
+        interval = _skewed_interval(value, se, max(df, 1), confidence, by)
+    elif shape == "share" and 0 <= value <= 1:
         quantile = None if se <= NO_WIDTH else max(df, 1)  # nothing was estimated where nothing varies
-        interval = wilson_interval(
-            value,
-            se,
-            n or df + 1,
-            df=quantile,
-            method=Message("Wilson t, %(method)s", method=by),
-            confidence=confidence,
-        )
+        method = Message("Wilson t, %(method)s", method=by)
+        interval = wilson_interval(value, se, n or df + 1, df=quantile, method=method, confidence=confidence)
     else:
         interval = _on_scale(value, se, max(min(df, tail_df), 1), shape, confidence, unit, by)
     return doubted(interval, doubt)
 
 
+def _skewed_interval(value: float, se: float, df: float, confidence: float, by: str) -> Interval:
+    """Wilson's interval with t of a coefficient whose standard error grows with it, also where it is near 0.
+
+    A sample that falls low has too small an error, so that the truth is missed above. Wilson's upper end makes up for
+    it, but no mean of answers is below 0: neither is its lower end, and its upper one has no meaning at 0. So the lower
+    end is not above value - t se, and below one standard error the distance of the upper end is that at one standard
+    error. Above .5 this is Wilson's interval. Coverage from 0 to .9: docs/decisions/0017.
+    """
+    if se <= NO_WIDTH:
+        return Interval(interval_reason=NO_UNIT_DIFFERS)
+    method, at = Message("Wilson t, %(method)s", method=by), max(value, min(se, 0.5))
+    wilson = wilson_interval(at, se, df + 1, df=df, method=method, confidence=confidence)
+    plain = t_interval(value, se, df, method=method, confidence=confidence)
+    low, high = wilson.low, wilson.high
+    if low is None or high is None or plain.low is None:
+        return wilson
+    return replace(wilson, low=max(min(plain.low, low + value - at), -1.0), high=high + value - at)
+
+
 class Doubt(NamedTuple):
-    """Why an interval is only approximate; ``skewed``: of a coefficient between 0 and 1 Wilson's then covers best."""
+    """Why an interval is only approximate; ``skewed``: of a coefficient Wilson's, widened near 0, covers best."""
 
     why: str
     skewed: bool = False

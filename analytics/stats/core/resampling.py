@@ -143,6 +143,14 @@ class Units:
             return float(self.n - 1)
         return effective_number(np.asarray(self.composition.sum(axis=1)).ravel(), self.multiplicity) - 1
 
+    def holding(self, keep: NDArray[np.bool_]) -> Units:
+        """The units without the patterns that are not kept (P,), those left empty taken out, too."""
+        if self.composition is None:
+            return Units(self.multiplicity[keep])
+        kept = self.composition[:, keep]
+        filled = np.asarray(kept.sum(axis=1)).ravel() > 0
+        return Units(self.multiplicity[filled], kept[filled])
+
     @property
     def pattern_totals(self) -> Floats:
         """(P,) how often each pattern occurs: the weights of the sample itself."""
