@@ -18,6 +18,7 @@ from annotation.models import (
     CuratedItem,
     Curation,
     Dataset,
+    DatasetCheckup,
     Duty,
     EvidenceSpan,
     Guideline,
@@ -116,6 +117,14 @@ def _likely(row: Row, incoming: Incoming) -> None:
 def _perhaps_likely(row: Row, incoming: Incoming) -> None:
     if row["probability"] is not None:
         _likely(row, incoming)
+
+
+def _made_from(row: Row, incoming: Incoming) -> None:
+    """Refuse a note of how a dataset was made that no page could show."""
+    making = row["made_from"]
+    is_shown = isinstance(making, dict) and {"dataset", "items", "families"} <= making.keys()
+    if not is_shown or not isinstance(making.get("findings"), dict) or type(making["items"]) is not int:
+        raise ValueError("how a dataset was made, with dataset, findings, families and items")
 
 
 def _certified(row: Row, incoming: Incoming) -> None:
@@ -227,6 +236,16 @@ MEMBERS = (
         rows=lambda project: Item.objects.filter(dataset__in=_datasets(project)),
         refers={"dataset": "datasets"},
         on_read=_shown,
+    ),
+    Member(
+        name="dataset_checkups",
+        model=DatasetCheckup,
+        rows=lambda project: DatasetCheckup.objects.filter(dataset__in=_datasets(project)).exclude(made_from={}),
+        refers={"dataset": "datasets"},
+        # What was found is left out: the target can check again.
+        leaves=("job", "result", "rules", "digest", "checked_at", "asked"),
+        first=8,
+        on_read=_made_from,
     ),
     Member(
         name="curations",

@@ -90,8 +90,9 @@ def check_later(dataset: Dataset, actor: User | None) -> None:
 
 @shared_task(**LONGEST)
 def check_dataset(checkup_pk: int) -> None:
-    """Check a dataset, or make the one that leaves out what was found."""
-    checkups.carry_out_checkup(checkup_pk)
+    """Check a dataset, or make the one that leaves out what was found, which is then checked."""
+    if made := checkups.carry_out_checkup(checkup_pk):
+        check_later(made, made.created_by)
 
 
 # --- undoing --------------------------------------------------------------------------------------------------------

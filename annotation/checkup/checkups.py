@@ -9,14 +9,14 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Count
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import audit, jobs
+from accounts import access, audit, jobs
 from accounts.jobs import JobKind
 from accounts.models import Job, User
 from accounts.refusals import Refused
@@ -71,15 +71,17 @@ def _begin_job(checkup: DatasetCheckup, asked: dict[str, Any], actor: User | Non
     )  # fmt: skip
 
 
-def carry_out_checkup(checkup_pk: int) -> None:
-    """What a worker does: check the dataset, or make the one that leaves out what was found."""
+def carry_out_checkup(checkup_pk: int) -> Dataset | None:
+    """What a worker does: check the dataset, or make the one that leaves out what was found, which is returned."""
     checkup = DatasetCheckup.objects.select_related("dataset__project").filter(pk=checkup_pk).first()
     if checkup is None or (job := jobs.take_job(checkup, Job.Kind.CHECKUP)) is None:
-        return
+        return None
+    made = None
     try:
+        access.refuse_archived(checkup.dataset.project)
         with jobs.JobHeartbeat(job) as heartbeat:
             if checkup.asked:
-                _make_again(checkup, LeftOut.from_json(checkup.asked), job, heartbeat)
+                made = _make_again(checkup, LeftOut.from_json(checkup.asked), job, heartbeat)
             else:
                 result, digest = examine_dataset(checkup.dataset, lambda done: heartbeat.tell(done, job.total))
             with transaction.atomic():
@@ -89,6 +91,7 @@ def carry_out_checkup(checkup_pk: int) -> None:
                     transaction.set_rollback(True)
     except Refused as refused:
         jobs.fail(job, refused.sentence)
+    return made
 
 
 def _keep(checkup: DatasetCheckup, result: CheckedDataset, digest: str) -> None:
@@ -132,7 +135,7 @@ def _scope(dataset: Dataset) -> CheckScope:
     panels = set(
         Panel.objects.filter(project=dataset.project_id).exclude(language="").values_list("language", flat=True)
     )
-    skipped = Skip.objects.filter(item__in=items.values("pk"), reason=Skip.Reason.LANGUAGE)
+    skipped = Skip.objects.filter(item__in=items.values("pk"), reason=Skip.Reason.LANGUAGE, resolved_at=None)
     people = skipped.values_list("item__ordinal").annotate(people=Count("annotator", distinct=True))
     flagged = dict(people)
     is_rated = bool(flagged) or Annotation.objects.filter(item__in=items.values("pk")).exists()
@@ -144,8 +147,9 @@ def leave_out(*, checkup: DatasetCheckup, left_out: LeftOut, actor: User | None 
     """Make the dataset that leaves out the items of these findings. None if it is large: then a job makes it, and the
     caller enqueues the check-up.
 
-    Nothing is edited: the new dataset is derived from this one, and its own check-up says how it was made. Refused:
-    codes ``not_checked``, ``invalid``, ``same``, ``empty``, ``busy``.
+    Nothing is edited: the new dataset is derived from this one, and its own check-up says how it was made. Asked twice
+    for the same, it gives the same dataset. Refused: codes ``not_checked``, ``invalid``, ``same``, ``empty``,
+    ``busy``, ``name_taken``, ``archived``.
     """
     kept = Item.objects.of(checkup.dataset).count() - len(_left_ordinals(checkup, left_out))
     if kept > MADE_AT_ONCE:
@@ -153,9 +157,13 @@ def leave_out(*, checkup: DatasetCheckup, left_out: LeftOut, actor: User | None 
             locked = DatasetCheckup.objects.select_for_update(of=("self",)).select_related("job").get(pk=checkup.pk)
             if locked.job is not None and locked.job.is_open:
                 raise Refused(_("A worker is busy with this dataset. Wait until it has finished."), code="busy")
+            if made := _made_before(checkup, left_out):
+                return made
             _begin_job(checkup, asdict(left_out), actor)
         return None
-    return make_without(checkup=checkup, left_out=left_out, actor=actor)
+    with transaction.atomic():  # of two requests at the same moment the second finds what the first has made
+        DatasetCheckup.objects.select_for_update(of=("self",)).get(pk=checkup.pk)
+        return make_without(checkup=checkup, left_out=left_out, actor=actor)
 
 
 def _left_ordinals(checkup: DatasetCheckup, left_out: LeftOut) -> set[int]:
@@ -195,42 +203,65 @@ def make_without(
 ) -> Dataset:
     """Make the dataset of `leave_out` in this process, however large it is."""
     original, ordinals = checkup.dataset, _left_ordinals(checkup, left_out)
-    made = storage.store(
-        project=original.project,
-        name=_name_of(original, left_out),
-        items=_kept_rows(original, ordinals),
-        actor=actor,
-        layout=original.layout,
-        licence=original.licence,
-        derived_from=original,
-        allocatable=original.allocatable,
-        simulated=original.simulated,
-        staged=staged,
-    )
-    _note_making(made, checkup, left_out, len(ordinals), actor)
+    if former := _made_before(checkup, left_out):
+        return former
+    name = _name_of(original, left_out)
+    try:
+        made = storage.store(
+            project=original.project,
+            name=name,
+            items=_kept_rows(original, ordinals),
+            actor=actor,
+            layout=original.layout,
+            licence=original.licence,
+            derived_from=original,
+            allocatable=original.allocatable,
+            simulated=original.simulated,
+            staged=staged,
+        )
+    except IntegrityError:  # a dataset of that name was stored at the same time
+        raise storage.name_taken(name) from None
+    _note_making(made, checkup, left_out, actor)
     return made
+
+
+def _made_before(checkup: DatasetCheckup, left_out: LeftOut) -> Dataset | None:
+    """The dataset of that name if it was made in just this way. Refused: the project has another one of that name."""
+    original, name = checkup.dataset, _name_of(checkup.dataset, left_out)
+    access.refuse_archived(original.project)
+    named = Dataset.objects.filter(project=original.project, name=name)
+    for made in named.filter(derived_from=original).select_related("checkup").order_by("-pk"):
+        if hasattr(made, "checkup") and made.checkup.made_from == _making(checkup, left_out):
+            return made
+    if named.exists():
+        raise storage.name_taken(name)
+    return None
 
 
 def _name_of(original: Dataset, left_out: LeftOut) -> str:
     return (left_out.name.strip() or _("%(dataset)s, checked") % {"dataset": original.name[:100]})[:120]
 
 
-def _note_making(made: Dataset, checkup: DatasetCheckup, left_out: LeftOut, left: int, actor: User | None) -> None:
-    """How a dataset was made is kept with it, and in the audit trail."""
+def _making(checkup: DatasetCheckup, left_out: LeftOut) -> dict[str, Any]:
+    """How a dataset is made, as it is kept with it."""
     counted = Counter(dict.fromkeys(left_out.checks, 0))
     for finding in (checkup.result or {"findings": []})["findings"]:
         if finding["check"] in counted:
             counted[finding["check"]] = finding["items"]
-    making = {
+    return {
         "dataset": str(checkup.dataset),
         "digest": checkup.digest,
         "rules": checkup.rules,
         "findings": dict(counted),
         "families": left_out.families,
-        "items": left,
+        "items": len(_left_ordinals(checkup, left_out)),
     }
+
+
+def _note_making(made: Dataset, checkup: DatasetCheckup, left_out: LeftOut, actor: User | None) -> None:
+    """How a dataset was made is kept with it, and in the audit trail."""
     with transaction.atomic():
-        DatasetCheckup.objects.get_or_create(dataset=made, defaults={"made_from": making})
+        DatasetCheckup.objects.update_or_create(dataset=made, defaults={"made_from": _making(checkup, left_out)})
         audit.record(actor=actor, project=made.project, verb="leave out items", subject=made, fields=[*left_out.checks])
 
 
@@ -252,20 +283,21 @@ def _kept_rows(dataset: Dataset, ordinals: set[int]) -> Iterator[ItemRow]:
         )
 
 
-def _make_again(checkup: DatasetCheckup, left_out: LeftOut, job: Job, heartbeat: jobs.JobHeartbeat) -> None:
+def _make_again(checkup: DatasetCheckup, left_out: LeftOut, job: Job, heartbeat: jobs.JobHeartbeat) -> Dataset:
     """Make the dataset, unless a worker that died had made it: then only note how."""
     former = Dataset.objects.ready().filter(
         derived_from=checkup.dataset, name=_name_of(checkup.dataset, left_out), created_at__gte=job.created_at
     )
     if (made := former.order_by("-pk").first()) is None:
-        make_without(
+        return make_without(
             checkup=checkup,
             left_out=left_out,
             actor=job.owner,
             staged=lambda done: heartbeat.tell(done, job.total),
         )
-    elif not DatasetCheckup.objects.filter(dataset=made).exists():
-        _note_making(made, checkup, left_out, len(_left_ordinals(checkup, left_out)), job.owner)
+    if not DatasetCheckup.objects.filter(dataset=made).exclude(made_from={}).exists():
+        _note_making(made, checkup, left_out, job.owner)
+    return made
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

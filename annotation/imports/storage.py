@@ -126,6 +126,12 @@ def store(
     return dataset
 
 
+def name_taken(name: str) -> Refused:
+    """The refusal of a name that a dataset of the project has already."""
+    sentence = _("This project already has a dataset called “%(name)s”. Choose another name.") % {"name": name}
+    return Refused(sentence, code="name_taken", fields={"name": sentence})
+
+
 def unstage(file_import: Import) -> None:
     """Delete the staged items of an import that did not end."""
     for abandoned in Dataset.objects.filter(file_import=file_import, state=Dataset.State.LOADING):

@@ -78,10 +78,8 @@ def store_curation(
     if not chosen:
         raise Refused(_("No item can be chosen. The certificate says what was left out."), code="empty")
     refuse_too_many(len(chosen))
-    taken = _("This project already has a dataset called “%(name)s”. Choose another name.") % {"name": name}
-    name_taken = Refused(taken, code="name_taken", fields={"name": taken})
     if Dataset.objects.filter(project=project, name=name).exists():
-        raise name_taken
+        raise storage.name_taken(name)
     drawn_by_item = dict(chosen)
     try:
         with transaction.atomic():
@@ -116,7 +114,7 @@ def store_curation(
             )
             audit.record(actor=actor, project=project, verb="curate dataset", subject=stored, fields=["items"])
     except IntegrityError:  # a dataset of that name was stored at the same time
-        raise name_taken from None
+        raise storage.name_taken(name) from None
     return curation
 
 

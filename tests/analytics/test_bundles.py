@@ -258,7 +258,7 @@ NEW_MEMBERS = {
     4: ["adjudications"],
     5: ["taxonomies", "evidence"],
     6: QUALIFYING,
-    8: ["curations", "curated_items"],
+    8: ["dataset_checkups", "curations", "curated_items"],
 }
 
 

@@ -12,12 +12,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from accounts import people
 from accounts.models import AuditEntry, Job
+from accounts.refusals import Refused
 from annotation import tasks
 from annotation.checkup import checkups
 from annotation.checkup.checking import RULES
 from annotation.models import Dataset, DatasetCheckup, Item, Skip
 from tests import make
+from tests.analytics.test_bundles import loaded, rewritten, taken_out
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
@@ -187,6 +190,119 @@ def test_what_cannot_be_left_out_is_refused_with_a_reason(cast: Cast, checked: D
     assert Dataset.objects.count() == 3
 
 
+@pytest.mark.both_databases
+def test_asked_twice_there_is_one_dataset_and_a_taken_name_is_refused(cast: Cast, checked: Dataset) -> None:
+    lead = cast.client("boris")
+    other = make.dataset(cast.kassa, 2, name="Võõras «1»")
+
+    def asked(*checks: str, name: str) -> Any:
+        body = {"checks": list(checks), "name": name}
+        return lead.post(api(checked, "leave-out/"), body, content_type="application/json")
+
+    first, second = asked("placeholder", name="Puhas"), asked("placeholder", name=" Puhas ")
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert Dataset.objects.filter(name="Puhas").count() == 1
+    assert AuditEntry.objects.filter(verb="leave out items").count() == 1
+    for refused in (asked("other_language", name="Puhas"), asked("placeholder", name=other.name)):
+        assert (refused.status_code, refused.json()["code"]) == (422, "name_taken")
+    page = lead.post(address(checked, "leave-out/"), {"checks": ["placeholder"], "name": other.name}, follow=True)
+    assert "already has a dataset called “Võõras «1»”" in page.content.decode()
+    with pytest.raises(CommandError, match="already has a dataset"):
+        call_command("checkup", NAME, "--project", "kassa", "--leave-out", "placeholder", "--name", other.name)
+    assert list(Dataset.objects.filter(name=other.name)) == [other]
+    assert Dataset.objects.count() == 3
+
+
+def test_a_name_that_is_taken_at_the_same_moment_is_refused(
+    cast: Cast, checked: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another request has stored version 1 after this one had looked which version is next."""
+    make.dataset(cast.kassa, 1, name="Puhas")
+    monkeypatch.setattr(checkups, "_made_before", lambda *_about: None)
+    monkeypatch.setattr("annotation.imports.storage._next_version", lambda *_about: 1)
+    body = {"checks": ["placeholder"], "name": "Puhas"}
+    refused = cast.client("boris").post(api(checked, "leave-out/"), body, content_type="application/json")
+    assert (refused.status_code, refused.json()["code"]) == (422, "name_taken")
+    assert Dataset.objects.filter(name="Puhas").count() == 1
+
+
+@pytest.mark.both_databases
+def test_a_dataset_that_a_worker_makes_is_checked_and_keeps_how_it_was_made(
+    cast: Cast, checked: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkups, "MADE_AT_ONCE", 3)
+    # A check-up of the new dataset that begins before it is noted how it was made takes nothing away.
+    monkeypatch.setattr(checkups.storage, "store", _checked_at_once(checkups.storage.store))
+    lead = cast.client("boris")
+    body = {"checks": ["placeholder"], "name": "Suur «2»"}
+    lead.post(api(checked, "leave-out/"), body, content_type="application/json")
+    tasks.check_dataset(DatasetCheckup.objects.get(dataset=checked).pk)
+    made = DatasetCheckup.objects.get(dataset__name="Suur «2»")
+    assert made.made_from["items"] == 1
+    assert made.job is not None and made.job.state == Job.State.WAITING
+    again = lead.post(api(checked, "leave-out/"), body, content_type="application/json").json()
+    assert again == {"dataset": made.dataset_id, "job": None}
+
+
+def _checked_at_once(store: Any) -> Any:
+    def stored(**about: Any) -> Dataset:
+        made: Dataset = store(**about)
+        checkups.check_now(dataset=made)
+        return made
+
+    return stored
+
+
+def test_nothing_is_made_in_an_archived_project(cast: Cast, checked: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkups, "MADE_AT_ONCE", 3)
+    checkup = DatasetCheckup.objects.get(dataset=checked)
+    left_out = checkups.LeftOut(("placeholder",), name="Hilja")
+    checkups.leave_out(checkup=checkup, left_out=left_out, actor=cast.boris)
+    cast.kassa.archived_at = timezone.now()
+    cast.kassa.save()
+    tasks.check_dataset(checkup.pk)
+    checkup.refresh_from_db()
+    assert checkup.job is not None
+    assert (checkup.job.state, checkup.job.sentence) == (
+        Job.State.FAILED,
+        "This project is archived: it can be read, not changed.",
+    )
+    fresh = DatasetCheckup.objects.select_related("dataset__project").get(pk=checkup.pk)
+    with pytest.raises(Refused, match="archived"):
+        checkups.make_without(checkup=fresh, left_out=left_out)
+    assert Dataset.objects.count() == 1
+
+
+@pytest.mark.both_databases
+def test_how_a_dataset_was_made_moves_with_its_project(cast: Cast, checked: Dataset) -> None:
+    left_out = checkups.LeftOut(("placeholder",), families=True, name="Puhas «1»")
+    checkup = DatasetCheckup.objects.select_related("dataset__project").get(dataset=checked)
+    made = checkups.make_without(checkup=checkup, left_out=left_out)
+    content = taken_out(cast.kassa)
+    loaded(cast.teine, content)
+    theirs = DatasetCheckup.objects.get(dataset__project=cast.teine)
+    assert theirs.dataset.name == "Puhas «1»"
+    assert theirs.made_from == DatasetCheckup.objects.get(dataset=made).made_from
+    assert (theirs.result, theirs.job) == (None, None)
+    page = cast.client("zoltan").get(f"/p/teine/datasets/{theirs.dataset_id}/checkup/").content.decode()
+    assert "How this dataset was made" in page
+    assert "without 2 items" in page
+    assert taken_out(cast.teine) == content
+    checkups.carry_out_checkup(checkups.begin_checkup(dataset=theirs.dataset).pk)
+    theirs.refresh_from_db()
+    assert theirs.made_from["items"] == 2
+    assert theirs.result is not None
+
+    def broken(members: dict[str, bytes]) -> None:
+        row = json.loads(members["dataset_checkups.jsonl"])
+        members["dataset_checkups.jsonl"] = json.dumps({**row, "made_from": {"items": 2}}).encode() + b"\n"
+
+    third = people.create_project(name="Third", slug="third", founder=cast.zoltan)
+    with pytest.raises(Refused, match="how a dataset was made"):
+        loaded(third, rewritten(content, broken))
+
+
 def test_the_page_filters_and_shows_every_item_of_one_check(cast: Cast, checked: Dataset) -> None:
     lead = cast.client("boris")
     page = lead.get(address(checked)).content.decode()
@@ -254,6 +370,10 @@ def test_annotators_flags_are_findings(cast: Cast) -> None:
     checkups.check_now(dataset=campaign.dataset)
     document = cast.client("boris").get(api(campaign.dataset)).json()
     assert found(document)["flagged_language"] == 1
+    Skip.objects.update(resolved_at=timezone.now())
+    checkups.check_now(dataset=campaign.dataset)
+    resolved = cast.client("boris").get(api(campaign.dataset)).json()
+    assert "flagged_language" not in found(resolved), "a lead has looked at it"
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
