@@ -18,6 +18,7 @@ from accounts.refusals import Refused
 from annotation import tasks
 from annotation.checkup import checkups
 from annotation.checkup.checking import RULES
+from annotation.imports import storage
 from annotation.models import Dataset, DatasetCheckup, Item, Skip
 from tests import make
 from tests.analytics.test_bundles import loaded, rewritten, taken_out
@@ -36,21 +37,18 @@ def rows() -> list[Any]:
         4: [ENGLISH, "I am sorry to hear that. Could you please give me the number of your order?"],
         12: ["Tere! Minu pakk number 11 on kadunud.", "Vaatan kohe järele, kus pakk 11 on. Palun oodake veidi. "],
     }
+    said: dict[int, dict[str, Any]] = {
+        number: {
+            "turns": [{"speaker": who, "text": text} for who, text in zip(("customer", "agent"), texts, strict=True)]
+        }
+        for number, texts in turns.items()
+    }
     return [
         make.item_row(
             number,
             scenario=f"juhtum {(number + 1) // 2}",
             generator=("atlas", 'm "2"')[number % 2],
-            **(
-                {
-                    "turns": [
-                        {"speaker": who, "text": text}
-                        for who, text in zip(("customer", "agent"), turns[number], strict=True)
-                    ]
-                }
-                if number in turns
-                else {}
-            ),
+            **said.get(number, {}),
         )
         for number in range(1, 13)
     ]
@@ -233,7 +231,7 @@ def test_a_dataset_that_a_worker_makes_is_checked_and_keeps_how_it_was_made(
 ) -> None:
     monkeypatch.setattr(checkups, "MADE_AT_ONCE", 3)
     # A check-up of the new dataset that begins before it is noted how it was made takes nothing away.
-    monkeypatch.setattr(checkups.storage, "store", _checked_at_once(checkups.storage.store))
+    monkeypatch.setattr(storage, "store", _checked_at_once(storage.store))
     lead = cast.client("boris")
     body = {"checks": ["placeholder"], "name": "Suur «2»"}
     lead.post(api(checked, "leave-out/"), body, content_type="application/json")
