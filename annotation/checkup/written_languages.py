@@ -174,13 +174,15 @@ class OtherLanguage(Check):
             return
         if sum(item.letters[script] for script in own) <= (1 - OTHER_SCRIPT) * sum(item.letters.values()):
             return  # `OtherScript` has it, or it has more names than words
-        words = _words(item.text[:READ])
+        words = language_words(item.text[:READ])
         if sum(map(str.isalpha, words)) < FEWEST_LETTERS:
             return
         self.judged += 1
         if other := self.identifier.other_language(words, item.language):
-            clearest = max(item.parts, key=lambda part: self.identifier.share_of(other, _words(part.text[:READ])))
-            shown = excerpt_around(_words(clearest.text), 0, 60)
+            clearest = max(
+                item.parts, key=lambda part: self.identifier.share_of(other, language_words(part.text[:READ]))
+            )
+            shown = excerpt_around(language_words(clearest.text), 0, 60)
             values: Values = {"found_language": other, "language": item.language, "text": shown}
             yield Hit(item.ordinal, clearest.place, values)
 
@@ -190,7 +192,7 @@ class OtherLanguage(Check):
         return "unknown_languages" if self.unknown else "too_short"
 
 
-def _words(text: str) -> str:
+def language_words(text: str) -> str:
     """A text in one line without addresses, names of accounts, tags and placeholders, which are in no language."""
     return " ".join(_NOT_WORDS.sub(" ", text).split())
 

@@ -1,7 +1,8 @@
 """Which scripts a language is written in, how people greet in it, and words that tell it from its neighbours. Pure.
 
 Script first: it decides about most mistakes and is never wrong. Between languages of one script, frequent words are
-counted over the whole dialogue; a language without a list is never said to be the wrong one.
+counted, in a turn too; a language without a list is never said to be the wrong one by them. Of a whole dialogue
+py3langid is asked as well, as in the check-up of datasets.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 import regex
 
 from accounts.languages import script
+from annotation.checkup.written_languages import READ, Identifier, language_words
 
 _SCRIPTS: Final = {
     "Jpan": ("Han", "Hiragana", "Katakana"),
@@ -136,6 +138,21 @@ def likely_language(text: str, language: str) -> str:
         if theirs >= _SURELY and theirs >= _SURELY * ours:
             return tag
     return ""
+
+
+def identified_language(text: str, language: str) -> str:
+    """Another language that a whole dialogue or text is in, by the identifier of the check-up of datasets; empty if it
+    may well be in ``language``, or the identifier does not know that."""
+    identifier = _identifier(language)
+    words = language_words(text[:READ])
+    if not identifier.knows(language) or sum(map(str.isalpha, words)) < FEWEST_LETTERS:
+        return ""
+    return identifier.other_language(words, language)
+
+
+@lru_cache(maxsize=60)
+def _identifier(language: str) -> Identifier:
+    return Identifier([language])
 
 
 @lru_cache(maxsize=1)

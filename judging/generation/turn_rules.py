@@ -20,6 +20,7 @@ from judging.generation.languages import (
     IN_A_TURN,
     MOSTLY,
     has_greeting,
+    identified_language,
     letter_counts,
     likely_language,
 )
@@ -179,7 +180,7 @@ def _wrong_turns(spec: Spec, turns: Sequence[dict[str, str]]) -> Iterator[Writin
         if not turn["text"]:
             yield WritingProblem("empty_turn", {"turn": number})
         same = _folded(turn["text"])
-        if len(same) >= _SHORT_TURN and same in before:
+        if _width(same) >= _SHORT_TURN and same in before:
             yield WritingProblem("repeated_turn", {"turn": number, "before": before[same]})
         before.setdefault(same, number)
 
@@ -224,7 +225,7 @@ def _wrong_language(language: str, texts: Sequence[str], whole: str) -> Iterator
         yield WritingProblem("wrong_script")
     elif strange:
         yield WritingProblem("mixed_script", {"turn": strange[0]})
-    elif other := likely_language(whole, language):
+    elif other := likely_language(whole, language) or identified_language(whole, language):
         yield WritingProblem("wrong_language", {"language": other})
     else:
         for number, text in enumerate(texts, 1):
@@ -243,6 +244,11 @@ def _copied(spec: Spec, parameters: Mapping[str, str | int], language: str, whol
             if len(folded) >= _LONG_SENTENCE and folded in text and folded not in given:
                 return sentence.strip()
     return ""
+
+
+def _width(text: str) -> int:
+    """Characters; wide ones, as of Chinese, Japanese and Korean, count twice."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _folded(text: str) -> str:

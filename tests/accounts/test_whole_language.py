@@ -31,7 +31,7 @@ UNSAID = {"script", "style", "code", "kbd", "bdi", "pre", "samp", "textarea", "s
 ENGLISH = re.compile("[A-Za-z]{2}")
 NAMES = re.compile(
     r"Panelbench|Aino|Boris|Maarika|Layla|Other|Kassa|Round 1|Fluency|Coherence|Judge Nobody May See|Pakk 1"
-    r"|Crowd|Closer|Theirs|reviewers|Part|Dialogues|[Qq]uality( of generated text)?|fluency|coherence"
+    r"|Crowd|Closer|Theirs|reviewers|Part|Dialogues|Few|Plan|[Qq]uality( of generated text)?|fluency|coherence"
     r"|generation-(quality|tasks)"
     r"|gone|Styles|Estonian|English|eesti|what another annotator wrote|generator-nobody-may-see|tuning|test|complete"
     r"|CSV|JSONL?|YAML|XML|XLSX|PARQUET|ZIP|HTML|PDF|SHA-256 \w+|GB|KB|MB|UTC|[vs]\.csv|\b(et|ar|en)\b|\bse\b"
