@@ -8,7 +8,7 @@ letters.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from functools import cache
 from typing import Any
@@ -231,7 +231,7 @@ def written_alike(language: str) -> frozenset[str]:
 class Identifier:
     """Tells the language of a text from a few: those in use, their neighbours, and the most widespread ones."""
 
-    def __init__(self, tags: Iterable[str]) -> None:
+    def __init__(self, tags: Collection[str]) -> None:
         self.all = _model()
         self.labels = frozenset(self.all.labels)
         in_use = {tag.partition("-")[0] for tag in tags}
