@@ -168,7 +168,10 @@ def test_a_long_text_that_items_share_makes_them_no_duplicates() -> None:
 
 def test_a_template_does_not_make_the_search_quadratic() -> None:
     """6,000 items that begin alike; among them the last 40 are each nearly equal to one of the others."""
-    template = " ".join(ESTONIAN.split() * 2)
+    template = (
+        f"{ESTONIAN} Palun vaadake järele, kus see praegu on, ja öelge mulle, millal kuller minu juurde jõuab, sest olen "
+        "kodus ainult õhtuti. Aitäh teile juba ette! Kirjutan kohe numbri siia alla:"
+    )
     chance = random.Random(3)
     own = ["".join(chance.choices("abdeghijklmnoprstuvõäöü  ", k=70)) for _number in range(6_000)]
     own += [f"{text[:35]}xy{text[35:]}" for text in own[3_000:3_040]]
@@ -183,7 +186,7 @@ def test_a_template_does_not_make_the_search_quadratic() -> None:
     assert len(beats) == len(own)
     assert sum(found.get(6_000 + number) == 3_000 + number for number in range(40)) >= 38
     assert len(found) <= 45
-    assert time.process_time() - began < 30
+    assert time.process_time() - began < 12, "each with each takes 28"
 
 
 def test_a_check_up_that_was_cancelled_ends_after_the_last_item() -> None:
