@@ -169,8 +169,8 @@ def test_a_long_text_that_items_share_makes_them_no_duplicates() -> None:
 def test_a_template_does_not_make_the_search_quadratic() -> None:
     """6,000 items that begin alike; among them the last 40 are each nearly equal to one of the others."""
     template = (
-        f"{ESTONIAN} Palun vaadake järele, kus see praegu on, ja öelge mulle, millal kuller minu juurde jõuab, sest olen "
-        "kodus ainult õhtuti. Aitäh teile juba ette! Kirjutan kohe numbri siia alla:"
+        f"{ESTONIAN} Palun vaadake järele, kus see praegu on, ja öelge mulle, millal kuller minu juurde jõuab, sest "
+        "olen kodus ainult õhtuti. Aitäh teile juba ette! Kirjutan kohe numbri siia alla:"
     )
     chance = random.Random(3)
     own = ["".join(chance.choices("abdeghijklmnoprstuvõäöü  ", k=70)) for _number in range(6_000)]
