@@ -118,7 +118,7 @@ class GeneratorForecastSerializer(serializers.Serializer[GeneratorForecast]):
     tokens_in = serializers.IntegerField()
     tokens_out = serializers.IntegerField()
     cost = serializers.DecimalField(**USD, help_text="USD, likely.")
-    worst = serializers.DecimalField(**USD, help_text="USD, at most.")
+    worst = serializers.DecimalField(**USD, help_text="USD, at most, about.")
 
 
 class GenerationForecastSerializer(serializers.Serializer[GenerationForecast]):
@@ -126,7 +126,7 @@ class GenerationForecastSerializer(serializers.Serializer[GenerationForecast]):
     requests = serializers.IntegerField()
     tokens = serializers.IntegerField()
     cost = serializers.DecimalField(**USD, help_text="USD, likely.")
-    worst = serializers.DecimalField(**USD, help_text="USD, at most.")
+    worst = serializers.DecimalField(**USD, help_text="USD, at most, about.")
     is_measured = serializers.BooleanField(help_text="Whether it rests on replies of the plan.")
     generators = GeneratorForecastSerializer(many=True)
 
@@ -348,7 +348,9 @@ class StorePlan(APIView):
         kept = _plan(request.user, project, plan)
         serializer = StorePlanSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        dataset = storing.store_dataset(plan=kept, actor=request.user, **serializer.validated_data)
+        dataset = storing.store_dataset(
+            plan=kept, actor=request.user, most=storing.MOST_IN_REQUEST, **serializer.validated_data
+        )
         return Response({"dataset": dataset.pk}, status=201)
 
 

@@ -25,10 +25,11 @@ ENOUGH = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorForecast:
-    """The requests of one generator: about how many, their tokens, the cost, and the most that it can be.
+    """The requests of one generator: about how many, their tokens, the cost, and about the most that it can be.
 
     `cost` and `worst` are None without a declared price. The worst case: every text is asked for as often as its spec
-    allows, and every reply is as long as it may be.
+    allows, every reply is as long as it may be, and no request is longer than the longest of the sample. A budget, not
+    this, holds for certain.
     """
 
     name: str
@@ -67,7 +68,7 @@ class GenerationForecast:
 
     @property
     def worst(self) -> Decimal | None:
-        """The most that it can cost; None if a price is not declared."""
+        """About the most that it can cost; None if a price is not declared."""
         return _sum([part.worst for part in self.generators])
 
 

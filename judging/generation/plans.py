@@ -16,7 +16,7 @@ from itertools import product
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q, QuerySet, Sum, TextChoices
+from django.db.models import Count, F, Q, QuerySet, Sum, TextChoices
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -518,10 +518,25 @@ def progress_by_cell(plan: GenerationPlan) -> list[CellProgress]:
 
 
 def plan_revision(plan: GenerationPlan) -> str:
-    """A text that changes whenever a text of the plan is written, given up or decided on, or the plan changes state."""
+    """A text that changes whenever a request for a text of the plan begins or ends, a text is decided on, or the plan
+    changes state or its budget."""
     counts = Realisation.objects.filter(plan=plan).aggregate(
         done=Count("pk", filter=~Q(state__in=OPEN_STATES)),
         flight=Count("pk", filter=Q(state=Realisation.State.LEASED)),
         decided=Count("pk", filter=~Q(decision="")),
+        ended=Sum(F("discarded") + F("tries") + F("losses")),
     )
-    return f"{plan.state}:{counts['done']}:{counts['flight']}:{counts['decided']}"
+    return ":".join(map(str, (plan.state, plan.only_examples, plan.budget, *counts.values())))
+
+
+def counts_of_plans(plans_shown: Sequence[GenerationPlan]) -> dict[int, dict[str, Any]]:
+    """By plan, how many texts are planned, written, given up, and open now; one query."""
+    asked = Q(plan__only_examples=False) | Q(family__number__lte=EXAMPLES)
+    rows = Realisation.objects.filter(plan__in=plans_shown).order_by().values("plan")
+    counted = rows.annotate(
+        planned=Count("pk"),
+        written=Count("pk", filter=Q(state=Realisation.State.WRITTEN)),
+        given_up=Count("pk", filter=Q(state=Realisation.State.GIVEN_UP)),
+        open=Count("pk", filter=Q(state__in=OPEN_STATES) & asked),
+    )
+    return {row["plan"]: dict(row) for row in counted}

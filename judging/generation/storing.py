@@ -6,10 +6,11 @@ every text of it is written and none was set aside: whole families alone keep la
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from django.db import transaction
-from django.db.models import Count, F, Q
 from django.utils.translation import gettext as _
 
 from accounts import access, audit
@@ -23,23 +24,34 @@ from judging.asking import endpoints
 from judging.generation.specs import parse_spec
 from judging.models import GenerationFamily, GenerationPlan, PlanDataset, Realisation
 
-USABLE = Q(realisations__state=Realisation.State.WRITTEN) & ~Q(realisations__decision=Realisation.Decision.SET_ASIDE)
 LONGEST_NAME = 200
+MOST_IN_REQUEST = 20_000
+"""Texts that a web request may store."""
+CHUNK = 2_000  # texts that are in memory at a time
 
 
-def usable_families(plan: GenerationPlan) -> set[int]:
-    """The keys of the families of which every text is written, and none set aside; one query."""
-    counted = plan.families.annotate(texts=Count("realisations"), usable=Count("realisations", filter=USABLE))
-    return set(counted.filter(texts=F("usable")).values_list("pk", flat=True))
+def usable_texts(plan: GenerationPlan) -> tuple[list[tuple[int, int]], set[int]]:
+    """The keys of all texts that are written and not set aside, each with that of its family, and the families of which
+    that is every text; all of it from one statement, because people decide meanwhile."""
+    texts = plan.realisations.filter(state=Realisation.State.WRITTEN)
+    usable = list(texts.exclude(decision=Realisation.Decision.SET_ASIDE).order_by("pk").values_list("pk", "family"))
+    in_a_family = len(plan.languages) * plan.generators.count() * plan.repeats
+    counts = Counter(family for _text, family in usable)
+    return usable, {family for family, count in counts.items() if count == in_a_family}
 
 
 def store_dataset(
-    *, plan: GenerationPlan, name: str, only: str = PlanDataset.Only.WHOLE, actor: User | None = None
+    *,
+    plan: GenerationPlan,
+    name: str,
+    only: str = PlanDataset.Only.WHOLE,
+    actor: User | None = None,
+    most: int | None = None,
 ) -> Dataset:
     """Store what is written, and not set aside, as a dataset: of ``whole`` families only, or ``all`` of it.
 
     One transaction: the dataset, and which item each text became. Refused if the project has a dataset of this name, or
-    nothing can be stored.
+    nothing can be stored, or more than ``most`` texts.
     """
     access.refuse_archived(plan.project)
     name = name.strip()
@@ -51,27 +63,30 @@ def store_dataset(
         if Dataset.objects.filter(project=plan.project, name=name).exists():
             taken = _("Another dataset of this project is called “%(name)s”. Choose another name.") % {"name": name}
             raise Refused(taken, code="name_taken", fields={"name": taken})
-        whole = usable_families(plan)
-        written = Realisation.objects.filter(plan=plan, state=Realisation.State.WRITTEN)
-        written = written.exclude(decision=Realisation.Decision.SET_ASIDE).order_by("pk")
-        if only == PlanDataset.Only.WHOLE:
-            written = written.filter(family__in=whole)
-        if not written.exists():
+        usable, whole = usable_texts(plan)
+        keys = [text for text, family in usable if only == PlanDataset.Only.ALL or family in whole]
+        if most is not None and len(keys) > most:
+            sentence = _("A page stores at most %(most)d texts. Have the operator run: %(command)s")
+            command = f"panelbench store_texts {plan.pk} --name NAME --only {only}"
+            raise Refused(sentence % {"most": most, "command": command}, code="too_many")
+        if not keys:
             raise Refused(
                 _("No text can be stored yet: no family is whole, or nothing is written."), code="wrong_state"
             )
         providers = set(plan.generators.values_list("provider", flat=True))
         declared = [endpoints.find_provider(provider) for provider in providers]
-        rows = list(written.select_related("family", "generator"))
         dataset = storage.store(
             project=plan.project,
             name=name,
-            items=_items(plan, rows, whole),
+            items=_items(plan, keys, whole),
             actor=actor,
             simulated=any(provider is not None and provider.simulated for provider in declared),
         )
-        items = dict(Item.objects.filter(dataset=dataset).values_list("external_id", "pk"))
-        bulk.update(Realisation, ("item",), [(row.pk, items[item_key(row)]) for row in rows])
+        # The items are in the order of the texts.
+        items = Item.objects.filter(dataset=dataset).order_by("ordinal").values_list("pk", flat=True)
+        pairs = list(zip(keys, items, strict=True))
+        for start in range(0, len(pairs), CHUNK):
+            bulk.update(Realisation, ("item",), pairs[start : start + CHUNK])
         PlanDataset.objects.create(plan=plan, dataset=dataset, only=only)
         audit.record(actor=actor, project=plan.project, verb="store texts", subject=plan)
     return dataset
@@ -88,9 +103,10 @@ def family_scenario(family: GenerationFamily) -> str:
     return f"family-{family.number:04d}"
 
 
-def _items(plan: GenerationPlan, rows: list[Realisation], whole: set[int]) -> Iterator[ItemRow]:
+def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterator[ItemRow]:
     spec = parse_spec(plan.spec)
-    for row in rows:
+    texts = Realisation.objects.select_related("family", "generator").order_by("pk")
+    for row in chain.from_iterable(texts.filter(pk__in=keys[at : at + CHUNK]) for at in range(0, len(keys), CHUNK)):
         family = row.family
         yield ItemRow(
             external_id=item_key(row),

@@ -7,7 +7,9 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, QuerySet, TextField
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -26,7 +28,7 @@ from judging.asking import endpoints
 from judging.forms import BudgetForm
 from judging.generation import decisions, plans, storing
 from judging.generation.drawing import draw_parameters
-from judging.generation.messages import generation_messages
+from judging.generation.messages import TOLD, generation_messages
 from judging.generation.plan_forecasts import forecast_generation, forecast_plan
 from judging.generation.specs import PRESETS, Spec, parse_spec, preset
 from judging.models import GenerationAttempt, GenerationPlan, Realisation
@@ -40,6 +42,7 @@ from judging.views.generation_forms import (
 )
 from judging.views.runs import live_part
 
+PLANS_PER_PAGE = 50
 TEXTS_PER_PAGE = 50
 MOST_PLACES = 600
 """Families that have a place on the page of a plan."""
@@ -57,13 +60,14 @@ def find_plans(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Ge
 def generation_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every plan of the project, newest first."""
     current_project, found = find_plans(request, project)
-    counts = {
-        "planned": Count("realisations"),
-        "written": Count("realisations", filter=Q(realisations__state=Realisation.State.WRITTEN)),
-        "given_up": Count("realisations", filter=Q(realisations__state=Realisation.State.GIVEN_UP)),
-    }
-    rows = [{"plan": plan, "phase": plans.plan_phase(plan)} for plan in found.annotate(**counts)]
-    context = {"title": _("Generation"), "project": current_project, "rows": rows}
+    listed = found.defer("spec").annotate(spec_title=KT("spec__title")).order_by("-pk")
+    page = Paginator(listed, PLANS_PER_PAGE).get_page(request.GET.get("page"))
+    counts = plans.counts_of_plans(list(page))
+    rows = [
+        {**counts[plan.pk], "plan": plan, "phase": plans.plan_phase(plan, is_open=counts[plan.pk]["open"] > 0)}
+        for plan in page
+    ]
+    context = {"title": _("Generation"), "project": current_project, "rows": rows, "page_obj": page}
     return render(request, "judging/generation/plans.html", context)
 
 
@@ -95,9 +99,9 @@ def _begins_with(request: HttpRequest, found: QuerySet[GenerationPlan]) -> dict[
         return {"spec": request.GET.get("spec", PRESETS[0])}
     spec = parse_spec(like.spec)
     key = next((key for key in PRESETS if preset(key).digest == spec.digest), None)
-    if key is None:
-        earlier = ((f"plan-{plan.pk}", of_plan.digest) for plan, of_plan in specs_of_plans(like.project))
-        key = next((name for name, digest in earlier if digest == spec.digest), PRESETS[0])
+    if key is None:  # the newest plan with the same spec stands for it
+        alike = GenerationPlan.objects.filter(project=like.project, spec_digest=like.spec_digest)
+        key = f"plan-{alike.values_list('pk', flat=True).latest('pk')}"
     writers = like.generators.all()
     limits = [writer.parameters.get("max_tokens", plans.LONGEST_REPLY) for writer in writers]
     return {
@@ -146,7 +150,7 @@ def _told(form: PlanForm, step: int, go: str) -> dict[str, Any]:
 
 def _begun_spec(form: PlanForm) -> Spec | None:
     key = str(form.initial.get("spec", PRESETS[0]))
-    known = {f"plan-{plan.pk}": spec for plan, spec in specs_of_plans(form.project)}
+    known = {f"plan-{plan.pk}": spec for plan, spec in form.own_specs}
     return preset(key) if key in PRESETS else known.get(key, preset(PRESETS[0]))
 
 
@@ -204,19 +208,25 @@ def plan_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
 @require_safe
 @login_required
 def plan_live(request: HttpRequest, project: str, plan: int) -> HttpResponse:
-    """The part of the page that is updated; the page reloads when the plan has stopped."""
+    """The part of the page that is updated; the page reloads when the plan has stopped. Nothing if it is as it was when
+    the page showed the `revision`."""
     current_project, found = find_plans(request, project)
-    standing = _standing(get_object_or_404(found, pk=plan))
+    shown = get_object_or_404(found, pk=plan)
+    if request.GET.get("revision") == plans.plan_revision(shown):
+        return HttpResponse(status=204)
+    standing = _standing(shown)
     return live_part(request, "judging/generation/_plan_live.html", {"project": current_project, **standing})
 
 
 def _standing(plan: GenerationPlan) -> dict[str, Any]:
+    revision = plans.plan_revision(plan)  # read first: what changes meanwhile is shown the next time
     progress = plans.plan_progress(plan)
     moving = progress.phase == plans.PlanPhase.RUNNING or progress.in_flight > 0
     writers, known = list(plan.generators.all()), endpoints.all_providers()
     undecided = plan.realisations.filter(state=Realisation.State.WRITTEN, decision="")
     return {
         "plan": plan,
+        "revision": revision,
         "progress": progress,
         "phase": progress.phase,
         "moving": moving,
@@ -282,7 +292,9 @@ def store_plan(request: HttpRequest, project: str, plan: int) -> HttpResponse:
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("generation_plan", current_project.slug, kept.pk)
     try:
-        dataset = storing.store_dataset(plan=kept, actor=request.user, **form.cleaned_data)
+        dataset = storing.store_dataset(
+            plan=kept, actor=request.user, most=storing.MOST_IN_REQUEST, **form.cleaned_data
+        )
         return redirect("dataset", current_project.slug, dataset.pk)
     except Refused as refused:
         messages.error(request, refused.sentence)
@@ -323,11 +335,13 @@ def texts_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
     return render(request, "judging/generation/texts.html", context)
 
 
-def _with_problem(plan: GenerationPlan, code: str) -> list[int]:
-    """Texts of which a reply was discarded for this reason."""
-    broken = GenerationAttempt.objects.filter(realisation__plan=plan).exclude(problems=[])
-    rows = broken.values_list("realisation_id", "problems")
-    return list({pk for pk, problems in rows if any(problem.get("code") == code for problem in problems)})
+def _with_problem(plan: GenerationPlan, code: str) -> QuerySet[GenerationAttempt, int]:
+    """Texts of which a reply was discarded for this reason: in the JSON, a quotation mark of a value is escaped."""
+    attempts = (
+        GenerationAttempt.objects.filter(realisation__plan=plan) if code in TOLD else GenerationAttempt.objects.none()
+    )
+    named = attempts.annotate(told=Cast("problems", TextField())).filter(told__regex=f'"code": ?"{code}"')
+    return named.values_list("realisation_id", flat=True)
 
 
 def _find_text(request: HttpRequest, project: str, plan: int, text: int) -> tuple[Project, Realisation]:

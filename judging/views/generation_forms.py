@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.db.models import Max
 from django.http import QueryDict
+from django.utils.functional import cached_property
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -125,8 +128,13 @@ class PlanForm(forms.Form):
                     filled.setlist(name, list(map(str, initial if isinstance(initial, list) else [initial])))
         return filled
 
+    @cached_property
+    def own_specs(self) -> list[tuple[GenerationPlan, Spec]]:
+        """The specs of the project's plans."""
+        return specs_of_plans(self.project)
+
     def _specs(self) -> list[tuple[str, str]]:
-        of_plans = [(f"plan-{plan.pk}", spec.title) for plan, spec in specs_of_plans(self.project)]
+        of_plans = [(f"plan-{plan.pk}", spec.title) for plan, spec in self.own_specs]
         return [*((key, preset(key).title) for key in PRESETS), *of_plans, (OWN_SPEC, gettext("Own spec"))]
 
     def clean_further_languages(self) -> list[str]:
@@ -170,7 +178,7 @@ class PlanForm(forms.Form):
         if key == OWN_SPEC:
             return from_yaml(text)
         if key.startswith("plan-"):
-            return next((spec for plan, spec in specs_of_plans(self.project) if f"plan-{plan.pk}" == key), None)
+            return next((spec for plan, spec in self.own_specs if f"plan-{plan.pk}" == key), None)
         return preset(key) if key in PRESETS else None
 
     def edit(self) -> None:
@@ -178,7 +186,7 @@ class PlanForm(forms.Form):
         if self.chosen_spec is None:
             return
         key = self.chosen_spec.key
-        used = [spec.version for _plan, spec in specs_of_plans(self.project) if spec.key == key]
+        used = [spec.version for _plan, spec in self.own_specs if spec.key == key]
         version = max([self.chosen_spec.version, *used]) + 1
         sent = self.data.copy()  # type: ignore[attr-defined]  # a QueryDict, see __init__
         sent["spec"], sent["own_spec"] = OWN_SPEC, parse_spec({**self.chosen_spec.stored, "version": version}).as_yaml
@@ -199,7 +207,7 @@ class PlanForm(forms.Form):
     def spec_options(self) -> list[tuple[Any, str]]:
         """The specs to choose from, each with its description."""
         descriptions = {key: preset(key).description for key in PRESETS}
-        descriptions |= {f"plan-{plan.pk}": plan.name for plan, _spec in specs_of_plans(self.project)}
+        descriptions |= {f"plan-{plan.pk}": plan.name for plan, _spec in self.own_specs}
         descriptions[OWN_SPEC] = gettext("Templates, parameters and rules of your own, as YAML.")
         return [(option, descriptions.get(str(option.data["value"]), "")) for option in self["spec"]]
 
@@ -243,16 +251,13 @@ class PlanForm(forms.Form):
 
 def specs_of_plans(project: Project) -> list[tuple[GenerationPlan, Spec]]:
     """The specs that plans of the project were made with, other than the presets, the newest first, once each."""
-    seen = {preset(key).digest for key in PRESETS}
+    plans_of_it = GenerationPlan.objects.filter(project=project)
+    own = plans_of_it.exclude(spec_digest__in=[preset(key).digest for key in PRESETS])
+    newest = own.order_by().values("spec_digest").annotate(newest=Max("pk")).values("newest")
     found = []
-    for plan in GenerationPlan.objects.filter(project=project).order_by("-pk"):
-        try:
-            spec = parse_spec(plan.spec)
-        except Refused:  # from before the rules of specs
-            continue
-        if spec.digest not in seen:
-            seen.add(spec.digest)
-            found.append((plan, spec))
+    for plan in GenerationPlan.objects.filter(pk__in=newest).order_by("-pk"):
+        with suppress(Refused):  # from before the rules of specs
+            found.append((plan, parse_spec(plan.spec)))
     return found
 
 

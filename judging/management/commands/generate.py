@@ -48,7 +48,9 @@ class Command(BaseCommand):
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=USAGE) from None
         forecast = plan_forecasts.forecast_plan(plan)
-        likely = "" if forecast.cost is None else f", about ${forecast.cost:.4f} and at most ${forecast.worst:.4f}"
+        likely = (
+            "" if forecast.cost is None else f", about ${forecast.cost:.4f} and at most about ${forecast.worst:.4f}"
+        )
         self.stdout.write(f"Plan {plan.pk}: “{plan}”, {forecast.texts} texts{likely}")
         started = plans.start_examples(plan=plan) if options["examples"] else plans.start_plan(plan=plan)
         if not started:

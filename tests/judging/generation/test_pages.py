@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from judging.generation.specs import PRESETS, from_yaml, preset
-from judging.models import GenerationPlan, Realisation
+from judging.generation.specs import PRESETS, from_yaml, parse_spec, preset
+from judging.models import GenerationAttempt, GenerationPlan, Realisation
 from tests.cast import Cast
 from tests.judging.generation.test_writing import begun, planned, written
 from tests.provider_server import RunningProvider
@@ -234,13 +236,66 @@ def test_others_see_nothing_of_a_plan(cast: Cast, provider: RunningProvider) -> 
     assert plan.state == "draft"
 
 
+@pytest.mark.both_databases
+def test_texts_are_found_by_a_problem_and_not_by_words_that_look_like_one(
+    cast: Cast, provider: RunningProvider
+) -> None:
+    plan = planned(cast, models=("sim-steady",), languages=["en"], families=3)
+    first, second, third = plan.realisations.order_by("pk")
+    stored = {
+        first: [{"code": "no_greeting", "values": {"role": "agent"}}],
+        second: [{"code": "stand_in", "values": {"text": '[a", "code": "no_greeting"]'}}],
+        third: [{"code": "unknown_role", "values": {"role": "no_greeting"}}, {"code": "no_text", "values": {}}],
+    }
+    for text, problems in stored.items():
+        GenerationAttempt.objects.create(realisation=text, number=1, outcome="replied", problems=problems)
+    client = cast.client("boris")
+    for code, found in (("no_greeting", [first]), ("no_text", [third]), ("stand_in", [second]), ("no_.*", [])):
+        page = client.get(address("_texts", plan.pk), {"problem": code})
+        assert [text.pk for text in page.context["page_obj"]] == [text.pk for text in found], code
+
+
+def test_the_live_part_is_sent_when_something_has_changed(cast: Cast, provider: RunningProvider) -> None:
+    plan = begun(cast, models=("sim-steady",), languages=["en"], families=2)
+    client = cast.client("boris")
+    page = client.get(address("_plan", plan.pk))
+    live = f"{address('_live', plan.pk)}?revision={page.context['revision']}"
+    assert live.replace(":", "%3A") in page.content.decode()
+    assert (client.get(live).status_code, client.get(live).content) == (204, b"")
+    text = plan.realisations.order_by("pk").first()
+    assert text is not None
+    Realisation.objects.filter(pk=text.pk).update(discarded=1)
+    changed = client.get(live)
+    assert (changed.status_code, changed.context["revision"] in live) == (200, False)
+    written(plan)
+    assert client.get(live).headers["HX-Refresh"] == "true"
+
+
+def test_specs_of_plans_are_read_once_each(cast: Cast, provider: RunningProvider) -> None:
+    own = parse_spec({**preset("stories").stored, "key": "own-stories", "title": "Jutud"})
+    for number in range(5):
+        planned(cast, name=f"Plan {number}", families=1, spec=own if number % 2 else preset("stories"))
+    client = cast.client("boris")
+    like = f"{address('_new')}?like={GenerationPlan.objects.get(name='Plan 1').pk}"
+    with CaptureQueriesContext(connection) as captured:
+        page = client.get(like)
+    read = [query["sql"] for query in captured if '"judging_generationplan"."spec"' in query["sql"]]
+    assert len(read) == 2, ("of the plan, and of the newest of each", read)
+    newest = GenerationPlan.objects.get(name="Plan 3")
+    assert page.context["form"].initial["spec"] == f"plan-{newest.pk}"
+    options = [key for key, _title in page.context["form"].fields["spec"].choices]
+    assert options == [*PRESETS, f"plan-{newest.pk}", "own"]
+
+
 def test_the_list_takes_few_queries(cast: Cast, provider: RunningProvider, django_assert_max_num_queries: Any) -> None:
     for number in range(4):
         planned(cast, name=f"Plan {number}", families=2)
     client = cast.client("boris")
     client.get(address(""))
-    with django_assert_max_num_queries(12):
-        client.get(address(""))
+    with django_assert_max_num_queries(8):
+        page = client.get(address(""))
+    assert [(row["planned"], row["phase"]) for row in page.context["rows"]] == [(24, "draft")] * 4
+    assert preset("support-dialogues").title in page.content.decode()
     text = Realisation.objects.first()
     assert text is not None
     with django_assert_max_num_queries(14):

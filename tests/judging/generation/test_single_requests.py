@@ -1,20 +1,26 @@
-"""Single requests for texts: who has leased them, what is reserved and booked, and what becomes of odd replies."""
+"""Single requests for texts: who has leased them, what is reserved and booked, what becomes of odd replies; storing."""
 
 from __future__ import annotations
 
 import json
+import threading
+from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
+from io import StringIO
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.refusals import Refused
 from judging.asking import leases
 from judging.asking.client import ProviderAnswer, ProviderUnavailable
-from judging.generation import plans, turn_rules
+from judging.generation import decisions, plans, storing, turn_rules
 from judging.generation.plans import GeneratorChoice
 from judging.generation.specs import preset
 from judging.generation.turn_rules import Written, read_written
@@ -216,3 +222,67 @@ def test_a_text_that_is_asked_for_again_has_another_seed(cast: Cast, provider: R
     written(plan)
     seeds = [request["parameters"]["seed"] for request in GenerationAttempt.objects.values_list("request", flat=True)]
     assert len(set(seeds)) == len(seeds) == 2 * (1 + plan.spec.get("retries", 3))
+
+
+# --- storing ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_set_aside_while_it_is_stored_breaks_no_family(cast: Cast, provider: RunningProvider) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer")
+    plan = begun_answers(cast, families=2, languages=["en", "et"])
+    written(plan)
+    before: list[int] = []
+
+    def set_aside() -> None:
+        first = Realisation.objects.filter(plan=plan).earliest("pk")
+        decisions.decide_realisation(realisation=first, decision="set_aside", actor=cast.boris)
+        connection.close()
+
+    def meanwhile(execute: Any, sql: str, *about: Any) -> Any:
+        result = execute(sql, *about)
+        if "judging_realisation" in sql and not before:
+            before.append(1)
+            other = threading.Thread(target=set_aside)
+            other.start()
+            other.join()
+        return result
+
+    with connection.execute_wrapper(meanwhile):
+        dataset = storing.store_dataset(plan=plan, name="Kõik “terved”")
+    assert before
+    families = Counter(dataset.items.values_list("scenario", flat=True))
+    assert families == {"family-0001": 2, "family-0002": 2}, "as it was when it was read"
+    assert all(item.attributes["family_is_whole"] for item in dataset.items.all())
+    assert set(storing.store_dataset(plan=plan, name="Later").items.values_list("scenario", flat=True)) == {
+        "family-0002"
+    }
+
+
+@pytest.mark.both_databases
+def test_a_page_refuses_what_takes_too_long_and_a_command_stores_it(
+    cast: Cast, provider: RunningProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = begun_answers(cast, families=3, languages=["en", "et"], repeats=2)
+    written(plan)
+    monkeypatch.setattr(storing, "MOST_IN_REQUEST", 11)
+    monkeypatch.setattr(storing, "CHUNK", 5)
+    client = cast.client("boris")
+    address = f"/api/v1/projects/kassa/generation/{plan.pk}/store/"
+    refused = client.post(address, {"name": "Liiga palju"}, content_type="application/json").json()
+    assert refused["code"] == "too_many"
+    assert f"panelbench store_texts {plan.pk} --name NAME --only whole" in refused["detail"]
+    page = reverse("generation_store", args=["kassa", plan.pk])
+    answer = client.post(page, {"name": "Liiga palju", "only": "all"}, follow=True).content.decode()
+    assert f"store_texts {plan.pk}" in answer
+    assert not plan.datasets.exists()
+    output = StringIO()
+    call_command("store_texts", str(plan.pk), "--name", "Kõik “12”", stdout=output)
+    assert "12 items" in output.getvalue()
+    for text in plan.realisations.select_related("family", "generator", "item"):
+        assert text.item is not None
+        assert (text.item.external_id, text.item.fields) == (storing.item_key(text), text.fields)
+    for wrong in ([str(plan.pk), "--name", "Kõik “12”"], [str(plan.pk + 1), "--name", "x"]):
+        with pytest.raises(CommandError) as error:
+            call_command("store_texts", *wrong)
+        assert error.value.returncode == 2
