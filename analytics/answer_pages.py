@@ -115,6 +115,11 @@ class AnswerPage:
         return [self._matrix(key, rows) for key, rows in layers.items()]
 
     @property
+    def notes(self) -> list[str]:
+        """The notes on the ratings, in the reader's language."""
+        return [translated_message(note) for note in self.content["notes"]]
+
+    @property
     def shown(self) -> list[Matrix]:
         return self.matrices[:MOST_MATRICES]
 

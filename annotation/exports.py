@@ -334,13 +334,14 @@ def dataset_versions(datasets: QuerySet[Dataset]) -> dict[int, tuple[str, int]]:
 
 
 class OnScale(NamedTuple):
-    """A criterion as the rows show it: ``scale`` as in `Criterion.scale`, ``labels`` by point; its rubric version."""
+    """A criterion as the rows show it: ``scale`` as in `Criterion.scale`, ``labels`` by point; version, place."""
 
     key: str
     level: str
     scale: list[float] | dict[str, float]
     labels: dict[float | None, str]
     version: int
+    position: int
 
 
 def on_scales(versions: Iterable[int]) -> dict[int, OnScale]:
@@ -348,7 +349,12 @@ def on_scales(versions: Iterable[int]) -> dict[int, OnScale]:
     criteria = Criterion.objects.filter(rubric_version__in=list(versions))
     return {
         criterion.pk: OnScale(
-            criterion.key, criterion.level, criterion.scale, {**criterion.labels}, criterion.rubric_version_id
+            key=criterion.key,
+            level=criterion.level,
+            scale=criterion.scale,
+            labels={**criterion.labels},
+            version=criterion.rubric_version_id,
+            position=criterion.position,
         )
         for criterion in criteria
     }

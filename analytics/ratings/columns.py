@@ -7,6 +7,7 @@ that these refer to. Rows have the order and the values of `ratings.combined`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import EmptyResultSet
@@ -89,8 +90,9 @@ class _CodedScores:
         import numpy as np
 
         every = {name: np.concatenate([people[name], judges[name]]) for name in people if name in judges}
-        keys = self._campaign.rubric_version.criteria.order_by("position").values_list("key", flat=True)
-        positions = {key: place for place, key in enumerate(keys)}
+        shown = (scale for scale in self._criteria.values() if scale.version == self._campaign.rubric_version_id)
+        in_order = sorted(shown, key=attrgetter("position"))
+        positions = {scale.key: place for place, scale in enumerate(in_order)}
         places = np.array([positions[scale.key] for scale in self._criteria.values()], dtype=np.int64)
         item = _places([item[0] for item in self._items], every["item"])
         criterion = _places([*self._criteria], every["criterion"])

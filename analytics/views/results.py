@@ -41,7 +41,7 @@ def _board(shown: ShownSection) -> None:
     column = shown.question.columns
     differences = rows_by(shown.of(DIFFERENCE), column)
     directions = _directions(shown)
-    undefined = {str(row["reason"]) for row in shown.rows if row["asked"] == CORRECTED and row["value"] is None}
+    undefined = {row["reason"] for row in shown.rows if row["asked"] == CORRECTED and row["value"] is None}
     shared = list(undefined) if len(undefined) == 1 and not shown.of(CORRECTED) else []
     shown.cells_of(partial(_cell, shown, differences, directions, shared))
     if not column:

@@ -153,5 +153,5 @@ def test_the_routes_ask_few_questions(cast: Cast, campaign: Campaign, django_ass
         numbers(client, campaign)
     # One for the scales; the plan reads the criteria; three note who took labels; one transaction: here a savepoint,
     # and its release.
-    with django_assert_num_queries(29):
+    with django_assert_num_queries(28):
         table(client, campaign)

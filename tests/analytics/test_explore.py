@@ -13,18 +13,21 @@ from urllib.parse import urlencode
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from accounts.models import Heartbeat
 from accounts.refusals import Refused
 from analytics import answer_pages, ratings, snapshots
 from analytics.answer_pages import AnswerPage
+from analytics.figure_words import translated_message
 from analytics.questions.asked import asked_question, question_of
 from analytics.questions.question import NumbersQuestion
+from analytics.ratings.additions import model_family
+from analytics.stats.core.messages import Message
 from analytics.stats.declared.register import STATISTICS, statistics_of
 from annotation import campaigns
 from annotation.models import Annotator, Campaign
-from judging.models import JudgeRun
+from judging.models import Judge, JudgeRun
 from tests import make
 from tests.analytics import scene
 from tests.cast import Cast
@@ -371,3 +374,40 @@ def test_a_question_without_figures_says_so(cast: Cast, campaign: Campaign) -> N
     page = read(cast.client("boris"), campaign, "variant=none")
     assert "There is no figure for this question" in page and "Choose other statistics, variants" in page
     assert "has the variant none" in page
+
+
+def test_notes_on_the_ratings_are_in_the_readers_language(cast: Cast) -> None:
+    made = scene.rated_campaign(cast)
+    query = "statistic=krippendorff_alpha&variant=quadratic&columns="
+    client = cast.client("boris")
+    english = read(client, made, query)
+    asked = question_of(query)
+    (note,) = snapshots.snapshot(campaign=made, settings=asked).content["notes"]
+    assert isinstance(note, Message) and note in english
+    type(cast.boris).objects.filter(pk=cast.boris.pk).update(ui_language="et")
+    with translation.override("et"):
+        estonian = translated_message(note)
+    assert estonian != note
+    page = read(client, made, query)
+    assert estonian in page and note not in page
+
+
+def test_the_family_that_wrote_an_item_can_be_an_attribute(cast: Cast) -> None:
+    """Generators are called after fruit; the attribute says whose models they are."""
+    families = ["gpt" if n % 2 else "claude" for n in range(12)]
+    items = [
+        make.item_row(n, external_id=f"i{n}", generator="õun" if n % 2 else "pirn",
+                      attributes={"generator_family": family}) for n, family in enumerate(families)
+    ]  # fmt: skip
+    made = make.campaign(cast.kassa, items=items)
+    make.rated(made, {"fluency": {"mari": [float(n % 4) for n in range(12)]}})
+    for name, model in (("Gert", "openai/gpt-4o"), ("Klaus", "claude-3")):
+        of_family = [float(family == model_family(model)) + n % 3 for n, family in enumerate(families)]
+        run = scene.with_verdicts(made, {"fluency": of_family}, name=name)
+        Judge.objects.filter(pk=run.judge_id).update(model=model)
+    asked = question_of("statistic=audit.self_preference&columns=&confidence=0.8")
+    rows = snapshots.snapshot(campaign=made, settings=asked).content["estimates"]
+    assert {row["judge"]: row["value"] for row in rows if row["value"] is not None} == {
+        "Gert": pytest.approx(1.0), "Klaus": pytest.approx(1.0)
+    }  # fmt: skip
+    assert {row["confidence"] for row in rows if row["low"] is not None} <= {0.8}

@@ -11,12 +11,12 @@ _AUDIT = StatisticsReport(
     needs=("judge",),
     doc="methods/audits.md#from-a-file",
     prefix="audit.",
-    takes=("by", "pool"),
+    takes=("by", "pool", "confidence"),
     is_whole=True,
     in_file_order=True,
     verdicts="all",
     once_per=("judge",),
-    reads=("length_of_text", "judge_family"),
+    reads=("length_of_text", "judge_family", "generator_family"),
 )
 REPORTS = (_AUDIT,)
 STATISTICS = (

@@ -119,14 +119,14 @@ ENOUGH_CLUSTERS = 15
 """With fewer clusters (their effective number) the interval of self-preference was not simulated: approximate."""
 
 
-def self_preference(scores: Floats, own: NDArray[np.bool_], cluster: Codes) -> Estimate:
+def self_preference(scores: Floats, own: NDArray[np.bool_], cluster: Codes, *, confidence: float = 0.95) -> Estimate:
     """What judges give texts of their own family beyond what other judges give the same texts.
 
     ``scores`` (N, J) of J judges on the same N items, ``own`` (N, J) whether the item's generator is of the judge's
     family. Item and judge means are taken out (an item all judges like, a judge that is lenient throughout); the
-    estimate is the slope on ``own``. Clusters left out one by one, their effective number less 1 as degrees of freedom.
-    Undefined below two judges, or where no item has both kinds. Source: CV3, MacKinnon, Nielsen & Webb 2023
-    (doi 10.1016/j.jeconom.2022.04.001).
+    estimate is the slope on ``own``. Clusters left out one by one, the judge means held, their effective number less 1
+    as degrees of freedom. Undefined below two judges, or where no item has both kinds.
+    Source: CV3, MacKinnon, Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001).
     """
     from scipy.special import stdtr
 
@@ -151,7 +151,7 @@ def self_preference(scores: Floats, own: NDArray[np.bool_], cluster: Codes) -> E
         se = float(np.sqrt((len(parts) - 1) / len(parts) * ((moved / (sxx - parts)) ** 2).sum()))
     judged = known.any(axis=1)
     p = float(2 * stdtr(df, -abs(slope) / se)) if math.isfinite(se) and se > NO_WIDTH and df >= 1 else None
-    interval = t_interval(slope, se, df, method=method)
+    interval = t_interval(slope, se, df, method=method, confidence=confidence)
     return Estimate(
         statistic="self_preference", value=slope, p=p, n_items=int(judged.sum()),
         n_clusters=number_of(cluster[judged]), n_ratings=int(known.sum()),

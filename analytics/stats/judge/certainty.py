@@ -33,6 +33,7 @@ def certainty_report(
     seed: int = 0,
 ) -> list[CellEstimate]:
     """Per cell, from the column ``certainty``, which has one number from 0 to 100 for all scores of an annotation.
+    Of several annotations of one item by one annotator (pooled criteria) it is the mean of their certainties.
 
     ``mean_certainty``: the mean over items of the annotators' mean, cluster-robust, within 0 and 100.
     ``certainty_rho`` of each annotator: Spearman's rho between their certainty and how near their score is to those of
@@ -45,6 +46,9 @@ def certainty_report(
     report: list[CellEstimate] = []
     for cell in cells(table.annotators(), by=by, pool=pool):
         frame = _first_ratings(cell)
+        distinct = frame.drop_duplicates([*_ANNOTATION, "certainty"]).groupby(_ANNOTATION, observed=True)["certainty"]
+        means = distinct.mean().rename("certainty").reset_index()
+        frame = frame.drop(columns="certainty").merge(means, on=_ANNOTATION, how="left")
         sure = frame[frame["certainty"].notna().to_numpy()]
         if sure.empty:
             continue

@@ -56,6 +56,7 @@ def audit_report(
     length: str | None = None,
     families: Mapping[str, str] | None = None,
     pool: bool = False,
+    confidence: float = 0.95,
 ) -> list[CellEstimate]:
     """Audits of one judge in every cell (METHODS 5).
 
@@ -63,7 +64,7 @@ def audit_report(
     score), rated items beside those that only the judge scored, and, where they are named: ``length`` a column of
     numbers or texts (verbosity), ``against`` other raters that are the same judge under another prompt, temperature or
     on changed texts (perturbation, conditions), ``families`` the family of each judge, to set beside the item's column
-    ``generator_family``, else ``generator``.
+    ``generator_family``, else ``generator``. ``confidence`` is that of self-preference; other audits have 95 %.
     """
     if length is not None and length not in table.frame:
         raise TableError([TableProblem(None, f"the column {length!r} (given by --length) is missing")])
@@ -74,7 +75,7 @@ def audit_report(
             rows.append(_verbosity(cell, judge, raters, length))
         rows += _rated_and_not(cell, judge, raters, length)
         if families:
-            rows.append(_self_preference(cell, families))
+            rows.append(_self_preference(cell, families, confidence))
         if against:
             rows += _conditions(cell, [judge, *against], raters)
         clusters = int(cell.frame["cluster"][(cell.frame["rater"] == judge).to_numpy()].nunique())
@@ -86,7 +87,9 @@ def audit_report(
     return corrected_together(report, lambda row: row.estimate.statistic)
 
 
-def audits_of_judge(table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool = False) -> list[CellEstimate]:
+def audits_of_judge(
+    table: RatingsTable, *, judge: str, by: Sequence[str], pool: bool = False, confidence: float = 0.95
+) -> list[CellEstimate]:
     """``audit_report`` with the columns ``length_of_text`` and ``judge_family`` of the table.
 
     The audit of the judge's own family compares it with all other judges; all others set it beside the annotators
@@ -99,7 +102,7 @@ def audits_of_judge(table: RatingsTable, *, judge: str, by: Sequence[str], pool:
     families = judge_families(table)
     if judge not in families:
         return own
-    of_all = audit_report(table, judge=judge, families=families, by=by, pool=pool)
+    of_all = audit_report(table, judge=judge, families=families, by=by, pool=pool, confidence=confidence)
     return [*own, *(row for row in of_all if row.estimate.statistic == "self_preference")]
 
 
@@ -377,7 +380,7 @@ def _verbosity(cell: Cell, judge: str, raters: Sequence[str] | None, length: str
     return estimate
 
 
-def _self_preference(cell: Cell, families: Mapping[str, str]) -> Estimate:
+def _self_preference(cell: Cell, families: Mapping[str, str], confidence: float) -> Estimate:
     judges = sorted(families)
     if not cell.scale.has_order:
         return Estimate(statistic="self_preference", value=None, reason=_NO_NUMBERS)
@@ -387,7 +390,8 @@ def _self_preference(cell: Cell, families: Mapping[str, str]) -> Estimate:
     own = np.array([[family == families[judge] for judge in judges] for family in of_item], dtype=bool)
     if not len(scores):
         return Estimate(statistic="self_preference", value=None, reason=Message("none of the judges scored an item"))
-    return audits.self_preference(scores, own.reshape(scores.shape), cluster).with_(n_raters=len(judges))
+    estimate = audits.self_preference(scores, own.reshape(scores.shape), cluster, confidence=confidence)
+    return estimate.with_(n_raters=len(judges))
 
 
 def _conditions(cell: Cell, judges: Sequence[str], raters: Sequence[str] | None) -> Iterator[Estimate]:

@@ -91,3 +91,20 @@ def test_without_a_certainty_there_are_no_rows() -> None:
     table = hand_rated("flu")
     assert certainty_report(RatingsTable(table.frame.assign(certainty=None), table.scales), by=BY) == []
     assert certainty_report(RatingsTable(table.frame.drop(columns="certainty"), table.scales), by=BY) == []
+
+
+def test_of_two_annotations_of_an_item_the_certainties_are_averaged() -> None:
+    """“Õie” rated each item in two duties, 90 and 50 sure: pooled, she is 70 sure of it; the other once, 20."""
+    rows = [("i1", "i1", "Õie", "flu", 1.0, 90.0), ("i1", "i1", "Õie", "tone", 2.0, 50.0),
+            ("i1", "i1", "هالة", "flu", 1.0, 20.0), ("i1", "i1", "هالة", "tone", 0.0, 20.0),
+            ("i2", "i2", "Õie", "flu", 3.0, 40.0), ("i2", "i2", "Õie", "tone", 3.0, 40.0),
+            ("i2", "i2", "هالة", "flu", 3.0, None), ("i2", "i2", "هالة", "tone", 3.0, None)]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["item", "cluster", "rater", "criterion", "score", "certainty"])
+    table = ratings_table(frame, scales={"*": scale_of([0, 1, 2, 3], "ordinal")})
+    mean, *of_raters = certainty_report(table, by=(), pool=True, bootstrap=0)
+    assert mean.estimate.value == pytest.approx(((70 + 20) / 2 + 40) / 2)
+    assert (mean.estimate.n_ratings, mean.estimate.n_missing) == (3, 1)
+    of = {row.annotator: row.estimate for row in of_raters}
+    assert of["Õie"].n_items == 2 and of["Õie"].value == pytest.approx(-1), "70 and 40 sure, distances 1 and 0"
+    apart = certainty_report(table, by=BY, statistics=["mean_certainty"])
+    assert [row.estimate.value for row in apart] == [pytest.approx(v) for v in ((55 + 40) / 2, (35 + 40) / 2)]

@@ -111,6 +111,12 @@ def test_self_preference_leaves_out_clusters_and_marks_few() -> None:
         assert ("approximate: few clusters" in found.method) == is_marked
 
 
+def test_self_preference_has_the_confidence_that_is_asked_for() -> None:
+    wide, narrow = (audits.self_preference(*preferring(0.5), np.arange(300), confidence=c) for c in (0.95, 0.8))
+    assert (wide.confidence, narrow.confidence) == (0.95, 0.8)
+    assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
+
+
 def test_one_judge_has_no_self_preference() -> None:
     assert audits.self_preference(np.ones((5, 1)), np.ones((5, 1), bool), np.arange(5)).reason
 
