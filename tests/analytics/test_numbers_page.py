@@ -186,7 +186,8 @@ class TestFigures:
         heat = page[page.index('<table class="heat" ') :].split("</table>")[0]
         cells = re.findall(r"<td data-bin.*?</td>", heat)
         assert cells
-        assert all(re.search(r"<small>(\W?\d\.\d\d–\d\.\d\d|no interval)</small>", cell) for cell in cells)
+        interval = r"<small>(\d\.\d\d–\d\.\d\d|−\d\.\d\d to −?\d\.\d\d|no interval)</small>"
+        assert all(re.search(interval, cell) for cell in cells)
         assert "<small>approximate</small>" in heat
         assert "read its interval" not in page
 

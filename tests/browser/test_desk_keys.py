@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from operator import sub
+from statistics import median
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -57,15 +59,10 @@ def test_thirty_items_by_keyboard_alone_at_eight_keys_a_second(visit_as: VisitAs
     work = duty_of_four(cast)
     page = opened(visit_as, work)
     keys = [key for number in range(ITEMS) for key in (*digits(number), "Control+Enter")]
-    begun = time.monotonic()
-    for number, key in enumerate(keys):
-        time.sleep(max(0.0, begun + number / KEYS_A_SECOND - time.monotonic()))
-        page.keyboard.press(key)
-    took = time.monotonic() - begun
+    typed(page, keys)
     wait_for_workers(lambda: Annotation.objects.count() == ITEMS, seconds=60)
     wrong = [pair for pair in zip(stored(), map(digits, range(ITEMS)), strict=True) if pair[0] != pair[1]]
     assert wrong == []
-    assert len(keys) / took > KEYS_A_SECOND * 0.95
     places = Annotation.objects.order_by("pk").values_list("assignment__position", flat=True)
     assert list(places) == sorted(places), "item after item in the order of the queue"
     expect(page.get_by_role("heading", name="All scored")).to_be_visible()
@@ -142,12 +139,14 @@ def test_a_certainty_that_is_missing_is_asked_for_and_a_draft_keeps_it(visit_as:
 
 
 def typed(page: Page, keys: list[str]) -> None:
-    """Press the keys at the pace of a fast typist, whatever the page does."""
-    begun = time.monotonic()
+    """Press the keys at the pace of a fast typist, whatever the page does. After a halt of the machine the next keys come
+    faster, so that the pace is the median between two keys."""
+    begun, pressed = time.monotonic(), []
     for number, key in enumerate(keys):
         time.sleep(max(0.0, begun + number / KEYS_A_SECOND - time.monotonic()))
+        pressed.append(time.monotonic())
         page.keyboard.press(key)
-    assert len(keys) / (time.monotonic() - begun) > KEYS_A_SECOND * 0.95
+    assert median(map(sub, pressed[1:], pressed)) < 1 / (KEYS_A_SECOND * 0.95)
 
 
 def scores_given(purpose: str) -> list[str]:
