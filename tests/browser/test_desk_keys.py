@@ -139,8 +139,8 @@ def test_a_certainty_that_is_missing_is_asked_for_and_a_draft_keeps_it(visit_as:
 
 
 def typed(page: Page, keys: list[str]) -> None:
-    """Press the keys at the pace of a fast typist, whatever the page does. After a halt of the machine the next keys come
-    faster, so that the pace is the median between two keys."""
+    """Press the keys at the pace of a fast typist, whatever the page does. After a halt of the machine the next keys
+    come faster, so that the pace is the median between two keys."""
     begun, pressed = time.monotonic(), []
     for number, key in enumerate(keys):
         time.sleep(max(0.0, begun + number / KEYS_A_SECOND - time.monotonic()))
