@@ -266,21 +266,8 @@ def _note_making(made: Dataset, checkup: DatasetCheckup, left_out: LeftOut, acto
 
 
 def _kept_rows(dataset: Dataset, ordinals: set[int]) -> Iterator[ItemRow]:
-    rows = Item.objects.of(dataset).iterator(chunk_size=AT_A_TIME)
-    kept = (item for item in rows if item.ordinal not in ordinals)
-    for item in kept:
-        yield ItemRow(
-            external_id=item.external_id,
-            language=item.language,
-            generator=item.generator or None,
-            scenario=item.scenario or None,
-            title=item.title,
-            turns=item.turns,
-            fields=item.fields,
-            attributes=item.attributes,
-            content_warning=item.content_warning,
-            line=item.ordinal + 1,
-        )
+    items = Item.objects.of(dataset).iterator(chunk_size=AT_A_TIME)
+    return (storage.copied_row(item) for item in items if item.ordinal not in ordinals)
 
 
 def _make_again(checkup: DatasetCheckup, left_out: LeftOut, job: Job, heartbeat: jobs.JobHeartbeat) -> Dataset:

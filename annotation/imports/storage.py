@@ -126,6 +126,22 @@ def store(
     return dataset
 
 
+def copied_row(item: Item) -> ItemRow:
+    """An item as a row, for a dataset that is derived from its own."""
+    return ItemRow(
+        external_id=item.external_id,
+        language=item.language,
+        generator=item.generator or None,
+        scenario=item.scenario or None,
+        title=item.title,
+        turns=item.turns,
+        fields=item.fields,
+        attributes=item.attributes,
+        content_warning=item.content_warning,
+        line=item.ordinal + 1,
+    )
+
+
 def name_taken(name: str) -> Refused:
     """The refusal of a name that a dataset of the project has already."""
     sentence = _("This project already has a dataset called “%(name)s”. Choose another name.") % {"name": name}

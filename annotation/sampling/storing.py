@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db import IntegrityError, transaction
@@ -14,7 +14,6 @@ from accounts.refusals import Refused
 from annotation import bulk
 from annotation.imports import storage
 from annotation.models import CuratedItem, Curation, Dataset, Item
-from annotation.readers import ItemRow
 from annotation.sampling.draws import DrawnRow
 
 MOST_ITEMS = storage.STAGE
@@ -81,12 +80,13 @@ def store_curation(
     if Dataset.objects.filter(project=project, name=name).exists():
         raise storage.name_taken(name)
     drawn_by_item = dict(chosen)
+    kept = Item.objects.of(dataset).filter(pk__in=drawn_by_item)
     try:
         with transaction.atomic():
             stored = storage.store(
                 project=project,
                 name=name,
-                items=_copies(dataset, drawn_by_item),
+                items=(storage.copied_row(item) for item in kept.iterator(2_000)),
                 actor=actor,
                 layout=dataset.layout,
                 licence=dataset.licence,
@@ -116,20 +116,3 @@ def store_curation(
     except IntegrityError:  # a dataset of that name was stored at the same time
         raise storage.name_taken(name) from None
     return curation
-
-
-def _copies(dataset: Dataset, drawn_by_item: Mapping[int, DrawnRow]) -> Iterator[ItemRow]:
-    kept = Item.objects.of(dataset).filter(pk__in=drawn_by_item)
-    for item in kept.iterator(2_000):
-        yield ItemRow(
-            external_id=item.external_id,
-            language=item.language,
-            generator=item.generator or None,
-            scenario=item.scenario or None,
-            title=item.title,
-            turns=item.turns,
-            fields=item.fields,
-            attributes=item.attributes,
-            content_warning=item.content_warning,
-            line=item.ordinal,
-        )
