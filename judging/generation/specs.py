@@ -2,16 +2,19 @@
 
 A spec has one form, as JSON and as YAML. It is frozen into the plan that uses it, and `Spec.digest` names it.
 A text that differs by language is a mapping from language tags to texts; the text under ``""`` is for all others.
+The levels of a parameter may come from a list, of our own (`LISTS`) or uploaded (`list_levels`); they are frozen, too.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -23,10 +26,14 @@ from accounts.languages import canonical_language
 from accounts.refusals import Refused
 from annotation.readers import NAMED_FIELDS, FormatError, plain_document
 
-Kind = Literal["dialogue", "text", "pair"]
+Kind = Literal["dialogue", "text", "pair", "conversation"]
 Texts = Mapping[str, str]
 
 PRESETS: Final = ("support-dialogues", "single-answers", "pairs", "stories")
+SIMULATIONS: Final = ("simulated-users",)
+"""Specs of our own whose texts are conversations, turn by turn."""
+LISTS: Final = ("scenes", "personas", "affective-states", "genders", "cultures")
+"""Lists of our own, for the levels of a parameter: ``levels_from: scenes``."""
 RESERVED: Final = frozenset({"language", "family", "family_is_whole", "generator", "plan", "repeat", "spec"})
 """Names that no parameter has: places of a template, and attributes of an item."""
 MOST_PARAMETERS: Final = 40
@@ -37,8 +44,13 @@ LONGEST_TEMPLATE: Final = 20_000
 LONGEST_LEVEL: Final = 2_000
 LONGEST_FILLED: Final = 100_000  # a template, or a field that is given, with the longest levels in its places
 MOST_RETRIES: Final = 10
+MOST_TRIES: Final = 50
+MOST_USER_TURNS: Final = 50
+SAMPLED_STEPS: Final = ("opening", "utterance", "answer")
+"""The requests of a conversation for which a spec has sampling parameters."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+_STOP_MARK: Final = re.compile(r"[A-Z][A-Z0-9_]{3,39}")
 _PLACE: Final = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _FOLDER: Final = Path(__file__).parent / "presets"
 
@@ -95,8 +107,47 @@ class TurnRules:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationRules:
+    """How a conversation is simulated: a model plays the user, a chatbot answers it.
+
+    ``opening`` and ``later`` are what the user model is told for its first turn and for all others, before the scene
+    (the spec's templates); ``chatbot`` is all that a chatbot is told: no parameter stands in it. ``first_tries`` and
+    ``later_tries`` are the requests for one turn of the user; a conversation has at most ``user_turns``, and may end by
+    the ``stop_mark`` after ``least_user_turns``. ``sampling``: parameters of requests, by step (`SAMPLED_STEPS`).
+    """
+
+    opening: Texts
+    later: Texts
+    chatbot: Texts
+    stop_mark: str = "END_OF_DIALOGUE"
+    first_tries: int = 10
+    later_tries: int = 5
+    user_turns: int = 10
+    least_user_turns: int = 2
+    longest_utterance: int = 600
+    sampling: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def most_tries(self, turn: int) -> int:
+        """How many requests one turn of the user may take; ``turn`` counts from 0."""
+        return self.later_tries if turn else self.first_tries
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """As JSON; numbers too where they are as usual, so that a spec shows its limits."""
+        texts = {name: _stored_texts(getattr(self, name)) for name in _CONVERSATION_TEXTS}
+        numbers = {name: getattr(self, name) for name in _CONVERSATION_NUMBERS}
+        sampling = {step: dict(parameters) for step, parameters in self.sampling.items()}
+        return {**texts, "stop_mark": self.stop_mark, **numbers, **({"sampling": sampling} if sampling else {})}
+
+
+_CONVERSATION_TEXTS: Final = ("opening", "later", "chatbot")
+_CONVERSATION_NUMBERS: Final = ("first_tries", "later_tries", "user_turns", "least_user_turns", "longest_utterance")
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
-    """A spec, checked. ``retries``: how often a realisation is asked for again after a reply that breaks the rules."""
+    """A spec, checked. ``retries``: how often a realisation is asked for again after a reply that breaks the rules.
+    ``conversation`` has a spec whose kind is conversation, and no other."""
 
     key: str
     title: str
@@ -109,6 +160,24 @@ class Spec:
     rules: TurnRules = TurnRules()
     retries: int = 3
     description: str = ""
+    conversation: ConversationRules | None = None
+
+    @property
+    def simulation(self) -> ConversationRules:
+        """The rules of a conversation. Raises for a spec of another kind."""
+        if self.conversation is None:
+            raise ValueError(f"the spec {self.key!r} is no conversation")
+        return self.conversation
+
+    @property
+    def user_role(self) -> str:
+        """The speaker that a conversation begins with."""
+        return self.rules.roles[0]
+
+    @property
+    def chatbot_role(self) -> str:
+        """The speaker that answers."""
+        return self.rules.roles[1]
 
     @property
     def asked_fields(self) -> tuple[WrittenField, ...]:
@@ -134,6 +203,7 @@ class Spec:
             "fields": [_stored_field(one) for one in self.fields],
             "rules": kept_rules,
             "retries": self.retries,
+            "conversation": self.conversation.stored if self.conversation else {},
         }
         return {name: value for name, value in whole.items() if value not in ("", [], {})}
 
@@ -201,10 +271,10 @@ def filled_text(
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=len(PRESETS))
+@lru_cache(maxsize=len(PRESETS) + len(SIMULATIONS))
 def preset(key: str) -> Spec:
     """A spec of our own."""
-    if key not in PRESETS:
+    if key not in (*PRESETS, *SIMULATIONS):
         raise Refused(_("There is no preset “%(key)s”.") % {"key": key}, code="invalid")
     return from_yaml((_FOLDER / f"{key}.yaml").read_text(encoding="utf-8"))
 
@@ -227,6 +297,61 @@ def parse_spec(stored: Any) -> Spec:
     if reading.problems:
         raise _refused(reading.problems)
     return spec
+
+
+def list_levels(name: str, raw: bytes) -> list[Any]:
+    """The levels of an uploaded list, as a parameter of a spec has them; the ending of its name says the format.
+
+    A table (CSV or TSV) has the columns value, weight, text and text_et, text_ar and so on; without such a heading, its
+    first column has the values. YAML and JSON have a list as in a spec. Raises `Refused` with the places of problems.
+    """
+    try:
+        if name.lower().endswith((".csv", ".tsv")):
+            listed: Any = _table_levels(raw.decode("utf-8-sig"), "\t" if name.lower().endswith(".tsv") else ",")
+        else:
+            listed = plain_document(name, raw)
+    except (FormatError, UnicodeDecodeError, csv.Error) as error:
+        raise _refused({"levels": str(error)}) from None
+    listed = listed.get("levels") if isinstance(listed, Mapping) else listed
+    reading = _Reading({})
+    parameter = reading.parameter({"name": "listed", "levels": listed}, "list")
+    if reading.problems:
+        raise _refused(reading.problems)
+    levels: list[Any] = _stored_parameter(parameter)["levels"]
+    return levels
+
+
+def _table_levels(text: str, delimiter: str) -> list[Any]:
+    rows = [row for row in csv.reader(StringIO(text), delimiter=delimiter) if any(cell.strip() for cell in row)]
+    heading = [cell.strip().casefold() for cell in rows[0]] if rows else []
+    if "value" not in heading:
+        return [row[0].strip() for row in rows]
+    levels: list[Any] = []
+    for row in rows[1:]:
+        cells = {name: cell.strip() for name, cell in zip(heading, row, strict=False) if cell.strip()}
+        texts = {name[5:]: cell for name, cell in cells.items() if name.startswith("text_")}
+        texts |= {"": cells["text"]} if "text" in cells else {}
+        weight = cells.get("weight", "1")
+        level = {"value": cells.get("value", ""), "weight": float(weight) if _NUMBER.fullmatch(weight) else weight}
+        levels.append({**level, **({"text": texts} if texts else {})})
+    return levels
+
+
+def _texts_with_places(spec: Spec) -> dict[str, str]:
+    """Every text in which parameters may stand, by its place in the spec."""
+    texts = {"system": spec.system} | {f"templates.{tag}": text for tag, text in spec.templates.items()}
+    texts |= {f"fields.{one.name}.{tag}": text for one in spec.fields for tag, text in one.texts.items()}
+    for part in _CONVERSATION_TEXTS if spec.conversation else ():
+        texts |= {f"conversation.{part}.{tag}": text for tag, text in getattr(spec.conversation, part).items()}
+    return texts
+
+
+_NUMBER: Final = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+
+
+@lru_cache(maxsize=len(LISTS))
+def _own_list(key: str) -> tuple[Any, ...]:
+    return tuple(plain_document(f"{key}.yaml", (_FOLDER / "lists" / f"{key}.yaml").read_bytes()))
 
 
 def _refused(problems: Mapping[str, str]) -> Refused:
@@ -275,15 +400,19 @@ class _Reading:
             rules=self.rules(stored.get("rules") or {}, kind),
             retries=self.whole(stored, "retries", 0, MOST_RETRIES, 3),
             description=self.text(stored, "description", longest=2_000, required=False),
+            conversation=self.conversation(stored.get("conversation")) if kind == "conversation" else None,
         )
+        if kind != "conversation" and stored.get("conversation"):
+            self.refuse("conversation", _("Only a spec of the kind “conversation” has this part."))
         self.together(spec)
+        if spec.conversation:
+            self.conversation_together(spec, spec.conversation)
         return spec
 
     def together(self, spec: Spec) -> None:
         """What depends on several parts."""
         names = {parameter.name for parameter in spec.parameters} | {"language"}
-        texts = {"system": spec.system} | {f"templates.{tag}": text for tag, text in spec.templates.items()}
-        texts |= {f"fields.{one.name}.{tag}": text for one in spec.fields for tag, text in one.texts.items()}
+        texts = _texts_with_places(spec)
         longest = {
             one.name: max(
                 (len(text) for level in one.levels for text in (str(level.value), *level.texts.values())), default=0
@@ -312,6 +441,63 @@ class _Reading:
         if spec.kind == "dialogue" and asked:
             self.refuse("fields", _("A dialogue is written as turns. Its fields need a text of their own."))
 
+    def conversation(self, stored: Any) -> ConversationRules:
+        place = "conversation"
+        if not isinstance(stored, Mapping):
+            names = ", ".join(ConversationRules.__slots__)
+            self.refuse(place, _("Write named values: %(names)s.") % {"names": names})
+            return ConversationRules({}, {}, {})
+        self.known(stored, place, ConversationRules.__slots__)
+        usual = ConversationRules({}, {}, {})
+        most = {"first_tries": MOST_TRIES, "later_tries": MOST_TRIES, "longest_utterance": 100_000}
+        parts: dict[str, Any] = {
+            name: self.whole(stored, name, 1, most.get(name, MOST_USER_TURNS), getattr(usual, name), place)
+            for name in _CONVERSATION_NUMBERS
+        }
+        parts |= {
+            name: self.texts(stored.get(name), f"{place}.{name}", LONGEST_TEMPLATE, required=True)
+            for name in _CONVERSATION_TEXTS
+        }
+        mark = self.text(stored, "stop_mark", place, longest=40, required=False) or usual.stop_mark
+        if not _STOP_MARK.fullmatch(mark):
+            self.refuse(f"{place}.stop_mark", _("Use at least four capital Latin letters, digits and underscores."))
+        sampling = self.sampling(stored.get("sampling") or {}, f"{place}.sampling")
+        return ConversationRules(**parts, stop_mark=mark, sampling=sampling)
+
+    def sampling(self, stored: Any, place: str) -> dict[str, dict[str, float]]:
+        if not isinstance(stored, Mapping):
+            self.refuse(place, _("Write named values: %(names)s.") % {"names": ", ".join(SAMPLED_STEPS)})
+            return {}
+        self.known(stored, place, SAMPLED_STEPS)
+        sampling: dict[str, dict[str, float]] = {}
+        for step, parameters in stored.items():
+            if not isinstance(parameters, Mapping) or not all(
+                isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= 1_000_000
+                for number in parameters.values()
+            ):
+                self.refuse(f"{place}.{step}", _("Write parameters with numbers, such as temperature: 0.9."))
+                continue
+            sampling[str(step)] = {str(name)[:50]: number for name, number in parameters.items()}
+        return sampling
+
+    def conversation_together(self, spec: Spec, rules: ConversationRules) -> None:
+        """What a conversation needs, and what must not be in it."""
+        if len(spec.rules.roles) != 2:
+            self.refuse("rules.roles", _("A conversation has two roles: first the user, then the chatbot."))
+        if spec.asked_fields:
+            self.refuse("fields", _("A dialogue is written as turns. Its fields need a text of their own."))
+        if spec.system:
+            self.refuse("system", _("A conversation has its system texts under “conversation”."))
+        for name in (*_NAMING_ROLES, "count"):
+            if getattr(spec.rules, name):
+                self.refuse(f"rules.{name}", _("A conversation has no such rule."))
+        if rules.least_user_turns > rules.user_turns:
+            self.refuse("conversation.least_user_turns", _("The most is less than the least."))
+        for tag, text in rules.chatbot.items():
+            if seen := [name for name in _PLACE.findall(text) if name != "language"]:
+                place = f"conversation.chatbot.{tag}".rstrip(".")
+                self.refuse(place, _("The chatbots must not see the parameter “%(name)s”.") % {"name": seen[0]})
+
     def parameter(self, stored: Any, place: str) -> SpecParameter:
         if not isinstance(stored, Mapping):
             self.refuse(place, _("Write name, title and levels."))
@@ -322,6 +508,10 @@ class _Reading:
             self.refuse(f"{place}.name", _("Use small Latin letters, digits and underscores; begin with a letter."))
         if name in RESERVED:
             self.refuse(f"{place}.name", _("This name has a meaning of its own. Choose another one."))
+        if own := self.text(stored, "levels_from", place, longest=50, required=False):
+            if own not in LISTS:
+                self.refuse(f"{place}.levels_from", _("Write one of: %(names)s.") % {"names": ", ".join(LISTS)})
+            stored = {**stored, "levels": [*_own_list(own)] if own in LISTS else ["-"]}
         levels = tuple(
             self.level(one, f"{place}.levels[{number}]")
             for number, one in enumerate(self.list(stored, "levels", MOST_LEVELS, place), 1)
@@ -388,7 +578,7 @@ class _Reading:
             self.refuse("rules", _("Write named values: %(names)s.") % {"names": ", ".join(TurnRules.__slots__)})
             return TurnRules()
         self.known(stored, "rules", TurnRules.__slots__)
-        roles = self.list(stored, "roles", MOST_ROLES, "rules", required=kind == "dialogue")
+        roles = self.list(stored, "roles", MOST_ROLES, "rules", required=kind in ("dialogue", "conversation"))
         if not all(isinstance(role, str) and _NAME.fullmatch(role) for role in roles) or len({*map(str, roles)}) < len(
             roles
         ):
@@ -418,7 +608,7 @@ class _Reading:
     # Plain values
 
     def known(self, stored: Mapping[str, Any], place: str, names: Iterable[str]) -> None:
-        allowed = [*names, "weights"] if "levels" in names else [*names]
+        allowed = [*names, "weights", "levels_from"] if "levels" in names else [*names]
         for name in stored:
             if name not in allowed:
                 inside = f"{place}.{name}" if place else str(name)

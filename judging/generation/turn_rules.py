@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -33,17 +33,17 @@ LONGEST_REPLY: Final = 400_000
 MOST_NAMED: Final = 20
 """Problems of one reply that are kept."""
 _STARTS_TRIED: Final = 40
-_REASONING: Final = re.compile(
+REASONING_MARKS: Final = re.compile(
     r"</?\s?(?:think|thinking|reasoning|thought|analysis|scratchpad)\s?>|\|\s?(?:think|analysis|final)\s?\|",
     re.IGNORECASE,
 )
 _FENCE: Final = re.compile(r"\s*```\w{0,10}[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL)
 # What a model writes where it should have made up a name: [Name], [Your Company], {order_number}, <date>.
-_STAND_IN: Final = re.compile(
+STAND_IN: Final = re.compile(
     r"\[(?!\d)[^\W\d_][^\[\]\n]{1,40}\]|\{\{?[^\W\d_][^{}\n]{1,40}\}\}?|<(?!/?(?:b|i|u|br|p|em|strong)\b)[^\W\d_][^<>\n]{1,40}>"
 )
-_BIDI_AND_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-_SENTENCE_ENDS: Final = re.compile(r"[.!?\n。！？؟।:]")
+HIDDEN_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+SENTENCE_ENDS: Final = re.compile(r"[.!?\n。！？؟।:]")
 _LONG_SENTENCE: Final = 45
 _SHORT_TURN: Final = 25
 
@@ -68,7 +68,7 @@ def read_written(
         return [WritingProblem("too_long", {"longest": LONGEST_REPLY})]
     if not reply.strip():
         return [WritingProblem("no_text")]
-    if _REASONING.search(reply):
+    if REASONING_MARKS.search(reply):
         return [WritingProblem("reasoning")]
     wanted = ("turns",) if spec.kind == "dialogue" else tuple(one.name for one in spec.asked_fields)
     members = _members(reply, wanted)
@@ -179,8 +179,8 @@ def _wrong_turns(spec: Spec, turns: Sequence[dict[str, str]]) -> Iterator[Writin
             yield WritingProblem("same_role", {"before": number - 1, "turn": number})
         if not turn["text"]:
             yield WritingProblem("empty_turn", {"turn": number})
-        same = _folded(turn["text"])
-        if _width(same) >= _SHORT_TURN and same in before:
+        same = folded_text(turn["text"])
+        if shown_width(same) >= _SHORT_TURN and same in before:
             yield WritingProblem("repeated_turn", {"turn": number, "before": before[same]})
         before.setdefault(same, number)
 
@@ -194,7 +194,7 @@ def _wrong_fields(
     if not all(text.strip() for text in texts.values()):
         yield WritingProblem("no_text")
         return
-    if spec.kind == "pair" and _folded(texts["passage_a"]) == _folded(texts["passage_b"]):
+    if spec.kind == "pair" and folded_text(texts["passage_a"]) == folded_text(texts["passage_b"]):
         yield WritingProblem("same_texts")
     yield from _wrong_texts(spec, parameters, language, list(texts.values()))
 
@@ -203,12 +203,12 @@ def _wrong_texts(
     spec: Spec, parameters: Mapping[str, str | int], language: str, texts: Sequence[str]
 ) -> Iterator[WritingProblem]:
     whole = "\n".join(texts)
-    if _BIDI_AND_CONTROL.search(whole) or not is_storable(whole):
+    if HIDDEN_CHARACTERS.search(whole) or not is_storable(whole):
         yield WritingProblem("hidden_characters")
     for number, text in enumerate(texts, 1):
         if len(text) > spec.rules.longest:
             yield WritingProblem("long_turn", {"turn": number, "longest": spec.rules.longest})
-    if stand_in := _STAND_IN.search(whole):
+    if stand_in := STAND_IN.search(whole):
         yield WritingProblem("stand_in", {"text": stand_in[0][:60]})
     if copied := _copied(spec, parameters, language, whole):
         yield WritingProblem("copied_brief", {"text": copied[:100]})
@@ -236,20 +236,27 @@ def _wrong_language(language: str, texts: Sequence[str], whole: str) -> Iterator
 
 def _copied(spec: Spec, parameters: Mapping[str, str | int], language: str, whole: str) -> str:
     """A long sentence of the brief that stands in the text; what a field of the item says may be repeated."""
-    text = _folded(whole)
-    given = _folded(" ".join(given_fields(spec, parameters, language).values()))
-    for part in brief_texts(spec, parameters, language):
-        for sentence in _SENTENCE_ENDS.split(part):
-            folded = _folded(sentence)
-            if len(folded) >= _LONG_SENTENCE and folded in text and folded not in given:
+    given = " ".join(given_fields(spec, parameters, language).values())
+    return copied_sentence(whole, brief_texts(spec, parameters, language), given=given)
+
+
+def copied_sentence(whole: str, told: Iterable[str], *, given: str = "", shortest: int = _LONG_SENTENCE) -> str:
+    """A sentence of ``shortest`` characters that stands in the text and in one of the texts that a model was told; not
+    one that is ``given`` to everybody."""
+    text, given = folded_text(whole), folded_text(given)
+    for part in told:
+        for sentence in SENTENCE_ENDS.split(part):
+            folded = folded_text(sentence)
+            if len(folded) >= shortest and folded in text and folded not in given:
                 return sentence.strip()
     return ""
 
 
-def _width(text: str) -> int:
+def shown_width(text: str) -> int:
     """Characters; wide ones, as of Chinese, Japanese and Korean, count twice."""
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
-def _folded(text: str) -> str:
+def folded_text(text: str) -> str:
+    """A text as it is compared: composed, without case, with one space between words."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())

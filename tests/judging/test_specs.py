@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from accounts.refusals import Refused
 from judging.generation.drawing import draw_families, draw_parameters
 from judging.generation.messages import TOLD, WritingProblem, generation_messages, generation_schema
-from judging.generation.specs import PRESETS, from_yaml, parse_spec, preset
+from judging.generation.specs import LISTS, PRESETS, SIMULATIONS, from_yaml, list_levels, parse_spec, preset
 
 STORY = {
     "key": "own-stories",
@@ -25,7 +26,7 @@ STORY = {
 }
 
 
-@pytest.mark.parametrize("key", PRESETS)
+@pytest.mark.parametrize("key", [*PRESETS, *SIMULATIONS])
 def test_presets_go_to_yaml_and_back(key: str) -> None:
     spec = preset(key)
     assert from_yaml(spec.as_yaml) == parse_spec(spec.stored) == spec
@@ -155,3 +156,102 @@ def test_problems_of_a_spec_name_their_place(change: dict[str, object], place: s
 def test_a_text_that_is_no_spec_is_refused(text: str) -> None:
     with pytest.raises(Refused):
         from_yaml(text)
+
+
+TALK: dict[str, Any] = {
+    "key": "own-talks",
+    "title": "O'Hara’s talks – محادثات",
+    "kind": "conversation",
+    "templates": {"": "The person likes {hero}.", "ja": "その人は{hero}が好きです。"},
+    "parameters": [{"name": "hero", "levels": ["cats", {"value": "dogs", "text": {"ja": "犬"}}]}],
+    "rules": {"roles": ["user", "assistant"]},
+    "conversation": {"opening": "Write to a chatbot.", "later": "Go on, in {language}.", "chatbot": "Answer."},
+}
+
+
+def test_the_simulation_of_our_own_has_the_limits_and_sampling_of_the_study() -> None:
+    spec = preset("simulated-users")
+    rules = spec.simulation
+    assert (rules.most_tries(0), rules.most_tries(1), rules.most_tries(9), rules.user_turns) == (10, 5, 5, 10)
+    assert rules.sampling == {
+        "opening": {"temperature": 1.5, "presence_penalty": 0.6, "max_tokens": 512},
+        "utterance": {"temperature": 0.9, "top_p": 0.95, "max_tokens": 512},
+        "answer": {"temperature": 0.9, "top_p": 0.95, "max_tokens": 512},
+    }
+    levels = {parameter.name: len(parameter.levels) for parameter in spec.parameters}
+    assert levels == {"scene": 48, "persona": 48, "affective_state": 16, "gender": 2, "culture": 4}
+    assert len(LISTS) == len(spec.parameters)
+    drawn = [draw_parameters(spec, seed=4, number=number) for number in range(1, 201)]
+    assert drawn[:5] == [draw_parameters(from_yaml(spec.as_yaml), seed=4, number=number) for number in range(1, 6)]
+    assert {one["gender"] for one in drawn} == {"woman", "man"} and len({one["scene"] for one in drawn}) > 40
+
+
+def test_an_uploaded_list_gives_the_levels_of_a_parameter() -> None:
+    table = '\ufeffvalue,weight,text,text_ar\r\n"O\'Hara, Zoë",2,a neighbour,جارة\r\nuncle,,,\r\n'.encode()
+    levels = list_levels("people.csv", table)
+    assert levels == [
+        {"value": "O'Hara, Zoë", "weight": 2.0, "text": {"": "a neighbour", "ar": "جارة"}},
+        "uncle",
+    ]
+    spec = parse_spec({**TALK, "parameters": [{"name": "hero", "levels": levels}]})
+    assert [(one.weight, one.text("ar-EG")) for one in spec.parameters[0].levels] == [(2.0, "جارة"), (1.0, "uncle")]
+    assert list_levels("people.tsv", "猫\t3\n犬\t4\n".encode()) == ["猫", "犬"]
+    assert list_levels("people.yaml", b"- a\n- {value: b, weight: 3}\n") == ["a", {"value": "b", "weight": 3}]
+    assert list_levels("people.json", b'{"levels": [1, 2]}') == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "place"),
+    [
+        ("a.csv", b"value,weight\na,many\n", "list.levels[1].weight"),
+        ("a.csv", b"value,text_xx-wrong\na,b\n", "list.levels[1].text.xx-wrong"),
+        ("a.csv", b"value\na\na\n", "list.levels"),
+        ("a.csv", b"\n", "list.levels"),
+        ("a.csv", b"\xff\xfe", "levels"),
+        ("a.csv", b"value\n" + b"\n".join(b"%d" % number for number in range(1_001)), "list.levels"),
+        ("a.yaml", b"&a [*a]", "levels"),
+        ("a.json", b"7", "list.levels"),
+    ],
+)
+def test_problems_of_a_list_name_their_place(name: str, raw: bytes, place: str) -> None:
+    with pytest.raises(Refused) as refused:
+        list_levels(name, raw)
+    assert place in refused.value.fields
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"conversation": None}, "conversation"),
+        ({"conversation": {**TALK["conversation"], "opening": ""}}, "conversation.opening"),
+        ({"conversation": {**TALK["conversation"], "chatbot": "They like {hero}."}}, "conversation.chatbot"),
+        ({"conversation": {**TALK["conversation"], "later": "Tell {villain}."}}, "conversation.later"),
+        ({"conversation": {**TALK["conversation"], "stop_mark": "the end"}}, "conversation.stop_mark"),
+        ({"conversation": {**TALK["conversation"], "first_tries": 0}}, "conversation.first_tries"),
+        ({"conversation": {**TALK["conversation"], "user_turns": 1}}, "conversation.least_user_turns"),
+        ({"conversation": {**TALK["conversation"], "mood": 1}}, "conversation.mood"),
+        ({"conversation": {**TALK["conversation"], "sampling": {"verdict": {}}}}, "conversation.sampling.verdict"),
+        (
+            {"conversation": {**TALK["conversation"], "sampling": {"answer": {"temperature": "hot"}}}},
+            "conversation.sampling.answer",
+        ),
+        ({"rules": {"roles": ["user"]}}, "rules.roles"),
+        ({"rules": {"roles": ["user", "assistant"], "starts": "user"}}, "rules.starts"),
+        ({"system": "Write."}, "system"),
+        ({"fields": ["answer"]}, "fields"),
+        ({"parameters": [{"name": "hero", "levels_from": "villains"}]}, "parameters[1].levels_from"),
+    ],
+)
+def test_problems_of_a_conversation_name_their_place(change: dict[str, object], place: str) -> None:
+    with pytest.raises(Refused) as refused:
+        parse_spec({**TALK, **change})
+    assert place in refused.value.fields
+
+
+def test_only_a_conversation_has_the_rules_of_one() -> None:
+    with pytest.raises(Refused) as refused:
+        parse_spec({**STORY, "conversation": TALK["conversation"]})
+    assert "conversation" in refused.value.fields
+    assert "conversation" not in parse_spec(STORY).stored
+    with pytest.raises(ValueError, match="no conversation"):
+        _ = parse_spec(STORY).simulation
