@@ -79,7 +79,7 @@ def _text_for(texts: Texts, language: str) -> str:
     return in_language(texts, language) or next(iter(texts.values()))
 
 
-def is_stop(spec: Spec, utterance: str) -> bool:
+def ends_conversation(spec: Spec, utterance: str) -> bool:
     """Whether a turn of the user ends with the stop mark."""
     return without_stop(spec, utterance) != utterance.strip()
 

@@ -13,7 +13,7 @@ from judging.generation.user_agent import (
     UTTERANCE_TOLD,
     answer_messages,
     has_stop,
-    is_stop,
+    ends_conversation,
     scene_text,
     utterance_messages,
     without_stop,
@@ -86,7 +86,7 @@ def test_chatbots_are_blind_to_the_scene() -> None:
     ],
 )
 def test_the_mark_of_the_end_is_read_at_the_end(utterance: str, text: str) -> None:
-    assert is_stop(SPEC, utterance) and has_stop(SPEC, utterance)
+    assert ends_conversation(SPEC, utterance) and has_stop(SPEC, utterance)
     assert without_stop(SPEC, utterance) == text
 
 
@@ -101,5 +101,5 @@ def test_the_mark_of_the_end_is_read_at_the_end(utterance: str, text: str) -> No
     ],
 )
 def test_other_words_are_no_end(utterance: str) -> None:
-    assert not is_stop(SPEC, utterance)
+    assert not ends_conversation(SPEC, utterance)
     assert without_stop(SPEC, utterance) == utterance
