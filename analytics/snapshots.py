@@ -29,6 +29,7 @@ from analytics.questions.plan import chosen_runs, planned
 from analytics.questions.question import DEFAULT_SETTINGS, NumbersQuestion, Settings
 from analytics.questions.reference_rules import ADJUDICATED, NEEDS_ORDER, RULES
 from analytics.ratings.additions import question_table
+from analytics.ratings.dialogue_faults import dialogue_faults
 from analytics.ratings.exclusion_counts import exclusion_counts
 from analytics.ratings.exclusions import below_controls
 from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, REPORTS, is_usual
@@ -225,6 +226,8 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     if statistics & {"rationale_share", "rationale_length"}:  # rationales may be erased
         here = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
         revision += f" {here.exclude(rationale='').count()}"
+    if any(name.startswith("survival.") for name in statistics):
+        revision += f" {_digest([json.dumps(sorted(dialogue_faults(campaign).items())).encode()])[:12]}"
     if question and "controls" in question.exclude:
         below = json.dumps(sorted(below_controls(campaign)))  # a column has no room for all names
         revision += f" {_digest([below.encode()])[:12]}"

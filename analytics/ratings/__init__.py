@@ -102,6 +102,7 @@ TAKEN = frozenset(
     "rated_place",
     "submitted_at",
     "levels",
+    "dialogue_fault",
 }
 """Names that no attribute's column may have: `attribute_score` holds the attribute `score`."""
 ATTRIBUTE = "attribute_"

@@ -22,6 +22,7 @@ from analytics.questions.juries import jury_name
 from analytics.questions.parameters import TIMES
 from analytics.questions.plan import Plan
 from analytics.ratings import Row
+from analytics.ratings.dialogue_faults import dialogue_faults
 from analytics.ratings.exclusions import without_excluded
 from annotation import adjudication
 from annotation.models import Campaign, Item
@@ -32,6 +33,8 @@ LENGTH, FAMILY, CHANGED = "length_of_text", "judge_family", "changed_scores"
 """Columns that audits read beside a judge's scores."""
 SUBMITTED_AT = "submitted_at"
 """When each rating was submitted, a column of `with_moments`."""
+DIALOGUE_FAULT = "dialogue_fault"
+"""Why a dialogue is known to be faulty, a column of `with_faults`."""
 RATED_PLACE = "rated_place"
 """The place of an item in the order in which items were rated, a column of `with_times`."""
 
@@ -53,6 +56,8 @@ def with_additions(found: Table, campaign: Campaign, plan: Plan) -> Table:
         found = with_times(found, campaign)
     if SUBMITTED_AT in columns:
         found = with_moments(found, campaign)
+    if DIALOGUE_FAULT in columns:
+        found = with_faults(found, campaign)
     if plan.is_adjudicated:
         found = with_adjudications(found, campaign)
     found = with_juries(found, plan.juries, question.jury_rule)
@@ -275,3 +280,11 @@ def with_moments(found: Table, campaign: Campaign) -> Table:
     item_at, rater_at = (found.names.index(name) for name in ("item", "rater"))
     rows = ((*row, moments.get((row[item_at], row[rater_at]))) for row in found.rows)
     return replace(found, columns=(*found.columns, Column(SUBMITTED_AT, "number")), rows=rows)
+
+
+def with_faults(found: Table, campaign: Campaign) -> Table:
+    """The table with the column `dialogue_fault` of each item; it is empty for a sound dialogue."""
+    faults = dialogue_faults(campaign)
+    item_at = found.names.index("item")
+    rows = ((*row, faults.get(row[item_at])) for row in found.rows)
+    return replace(found, columns=(*found.columns, Column(DIALOGUE_FAULT, "word")), rows=rows)

@@ -224,7 +224,7 @@ def _has_rule(criterion: Criterion) -> bool:
 
 def _critical_rule(campaign: Campaign, found: Table) -> ExclusionRule:
     place = itemgetter(*(found.names.index(name) for name in ("item", "criterion")))
-    marked = _marked_pairs(campaign)
+    marked = marked_pairs(campaign)
 
     def rule(_all: Rows, left: Rows) -> Rows:
         return [row for row in left if place(row) not in marked]
@@ -232,7 +232,7 @@ def _critical_rule(campaign: Campaign, found: Table) -> ExclusionRule:
     return rule
 
 
-def _marked_pairs(campaign: Campaign) -> set[tuple[str, str]]:
+def marked_pairs(campaign: Campaign) -> set[tuple[str, str]]:
     """Item and criterion of every critical mark, and of what one stopped, by any annotator: chosen or not."""
     is_marked = Q(status=Rating.Status.STOPPED)
     for criterion in campaign.rubric_version.criteria.all():

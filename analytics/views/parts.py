@@ -44,7 +44,7 @@ def parameter_pairs(fields: QueryDict) -> list[tuple[str, str]]:
 # --- what pages about a judge ask ------------------------------------------------------------------------------------
 EVERY_JUDGE = frozenset({"judges", "parallel", "juries"})
 """Sections on all judges, not on the chosen one."""
-OWN_COLUMNS = frozenset({"ranks", "rankings", "judge", "surface", "parallel", "pivot", "juries"})
+OWN_COLUMNS = frozenset({"ranks", "rankings", "judge", "survival", "surface", "parallel", "pivot", "juries"})
 """Sections on rankings in languages (Stability), which no other column cuts."""
 
 

@@ -20,6 +20,7 @@ from analytics.score_views import ranks_of_means
 from analytics.stats.core.messages import is_approximate
 from analytics.views.parts import PartsPage, chosen_judge
 from analytics.views.sections import Section, ShownSection, figure_cell, number_line
+from analytics.views.survival import SURVIVAL_SECTION
 from annotation.models import Campaign, Criterion
 
 LEADERBOARD = (PANEL, JUDGE, CORRECTED, LABELS, DIFFERENCE) = tuple(
@@ -306,6 +307,7 @@ RESULTS = PartsPage(
             one_criterion=True,
             needs_order=True,
         ),
+        SURVIVAL_SECTION,
         Section(
             "tasks",
             title=gettext_lazy("Every task type counts once"),

@@ -25,6 +25,7 @@ from analytics.views.sections import (
     p_in_words,
     plain_cells,
 )
+from analytics.views.survival import SURVIVAL_SECTION, panel_and_judge
 from analytics.workflow import SURFACE
 from annotation.models import Campaign, Criterion
 
@@ -57,18 +58,12 @@ class BumpChart:
 
 
 # --- sections --------------------------------------------------------------------------------------------------------
-def _whose(shown: ShownSection) -> list[tuple[str, str]]:
-    """The panel and the chosen judge: the value in the column `judge`, and the name."""
-    judge = next(iter(shown.question.judges), "")
-    return [("", _("The panel")), *([(judge, judge)] if judge else [])]
-
-
 def _ranks(shown: ShownSection) -> None:
     if shown.of("stability.rank"):
         shown.notes.append(_rank_one(shown))
     both = [*shown.of("stability.rank"), *shown.of("stability.mean")]
     by_judge = rows_by(both, "judge")
-    for judge, title in _whose(shown):
+    for judge, title in panel_and_judge(shown):
         rows = [row for row in by_judge.get(judge, ()) if row["asked"] == "stability.rank"]
         languages, generators = (sorted({row[name] for row in rows}) for name in ("language", "generator"))
         if not rows:
@@ -139,7 +134,7 @@ def _bump(
 
 def _rankings(shown: ShownSection) -> None:
     found = rows_by((row for row in shown.rows if row["languages"]), "judge")
-    for judge, title in _whose(shown):
+    for judge, title in panel_and_judge(shown):
         shown.table(
             found.get(judge, []), lambda rows: _ranking_cell(shown, rows), is_mirrored=True, title=title,
             down=lambda row: row["languages"][0], across=lambda row: row["languages"][1],
@@ -293,6 +288,7 @@ STABILITY = PartsPage(
             columns="language",
             needs_order=True,
         ),
+        SURVIVAL_SECTION,
         Section(
             "surface",
             title=gettext_lazy("Measures of the texts, then scores"),

@@ -111,6 +111,7 @@ def test_every_statistic_of_every_family_is_answered(
     lacking |= {"panel_difference", "panel_spearman", "panel_same_mode"}  # nor a second panel
     lacking |= {"applicability_agreement", "applicability_ac"}  # nor N/A
     lacking |= {"stability.confirmed_inversions"}  # it needs resamples
+    lacking |= {"survival.survival", "survival.survivals"}  # nor faulty dialogues and simulators
     assert answered == set(STATISTICS) - lacking
     client = cast.client("boris")
     page = client.get(f"/p/kassa/numbers/{rated.pk}/explore/?columns=&bootstrap=0&{asked}")

@@ -28,6 +28,7 @@ from analytics.stats.declared import (
     reference,
     severity,
     stability,
+    survival,
     unasked,
     within_panel,
 )
@@ -38,6 +39,7 @@ _LISTED = (
     within_panel,
     calibration,
     stability,
+    survival,
     consistency,
     distribution,
     reference,
@@ -67,6 +69,7 @@ _COMPUTED = (
     calibration,
     consistency,
     stability,
+    survival,
     annotators,
     certainty,
     raters,

@@ -118,6 +118,23 @@ class _How:
     drawn: str
 
 
+def ranks_in_cell(
+    cell: Cell, table: RatingsTable, *, judge: str | None, bootstrap: int, confidence: float, seed: int
+) -> list[CellEstimate]:
+    """``rank`` of every generator in each language of a cell, as `stability_report` gives it; empty without scores."""
+    rows = ranking_rows(cell, judge)
+    scores = scores_of(rows)
+    if not len(scores.score):
+        return []
+    parallel, boards = scores.is_parallel, None
+    if bootstrap:
+        rng = np.random.default_rng(seed)
+        boards = concordance.resampled_boards(scores, resamples=bootstrap, rng=rng, parallel=parallel)
+    how = _How(bootstrap, confidence, seed, False, _JOINT if parallel else _INDEPENDENT)
+    ranked = _ranks(scores, boards, how, lower_is_better=_is_lower_better(cell, table))
+    return [_placed(one, cell, judge, rows) for one in ranked]
+
+
 def _is_lower_better(cell: Cell, table: RatingsTable) -> bool:
     """Whether rank 1 is the lowest mean: on all of the cell's criteria lower is better."""
     criteria = cell.frame["criterion"].unique()
