@@ -189,7 +189,7 @@ class LeasedRows(ABC, Generic[OutcomeT]):
 
     def due(self, asker: int, now: datetime) -> QuerySet[Any]:
         """The rows of an asker that may be leased now, in order, locked; those that others lock are left out."""
-        waiting = self.rows._default_manager.filter(
+        waiting = self.rows._base_manager.filter(
             self.may_ask, Q(not_before=None) | Q(not_before__lte=now), state=WAITING, **{self.asker_name: asker}
         )
         return waiting.order_by("pk").select_for_update(skip_locked=True, of=("self",))
@@ -391,9 +391,7 @@ class LeasedRows(ABC, Generic[OutcomeT]):
     def next_due(self, asker: models.Model) -> datetime | None:
         """When the next waiting row may be sent; None when none waits, or its asker is not running."""
         running = {f"{self.asker_name}__{name}": value for name, value in self.running.items()}
-        waiting = self.rows._default_manager.filter(
-            self.may_ask, state=WAITING, **{self.asker_name: asker.pk}, **running
-        )
+        waiting = self.rows._base_manager.filter(self.may_ask, state=WAITING, **{self.asker_name: asker.pk}, **running)
         return (
             waiting.order_by(F("not_before").asc(nulls_first=True))
             .values_list(Coalesce("not_before", timezone.now()), flat=True)
@@ -472,15 +470,15 @@ class LeasedRows(ABC, Generic[OutcomeT]):
 
     def unattended(self, now: datetime) -> QuerySet[Any]:
         """The askers that may ask and have due rows, and no worker."""
-        own = self.rows._default_manager.filter(**{self.asker_name: OuterRef("pk")})
+        own = self.rows._base_manager.filter(**{self.asker_name: OuterRef("pk")})
         due = own.filter(self.may_ask, Q(not_before=None) | Q(not_before__lte=now), state=WAITING)
-        return self.askers._default_manager.filter(Exists(due), ~Exists(own.filter(state=LEASED)), **self.running)
+        return self.askers._base_manager.filter(Exists(due), ~Exists(own.filter(state=LEASED)), **self.running)
 
     def _keyed(self, keys: Collection[int]) -> QuerySet[Any]:
-        return self.rows._default_manager.filter(pk__in=keys)
+        return self.rows._base_manager.filter(pk__in=keys)
 
     def _leased(self, **about: Any) -> QuerySet[Any]:
-        return self.rows._default_manager.filter(state=LEASED, **about)
+        return self.rows._base_manager.filter(state=LEASED, **about)
 
     def _attempts(self, **about: Any) -> QuerySet[Any]:
-        return self.attempts._default_manager.filter(**about)
+        return self.attempts._base_manager.filter(**about)

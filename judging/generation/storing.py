@@ -35,7 +35,7 @@ def usable_texts(plan: GenerationPlan) -> tuple[list[tuple[int, int]], set[int]]
     that is every text; all of it from one statement, because people decide meanwhile."""
     texts = plan.realisations.filter(state=Realisation.State.WRITTEN)
     usable = list(texts.exclude(decision=Realisation.Decision.SET_ASIDE).order_by("pk").values_list("pk", "family"))
-    in_a_family = len(plan.languages) * plan.generators.count() * plan.repeats
+    in_a_family = len(plan.languages) * plan.writers.count() * max(1, plan.user_models.count()) * plan.repeats
     counts = Counter(family for _text, family in usable)
     return usable, {family for family, count in counts.items() if count == in_a_family}
 

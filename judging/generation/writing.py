@@ -86,7 +86,7 @@ class TextRows(LeasedRows[TextOutcome]):
     related = ("plan", "generator")
     columns = (
         *("id", "realisation_id", "number", "outcome", "request", "reply", "answer", "reason", "served_model"),
-        *("reserved", "at", "cost", "problems"),
+        *("reserved", "at", "cost", "problems", "provider", "model"),
     )
     settled_columns = (*SETTLED, "problems")
     settled_state = Realisation.State.WRITTEN
@@ -176,7 +176,9 @@ class TextRequestWriter:
         return TextRequest(
             **{each.name: getattr(paid, each.name) for each in fields(PaidRequest)},
             realisation=realisation,
-            attempt=GenerationAttempt(realisation=realisation, reserved=paid.worst_case),
+            attempt=GenerationAttempt(
+                realisation=realisation, reserved=paid.worst_case, provider=paid.provider, model=paid.model
+            ),
             spec=self.spec,
             drawn=drawn,
         )
@@ -246,7 +248,7 @@ def most_texts_in_flight(plan: GenerationPlan, generator: PlanGenerator) -> int:
     """How many requests to the model of a generator may be in flight, given the bills of all generators of the plan
     that ask this model, since the plan was started or resumed."""
     alike = {"provider": generator.provider, "model": generator.model}
-    attempts = GenerationAttempt.objects.filter(realisation__generator__in=plan.generators.filter(**alike))
+    attempts = GenerationAttempt.objects.filter(realisation__plan=plan, **alike)
     return budgets.most_in_flight(attempts, since=plan.bills_from)
 
 
@@ -261,8 +263,7 @@ class PaidTexts:
 
     def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
         """What the texts of a project's plans at a provider have cost, and what is reserved."""
-        about = {"realisation__plan__project": project, "realisation__generator__provider": provider}
-        attempts = GenerationAttempt.objects.filter(**about)
+        attempts = GenerationAttempt.objects.filter(realisation__plan__project=project, provider=provider)
         return texts_committed(attempts if since is None else attempts.filter(at__gte=since))
 
     def stop(self, project: int, *, provider: str, model: str, reason: str) -> None:
