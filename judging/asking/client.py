@@ -228,8 +228,11 @@ async def ask(
     parameters: Mapping[str, Any],
     schema: Mapping[str, Any] | None,
     timeout: float,  # noqa: ASYNC109 - it is part of what is asked, and kept by asyncio.timeout below
+    leaving: Callable[[], None] | None = None,
 ) -> ProviderAnswer:
     """Put one question and return the reply, whatever it says.
+
+    ``leaving`` is called before the first byte goes out: until then, nothing of the question has left this machine.
 
     A format or parameter that the model refuses is left out and the question put again (json_schema, then json_object,
     then a tool call, then no format): such refusals cost nothing. A refusal that counts tokens of a reply was billed,
@@ -245,7 +248,8 @@ async def ask(
     async def put(left_out: Sequence[str]) -> ProviderAnswer:
         request = written_request(wire, asked, left_out)
         started = time.perf_counter()
-        response = await exchange(connection, request.path, body=request.body, sent=request.sent, seconds=timeout)
+        parts: Any = {"body": request.body, "sent": request.sent, "leaving": leaving}
+        response = await exchange(connection, request.path, seconds=timeout, **parts)
         latency = time.perf_counter() - started
         large = len(response.content) > _LARGE
         reply, raw = await asyncio.to_thread(_reply, connection, response) if large else _reply(connection, response)
@@ -378,12 +382,13 @@ async def exchange(
     file: tuple[str, bytes] | None = None,
     remove: bool = False,
     sent: SentParts | None = None,
+    leaving: Callable[[], None] | None = None,
     seconds: float,
 ) -> httpx2.Response:
     """The HTTP exchange alone (GET or, to `remove`, DELETE without a body), with every failure sorted, in a deadline.
 
-    ``sent``: what of the body a model may refuse, where it is a question. Raises ``Unavailable``, ``Refused``, and
-    ``Unsupported`` for what a model refuses by name."""
+    ``sent``: what of the body a model may refuse, where it is a question; ``leaving`` as of `ask`. Raises
+    ``Unavailable``, ``Refused``, and ``Unsupported`` for what a model refuses by name."""
     import httpx2
     import openai
 
@@ -397,7 +402,7 @@ async def exchange(
                 form: Any = {"timeout": seconds, "headers": {"Content-Type": "multipart/form-data"}}
                 whole: Any = {"cast_to": httpx2.Response, "body": body, "files": [("file", file)], "options": form}
                 return cast("httpx2.Response", await connection.client.post(path, **whole))
-            response = await _post(connection, path, body, seconds)
+            response = await _post(connection, path, body, seconds, leaving)
     except openai.APIStatusError as error:
         _sort(connection, error.response, sent)
     except _TooLarge as too_large:
@@ -415,8 +420,17 @@ async def exchange(
     return response if response.is_success else _sort(connection, response, sent)
 
 
-async def _post(connection: Connection, path: str, body: Mapping[str, Any], seconds: float) -> httpx2.Response:
+async def _post(
+    connection: Connection,
+    path: str,
+    body: Mapping[str, Any],
+    seconds: float,
+    leaving: Callable[[], None] | None = None,
+) -> httpx2.Response:
     """The request of any wire, by the transport of OpenAI's SDK.
+
+    With ``leaving``, the body is a stream: the transport takes it when it has a connection, and writes the headers
+    with it.
 
     Its own `post` takes twice as much processor time, and knows one wire (measured in decision 0052)."""
     import httpx2
@@ -427,13 +441,20 @@ async def _post(connection: Connection, path: str, body: Mapping[str, Any], seco
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     address = _address(f"{connection.endpoint.base_url.rstrip('/')}{path}")
     extensions = {"timeout": httpx2.Timeout(seconds).as_dict()}
-    sent = httpx2.Request("POST", address, headers=connection.headers, content=content, extensions=extensions)
+    headers = {**connection.headers, "Content-Length": str(len(content))}
+    streamed = content if leaving is None else _announced(content, leaving)
+    sent = httpx2.Request("POST", address, headers=headers, content=streamed, extensions=extensions)
     try:
         return await connection.http.send(sent)
     except Exception as error:
         if isinstance(error, httpx2.RequestError | _TooLarge | TimeoutError):
             raise
         raise httpx2.TransportError(str(error), request=sent) from error  # such as a reply that is not HTTP
+
+
+async def _announced(content: bytes, leaving: Callable[[], None]) -> AsyncIterator[bytes]:
+    leaving()
+    yield content
 
 
 @cache

@@ -39,6 +39,7 @@ from judging.asking import bills, budgets, client
 from judging.asking import holders as holders_here
 from judging.asking.bills import Bill
 from judging.asking.budgets import Cap
+from judging.asking.holders import SentRecord
 from judging.asking.paid_requests import PaidRequest
 from judging.models import LeasedRow, PaidAttempt
 
@@ -398,22 +399,30 @@ class LeasedRows(ABC, Generic[OutcomeT]):
             .first()
         )
 
-    def release(self, *, lease: UUID, rows: Sequence[LeasedRow] | None = None, unanswered: bool = False) -> int:
+    def release(
+        self,
+        *,
+        lease: UUID,
+        rows: Sequence[LeasedRow] | None = None,
+        unanswered: bool = False,
+        sent: Collection[int] | None = None,
+    ) -> int:
         """Release leased rows (only ``rows``, if given): unsent requests are deleted, sent ones without a reply are
-        lost.
+        lost. ``sent``: the attempts that left this machine, where that is known; none of the others did, although they
+        are marked as sent.
 
         A lost request stays booked at its worst case, and its row is tried again. If a worker died, this does not count
         as a failed try of the provider; if a batch ended without a result (``unanswered``), it does.
         """
         held = self._leased(lease=lease)
         held = held if rows is None else held.filter(pk__in=[row.pk for row in rows])
-        return self._free(held, unanswered=unanswered)
+        return self._free(held, unanswered=unanswered, sent=sent)
 
-    def _free(self, held: QuerySet[Any], *, unanswered: bool = False) -> int:
+    def _free(self, held: QuerySet[Any], *, unanswered: bool = False, sent: Collection[int] | None = None) -> int:
         with transaction.atomic():
             leased = list(held.select_for_update(of=("self",)).select_related(*self.related).order_by("pk"))
             keys = [row.pk for row in leased]
-            lost = self._end_open(keys)
+            lost = self._end_open(keys, sent)
             counted = "tries" if unanswered else "losses"
             tired = [row.pk for row in leased if row.pk in lost and self._is_tired(row, unanswered=unanswered)]
             self._keyed(lost).update(**{counted: F(counted) + 1})
@@ -424,32 +433,35 @@ class LeasedRows(ABC, Generic[OutcomeT]):
                 self.announce(asker)
         return len(leased)
 
-    def _end_open(self, keys: Collection[int]) -> set[int]:
+    def _end_open(self, keys: Collection[int], sent: Collection[int] | None = None) -> set[int]:
         """End the open requests of these rows, which the caller has locked: unsent ones are deleted, sent ones are
-        lost until their reply comes. Returns the rows of lost ones."""
+        lost until their reply comes (with ``sent``, only these). Returns the rows of lost ones."""
         if not keys:
             return set()
         # Locked before they are told apart, because `mark_sent` does not lock their rows.
         found = self._attempts(**{f"{self.row_name}__in": keys}, outcome__in=PaidAttempt.OPEN).select_for_update()
         still_open = list(found.order_by("pk").values_list("pk", "outcome", self.row_name))
-        self._attempts(pk__in=[pk for pk, outcome, _row in still_open if outcome == Outcome.PENDING]).delete()
-        self._attempts(pk__in=[pk for pk, outcome, _row in still_open if outcome == Outcome.SENT]).update(
+        lost = {pk: row for pk, outcome, row in still_open if outcome == Outcome.SENT and (sent is None or pk in sent)}
+        self._attempts(pk__in=[pk for pk, _outcome, _row in still_open if pk not in lost]).delete()
+        self._attempts(pk__in=[*lost]).update(
             outcome=Outcome.LOST, cost=F("reserved"), estimated=True, reason="No reply was received."
         )
-        return {row for _pk, outcome, row in still_open if outcome == Outcome.SENT}
+        return set(lost.values())
 
     def _is_tired(self, row: Any, *, unanswered: bool) -> bool:
         """Whether a row that is lost once more has reached its limit and is not tried again."""
         return bool(row.tries + 1 >= self.most_tries(row) if unanswered else row.losses + 1 >= MOST_LOSSES)
 
-    def hold(self, lease: UUID) -> AbstractContextManager[None]:
-        """While the block runs, other processes of this machine can see that the owner of the lease is alive."""
+    def hold(self, lease: UUID) -> AbstractContextManager[SentRecord]:
+        """While the block runs, other processes of this machine can see that the owner of the lease is alive; they read
+        its record of what it sent when it has died."""
         return holders_here.holding(settings.DATA_DIR / self.folder, lease)
 
     def release_dead(self) -> int:
         """Release the leases of dead work sessions of this machine, without waiting for their end. Returns their
         number."""
-        return holders_here.with_dead_leases(settings.DATA_DIR / self.folder, lambda lease: self.release(lease=lease))
+        folder = settings.DATA_DIR / self.folder
+        return holders_here.with_dead_leases(folder, lambda lease, sent: self.release(lease=lease, sent=sent))
 
     def sweep(self, *, now: datetime | None = None) -> list[int]:
         """Release the leases of dead workers. Returns the askers that have due rows and no worker."""

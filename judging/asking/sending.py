@@ -24,8 +24,13 @@ class LimitedConnection:
     connection: client.Connection
     budget: limits.RequestBudget
 
-    async def ask(self, request: PaidRequest, *, seconds: float) -> ProviderAnswer:
-        """Send a request that is booked in the limits (`budget.acquire`); correct the booking by the tokens used."""
+    async def ask(
+        self, request: PaidRequest, *, seconds: float, leaving: Callable[[], None] | None = None
+    ) -> ProviderAnswer:
+        """Send a request that is booked in the limits (`budget.acquire`); correct the booking by the tokens used.
+
+        ``leaving`` is called before the first byte goes out.
+        """
         try:
             answer = await client.ask(
                 self.connection,
@@ -34,6 +39,7 @@ class LimitedConnection:
                 parameters=request.parameters,
                 schema=request.schema,
                 timeout=seconds,
+                leaving=leaving,
             )
         except ProviderUnavailable as unavailable:
             await self.budget.heed(unavailable.quotas, tokens=request.tokens)

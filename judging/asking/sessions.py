@@ -36,6 +36,7 @@ from accounts.refusals import Refused
 from judging.asking import client, endpoints, leases, limits, sharing
 from judging.asking.client import Endpoint
 from judging.asking.endpoints import Pace
+from judging.asking.holders import SentRecord
 from judging.asking.leases import LeasedRows, OutcomeT, RequestT, TakenRequests
 from judging.asking.sending import LimitedConnection, limited_connection
 
@@ -149,6 +150,7 @@ class WorkSession(Generic[RequestT, OutcomeT]):
     database: ThreadPoolExecutor
     marking: ThreadPoolExecutor
     limiter: limits.ConcurrencyLimiter = field(init=False)
+    record: SentRecord = field(default_factory=SentRecord)
     lease: UUID = field(default_factory=uuid4)
     began: float = field(default_factory=time.monotonic)
     heard: float = field(default_factory=time.monotonic)
@@ -239,7 +241,7 @@ def work_as(asker: Asker[RequestT, OutcomeT]) -> bool:
             refused=endpoints.refused_by(asker.endpoint.name, asker.model),
         )
         try:
-            with asker.rows.hold(session.lease):
+            with asker.rows.hold(session.lease) as session.record:
                 return _worked_apart(session)
         finally:
             for thread in (database, marking):
@@ -294,7 +296,7 @@ async def _work(session: WorkSession[RequestT, OutcomeT]) -> bool:
         # Even if the session is cancelled: store the outcomes, release unsent rows, and book the requests that were
         # sent without a reply.
         await _hand_in(session)
-        await session.query(lambda: asker.rows.release(lease=session.lease))
+        await session.query(lambda: asker.rows.release(lease=session.lease, sent=session.record.noted))
         await session.query(lambda: asker.save_width(session.limiter.width))
         await session.query(lambda: endpoints.learn(asker.endpoint.name, asker.model, session.refused))
         if session.trouble:
@@ -432,7 +434,8 @@ async def _outcome_of(
             if not await session.mark_sent(asked):
                 await limited.budget.give_back(tokens=tokens)
                 return None
-            answer = await limited.ask(asked, seconds=asker.pace.timeout)
+            leaving = partial(session.record.note, asked.attempt.pk)
+            answer = await limited.ask(asked, seconds=asker.pace.timeout, leaving=leaving)
     except client.ProviderUnavailable as unavailable:
         if (unavailable.retry_after or 0) > leases.LONGEST_WAIT:
             session.stop(_retry_later_sentence(unavailable))

@@ -213,12 +213,65 @@ with holders.holding(pathlib.Path({str(tmp_path)!r}), uuid.UUID({str(lease)!r}))
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as session:
         assert session.stdout and session.stdout.readline() == b"held\n"
         with holders.holding(tmp_path, uuid4()):
-            assert holders.with_dead_leases(tmp_path, dead.append) == 0, "both live"
+            assert holders.with_dead_leases(tmp_path, lambda lease, _sent: dead.append(lease)) == 0, "both live"
             session.kill()
             session.wait()
-            assert holders.with_dead_leases(tmp_path, dead.append) == 1
+            assert holders.with_dead_leases(tmp_path, lambda lease, _sent: dead.append(lease)) == 1
     assert dead == [lease]
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_known"),
+    [
+        (lambda record: record, True),
+        (lambda record: record.replace(record[:4], b"0000", 1), False),  # another boot: what was written may be lost
+        (lambda record: record[:-1], False),
+        (lambda _record: b"", False),
+        (lambda _record: b"\n", False),
+    ],
+)
+def test_what_a_dead_session_sent_is_known_in_the_same_boot_only(
+    tmp_path: Path, damage: Callable[[bytes], bytes], is_known: bool
+) -> None:
+    code = f"""
+import pathlib, time, uuid
+from judging.asking import holders
+with holders.holding(pathlib.Path({str(tmp_path)!r}), uuid.uuid4()) as record:
+    record.note(7)
+    record.note(12)
+    print("noted", flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as session:
+        assert session.stdout and session.stdout.readline() == b"noted\n"
+        session.kill()
+    [file] = tmp_path.iterdir()
+    file.write_bytes(damage(file.read_bytes()))
+    known: list[set[int] | None] = []
+    assert holders.with_dead_leases(tmp_path, lambda _lease, sent: known.append(sent)) == 1
+    assert known == [{7, 12} if is_known else None]
+
+
+def test_a_record_that_takes_no_more_is_not_believed(tmp_path: Path) -> None:
+    code = f"""
+import pathlib, resource, uuid
+from judging.asking import holders
+resource.setrlimit(resource.RLIMIT_FSIZE, (42, 42))
+with holders.holding(pathlib.Path({str(tmp_path)!r}), uuid.uuid4()) as record:
+    for number in range(100, 110):
+        record.note(number)
+    assert len(record.noted) == 10, "it sends on"
+    assert record.file is None
+    print("noted", flush=True)
+    input()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as session:
+        assert session.stdout and session.stdout.readline() == b"noted\n"
+        session.kill()
+    known: list[set[int] | None] = []
+    assert holders.with_dead_leases(tmp_path, lambda _lease, sent: known.append(sent)) == 1
+    assert known == [None]
 
 
 def test_a_lease_file_that_can_not_be_opened_keeps_no_other_from_being_looked_at(
@@ -229,7 +282,7 @@ def test_a_lease_file_that_can_not_be_opened_keeps_no_other_from_being_looked_at
     dead: list[UUID] = []
     for _look in range(2):
         (tmp_path / str(lease)).touch()
-        assert holders.with_dead_leases(tmp_path, dead.append) == 1
+        assert holders.with_dead_leases(tmp_path, lambda lease, _sent: dead.append(lease)) == 1
     assert dead == [lease, lease]
     assert [str(unreadable) in said for said in caplog.messages] == [True], "said once, not at each look"
 
@@ -237,7 +290,7 @@ def test_a_lease_file_that_can_not_be_opened_keeps_no_other_from_being_looked_at
 def test_what_goes_wrong_while_a_lease_is_given_back_is_not_hidden(tmp_path: Path) -> None:
     (tmp_path / str(uuid4())).touch()
 
-    def failing(lease: UUID) -> None:
+    def failing(lease: UUID, _sent: set[int] | None) -> None:
         raise ConnectionResetError(lease)
 
     with pytest.raises(ConnectionResetError):
@@ -255,5 +308,5 @@ def test_a_folder_without_locks_costs_the_early_notice_only(tmp_path: Path, monk
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", ResourceWarning)
         with holders.holding(tmp_path, uuid4()):
-            assert holders.with_dead_leases(tmp_path, dead.append) == 0
+            assert holders.with_dead_leases(tmp_path, lambda lease, _sent: dead.append(lease)) == 0
     assert (dead, [each for each in said if each.category is ResourceWarning]) == ([], [])

@@ -42,6 +42,11 @@ def sent(run: JudgeRun, limit: int) -> tuple[UUID, list[CallRequest]]:
     return taken.lease, taken.requests
 
 
+def run_attempts(run: JudgeRun) -> Any:
+    """The attempts of a run, as key, outcome, and whether the cost is estimated."""
+    return Attempt.objects.filter(call__run=run).order_by("pk").values_list("pk", "outcome", "estimated")
+
+
 def reply(call_request: CallRequest, lease: UUID, **parts: Any) -> CallOutcome:
     readings = [Reading(criterion=key, status="ok", score=0) for key in ("fluency", "coherence")]
     attempt = Attempt(pk=call_request.attempt.pk, call=call_request.call, outcome="replied", **parts)
@@ -109,6 +114,37 @@ class TestReplies:
         assert runs.rerun_failed(run=run, statuses=["error"])
         assert worked(run).finished
         assert runs.run_progress(run).verdicts == {"ok": 2}
+
+    @pytest.mark.both_databases
+    def test_a_request_that_never_left_its_machine_is_not_booked(
+        self, cast: Cast, provider: RunningProvider, settings: Any
+    ) -> None:
+        run = started(cast, declared(cast), items=3)
+        lease, requests = sent(run, 3)
+        folder = settings.DATA_DIR / CALLS.folder
+        with CALLS.hold(lease) as record:
+            record.note(requests[1].attempt.pk)
+            left = (folder / str(lease)).read_bytes()
+        (folder / str(lease)).write_bytes(left)  # as a session leaves it that is killed
+        assert CALLS.release_dead() == 1
+        assert [*run_attempts(run)] == [(requests[1].attempt.pk, "lost", True)]
+        assert worked(run).finished
+        assert run_attempts(run).filter(outcome="replied").count() == provider.control()["requests"] == 3
+
+    @pytest.mark.both_databases
+    def test_every_request_at_the_provider_is_in_the_record_of_its_session(
+        self, cast: Cast, provider: RunningProvider, settings: Any
+    ) -> None:
+        provider.control(latency=1.5)
+        run = started(cast, declared(cast), items=5)
+        with at_work(run):
+            deadline = time.monotonic() + 20
+            while provider.control()["in_flight"] < 5 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            [file] = (settings.DATA_DIR / CALLS.folder).iterdir()
+            noted = sorted(map(int, file.read_text().split()[1:]))
+        assert noted == [pk for pk, _outcome, _estimated in run_attempts(run)]
+        assert runs.run_progress(run).finished
 
     def test_a_failure_under_a_lost_lease_moves_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
