@@ -15,10 +15,11 @@ from operator import attrgetter
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from analytics import ratings
 from analytics.questions.plan import planned
 from analytics.questions.question import NumbersQuestion
 from analytics.ratings.additions import question_table
+from analytics.ratings.rating_rows import COLUMNS, Row
+from analytics.ratings.rating_times import iso_week
 from analytics.stats.declared.register import COEFFICIENTS
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number
@@ -58,7 +59,7 @@ def published_versions(campaign: Campaign) -> dict[str, int]:
     """By ISO week (as in the column `week`) the newest version of the campaign's rubric that was published in it."""
     versions = RubricVersion.objects.filter(rubric=campaign.rubric_version.rubric_id).exclude(published_at=None)
     found = versions.order_by("number").values_list("published_at", "number")
-    return {ratings.iso_week(moment): number for moment, number in found if moment is not None}
+    return {iso_week(moment): number for moment, number in found if moment is not None}
 
 
 # --- soft labels -----------------------------------------------------------------------------------------------------
@@ -81,12 +82,12 @@ def soft_labels(campaign: Campaign, question: NumbersQuestion) -> Table:
     Of the ratings that a question is about. N/A and missing scores do not count. Read as it is asked for.
     """
     found = question_table(campaign, planned(campaign, question))
-    rows = (ratings.Row(*row[: len(ratings.COLUMNS)]) for row in found.rows)
+    rows = (Row(*row[: len(COLUMNS)]) for row in found.rows)
     given = (row for row in rows if row.rater_kind == "annotator" and row.score is not None and row.applicable)
     return Table(f"{campaign.name} soft labels", SOFT_COLUMNS, _labelled(given))
 
 
-def _labelled(given: Iterator[ratings.Row]) -> Iterator[tuple[object, ...]]:
+def _labelled(given: Iterator[Row]) -> Iterator[tuple[object, ...]]:
     """Rows come in the order of the items, then of the criteria."""
     for (_item, _criterion), together in groupby(given, key=attrgetter("item", "criterion")):
         scores = list(together)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from accounts import languages
 from accounts.models import Job, User
 from accounts.refusals import Refused
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.figure_words import translated_message
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
 from analytics.grids import in_order, plain_value
@@ -25,7 +25,7 @@ from analytics.numbers import criterion_groups
 from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, statistic_name
 from analytics.questions.reference_rules import NEEDS_ORDER
-from analytics.ratings import attribute_choices
+from analytics.ratings.item_attributes import attribute_choices
 from analytics.score_views import CLASS_NAMES
 from analytics.stats.declared.register import STATISTICS
 from annotation.models import Campaign, Item

@@ -21,7 +21,7 @@ class AnalyticsConfig(AppConfig):
 
 
 def _job_kinds() -> dict[str, Any]:
-    from analytics.computation import computing
+    from analytics.answers import computing
     from analytics.exporting import transfers
 
     return transfers.KINDS | computing.KINDS
@@ -34,7 +34,7 @@ def _clear_transfers() -> None:
 
 
 def _delete_figures(campaigns: list[int]) -> None:
-    from analytics import snapshots
+    from analytics.answers import snapshots
 
     snapshots.delete_figures(campaigns)
 

@@ -21,9 +21,9 @@ from django.utils.translation import gettext as _
 from accounts.inputs import whole_number, without_nul
 from accounts.models import User
 from accounts.refusals import Refused
-from analytics import ratings
 from analytics.item_choices import CHUNK, default_rule
 from analytics.items import judge_error, reference_score
+from analytics.ratings.raters import newest_runs, rater_names
 from annotation import adjudication, campaigns
 from annotation.desk.answers import worst
 from annotation.models import Adjudication, Campaign, Criterion, Item, Rating
@@ -107,8 +107,8 @@ class Queue:
 
 def queue_options(campaign: Campaign) -> QueueOptions:
     """What there is to choose from in a campaign."""
-    runs_here = list(ratings.newest_runs(campaign))
-    names = ratings.rater_names(campaign, runs_here)
+    runs_here = list(newest_runs(campaign))
+    names = rater_names(campaign, runs_here)
     languages = set(Item.objects.of(campaign.dataset).order_by().values_list("language", flat=True).distinct())
     here = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
     return QueueOptions(

@@ -19,11 +19,12 @@ from django.utils.translation import gettext as _
 
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
-from analytics import ratings
 from analytics.figures import listed
 from analytics.questions.parameters import BLIND_ONLY
 from analytics.questions.reference_rules import ADJUDICATED
 from analytics.ratings.exclusions import EXCLUSIONS
+from analytics.ratings.item_attributes import attribute_text
+from analytics.ratings.raters import campaign_annotators, names_of_designs, newest_runs, rater_names
 from annotation.models import Campaign, Criterion, Dataset, Duty, Item, Rating
 from annotation.writers import tables
 from judging.models import JudgeRun, Verdict
@@ -164,9 +165,9 @@ class ItemChoice:
 
 def item_options(campaign: Campaign) -> ItemOptions:
     """What the items of this campaign can be filtered by."""
-    runs = list(ratings.newest_runs(campaign))
-    names = ratings.rater_names(campaign, runs)
-    judged, of_designs = {names[run.pk]: run for run in runs}, ratings.names_of_designs(runs, names)
+    runs = list(newest_runs(campaign))
+    names = rater_names(campaign, runs)
+    judged, of_designs = {names[run.pk]: run for run in runs}, names_of_designs(runs, names)
     panels = Duty.objects.filter(campaign=campaign).order_by("panel__name").values_list("panel__name", flat=True)
     languages, generators, attributes = _described(campaign.dataset)
     return ItemOptions(
@@ -176,7 +177,7 @@ def item_options(campaign: Campaign) -> ItemOptions:
         attributes=attributes,
         judges={name: judged[name] for name in sorted(judged, key=lambda name: name in of_designs)},
         of_designs=of_designs,
-        raters=tuple(ratings.annotators(campaign).values_list("pseudonym", flat=True)),
+        raters=tuple(campaign_annotators(campaign).values_list("pseudonym", flat=True)),
         panels=tuple(dict.fromkeys(panels)),
     )
 
@@ -348,7 +349,7 @@ def _read(dataset: Dataset) -> tuple[tuple[str, ...], tuple[str, ...], dict[str,
         languages.add(language)
         generators.add(generator)
         for key, value in attributes.items():
-            existing, text = values[key], ratings.attribute_text(value)
+            existing, text = values[key], attribute_text(value)
             if text is not None and len(existing) <= MOST_VALUES:
                 existing.add(text)
     by_key = {key: tuple(sorted(texts)) if len(texts) <= MOST_VALUES else None for key, texts in sorted(values.items())}

@@ -17,9 +17,11 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from analytics import ratings
 from analytics.item_choices import CHUNK, ItemChoice, ItemOptions, Measure, default_rule, settled_rule
 from analytics.questions.reference_rules import ADJUDICATED
+from analytics.ratings.item_attributes import attribute_text
+from analytics.ratings.rating_times import item_times
+from analytics.ratings.scales import criterion_scale
 from annotation import adjudication
 from annotation.adjudication import Adjudicated
 from annotation.models import Annotation, Campaign, Criterion, Item, Rating, Skip
@@ -175,7 +177,7 @@ def listed_items(campaign: Campaign, choice: ItemChoice) -> list[ItemScores]:
     found = [scores[pk] for pk in _matching(campaign, choice, scores) if pk in scores]
     for scored in found:
         scored.settle(choice)
-    scale = ratings.scale(choice.criterion)
+    scale = criterion_scale(choice.criterion)
     middles = [] if scale.any_number else [(low + high) / 2 for low, high in pairwise(scale.values.tolist())]
     return sorted((scored for scored in found if _is_of_cell(scored, choice, middles)), key=_KEYS[choice.sort])
 
@@ -242,7 +244,7 @@ def _cut_to(campaign: Campaign, choice: ItemChoice) -> Q:
             found &= Q(**{f"{name}__in": numbers if column == "dataset_version" else values})
     weeks, hundreds = choice.wanted("week"), choice.wanted("hundred")
     if weeks or hundreds:
-        times = ratings.item_times(campaign).items()
+        times = item_times(campaign).items()
         there = [
             item
             for item, (week, hundred, _place) in times
@@ -253,7 +255,7 @@ def _cut_to(campaign: Campaign, choice: ItemChoice) -> Q:
 
 
 def _has(attributes: Mapping[str, Any], wanted: Mapping[str, set[str]]) -> bool:
-    return all(ratings.attribute_text(attributes.get(key)) in values for key, values in wanted.items())
+    return all(attribute_text(attributes.get(key)) in values for key, values in wanted.items())
 
 
 def _scores(campaign: Campaign, choice: ItemChoice) -> dict[int, ItemScores]:

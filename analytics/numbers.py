@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from accounts import languages
 from analytics import score_views
+from analytics.answers.snapshots import CALIBRATION
 from analytics.figures import (
     SMALL,
     Figure,
@@ -37,7 +38,6 @@ from analytics.models import Chart, Snapshot
 from analytics.questions.question_names import statistic_name
 from analytics.questions.reference_rules import NEEDS_ORDER
 from analytics.score_views import Line
-from analytics.snapshots import CALIBRATION
 from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, STATISTICS
 from annotation.models import Campaign, Criterion
 

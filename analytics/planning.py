@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
-from analytics import ratings
+from analytics.ratings.raters import judge_names, newest_runs
 from annotation import allocation
 from annotation.exports import GIVEN_FORMER
 from annotation.models import Campaign, Criterion, Duty, Item, Rating, Selection
@@ -142,8 +142,8 @@ def _require_alone(duty: Duty, criterion: Criterion) -> None:
 
 
 def _run(campaign: Campaign, judge: str) -> JudgeRun:
-    runs = list(ratings.newest_runs(campaign))
-    names = ratings.judge_names(campaign, runs)
+    runs = list(newest_runs(campaign))
+    names = judge_names(campaign, runs)
     found = next((run for run in runs if names[run.pk] == judge), None)
     if found is None:
         sentence = _("There is no judge “%(judge)s” on these items. Available: %(all)s.")

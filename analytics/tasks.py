@@ -8,8 +8,8 @@ from celery import shared_task
 from django.db import OperationalError
 
 from accounts import jobs
-from analytics import page_cache, snapshots
-from analytics.computation import computing
+from analytics import page_cache
+from analytics.answers import computing, snapshots
 from analytics.exporting import transfers
 from analytics.judges import alignments, decisions
 from analytics.questions.question import Settings

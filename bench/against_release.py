@@ -249,7 +249,7 @@ def numbers_seconds() -> Figures:
 
 def _numbers(campaign: Any, client: Callable[[], Any], lead: Any) -> Figures:
     try:
-        snapshots = importlib.import_module("analytics.snapshots")
+        snapshots = importlib.import_module("analytics.answers.snapshots")
     except ImportError:  # in 1200a08
         snapshots = importlib.import_module("analytics.dashboards")
 

@@ -27,6 +27,7 @@ from threading import Barrier
 from time import perf_counter, process_time
 from typing import Any
 
+from analytics.ratings import ratings_tables
 from bench import server
 
 ANSWERS, GENERATORS, TASKS, CRITERIA, FITTING, PEOPLE = 11_500, 7, 35, 68, 16, 50
@@ -153,13 +154,13 @@ def _rate(campaign: Any) -> None:
 
 # --- figures ---------------------------------------------------------------------------------------------------------
 def _figures(campaign: Any) -> Iterator[str]:
-    from analytics import ratings, snapshots
+    from analytics.answers import snapshots
     from annotation.models import Rating
 
     counted = f"{Rating.objects.count():,} ratings"
     _, *raw = _measured(lambda: _copied(campaign))
     yield _row("raw COPY of the same columns into a DataFrame", raw, "", counted)
-    _, *loaded = _measured(lambda: ratings.load(campaign=campaign))
+    _, *loaded = _measured(lambda: ratings_tables.load(campaign=campaign))
     yield _row("the ratings table as a DataFrame", loaded, f"{1.5 * raw[0]:.1f} s", f"{loaded[0] / raw[0]:.1f} x raw")
     content, *cold = _measured(lambda: snapshots.snapshot(campaign=campaign).content)
     yield _row("default cells, cold", cold, "20 s, 1,500 MB", f"{len(content['estimates']):,} estimates")
@@ -168,7 +169,7 @@ def _figures(campaign: Any) -> Iterator[str]:
 
 def _after_submission(campaign: Any) -> Iterator[str]:
     """Figures of the whole campaign again, when one person more has rated one item."""
-    from analytics import snapshots
+    from analytics.answers import snapshots
     from annotation.models import Annotation, Criterion, Rating
 
     snapshots.snapshot(campaign=campaign)
@@ -218,7 +219,7 @@ def _hanna() -> Iterator[str]:
         return
     import pandas as pd
 
-    from analytics import snapshots
+    from analytics.answers import snapshots
     from analytics.questions.question import Settings
     from analytics.stats.core.scales import scale_of
     from annotation.writers.coded_rows import CodedColumn, CodedRows
@@ -371,7 +372,7 @@ def _ticks(postmaster: int) -> float:
 
 def _settle(ask: Callable[[], Any]) -> None:
     """Ask, and compute what was asked for, until nothing is asked for any more."""
-    from analytics.computation import computing
+    from analytics.answers import computing
     from analytics.models import Computation
 
     for _turn in range(4):

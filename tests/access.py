@@ -17,7 +17,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts import jobs, people, tokens
 from accounts.models import Delivery, Job, Membership, Role, Scope, Webhook
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.exporting import exports, shares, transfers
 from analytics.models import Chart, Snapshot
 from annotation import selections, taxonomies

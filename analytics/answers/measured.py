@@ -13,7 +13,7 @@ from functools import partial
 from itertools import combinations, groupby, product
 from typing import TYPE_CHECKING, Any
 
-from analytics.computation.stored_cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CodedTable, CutTable
+from analytics.answers.stored_cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CodedTable, CutTable
 from analytics.questions.goals import goal_values
 from analytics.questions.plan import Plan, PlannedReport
 from analytics.questions.question import NumbersQuestion, Settings

@@ -23,7 +23,8 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Project, Role, User
-from analytics import agreement, answer_pages, planning, snapshots, tasks
+from analytics import agreement, answer_pages, planning, tasks
+from analytics.answers import snapshots
 from analytics.exporting import shares
 from analytics.exporting.exports import record_labels
 from analytics.judges import compared_judges

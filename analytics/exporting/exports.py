@@ -20,10 +20,12 @@ from accounts import access, audit
 from accounts.inputs import whole_number
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from analytics import ratings
-from analytics.exporting import bundles, hugging_face, training_sets
+from analytics.exporting import bundles, combined_rows, hugging_face, training_sets
 from analytics.models import BY_WORKER
 from analytics.questions.asked import asked_question
+from analytics.ratings.item_attributes import ItemAttributes
+from analytics.ratings.raters import judge_names, newest_runs_on, rater_names
+from analytics.ratings.rating_rows import COLUMNS
 from annotation import adjudication
 from annotation import exports as rated
 from annotation.exports import consistent
@@ -318,7 +320,7 @@ def export_table(export: Export) -> Table:
     }[export.what](export)
     if export.options.hides_generators:
         dataset = export.subject.dataset if isinstance(export.subject, Campaign) else export.subject
-        made = _without(made, {*HOW_MADE, *ratings.ItemAttributes(dataset).names})
+        made = _without(made, {*HOW_MADE, *ItemAttributes(dataset).names})
     return Table(export.file_name.removesuffix(f".{export.ending}"), made.columns, made.rows)
 
 
@@ -352,7 +354,7 @@ def _verdicts(export: Export) -> Table:
     if export.what == "dataset-verdicts":
         names = {run.pk: run.judge.name for run in chosen}
     else:
-        named = ratings.judge_names if export.options.every_run else ratings.rater_names
+        named = judge_names if export.options.every_run else rater_names
         names = named(export.subject, chosen)
     options = export.options
     return judged.exported_verdicts(chosen, names=names, rationales=options.rationales, replies=options.replies)
@@ -360,7 +362,7 @@ def _verdicts(export: Export) -> Table:
 
 def _with_attributes(table: Table, dataset: Dataset) -> Table:
     """The same rows with the attributes of their items."""
-    attributes, item = ratings.ItemAttributes(dataset), table.names.index("item")
+    attributes, item = ItemAttributes(dataset), table.names.index("item")
     rows = ((*row, *attributes.of(row[item])) for row in table.rows)
     return Table(table.name, (*table.columns, *attributes.columns), rows)
 
@@ -368,8 +370,8 @@ def _with_attributes(table: Table, dataset: Dataset) -> Table:
 def _scores(export: Export) -> Table:
     """The ratings table with people and judges, then what only exports have: empty where it is the other's."""
     people, judges = _ratings(export), _verdicts(export)
-    attributes = ratings.ItemAttributes(export.subject.dataset)
-    here = {column.name for column in ratings.COLUMNS} | {"judge"}
+    attributes = ItemAttributes(export.subject.dataset)
+    here = {column.name for column in COLUMNS} | {"judge"}
     more = {column.name: column for column in (*people.columns, *judges.columns) if column.name not in here}
     of_people, of_judges = (
         [table.names.index(name) if name in table.names else None for name in more] for table in (people, judges)
@@ -380,9 +382,9 @@ def _scores(export: Export) -> Table:
 
     rows = (
         (*row, *attributes.of(row.item), *(rest(person, of_people) if person else rest(judge or (), of_judges)))
-        for row, person, judge in ratings.combined(export.subject, people, judges)
+        for row, person, judge in combined_rows.combined(export.subject, people, judges)
     )
-    return Table("scores", (*ratings.COLUMNS, *attributes.columns, *more.values()), rows)
+    return Table("scores", (*COLUMNS, *attributes.columns, *more.values()), rows)
 
 
 def _training_set(export: Export) -> Table:
@@ -406,7 +408,7 @@ def runs(export: Export) -> list[JudgeRun]:
     if export.options.every_run:
         return whole_run(here)
     versions = sorted(set(here.values_list("rubric_version", flat=True)))
-    newest = (ratings.newest_runs_on(dataset=dataset, rubric_version=version) for version in versions)
+    newest = (newest_runs_on(dataset=dataset, rubric_version=version) for version in versions)
     return whole_run(chain.from_iterable(newest))
 
 

@@ -26,9 +26,10 @@ from django.utils.translation import gettext as _
 
 from accounts import languages
 from accounts.models import Profile
-from analytics import ratings, snapshots
+from analytics.answers import snapshots
 from analytics.figures import SMALL, Figure
 from analytics.models import Snapshot
+from analytics.ratings.exclusions import not_blind
 from annotation import exports as rated
 from annotation.models import Annotation, Campaign, Curation, Item
 from annotation.readers import (
@@ -176,7 +177,7 @@ def study_limits(campaign: Campaign, runs: Sequence[JudgeRun]) -> Iterator[str]:
             yield from limits_of(curation.rule, curation.certificate)
     if any(run.judge.simulated for run in runs):
         yield "At least one judge is simulated: its verdicts are invented and only for tests."
-    if ratings.not_blind(campaign):
+    if not_blind(campaign):
         yield "Some ratings are by people who could see verdicts and other ratings: `blind` is false in their rows."
     if Annotation.objects.filter(campaign=campaign, annotator__identified=False).exists():
         yield "Some raters are positions in a file, not persons: the same name may stand for different people."

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts import audit
 from accounts.models import User
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.exporting import exports
 from analytics.models import Share, Snapshot
 from annotation.exports import pseudonyms

@@ -17,9 +17,9 @@ from django.db.models import Case, F, FloatField, OuterRef, QuerySet, Subquery, 
 from django.db.models.functions import Abs, NullIf
 from django.utils import timezone
 
-from analytics import ratings
 from analytics.figures import MINUS, Figure
 from analytics.models import Snapshot
+from analytics.ratings.raters import newest_runs, rater_names
 from annotation import pay
 from annotation.models import Campaign, Criterion, Item
 from annotation.writers.tables import Column, Table
@@ -38,7 +38,7 @@ def with_levels(found: Table, campaign: Campaign, runs: Sequence[JudgeRun]) -> T
     """The table with the column `levels` of each judge: the factors of the design if all runs belong to one design;
     otherwise the differences in model, prompt and parameters.
     """
-    names, levels = ratings.rater_names(campaign, runs), levels_of_runs(runs)
+    names, levels = rater_names(campaign, runs), levels_of_runs(runs)
     written = {names[run.pk]: json.dumps(levels[run.pk], sort_keys=True) for run in runs}
     rater_at, kind_at = found.names.index("rater"), found.names.index("rater_kind")
     rows = ((*row, written.get(row[rater_at]) if row[kind_at] == "judge" else None) for row in found.rows)
@@ -151,7 +151,7 @@ def item_costs(campaign: Campaign) -> ItemCosts:
     paid = [(work.earned, work.items) for work in pay.work_in(campaign) if work.earned is not None]
     items = sum(count for _earned, count in paid)
     earned = sum((float(amount) for amount, _count in paid if amount is not None), 0.0)
-    known = [cost.per_item for cost in judge_costs(campaign, list(ratings.newest_runs(campaign)))]
+    known = [cost.per_item for cost in judge_costs(campaign, list(newest_runs(campaign)))]
     judges = sorted(each for each in known if each is not None)
     return ItemCosts(
         campaign=campaign,
@@ -169,7 +169,7 @@ def is_firm_agreement(figure: Figure | None) -> bool:
 
 def judge_costs(campaign: Campaign, runs: Sequence[JudgeRun]) -> list[JudgeCost]:
     """By name, the cost of each rater of these runs; the runs that they continue are included."""
-    names, levels = ratings.rater_names(campaign, runs), levels_of_runs(runs)
+    names, levels = rater_names(campaign, runs), levels_of_runs(runs)
     parts = whole_run(runs)
     sums, shared = designs.run_results(parts), _common_replies(parts, names)
     criteria = max(1, campaign.rubric_version.criteria.count())
@@ -234,7 +234,7 @@ def kept_costs(campaign: Campaign, runs: Sequence[JudgeRun], snapshot: Snapshot)
         kept = ([replace(cost, run=None) for cost in judge_costs(campaign, runs)], timezone.now())
         if snapshot.pk:
             caches["content"].set(name, kept, COSTS_KEPT)
-    names = ratings.rater_names(campaign, runs)
+    names = rater_names(campaign, runs)
     of_name = {names[run.pk]: run for run in runs}
     return [replace(cost, run=of_name.get(cost.name)) for cost in kept[0]], kept[1]
 

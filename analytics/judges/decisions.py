@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from accounts import webhooks
 from accounts.models import Event, Job
 from accounts.refusals import Refused
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.judges.reasons import CellDecision
 from analytics.judges.thresholds import GateSettings, current_thresholds
 from analytics.models import Computation, GateDecision, GateThresholds, Snapshot

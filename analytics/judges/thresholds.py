@@ -22,10 +22,12 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import ratings
 from analytics.models import GateThresholds, Snapshot
 from analytics.questions.question import Settings
+from analytics.ratings import frames
 from analytics.ratings.additions import CHANGED, FAMILY, LENGTH, with_audited
+from analytics.ratings.raters import rater_names
+from analytics.ratings.scales import campaign_scales
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Table
 from judging import judges
@@ -272,8 +274,8 @@ def decided_cells(
     declared = GateThresholds.objects.get(pk=settings.thresholds)
     thresholds = _as_declared(declared)
     audited = with_audited(found, campaign, runs, (LENGTH, FAMILY, CHANGED))
-    table = ratings_table(ratings.frame(audited), scales=ratings.scales(campaign))
-    names = ratings.rater_names(campaign, runs)
+    table = ratings_table(frames.frame(audited), scales=campaign_scales(campaign))
+    names = rater_names(campaign, runs)
     known = set(table.frame["rater"].unique())
     decided: list[dict[str, Any]] = []
     for done, run in enumerate(runs):

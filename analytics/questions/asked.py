@@ -10,7 +10,6 @@ from urllib.parse import parse_qsl
 from django.utils.translation import gettext as _
 
 from accounts.inputs import storable, without_nul
-from analytics import ratings
 from analytics.questions.goals import check_goals
 from analytics.questions.juries import jury_name
 from analytics.questions.parameters import (
@@ -24,6 +23,8 @@ from analytics.questions.parameters import (
 from analytics.questions.question import NumbersQuestion
 from analytics.ratings import exclusions
 from analytics.ratings.additions import TEXT_MEASURES
+from analytics.ratings.item_attributes import attribute_choices
+from analytics.ratings.raters import all_runs, campaign_annotators, judge_names, names_of_designs, usual_judges
 from analytics.stats.declared.register import STATISTICS, statistics_that_need
 from annotation.models import Campaign, Criterion, Duty, Item
 from judging.models import JudgeRun
@@ -85,7 +86,7 @@ class QuestionChoices:
         Judges that are only cells of designs are offered if the question includes designs or names these judges.
         """
         hidden = () if question.designs else self.of_designs
-        return ratings.usual_judges(self.judges, hidden, chosen=question.judges_named)
+        return usual_judges(self.judges, hidden, chosen=question.judges_named)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -105,9 +106,9 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
     languages, generators = (
         tuple(sorted(set(items.values_list(name, flat=True).distinct()) - {""})) for name in ("language", "generator")
     )
-    runs = tuple(ratings.all_runs(campaign))
-    names = ratings.judge_names(campaign, runs)
-    attributes = ratings.attribute_choices(campaign.dataset)
+    runs = tuple(all_runs(campaign))
+    names = judge_names(campaign, runs)
+    attributes = attribute_choices(campaign.dataset)
     return QuestionChoices(
         criteria=tuple(criteria.order_by("position").values_list("key", flat=True)),
         attributes=attributes.values,
@@ -115,11 +116,11 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
         generators=generators,
         judges=tuple(sorted({names[run.pk] for run in runs})),
         runs=runs,
-        raters=tuple(annotator.pseudonym for annotator in ratings.annotators(campaign)),
+        raters=tuple(annotator.pseudonym for annotator in campaign_annotators(campaign)),
         panels=tuple(sorted(set(Duty.objects.filter(campaign=campaign).values_list("panel__name", flat=True)))),
         measures=(*attributes.numeric, *TEXT_MEASURES),
         exclusions=exclusions.available_exclusions(campaign),
-        of_designs=ratings.names_of_designs(runs, names),
+        of_designs=names_of_designs(runs, names),
     )
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import Q
 
-from analytics import ratings
 from analytics.questions.parameters import EACH_RUN, NO_CUT
 from analytics.questions.question import NumbersQuestion
 from analytics.questions.reference_rules import ADJUDICATED, NEEDS_ORDER
+from analytics.ratings.raters import all_runs, judge_names, names_of_designs, newest_runs, usual_judges
+from analytics.ratings.ratings_tables import ratings_condition
+from analytics.ratings.scales import campaign_scales
 from analytics.stats.declared.declaring import StatisticsReport
 from analytics.stats.declared.register import REPORTS, STATISTICS
 from annotation.models import Campaign
@@ -86,11 +88,11 @@ def planned(campaign: Campaign, question: NumbersQuestion) -> Plan:
     """The plan of a question on a campaign. A rating counts if nobody knows how long it took."""
     panels = Q(annotation__assignment__duty__panel__name__in=question.panels) if question.panels else Q()
     slow = Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
-    counting = ratings.ratings_condition(question.raters, blind_only=question.blind_only) & panels
+    counting = ratings_condition(question.raters, blind_only=question.blind_only) & panels
     return replace(
-        plan_of(question, ratings.scales(campaign)),
+        plan_of(question, campaign_scales(campaign)),
         runs=tuple(chosen_runs(campaign, question)),
-        people=ratings.ratings_condition(question.raters) & panels,
+        people=ratings_condition(question.raters) & panels,
         ratings=counting & slow if question.min_seconds else counting,
     )
 
@@ -129,19 +131,19 @@ def plan_of(question: NumbersQuestion, scales: Mapping[str, Scale]) -> Plan:
 def chosen_runs(campaign: Campaign, question: NumbersQuestion) -> list[JudgeRun]:
     """The judge runs that a question is about, without the runs that they continue."""
     if question.runs:
-        runs = list(ratings.all_runs(campaign))
+        runs = list(all_runs(campaign))
         inner = {part.pk for run in runs for part in whole_run([run]) if part.pk != run.pk}
         runs = [
             run for run in runs if str(run.pk) in question.runs or (EACH_RUN in question.runs and run.pk not in inner)
         ]
     else:
-        runs = list(ratings.newest_runs(campaign))
+        runs = list(newest_runs(campaign))
     is_every = question.runs or question.designs or all(run.design_id is None for run in runs)
     if is_every and not question.judges:
         return runs
-    names = ratings.judge_names(campaign, runs)
+    names = judge_names(campaign, runs)
     wanted: Collection[str] = {*question.judges, *(name for members in question.jury_members for name in members)}
     if not question.judges:
-        everyone, of_designs = [names[run.pk] for run in runs], ratings.names_of_designs(runs, names)
-        wanted = ratings.usual_judges(everyone, of_designs, chosen=question.judges_named)
+        everyone, of_designs = [names[run.pk] for run in runs], names_of_designs(runs, names)
+        wanted = usual_judges(everyone, of_designs, chosen=question.judges_named)
     return [run for run in runs if names[run.pk] in wanted]

@@ -47,7 +47,7 @@ class NumbersQuestion(Settings):
     """A question about a campaign's ratings; its answer is a matrix of estimates for each statistic.
 
     `where`: pairs of a column and a value; several of one column: any of them. `judges`: names; if empty, all judges.
-    `runs`: numbers of judge runs, or `each`; if empty, one run of each judge (`ratings.newest_runs`). `panels`: names.
+    `runs`: numbers of judge runs, or `each`; if empty, one run of each judge (`raters.newest_runs`). `panels`: names.
     `variants`: only these variants of a statistic; if empty, the usual variant if the statistic has one. `reference`:
     one of `REFERENCES`, or empty as in `RULES`; `ties`: what the mode does with a tie. `pool`: criteria are pooled.
     `exclude`: what else is left out, of `exclusions.EXCLUSIONS`. `min_seconds`: ratings of items that took less time do

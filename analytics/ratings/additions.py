@@ -10,24 +10,26 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from analytics import ratings
 from analytics.judges.compared_judges import LEVELS, with_levels
 from analytics.questions.juries import jury_name
 from analytics.questions.parameters import TIMES
 from analytics.questions.plan import Plan
-from analytics.ratings import Row
+from analytics.ratings import ratings_tables
 from analytics.ratings.dialogue_faults import dialogue_faults
 from analytics.ratings.exclusions import without_excluded
+from analytics.ratings.raters import audit_runs, rater_names
+from analytics.ratings.rating_rows import COLUMNS, Row
+from analytics.ratings.rating_times import item_times, rating_moments
 from annotation import adjudication
 from annotation.models import Campaign, Item
-from annotation.writers.tables import Column, Table
-from judging.models import JudgeRun
+from annotation.writers.tables import Column, Table, nested
+from judging.models import JudgeRun, Verdict
 
 LENGTH, FAMILY, CHANGED = "length_of_text", "judge_family", "changed_scores"
 """Columns that audits read beside a judge's scores."""
@@ -44,7 +46,7 @@ def question_table(campaign: Campaign, plan: Plan, left_out: Counter[str] | None
 
     `left_out` is added to as rows are read: by exclusion, how many ratings it leaves out.
     """
-    found = ratings.table(campaign=campaign, runs=plan.runs, more=plan.ratings)
+    found = ratings_tables.table(campaign=campaign, runs=plan.runs, more=plan.ratings)
     return with_additions(without_excluded(found, campaign, plan.question, left_out), campaign, plan)
 
 
@@ -75,18 +77,18 @@ def with_audited(found: Table, campaign: Campaign, runs: Sequence[JudgeRun], col
     chosen = [name for name in (LENGTH, FAMILY, CHANGED) if name in columns]
     if not chosen:
         return found
-    names = ratings.rater_names(campaign, runs)
+    names = rater_names(campaign, runs)
     judges = {names[run.pk]: run for run in runs}
     lengths = item_lengths(campaign) if LENGTH in chosen else {}
     families = {name: model_family(run.judge.model) for name, run in judges.items()}
     of_judges = {run.judge_id: name for name, run in judges.items()}
-    changed = ratings.changed_scores(campaign, of_judges) if CHANGED in chosen else {}
+    changed = changed_scores(campaign, of_judges) if CHANGED in chosen else {}
     by_column: dict[str, Callable[[Row], Any]] = {
         LENGTH: lambda row: float(lengths.get(row.item, 0)),
         FAMILY: lambda row: families.get(row.rater, "") if row.rater_kind == "judge" else "",
         CHANGED: lambda row: changed.get((row.rater, row.item, row.criterion), ""),
     }
-    width = len(ratings.COLUMNS)
+    width = len(COLUMNS)
     rows = ((*row, *(by_column[name](Row(*row[:width])) for name in chosen)) for row in found.rows)
     added = (Column(name, "number" if name == LENGTH else "text") for name in chosen)
     return replace(found, columns=(*found.columns, *added), rows=rows)
@@ -110,6 +112,24 @@ def item_lengths(campaign: Campaign) -> dict[str, int]:
     }
 
 
+def changed_scores(campaign: Campaign, names: Mapping[int, str]) -> dict[tuple[str, str, str], str]:
+    """By judge, item and criterion, as JSON: by change the score before and after it, both of the newest audit that
+    has them. ``names``: the judges wanted, by key, as the table calls them. N/A and scores off the scale don't count.
+    """
+    verdicts = Verdict.objects.filter(
+        run__in=audit_runs(campaign).filter(judge__in=names), status=Verdict.Status.OK, score__isnull=False
+    )
+    columns = ("run", "change", "run__judge", "item__external_id", "criterion__key", "score")
+    before: dict[tuple[int, str, str], float] = {}
+    changed: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for run, change, judge, item, criterion, score in verdicts.order_by("run", "change").values_list(*columns):
+        if not change:
+            before[run, item, criterion] = score
+        elif (first := before.get((run, item, criterion))) is not None:
+            changed.setdefault((names[judge], item, criterion), {})[change] = [first, score]
+    return {key: nested(scores) for key, scores in changed.items()}
+
+
 # --- several judges as one rater (METHODS 4) -------------------------------------------------------------------------
 JURY = "jury"
 TIED = "tied"
@@ -126,7 +146,7 @@ def with_juries(found: Table, juries: Sequence[Sequence[str]], rule: str) -> Tab
     """
     if not juries:
         return found
-    width = len(ratings.COLUMNS)
+    width = len(COLUMNS)
 
     def place(row: Sequence[Any]) -> tuple[str, str]:
         return row[0], row[2]
@@ -232,7 +252,7 @@ def with_adjudications(found: Table, campaign: Campaign) -> Table:
     items = dict(Item.objects.filter(pk__in={item for item, _criterion in decided}).values_list("pk", "external_id"))
     criteria = {criterion.pk: criterion for criterion in campaign.rubric_version.criteria.all()}
     by_place = {(items[item], criteria[pk].key): (row, criteria[pk]) for (item, pk), row in decided.items()}
-    width = len(ratings.COLUMNS)
+    width = len(COLUMNS)
 
     def rows() -> Iterator[Sequence[Any]]:
         for place, group in groupby(found.rows, key=itemgetter(0, 2)):
@@ -267,7 +287,7 @@ def with_times(found: Table, campaign: Campaign) -> Table:
 
     They are empty where it has none. Ratings of one item so stay together.
     """
-    times = ratings.item_times(campaign)
+    times = item_times(campaign)
     item_at = found.names.index("item")
     rows = ((*row, *times.get(row[item_at], (None, None, None))) for row in found.rows)
     columns = (Column("week"), Column("hundred"), Column(RATED_PLACE, "integer"))
@@ -276,7 +296,7 @@ def with_times(found: Table, campaign: Campaign) -> Table:
 
 def with_moments(found: Table, campaign: Campaign) -> Table:
     """The table with the column `submitted_at` of each rating: when it was submitted here, in seconds."""
-    moments = ratings.rating_moments(campaign)
+    moments = rating_moments(campaign)
     item_at, rater_at = (found.names.index(name) for name in ("item", "rater"))
     rows = ((*row, moments.get((row[item_at], row[rater_at]))) for row in found.rows)
     return replace(found, columns=(*found.columns, Column(SUBMITTED_AT, "number")), rows=rows)

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from analytics import ratings
 from analytics.questions.plan import Plan
+from analytics.ratings import ratings_tables
 from analytics.ratings.exclusions import EXCLUSIONS, filtered
 from annotation import adjudication
 from annotation.models import Campaign, Criterion, Item, Rating
@@ -50,7 +50,7 @@ def _unread_scores(campaign: Campaign, plan: Plan) -> dict[str, int]:
         counts = given.aggregate(**{name: Count("pk", filter=condition) for name, condition in conditions.items()})
         return {name: number for name, number in counts.items() if number or name != "version"}
     every = Q(pk__in=given.filter(not_blind | too_fast | earlier))
-    found = ratings.table(campaign=campaign, runs=[], more=every)
+    found = ratings_tables.table(campaign=campaign, runs=[], more=every)
     rows = list(filtered(found, question).rows)
     blind, seconds, version = (found.names.index(name) for name in ("blind", "seconds", "rubric_version"))
     present = campaign.rubric_version.number

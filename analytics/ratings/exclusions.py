@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q, QuerySet
 
-from analytics import ratings
+from analytics.ratings.ratings_tables import ratings_condition
 from analytics.ratings.rationale_languages import is_in_another_language
 from annotation.desk.answers import Answer, rationale_problem, worst
 from annotation.desk.presentation import text_language
@@ -49,7 +49,7 @@ def available_exclusions(campaign: Campaign) -> tuple[str, ...]:
     criteria = list(Criterion.objects.filter(rubric_version=campaign.rubric_version_id))
     timed = Annotation.objects.filter(campaign=campaign, superseded_at=None).exclude(seconds=None)
     there = {
-        "version": ratings.given_earlier(campaign) > 0,
+        "version": given_earlier(campaign) > 0,
         "controls": ReferenceItem.objects.filter(campaign=campaign, purpose=ReferenceItem.Purpose.CONTROL).exists(),
         "speed": timed.exists(),
         "rationale": any(_has_rule(criterion) for criterion in criteria),
@@ -277,3 +277,25 @@ def filtered(found: Table, question: NumbersQuestion) -> Table:
 
 def _is_wanted(row: Sequence[Any], wanted: Mapping[int, set[str]]) -> bool:
     return all(("" if row[place] is None else str(row[place])) in values for place, values in wanted.items())
+
+
+# --- ratings that a reader should know of -----------------------------------------------------------------------------
+def marked_counts(campaign: Campaign, raters: Collection[str] = ()) -> dict[str, int]:
+    """`not_blind` and `given_earlier`, as a snapshot's content has them."""
+    return {"not_blind": not_blind(campaign, raters), "given_earlier": given_earlier(campaign, raters)}
+
+
+def given_earlier(campaign: Campaign, raters: Collection[str] = ()) -> int:
+    """How many of the ratings (of these annotators, or of all) were given under an earlier version of the rubric."""
+    here = Rating.objects.filter(
+        ratings_condition(raters), annotation__campaign=campaign, annotation__superseded_at=None
+    )
+    return here.filter(given_version__isnull=False).exclude(status=Rating.Status.STOPPED).count()
+
+
+def not_blind(campaign: Campaign, raters: Collection[str] = ()) -> int:
+    """How many of the scores (of these annotators, or of all) were given by people who could see verdicts."""
+    here = Rating.objects.filter(
+        ratings_condition(raters), annotation__campaign=campaign, annotation__superseded_at=None
+    )
+    return here.filter(annotation__blind=False, status=Rating.Status.SCORED).count()

@@ -13,7 +13,6 @@ import yaml
 from django.conf import settings
 
 from accounts import languages
-from analytics import ratings
 from analytics.figures import listed
 from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import (
@@ -23,6 +22,7 @@ from analytics.questions.question_names import (
     TIE_NAMES,
     statistic_name,
 )
+from analytics.ratings.raters import judge_names
 from annotation import exports as rated
 from annotation.models import Campaign, Criterion, Item
 from annotation.readers import rubric_from_dict
@@ -136,7 +136,7 @@ def _drawn(selection: Mapping[str, Any]) -> str:
 
 
 def _on_judges(campaign: Campaign, runs: Sequence[JudgeRun], parts: Sequence[AnsweredPart]) -> Iterator[str]:
-    names = ratings.judge_names(campaign, runs)
+    names = judge_names(campaign, runs)
     for run in runs:
         judge = run.judge
         facts = [f"model {judge.model}", f"prompt variant {judged.variant_name(judge) or 'not stated'}"]

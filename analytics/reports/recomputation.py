@@ -20,18 +20,19 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from analytics import answer_pages, ratings
+from analytics import answer_pages
 from analytics.answers.measured import measured_answer
-from analytics.computation.stored_cells import CellStore
+from analytics.answers.snapshots import code_version
+from analytics.answers.stored_cells import CellStore
 from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds
 from analytics.questions.asked import question_of
 from analytics.questions.plan import plan_of, planned
 from analytics.ratings.additions import question_table
+from analytics.ratings.scales import campaign_scales
 from analytics.reports import methods, own_wheel
 from analytics.reports.content import ReportLayout, report_parts
 from analytics.reports.parts import ReportPart
-from analytics.snapshots import code_version
 from annotation import exports as rated
 from annotation.models import Campaign
 from annotation.readers import parquet_is_installed, rubric_from_dict
@@ -116,7 +117,7 @@ def _files(
 
 def _about(campaign: Campaign) -> Iterator[tuple[str, bytes]]:
     """Scales, rubric, design, thresholds, versions and how to use them."""
-    scales = {key: asdict(scale) for key, scale in ratings.scales(campaign).items()}
+    scales = {key: asdict(scale) for key, scale in campaign_scales(campaign).items()}
     declared = GateThresholds.objects.filter(project=campaign.project).order_by("number")
     names = ("number", "preset", *LIMITS, "audits", "declared_at", "figures_since")
     programs = methods.program_versions()

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_safe
 
 from accounts import languages
 from analytics import answer_pages, page_cache, tasks
-from analytics.computation import computing
+from analytics.answers import computing
 from analytics.figures import Figure
 from analytics.judges.thresholds import current_thresholds
 from analytics.models import Snapshot

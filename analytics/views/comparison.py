@@ -18,8 +18,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.refusals import Refused
-from analytics import answer_pages, page_cache, ratings, tasks
-from analytics.computation.computing import failed
+from analytics import answer_pages, page_cache, tasks
+from analytics.answers.computing import failed
 from analytics.figures import Figure
 from analytics.judges import compared_judges
 from analytics.judges.compared_judges import ComparedJudge, cost_chart, is_firm_agreement
@@ -28,6 +28,7 @@ from analytics.questions.asked import asked_question
 from analytics.questions.juries import jury_name
 from analytics.questions.plan import chosen_runs
 from analytics.questions.question import NumbersQuestion
+from analytics.ratings.raters import audit_runs, judge_names, names_of_designs, newest_runs, rater_names, usual_judges
 from analytics.views.audits import CHANGE_NAMES, language_name
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign
@@ -80,9 +81,9 @@ def chosen_comparison(campaign: Campaign, query: QueryDict) -> ComparisonChoice:
         runs = list(JudgeRun.objects.filter(design=design, is_pilot=False).select_related("judge"))
         pairs = [("run", str(run.pk)) for run in runs]
         if design.jury:
-            names = ratings.rater_names(campaign, runs)
+            names = rater_names(campaign, runs)
             pairs += [("jury", _csv_line(sorted({names[run.pk] for run in runs}))), ("jury_rule", design.jury)]
-    statistics = _statistics(measure, with_sensitivity=ratings.audit_runs(campaign).exists())
+    statistics = _statistics(measure, with_sensitivity=audit_runs(campaign).exists())
     pairs += [("against", query.get("against", "")), *(("statistic", name) for name in statistics)]
     question = asked_question(campaign, pairs)
     return ComparisonChoice(campaign, measure, design, question, query.get("first", ""), query.get("second", ""))
@@ -535,7 +536,7 @@ def comparison_page(request: HttpRequest, project: str, campaign: int) -> HttpRe
         "snapshot": snapshot,
         "page": ComparisonPage(choice, snapshot) if snapshot else None,
         "estimates": f"{reverse('api_comparison', args=here)}?{_query(request)}",
-        "names": sorted(set(ratings.rater_names(current, choice.runs).values())),
+        "names": sorted(set(rater_names(current, choice.runs).values())),
         **computation,
         **pair,
     }
@@ -547,11 +548,11 @@ def comparison_page(request: HttpRequest, project: str, campaign: int) -> HttpRe
 
 def _offered(campaign: Campaign, request: HttpRequest) -> dict[str, Any]:
     """The judges to choose from; those that are only cells of designs where they are asked for or chosen."""
-    runs, picked = list(ratings.newest_runs(campaign)), request.GET.getlist("judge")
-    names = ratings.judge_names(campaign, runs)
+    runs, picked = list(newest_runs(campaign)), request.GET.getlist("judge")
+    names = judge_names(campaign, runs)
     everyone = sorted({names[run.pk] for run in runs})
-    hidden = () if request.GET.get("designs") == "show" else ratings.names_of_designs(runs, names)
-    listed = ratings.usual_judges(everyone, hidden, chosen=picked)
+    hidden = () if request.GET.get("designs") == "show" else names_of_designs(runs, names)
+    listed = usual_judges(everyone, hidden, chosen=picked)
     return {
         "everyone": listed,
         "picked": picked,
@@ -594,7 +595,7 @@ def _two(choice: ComparisonChoice) -> dict[str, Any]:
 
 def named_run(choice: ComparisonChoice, name: str) -> JudgeRun:
     """The run of a judge that is compared; refused with the names there are."""
-    names = ratings.rater_names(choice.campaign, choice.runs)
+    names = rater_names(choice.campaign, choice.runs)
     found = next((run for run in choice.runs if names[run.pk] == name), None)
     if found is None:
         known = ", ".join(sorted(set(names.values())))

@@ -19,7 +19,7 @@ from accounts import access, languages
 from accounts.models import Project, Role, User
 from accounts.refusals import Refused
 from analytics import page_cache, tasks
-from analytics.computation import computing
+from analytics.answers import computing
 from analytics.judges import decisions, thresholds
 from analytics.judges.compared_judges import item_costs
 from analytics.judges.decisions import CampaignDecisions, DecisionChange

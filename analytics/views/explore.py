@@ -21,7 +21,7 @@ from accounts import languages
 from accounts.refusals import Refused
 from analytics import answer_pages, page_cache, tasks
 from analytics.answer_pages import AnswerPage, criterion_names
-from analytics.computation import computing
+from analytics.answers import computing
 from analytics.questions.asked import QuestionChoices, asked_question, check_question, parsed_question, question_choices
 from analytics.questions.juries import jury_name
 from analytics.questions.parameters import EACH_RUN, LEVELS

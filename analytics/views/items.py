@@ -18,10 +18,11 @@ from django.views.decorators.http import require_safe
 from accounts import access, languages
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import item_choices, items, page_cache, ratings
+from analytics import item_choices, items, page_cache
 from analytics.item_choices import ItemChoice, ItemOptions
 from analytics.items import CriterionScores, GivenVerdict, ItemScores
 from analytics.questions.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, column_name
+from analytics.ratings.raters import usual_judges
 from analytics.score_views import CLASS_NAMES
 from analytics.views.exports import download
 from annotation import evidence
@@ -386,7 +387,7 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
     chosen, spoken = dict(choice.attributes), get_language()
     with_designs = request.GET.get("designs") == "show"
     hidden = () if with_designs else options.of_designs
-    listed = ratings.usual_judges(tuple(options.judges), hidden, chosen=[choice.judge])
+    listed = usual_judges(tuple(options.judges), hidden, chosen=[choice.judge])
     return {
         "project": campaign.project,
         "campaign": campaign,

@@ -19,14 +19,15 @@ from django.views.decorators.http import require_safe
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import figures, item_choices, page_cache, ratings, snapshots, tasks
-from analytics.computation import computing
+from analytics import figures, item_choices, page_cache, tasks
+from analytics.answers import computing, snapshots
 from analytics.figures import Figures, listed, spread
 from analytics.judges import decisions
 from analytics.models import Snapshot
 from analytics.numbers import RULE_NAMES, NumbersPage, chosen_option
 from analytics.questions.parameters import BLIND_ONLY
 from analytics.questions.question import Settings
+from analytics.ratings.raters import campaign_annotators
 from annotation.models import Annotator, Campaign
 
 # --- what a reader chose in the address ------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:
 
 def named_raters(campaign: Campaign, given: Sequence[str]) -> Raters:
     """The annotators of these pseudonyms or lists of pseudonyms; refused when there is nobody of that name."""
-    everyone = tuple(ratings.annotators(campaign))
+    everyone = tuple(campaign_annotators(campaign))
     known = {annotator.pseudonym for annotator in everyone}
     wanted = {name for each in given for name in _names(each, known)}
     if strangers := sorted(wanted - known):
@@ -208,7 +209,7 @@ def _raters(campaign: Campaign, request: HttpRequest) -> tuple[Raters, str]:
     try:
         return chosen_raters(campaign, request.GET), ""
     except Refused as refused:
-        return Raters(tuple(ratings.annotators(campaign))), refused.sentence
+        return Raters(tuple(campaign_annotators(campaign))), refused.sentence
 
 
 def _headline(snapshot: Snapshot | None) -> dict[str, Any] | None:

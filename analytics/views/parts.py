@@ -23,7 +23,7 @@ from accounts.refusals import Refused
 from analytics import answer_pages, page_cache, tasks
 from analytics.agreement import chosen_criterion
 from analytics.answer_pages import AnswerPage, criterion_names
-from analytics.computation import computing
+from analytics.answers import computing
 from analytics.questions.asked import QuestionChoices, check_question, parsed_question, question_choices
 from analytics.questions.question import NumbersQuestion, pairs_of
 from analytics.views.explore import QuestionForm

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import languages
 from accounts.api_requests import Throttle
 from accounts.models import Membership, Project, Role, User
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.api.numbers import LONGEST, found_in
 from analytics.exporting import hugging_face, shares
 from analytics.exporting.hugging_face import Described, on_panel

@@ -110,7 +110,7 @@ def _load_statistics(**_child: Any) -> None:
     """A child that computes figures loads statistics before its first task, which would otherwise wait 2 s for them."""
     if ROUTES["analytics.tasks.compute_numbers"]["queue"] not in app.amqp.queues.consume_from:
         return
-    from analytics.computation.computing import load_statistics
+    from analytics.answers.computing import load_statistics
 
     try:
         load_statistics()

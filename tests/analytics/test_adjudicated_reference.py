@@ -13,9 +13,8 @@ import pandas as pd
 import pytest
 from django.core.management import call_command
 
-from analytics import snapshots
+from analytics.answers import snapshots, stored_cells
 from analytics.answers.measured import measured_answer
-from analytics.computation import stored_cells
 from analytics.exporting import bundles
 from analytics.questions.asked import question_of
 from analytics.questions.plan import planned

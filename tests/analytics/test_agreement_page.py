@@ -20,11 +20,12 @@ from django.test import Client
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from analytics import agreement, answer_pages, ratings
+from analytics import agreement, answer_pages
 from analytics.agreement import is_dominated
 from analytics.answer_pages import ShownCell
 from analytics.figures import Figure
 from analytics.questions.asked import question_of
+from analytics.ratings.rating_times import iso_week
 from analytics.views.agreement import AGREEMENT, part_question
 from annotation import allocation, campaigns, panels
 from annotation.desk import service
@@ -279,7 +280,7 @@ def test_weeks_hundreds_and_published_versions(cast: Cast, campaign: Campaign) -
     Annotation.objects.filter(campaign=campaign).update(submitted_at=now)
     Annotation.objects.filter(campaign=campaign, item__in=late).update(submitted_at=now + timedelta(days=7))
     page = read(client, campaign, "time")
-    first, second = ratings.iso_week(now), ratings.iso_week(now + timedelta(days=7))
+    first, second = iso_week(now), iso_week(now + timedelta(days=7))
     assert first in page and second in page
     assert f"Version 1 of the rubric was published in the week {first}." in page
     items = {row["week"]: row["n_items"] for row in rows_of(client, campaign, "time") if row["criterion"] == "fluency"}

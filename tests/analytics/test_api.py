@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 from django.test import Client
 
-from analytics import ratings, snapshots
+from analytics.answers import snapshots
 from analytics.questions.question import Settings
+from analytics.ratings.rating_rows import Row
+from analytics.ratings.scales import campaign_scales
 from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.validation import ratings_table
@@ -51,7 +53,7 @@ def numbers(client: Client, campaign: Campaign, query: str = "") -> dict[str, An
 def figures_again(text: str, campaign: Campaign, settings: dict[str, Any]) -> dict[tuple[Any, ...], CellEstimate]:
     """Every figure computed anew from the CSV, by what it is about."""
     frame = pd.read_csv(io.StringIO(text))
-    again = ratings_table(frame, scales=ratings.scales(campaign))
+    again = ratings_table(frame, scales=campaign_scales(campaign))
     how = {name: settings[name] for name in ("bootstrap", "confidence", "seed")}
     found: list[CellEstimate] = []
     for by in (("language", "criterion"), ("criterion",)):
@@ -92,7 +94,7 @@ def test_the_csv_gives_the_figures_of_the_json(cast: Cast, campaign: Campaign) -
 
 def test_the_table_has_the_published_columns_and_one_line_per_score(cast: Cast, campaign: Campaign) -> None:
     header, *rows = csv.reader(io.StringIO(table(cast.client("boris"), campaign)))
-    assert header == [*ratings.Row._fields, "panelbench_marks"]
+    assert header == [*Row._fields, "panelbench_marks"]
     assert len(rows) == 60
     judge = dict(zip(header, rows[2], strict=True))
     assert (judge["rater"], judge["score"], judge["missing_reason"]) == ("Kohtunik", "9", "out_of_range")

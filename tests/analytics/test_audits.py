@@ -14,7 +14,8 @@ import pytest
 from django.core.management import call_command
 from scipy import stats
 
-from analytics import answer_pages, snapshots
+from analytics import answer_pages
+from analytics.answers import snapshots
 from analytics.judges import decisions, thresholds
 from analytics.stats.judge.audits import by_expectation, perturbed
 from analytics.views import audits

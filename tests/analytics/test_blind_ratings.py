@@ -12,8 +12,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry, Membership, Role, User
-from analytics import ratings, snapshots
+from analytics.answers import snapshots
 from analytics.questions.question import Settings
+from analytics.ratings import ratings_tables
+from analytics.ratings.exclusions import not_blind
 from annotation.desk import service
 from annotation.models import Annotation, Duty, PanelSeat
 from tests import make
@@ -145,13 +147,13 @@ class TestNumbers:
         make.rated(campaign, {"fluency": {"mari": [2, 1]}})
         scene.with_verdicts(campaign, {"fluency": [1, 2]})
         aino, maarika = pseudonym(cast, cast.aino), pseudonym(cast, cast.maarika)
-        everything = list(ratings.rows(campaign=campaign))
+        everything = list(ratings_tables.rows(campaign=campaign))
         known = {aino: False, maarika: True, "mari": None, "Kohtunik": None}
         assert {row.rater: row.blind for row in everything} == known
-        blind = list(ratings.rows(campaign=campaign, blind_only=True))
+        blind = list(ratings_tables.rows(campaign=campaign, blind_only=True))
         assert blind == [row for row in everything if row.rater != aino]
-        assert list(ratings.load(campaign=campaign, blind_only=True)["rater"]) == [row.rater for row in blind]
-        assert (ratings.not_blind(campaign), ratings.not_blind(campaign, [maarika])) == (4, 0)
+        assert list(ratings_tables.load(campaign=campaign, blind_only=True)["rater"]) == [row.rater for row in blind]
+        assert (not_blind(campaign), not_blind(campaign, [maarika])) == (4, 0)
 
     def test_the_page_counts_them_and_leaves_them_out_by_its_address(self, cast: Cast, work: Duty) -> None:
         snapshots.snapshot(campaign=work.campaign)

@@ -22,8 +22,8 @@ from django.utils import timezone
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from analytics import ratings
 from analytics.exporting import bundles
+from analytics.ratings import ratings_tables
 from annotation import allocation, panels, questionnaires, selections
 from annotation.desk import service
 from annotation.desk.answers import Answer
@@ -146,7 +146,7 @@ def test_out_and_in_and_out_again_is_the_same_file(cast: Cast, study: Campaign) 
     assert taken_out(cast.teine, replies=True) == content
     assert (carried.rows["items"], carried.rows["annotations"], carried.rows["ratings"]) == (5, 5, 8)
     there = Campaign.objects.get(project=cast.teine)
-    pd.testing.assert_frame_equal(ratings.load(campaign=there), ratings.load(campaign=study))
+    pd.testing.assert_frame_equal(ratings_tables.load(campaign=there), ratings_tables.load(campaign=study))
     assert Item.objects.filter(dataset__project=cast.teine).first().title == NASTY  # type: ignore[union-attr]
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from django.test import Client
 
-from analytics import snapshots
+from analytics.answers import snapshots
 from annotation import campaigns
 from annotation.models import Campaign, Rating
 from judging.models import JudgeRun

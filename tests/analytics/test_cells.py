@@ -13,12 +13,16 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from analytics import answer_pages, ratings, snapshots
+from analytics import answer_pages
+from analytics.answers import snapshots, stored_cells
 from analytics.answers.measured import report_cells
-from analytics.computation import stored_cells
 from analytics.models import Snapshot, StoredCell, packed_rows, unpacked_rows
 from analytics.questions.asked import question_of
 from analytics.questions.question import Settings
+from analytics.ratings import ratings_tables
+from analytics.ratings.item_attributes import attribute_choices
+from analytics.ratings.raters import campaign_annotators
+from analytics.ratings.scales import campaign_scales
 from analytics.stats.declared.register import REPORTS, is_usual
 from annotation.models import Annotation, Campaign, Criterion, Import, Item, Rating
 from judging.models import JudgeRun, Verdict
@@ -100,7 +104,7 @@ def corrected(_campaign: Campaign, rng: random.Random) -> None:
 
 def erased(campaign: Campaign, rng: random.Random) -> None:
     """Everything of one person is removed, or they get another name."""
-    person = rng.choice(list(ratings.annotators(campaign)))
+    person = rng.choice(list(campaign_annotators(campaign)))
     if rng.random() < 0.5:
         type(person).objects.filter(pk=person.pk).update(pseudonym=f"r{rng.random()}", identified=False)
         return
@@ -195,9 +199,9 @@ def test_cells_one_by_one_are_the_cells_of_a_report_on_the_whole_table(campaign:
     from analytics.stats.core.validation import ratings_table
     from analytics.stats.judge import calibration
 
-    scales = ratings.scales(campaign)
-    table = ratings_table(ratings.load(campaign=campaign), scales=scales)
-    coded = stored_cells.CodedTable(ratings.table(campaign=campaign), scales, stored_cells.READ)
+    scales = campaign_scales(campaign)
+    table = ratings_table(ratings_tables.load(campaign=campaign), scales=scales)
+    coded = stored_cells.CodedTable(ratings_tables.table(campaign=campaign), scales, stored_cells.READ)
     cut = stored_cells.CutTable(coded, stored_cells.CellStore(None, "", ""))
     settings, by = Settings(bootstrap=200), ("language", "criterion")
     how = {"by": by, "bootstrap": 200, "seed": settings.seed}
@@ -230,7 +234,7 @@ def test_counts_of_cells_are_those_of_their_rows(campaign: Campaign) -> None:
     off_scale = 9.0  # of the second judge
     for count in content["counts"]:
         rows = [
-            row for row in ratings.rows(campaign=campaign)
+            row for row in ratings_tables.rows(campaign=campaign)
             if (row.rater_kind, row.rater if row.rater_kind == "judge" else "")
             == ("judge" if count["judge"] else "annotator", count["judge"])
             and row.criterion == count["criterion"] and row.language == count.get("language", row.language)
@@ -268,9 +272,9 @@ def test_a_busy_database_costs_a_command_no_answer(campaign: Campaign, monkeypat
 
 
 def test_attributes_are_read_once(cast: Cast, campaign: Campaign, django_assert_max_num_queries: Any) -> None:
-    ratings.attribute_choices(campaign.dataset)
+    attribute_choices(campaign.dataset)
     with django_assert_max_num_queries(0):
-        assert ratings.attribute_choices(campaign.dataset).values == {"task": ("qa",)}
+        assert attribute_choices(campaign.dataset).values == {"task": ("qa",)}
 
 
 def test_files_of_answers_are_written_without_pandas() -> None:

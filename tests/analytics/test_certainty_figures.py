@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from analytics import ratings, snapshots
+from analytics.answers import snapshots
 from analytics.questions.asked import question_of
+from analytics.ratings import ratings_tables
 from annotation.models import Annotation, Campaign
 from tests.analytics import scene
 from tests.cast import Cast
@@ -30,11 +31,13 @@ def campaign(cast: Cast) -> Campaign:
 
 
 def test_the_table_and_its_files_have_the_certainty_of_each_annotation(cast: Cast, campaign: Campaign) -> None:
-    rows = [row for row in ratings.rows(campaign=campaign) if row.criterion == "fluency" and row.language == "et"]
+    rows = [
+        row for row in ratings_tables.rows(campaign=campaign) if row.criterion == "fluency" and row.language == "et"
+    ]
     assert [row.certainty for row in rows if row.rater == "mari"] == list(SURE["mari"])
     assert [row.certainty for row in rows if row.rater == "jaan"] == list(SURE["jaan"])
     assert {row.certainty for row in rows if row.rater_kind == "judge"} == {None}
-    assert {row.certainty for row in ratings.rows(campaign=campaign) if row.language == "ar"} == {None}
+    assert {row.certainty for row in ratings_tables.rows(campaign=campaign) if row.language == "ar"} == {None}
     client = cast.client("boris")
     for address in (
         f"/api/v1/projects/kassa/campaigns/{campaign.pk}/ratings.csv",

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from accounts import jobs
 from accounts.models import Job, Project
-from analytics import snapshots, tasks
-from analytics.computation import computing
+from analytics import tasks
+from analytics.answers import computing, snapshots
 from analytics.models import Computation, Snapshot
 from analytics.questions.question import Settings
 from annotation import campaigns

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from analytics import ratings, snapshots, tasks
+from analytics import tasks
+from analytics.answers import snapshots
 from analytics.figures import Figure, Figures
 from analytics.models import Snapshot, StoredCell
 from analytics.questions.question import NumbersQuestion, Settings
+from analytics.ratings import ratings_tables
 from annotation.models import Annotation, Campaign
 from annotation.writers import formats
 from judging.models import JudgeRun, Verdict
@@ -111,7 +113,7 @@ class TestContent:
 
     def test_provenance(self, campaign: Campaign) -> None:
         found = snapshots.snapshot(campaign=campaign)
-        csv = b"".join(formats.pieces(ratings.table(campaign=campaign), "csv"))
+        csv = b"".join(formats.pieces(ratings_tables.table(campaign=campaign), "csv"))
         assert found.inputs_digest == hashlib.sha256(csv).hexdigest()
         assert (found.seed, found.code_version) == (Settings().seed, snapshots.code_version())
         assert [(judge["name"], judge["simulated"]) for judge in found.content["judges"]] == [("Kohtunik", True)]

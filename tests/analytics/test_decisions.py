@@ -17,7 +17,8 @@ from django.core.management import CommandError, call_command
 from accounts import webhooks
 from accounts.models import AuditEntry, Delivery, Event
 from accounts.refusals import Refused
-from analytics import snapshots, tasks
+from analytics import tasks
+from analytics.answers import snapshots
 from analytics.judges import decisions, thresholds
 from analytics.judges.compared_judges import ItemCosts
 from analytics.judges.reasons import CellDecision

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.questions.asked import question_of
 from annotation.models import Annotation, Assignment, Campaign, Duty, Panel
 from tests import make

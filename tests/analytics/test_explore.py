@@ -17,12 +17,14 @@ from django.utils import timezone, translation
 
 from accounts.models import Heartbeat
 from accounts.refusals import Refused
-from analytics import answer_pages, ratings, snapshots
+from analytics import answer_pages
 from analytics.answer_pages import AnswerPage
+from analytics.answers import snapshots
 from analytics.figure_words import translated_message
 from analytics.questions.asked import asked_question, question_of
 from analytics.questions.question import NumbersQuestion
 from analytics.ratings.additions import model_family
+from analytics.ratings.raters import newest_runs
 from analytics.stats.core.messages import Message
 from analytics.stats.declared.register import STATISTICS, statistics_of
 from annotation import campaigns
@@ -120,7 +122,7 @@ class TestRuns:
         thrice = scene.with_verdicts(campaign)
         JudgeRun.objects.filter(pk=thrice.pk).update(repeats=3)
         scene.with_verdicts(campaign)
-        assert [run.pk for run in ratings.newest_runs(campaign)] == [thrice.pk]
+        assert [run.pk for run in newest_runs(campaign)] == [thrice.pk]
         each = asked_question(campaign, [("run", "each"), ("statistic", "accuracy"), ("rows", "judge")])
         named = {row["judge"] for row in snapshots.snapshot(campaign=campaign, settings=each).content["estimates"]}
         assert len(named) == 3 and f"Kohtunik (run {once.pk})" in named

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from scipy import stats
 
 from accounts.refusals import Refused
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.questions.asked import asked_question, question_of
 from analytics.questions.parameters import EACH_RUN
 from analytics.ratings.additions import jury_score

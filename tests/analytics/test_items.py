@@ -13,8 +13,10 @@ from uuid import uuid4
 import pytest
 
 from accounts.models import Membership, Role
-from analytics import items, ratings, snapshots
+from analytics import items
+from analytics.answers import snapshots
 from analytics.exporting import shares
+from analytics.ratings import ratings_tables
 from annotation import campaigns
 from annotation.desk import service
 from annotation.desk.answers import Answer
@@ -249,7 +251,7 @@ class TestList:
         rows = [make.item_row(n, attributes={"part": value}) for n, value in enumerate(given, 1)]
         made = make.campaign(cast.kassa, items=rows)
         make.rated(made, {"fluency": {"mari": [0, 1, 2, 3]}})
-        table = ratings.table(campaign=made, runs=[])
+        table = ratings_tables.table(campaign=made, runs=[])
         written = {row[table.names.index("item")]: row[table.names.index("part")] for row in table.rows}
         for name in ("d1", "d2", "d3"):
             assert ids(read(cast, made, "?" + urlencode({"attribute.part": written[name]}))) == [name]

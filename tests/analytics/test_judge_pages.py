@@ -15,7 +15,7 @@ from django.test import Client
 from scipy.stats import norm, rankdata, spearmanr, ttest_rel
 from sklearn.metrics import confusion_matrix, f1_score
 
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.judges import thresholds
 from analytics.models import Snapshot, StoredCell
 from analytics.questions.asked import check_question, question_choices, question_of

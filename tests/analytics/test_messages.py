@@ -7,7 +7,7 @@ import pickle
 import pytest
 from django.utils import timezone
 
-from analytics.computation.stored_cells import CellStore
+from analytics.answers.stored_cells import CellStore
 from analytics.models import Snapshot
 from analytics.stats.core.messages import Message, approximate, is_approximate, joined
 from annotation.models import Campaign

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 import analytics
 from accounts.models import Heartbeat
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.models import Chart
 from analytics.questions.question import Settings
 from annotation import campaigns

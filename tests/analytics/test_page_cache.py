@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from accounts.middleware import CHANGED
 from accounts.models import Job, Membership, Role
-from analytics import page_cache, snapshots
+from analytics import page_cache
+from analytics.answers import snapshots
 from analytics.judges import thresholds
 from analytics.models import Computation
 from annotation.models import Annotation, Annotator, Campaign, Duty, Panel, PrivateNote, Skip

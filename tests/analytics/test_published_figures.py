@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.questions.asked import question_of
 from analytics.stats.cli.commandline import run_command
 from annotation.models import Campaign

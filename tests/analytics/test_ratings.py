@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from analytics import ratings
-from analytics.ratings.columns import _distinct_numbers
+from analytics.exporting import combined_rows
+from analytics.ratings import ratings_tables
+from analytics.ratings.item_attributes import ItemAttributes
+from analytics.ratings.raters import campaign_annotators, newest_runs, rater_names
+from analytics.ratings.rating_rows import Row
+from analytics.ratings.ratings_tables import _distinct_numbers, ratings_condition
+from analytics.ratings.scales import criterion_scale
 from annotation import exports as rated
 from annotation import selections
 from annotation.desk import service
@@ -33,9 +38,9 @@ pytestmark = pytest.mark.django_db
 def test_one_row_per_score_in_a_stable_order(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     scene.with_verdicts(campaign)
-    table = list(ratings.rows(campaign=campaign))
+    table = list(ratings_tables.rows(campaign=campaign))
     assert len(table) == 24 + 12 + 24
-    assert table == list(ratings.rows(campaign=campaign))
+    assert table == list(ratings_tables.rows(campaign=campaign))
     assert [(row.item, row.criterion, row.rater, row.score) for row in table[:6]] == [
         ("et-0", "fluency", "mari", 0.0),
         ("et-0", "fluency", "jaan", 0.0),
@@ -50,7 +55,7 @@ def test_one_row_per_score_in_a_stable_order(cast: Cast) -> None:
 def test_an_item_without_scenario_is_its_own_cluster(cast: Cast) -> None:
     campaign = make.campaign(cast.kassa, items=1)
     make.rated(campaign, {"fluency": {"mari": [2]}})
-    assert next(ratings.rows(campaign=campaign)).cluster == "d1"
+    assert next(ratings_tables.rows(campaign=campaign)).cluster == "d1"
 
 
 def test_the_desks_ratings_carry_panel_and_probability(cast: Cast) -> None:
@@ -58,15 +63,15 @@ def test_the_desks_ratings_carry_panel_and_probability(cast: Cast) -> None:
     taken = panel_scene.taken(cast, duty)
     Selection.objects.filter(duty=duty).update(probability=0.25)
     service.submit(assignment=taken, key=taken.key, answers=panel_scene.ANSWERS, seconds=1)
-    row = next(ratings.rows(campaign=duty.campaign))
+    row = next(ratings_tables.rows(campaign=duty.campaign))
     assert (row.panel, row.inclusion_prob, row.weight) == ("Estonian", 0.25, 4.0)
 
 
 def test_a_superseded_annotation_does_not_count(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     Annotation.objects.filter(annotator__pseudonym="mari").update(superseded_at=timezone.now())
-    assert {row.rater for row in ratings.rows(campaign=campaign)} == {"jaan", "noor", "hala"}
-    assert [each.pseudonym for each in ratings.annotators(campaign)] == ["hala", "jaan", "noor"]
+    assert {row.rater for row in ratings_tables.rows(campaign=campaign)} == {"jaan", "noor", "hala"}
+    assert [each.pseudonym for each in campaign_annotators(campaign)] == ["hala", "jaan", "noor"]
 
 
 def test_not_applicable_and_stopped_have_no_score_and_say_which(cast: Cast) -> None:
@@ -75,31 +80,31 @@ def test_not_applicable_and_stopped_have_no_score_and_say_which(cast: Cast) -> N
     taken = panel_scene.taken(cast, duty)
     answers = {"safety": Answer(score=0), "tone": Answer(status=Rating.Status.STOPPED)}
     service.submit(assignment=taken, key=taken.key, answers=answers, seconds=1)
-    rows = {row.criterion: row for row in ratings.rows(campaign=duty.campaign)}
+    rows = {row.criterion: row for row in ratings_tables.rows(campaign=duty.campaign)}
     assert (rows["tone"].score, rows["tone"].applicable, rows["tone"].missing_reason) == (None, True, "stopped")
     Rating.objects.filter(criterion__key="tone").update(status="na")
-    rows = {row.criterion: row for row in ratings.rows(campaign=duty.campaign)}
+    rows = {row.criterion: row for row in ratings_tables.rows(campaign=duty.campaign)}
     assert (rows["tone"].score, rows["tone"].applicable, rows["tone"].missing_reason) == (None, False, None)
 
 
 def test_a_verdict_off_the_scale_keeps_its_number_and_says_so(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     run = scene.with_verdicts(campaign, {"fluency": [9, "unparsed", *10 * [1]]})
-    rows = [row for row in ratings.rows(campaign=campaign, runs=[run]) if row.rater == "Kohtunik"][:2]
+    rows = [row for row in ratings_tables.rows(campaign=campaign, runs=[run]) if row.rater == "Kohtunik"][:2]
     assert [(row.score, row.missing_reason) for row in rows] == [(9.0, "out_of_range"), (None, "unparsed")]
 
 
 def test_a_judge_with_an_annotators_name_is_told_apart(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     scene.with_verdicts(campaign, name="mari")
-    kinds = {row.rater: row.rater_kind for row in ratings.rows(campaign=campaign)}
+    kinds = {row.rater: row.rater_kind for row in ratings_tables.rows(campaign=campaign)}
     assert (kinds["mari"], kinds["mari (judge)"]) == ("annotator", "judge")
 
 
 def test_only_the_raters_asked_for(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     scene.with_verdicts(campaign)
-    chosen = {row.rater for row in ratings.rows(campaign=campaign, raters=["mari", "noor"])}
+    chosen = {row.rater for row in ratings_tables.rows(campaign=campaign, raters=["mari", "noor"])}
     assert chosen == {"mari", "noor", "Kohtunik"}
 
 
@@ -108,7 +113,7 @@ class TestNewestRuns:
         campaign = scene.rated_campaign(cast)
         scene.with_verdicts(campaign)
         newer, other = scene.with_verdicts(campaign), scene.with_verdicts(campaign, name="Teine")
-        assert set(ratings.newest_runs(campaign)) == {newer, other}
+        assert set(newest_runs(campaign)) == {newer, other}
 
     def test_a_run_under_way_replaces_no_finished_one(self, cast: Cast) -> None:
         campaign = scene.rated_campaign(cast)
@@ -117,9 +122,9 @@ class TestNewestRuns:
             scene.with_verdicts(campaign, {"fluency": [1, *11 * [None]]}),
         )
         call = Call.objects.create(run=under_way, item=campaign.dataset.items.first())
-        assert list(ratings.newest_runs(campaign)) == [finished]
+        assert list(newest_runs(campaign)) == [finished]
         Call.objects.filter(pk=call.pk).update(state=Call.State.SETTLED)
-        assert list(ratings.newest_runs(campaign)) == [under_way]
+        assert list(newest_runs(campaign)) == [under_way]
 
     def test_a_whole_run_under_way_replaces_no_finished_one_over_a_selection(self, cast: Cast) -> None:
         campaign = scene.rated_campaign(cast)
@@ -128,33 +133,33 @@ class TestNewestRuns:
         chosen = selections.select(campaign=campaign, name="Some", rule={"kind": "list", "items": ["et-0"]})
         JudgeRun.objects.filter(pk=of_part.pk).update(selection=chosen)
         call = Call.objects.create(run=whole, item=campaign.dataset.items.first())
-        assert list(ratings.newest_runs(campaign)) == [of_part]
+        assert list(newest_runs(campaign)) == [of_part]
         Call.objects.filter(pk=call.pk).update(state=Call.State.SETTLED)
-        assert list(ratings.newest_runs(campaign)) == [whole]
+        assert list(newest_runs(campaign)) == [whole]
 
     def test_a_run_cancelled_before_it_said_anything_does_not_count(self, cast: Cast) -> None:
         campaign = scene.rated_campaign(cast)
         spoke = scene.with_verdicts(campaign)
         silent = scene.with_verdicts(campaign, {})
         JudgeRun.objects.filter(pk=silent.pk).update(state=JudgeRun.State.CANCELLED)
-        assert list(ratings.newest_runs(campaign)) == [spoke]
+        assert list(newest_runs(campaign)) == [spoke]
 
     def test_a_run_on_other_items_does_not_count(self, cast: Cast) -> None:
         campaign = scene.rated_campaign(cast)
         others = make.dataset(cast.kassa, 2, name="Others")
         scene.with_verdicts(Campaign(project=cast.kassa, dataset=others, rubric_version=campaign.rubric_version), {})
-        assert not ratings.newest_runs(campaign)
+        assert not newest_runs(campaign)
 
 
 def test_the_frame_has_the_published_columns_also_when_empty(cast: Cast) -> None:
-    frame = ratings.load(campaign=make.campaign(cast.kassa))
-    assert (tuple(frame.columns), len(frame), str(frame["score"].dtype)) == (ratings.Row._fields, 0, "float64")
+    frame = ratings_tables.load(campaign=make.campaign(cast.kassa))
+    assert (tuple(frame.columns), len(frame), str(frame["score"].dtype)) == (Row._fields, 0, "float64")
 
 
 def test_a_long_scale_is_spelt_out(cast: Cast) -> None:
     long = make.criterion("quality", scale={"level": "interval", "min": 0, "max": 100, "step": 5}, anchors={})
     version = make.rubric(cast.kassa, long)
-    scale = ratings.scale(version.criteria.get())
+    scale = criterion_scale(version.criteria.get())
     assert (scale.q, scale.points[:3], scale.level) == (21, (0.0, 5.0, 10.0), "interval")
 
 
@@ -170,19 +175,19 @@ def test_coded_columns_are_the_rows_of_the_exports(cast: Cast) -> None:
     Verdict.objects.create(run=first, item=campaign.dataset.items.all()[0], criterion_id=_fluency(campaign), repeat=2,
                            status="ok", applicable=False)  # fmt: skip
     scene.with_verdicts(campaign, name="mari")
-    heads = list(ratings.newest_runs(campaign))
+    heads = list(newest_runs(campaign))
     for blind_only in (False, True):
-        only = ratings.ratings_condition((), blind_only=blind_only)
+        only = ratings_condition((), blind_only=blind_only)
         people = rated.ratings(campaign, names=rated.pseudonyms(campaign.project), rationales=False, only=only)
-        judges = judged.exported_verdicts(heads, names=ratings.rater_names(campaign, heads), rationales=False)
-        attributes = ratings.ItemAttributes(campaign.dataset)
-        rows = [(*row, *attributes.of(row.item)) for row, *_rest in ratings.combined(campaign, people, judges)]
-        coded = ratings.table(campaign=campaign, blind_only=blind_only)
+        judges = judged.exported_verdicts(heads, names=rater_names(campaign, heads), rationales=False)
+        attributes = ItemAttributes(campaign.dataset)
+        rows = [(*row, *attributes.of(row.item)) for row, *_rest in combined_rows.combined(campaign, people, judges)]
+        coded = ratings_tables.table(campaign=campaign, blind_only=blind_only)
         assert list(coded.rows) == rows
         written = b"".join(pieces(coded, "csv"))
         assert written == b"".join(pieces(replace(coded, rows=rows), "csv"))
         assert b"'=1+1" in written and b"'item" in written and b"'-noor" in written
-    nobody = ratings.table(campaign=campaign, runs=[], raters=["nobody"])
+    nobody = ratings_tables.table(campaign=campaign, runs=[], raters=["nobody"])
     assert list(nobody.rows) == [] and b"".join(pieces(nobody, "csv")).count(b"\n") == 1
 
 

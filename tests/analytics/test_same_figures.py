@@ -15,7 +15,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.questions.question import Settings
 from analytics.stats.cli.commandline import run_command
 from analytics.stats.cli.files import RatingsFile

@@ -9,9 +9,10 @@ import pytest
 
 from accounts.models import AuditEntry
 from accounts.refusals import Refused
-from analytics import planning, ratings
+from analytics import planning
 from analytics.answer_pages import answer_now
 from analytics.questions.question import NumbersQuestion
+from analytics.ratings import ratings_tables
 from analytics.stats.judge.corrected_means import ScoredItems
 from analytics.stats.judge.leaderboard import weighted_mean
 from analytics.stats.planning.pilot import expected_error, inclusion_probabilities, independent_draws, interval_sequence
@@ -175,14 +176,14 @@ def test_what_was_drawn_before_is_certain_and_new_items_have_their_probability(
     cast: Cast, piloted: tuple[Campaign, Duty]
 ) -> None:
     campaign, duty = piloted
-    before = {row.inclusion_prob for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"}
+    before = {row.inclusion_prob for row in ratings_tables.rows(campaign=campaign) if row.rater_kind == "annotator"}
     assert before == {0.5}
     planning.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12, seed=1)
-    unrated = {row.inclusion_prob for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"}
+    unrated = {row.inclusion_prob for row in ratings_tables.rows(campaign=campaign) if row.rater_kind == "annotator"}
     assert unrated == {0.5}  # a wave of which nothing is rated tells nothing
     stored = dict(Selection.objects.filter(duty=duty, wave=2).values_list("item__external_id", "probability"))
     rate_all(cast, duty)
-    rows = [row for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"]
+    rows = [row for row in ratings_tables.rows(campaign=campaign) if row.rater_kind == "annotator"]
     assert {row.item: row.inclusion_prob for row in rows if row.item in stored} == stored
     assert {row.inclusion_prob for row in rows if row.item not in stored} == {1.0}
     assert set(Selection.objects.filter(duty=duty, wave=1).values_list("probability", flat=True)) == {0.5}
@@ -208,7 +209,7 @@ def test_the_page_says_whether_labelling_may_stop(cast: Cast, piloted: tuple[Cam
     campaign, _duty = piloted
     question = NumbersQuestion(statistics=("plan.sequence_mean",), goals=(("half_width", "2"),), columns="")
     (row,) = answer_now(campaign, question).content["estimates"]
-    labels = {row.item: row.score for row in ratings.rows(campaign=campaign) if row.rater_kind == "annotator"}
+    labels = {row.item: row.score for row in ratings_tables.rows(campaign=campaign) if row.rater_kind == "annotator"}
     assert row["value"] == pytest.approx(float(np.mean(list(labels.values()))))
     assert row["method"] == "confidence sequence (empirical Bernstein)"
     assert row["low"] < row["value"] < row["high"]

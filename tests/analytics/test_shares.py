@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from accounts import people
 from accounts.models import AuditEntry
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.exporting import shares
 from analytics.models import Share
 from analytics.questions.question import NumbersQuestion, Settings

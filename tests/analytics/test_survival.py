@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.questions.asked import question_of
 from annotation import campaigns
 from annotation.checkup import checkups

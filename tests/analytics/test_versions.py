@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from analytics import ratings, snapshots
+from analytics.answers import snapshots
 from analytics.questions.question import Settings
+from analytics.ratings import ratings_tables
+from analytics.ratings.raters import newest_runs
 from annotation import campaigns
 from annotation.imports import storage
 from annotation.models import Campaign, Dataset
@@ -51,26 +53,26 @@ def items(rows: Any, kind: str) -> list[str]:
 def test_numbers_stay_as_they_are_until_something_new_is_rated(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     scene.with_verdicts(campaign)
-    before, table = estimates(campaign), list(ratings.rows(campaign=campaign))
+    before, table = estimates(campaign), list(ratings_tables.rows(campaign=campaign))
     campaign = campaigns.extend_campaign(campaign=campaign, dataset=added(campaign))
     snapshot, is_stale = snapshots.current_snapshot(campaign=campaign, settings=QUICK)
     assert snapshot is not None
     assert (snapshot.content["items"], is_stale) == (12, True)
-    assert (estimates(campaign), list(ratings.rows(campaign=campaign))) == (before, table)
+    assert (estimates(campaign), list(ratings_tables.rows(campaign=campaign))) == (before, table)
     assert snapshots.snapshot(campaign=campaign, settings=QUICK).content["items"] == 14
 
 
 def test_a_continued_run_counts_as_one_rater_over_all_items(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     earlier = scene.with_verdicts(campaign)
-    published = snapshots.snapshot_revision(campaign), list(ratings.rows(campaign=campaign))
+    published = snapshots.snapshot_revision(campaign), list(ratings_tables.rows(campaign=campaign))
     second = added(campaign)
     later = continued_on(second, earlier)
-    assert (later.continues, list(ratings.newest_runs(campaign))) == (earlier, [earlier])
-    assert (snapshots.snapshot_revision(campaign), list(ratings.rows(campaign=campaign))) == published
+    assert (later.continues, list(newest_runs(campaign))) == (earlier, [earlier])
+    assert (snapshots.snapshot_revision(campaign), list(ratings_tables.rows(campaign=campaign))) == published
     campaign = campaigns.extend_campaign(campaign=campaign, dataset=second)
-    assert list(ratings.newest_runs(campaign)) == [later]
-    rows = list(ratings.rows(campaign=campaign))
+    assert list(newest_runs(campaign)) == [later]
+    rows = list(ratings_tables.rows(campaign=campaign))
     judged = items(rows, "judge")
     assert (len(judged), judged[-2:], len(set(judged))) == (14, ["et-7", "et-8"], 14)
     assert {row.rater for row in rows if row.rater_kind == "judge"} == {"Kohtunik"}
@@ -82,16 +84,16 @@ def test_a_run_on_the_earlier_version_counts_until_one_on_the_later_has_finished
     campaign = scene.rated_campaign(cast)
     earlier = scene.with_verdicts(campaign)
     campaign = campaigns.extend_campaign(campaign=campaign, dataset=added(campaign))
-    assert list(ratings.newest_runs(campaign)) == [earlier]
+    assert list(newest_runs(campaign)) == [earlier]
     later = continued_on(campaign.dataset, earlier)
     call = Call.objects.create(run=later, item=campaign.dataset.items.first())
-    assert list(ratings.newest_runs(campaign)) == [earlier]
+    assert list(newest_runs(campaign)) == [earlier]
     Call.objects.filter(pk=call.pk).update(state=Call.State.SETTLED)
     again = scene.with_verdicts(
         Campaign(project=cast.kassa, dataset=earlier.dataset, rubric_version=earlier.rubric_version)
     )
     assert again.pk > later.pk
-    assert list(ratings.newest_runs(campaign)) == [later]
+    assert list(newest_runs(campaign)) == [later]
 
 
 def test_what_is_taken_out_has_every_item_and_verdict_of_the_version(cast: Cast) -> None:

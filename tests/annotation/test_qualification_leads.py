@@ -11,10 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry
-from analytics import answer_pages, ratings
+from analytics import answer_pages
 from analytics.exporting import bundles
 from analytics.questions.question import NumbersQuestion
-from analytics.ratings import exclusions
+from analytics.ratings import exclusions, ratings_tables
 from analytics.stats.core.estimates import wilson_interval
 from analytics.stats.core.shares import wilson_of_share
 from annotation import panels
@@ -209,7 +209,7 @@ def _read(cast: Cast, campaign: Campaign) -> dict[str, object]:
     lead, there = cast.client("aino"), f"/api/v1/projects/kassa/campaigns/{campaign.pk}"
     exported = lead.get(f"/p/kassa/export/file/?what=ratings&campaign={campaign.pk}&kind=csv")
     return {
-        "rows": list(ratings.rows(campaign=campaign)),
+        "rows": list(ratings_tables.rows(campaign=campaign)),
         "progress": lead.get(f"{there}/progress/").json(),
         "campaigns": lead.get("/api/v1/projects/kassa/campaigns/").json(),
         "duties": lead.get(f"{there}/duties/").json(),
@@ -264,7 +264,7 @@ def test_a_question_leaves_out_ratings_by_failed_controls(cast: Cast) -> None:
     campaign = Campaign.objects.get(pk=work.campaign_id)
     assert exclusions.available_exclusions(campaign)[0] == "controls"
     question = NumbersQuestion(exclude=("controls",))
-    found = ratings.table(campaign=campaign, runs=[])
+    found = ratings_tables.table(campaign=campaign, runs=[])
     assert rated
     assert len(list(found.rows)) == 2 * rated
     left_out = Counter[str]()

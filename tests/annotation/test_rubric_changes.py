@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts import jobs
 from accounts.models import AuditEntry, Job
 from accounts.refusals import Refused
-from analytics import ratings as ratings_table
+from analytics.ratings import ratings_tables
 from annotation import allocation, campaigns, carried_ratings, exports, panels, rubric_changes, rubrics
 from annotation.desk import service
 from annotation.desk.answers import Answer
@@ -54,7 +54,7 @@ def pause(lead: Client, cast: Cast, campaign: Campaign, to: str = "paused") -> N
 
 
 def rows_of(campaign: Campaign) -> list[tuple[str, str, float | None, int]]:
-    found = ratings_table.rows(campaign=Campaign.objects.get(pk=campaign.pk))
+    found = ratings_tables.rows(campaign=Campaign.objects.get(pk=campaign.pk))
     return [(row.item, row.criterion, row.score, row.rubric_version) for row in found]
 
 

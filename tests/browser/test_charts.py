@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from analytics import snapshots
+from analytics.answers import snapshots
 from tests.analytics import scene
 from tests.analytics.test_campaign_kinds import many_criteria
 from tests.analytics.test_judge_pages import judged_campaign

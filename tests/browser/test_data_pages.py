@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts import webhooks
-from analytics import snapshots
+from analytics.answers import snapshots
 from analytics.exporting import shares
 from analytics.questions.question import Settings
 from annotation.checkup import checkups

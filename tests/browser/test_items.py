@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from analytics import snapshots
+from analytics.answers import snapshots
 from tests import make
 from tests.analytics import scene
 from tests.browser.conftest import VisitAs

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.test import Client
 from zeal import zeal_ignore
 
-from analytics import ratings
+from analytics.ratings import ratings_tables
 from annotation.models import Campaign, Import
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from tests import make
@@ -151,7 +151,7 @@ def test_exported_verdicts_come_back_with_what_they_cost(cast: Cast, rated: Camp
 def test_an_imported_judge_is_calibrated_beside_the_panel(cast: Cast, rated: Campaign, tmp_path: Path) -> None:
     with zeal_ignore():
         by_api(cast.client("boris"), rated, examples("inspect-ai"), tmp_path)
-    rows = [row for row in ratings.rows(campaign=rated) if row.criterion == "c0" and row.score is not None]
+    rows = [row for row in ratings_tables.rows(campaign=rated) if row.criterion == "c0" and row.score is not None]
     assert {(row.rater, row.item): row.score for row in rows} == {
         ("mari", "s1"): 2,
         ("mari", "s2"): 1,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from accounts.refusals import Refused
-from analytics import ratings
+from analytics.ratings import ratings_tables
+from analytics.ratings.raters import all_runs, newest_runs
 from annotation import campaigns
 from annotation.models import Item
 from judging import perturbed_runs, runs
@@ -63,11 +64,11 @@ def test_an_audit_is_in_no_figure_export_or_list_of_verdicts(cast: Cast, provide
     worked(run)
     about_items = {"dataset": what["dataset"], "rubric_version": what["rubric_version"]}
     campaign = campaigns.open_campaign(project=cast.kassa, name="Round", **about_items)
-    before = list(ratings.rows(campaign=campaign))
+    before = list(ratings_tables.rows(campaign=campaign))
     audit = perturbed_runs.start_perturbed_run(**what, changes=CHANGES, per_language=3)
     worked(audit)
-    assert list(ratings.rows(campaign=campaign)) == before
-    assert list(ratings.newest_runs(campaign)) == list(ratings.all_runs(campaign)) == [run]
+    assert list(ratings_tables.rows(campaign=campaign)) == before
+    assert list(newest_runs(campaign)) == list(all_runs(campaign)) == [run]
     client = cast.client("boris")
     listed = client.get("/api/v1/projects/kassa/verdicts/?page_size=500").json()["results"]
     assert {row["run"] for row in listed} == {run.pk}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from accounts.refusals import Refused
-from analytics import ratings
+from analytics.ratings import ratings_tables
+from analytics.ratings.raters import newest_runs
 from annotation import selections
 from annotation.imports import storage
 from annotation.models import Campaign, ItemSelection
@@ -51,7 +52,7 @@ def test_only_the_items_of_the_selection_are_asked_about(
 def test_the_probability_reaches_the_ratings_table(cast: Cast, provider: RunningProvider, campaign: Campaign) -> None:
     run = runs.start_judge_run(**about(cast, campaign, selection=selected(campaign)))  # type: ignore[arg-type]
     worked(run)
-    table = ratings.load(campaign=campaign)
+    table = ratings_tables.load(campaign=campaign)
     assert len(table) == 4
     assert set(table["inclusion_prob"]) == {0.25}
     assert set(table["weight"]) == {4.0}
@@ -64,8 +65,8 @@ def test_a_part_replaces_no_run_over_all_items(cast: Cast, provider: RunningProv
     worked(whole)
     part = runs.start_judge_run(**about(cast, campaign, selection=selected(campaign, name="B")))  # type: ignore[arg-type]
     assert worked(part).reused == 2
-    assert list(ratings.newest_runs(campaign)) == [whole]
-    assert set(ratings.load(campaign=campaign, runs=[whole, part])["inclusion_prob"]) == {1.0, 0.25}
+    assert list(newest_runs(campaign)) == [whole]
+    assert set(ratings_tables.load(campaign=campaign, runs=[whole, part])["inclusion_prob"]) == {1.0, 0.25}
 
 
 def test_two_selections_without_a_common_item_run_side_by_side(

@@ -12,8 +12,8 @@ from judging.generation.specs import preset
 from judging.generation.user_agent import (
     UTTERANCE_TOLD,
     answer_messages,
-    has_stop,
     ends_conversation,
+    has_stop,
     scene_text,
     utterance_messages,
     without_stop,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accounts.refusals import Refused
-from analytics import ratings
+from analytics.ratings import ratings_tables
 from annotation import campaigns
 from annotation.imports import lifecycle, opening
 from annotation.imports.storage import FileRefused
@@ -222,7 +222,7 @@ def test_what_was_imported_before_collapses_or_contradicts_and_the_rest_goes_on(
     assert (second.judge, second.continues) == (first.judge, first)
     dataset, version = rated
     campaign = campaigns.open_campaign(project=cast.kassa, name="Both", dataset=dataset, rubric_version=version)
-    assert len(ratings.load(campaign=campaign)) == 4, "numbers read both as one"
+    assert len(ratings_tables.load(campaign=campaign)) == 4, "numbers read both as one"
     with pytest.raises(Refused, match="in use by 1 judge run"):
         verdicts.remove_verdicts(file_import=first.file_import)
     verdicts.remove_verdicts(file_import=second.file_import)

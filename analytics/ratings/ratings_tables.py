@@ -1,12 +1,15 @@
-"""Ratings and verdicts of a campaign as coded columns, read as numbers and put in order without a loop over them.
+"""The only reader of the database for numbers: ratings and verdicts as one ratings table (METHODS 0).
 
-A rating is read as five numbers, a verdict as eight; names, scales, panels and probabilities come from the small tables
-that these refer to. Rows have the order and the values of `ratings.combined`.
+Training and exam never enter it; a superseded annotation does not either. A verdict off the scale keeps its number and
+says so in `missing_reason`: the statistics count it and let it enter no mean. The rows are those of the exports of
+ratings and of verdicts (`exporting.combined_rows`) in their order, under the table's own names. They are read as
+numbers and put in order without a loop over them and without pandas, so that a web process can stream them: a rating is
+five numbers, a verdict eight; names, scales, panels and probabilities come from the small tables that these refer to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -15,32 +18,92 @@ from django.db import connection, models
 from django.db.models import Case, IntegerField, Q, Value, When
 from django.db.models.functions import Length
 
-from annotation.exports import SelectionsByDuty, dataset_versions, on_scales, pseudonyms
+from analytics.ratings.frames import frame
+from analytics.ratings.item_attributes import ItemAttributes
+from analytics.ratings.raters import newest_runs, rater_names
+from analytics.ratings.rating_rows import COLUMNS, Row
+from annotation.exports import SelectionsByDuty, consistent, dataset_versions, on_scales, pseudonyms
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating, RubricVersion, SelectedItem
-from annotation.writers.coded_rows import CodedColumn, combined_codes
+from annotation.writers.coded_rows import CodedColumn, CodedRows, combined_codes
+from annotation.writers.tables import Table
 from judging.models import JudgeRun, Verdict
+from judging.runs import whole_run
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from numpy.typing import NDArray
 
     Numbers = dict[str, NDArray[Any]]
 
+
+def table(
+    *,
+    campaign: Campaign,
+    runs: Iterable[JudgeRun] | None = None,
+    raters: Collection[str] = (),
+    blind_only: bool = False,
+    more: Q | None = None,
+) -> Table:
+    """The ratings table in a stable order, as `CodedRows`: COLUMNS, then a column for each attribute.
+
+    `runs` defaults to one run of each judge (`newest_runs`), and brings along those that they continue; `raters` names
+    the annotators wanted, none of them meaning all. `blind_only` leaves out ratings by people who could see verdicts;
+    ratings of which nobody knows whether they could stay. `more` is a further condition on ratings.
+    """
+    heads = list(newest_runs(campaign) if runs is None else runs)
+    only = ratings_condition(raters, blind_only=blind_only) & (more or Q())
+    names = rater_names(campaign, heads)
+    with consistent():
+        found = _CodedScores(campaign, only=only, runs=whole_run(heads), names=names).columns()
+        attributes = ItemAttributes(campaign.dataset)
+    item = found["item"]
+    own = [attributes.of(name) for name in item.values]
+    more_columns = [CodedColumn(item.codes, [row[place] for row in own]) for place in range(len(attributes.keys))]
+    rows = CodedRows([*(found[name] for name in Row._fields), *more_columns])
+    return Table(f"{campaign.name} ratings", (*COLUMNS, *attributes.columns), rows)
+
+
+def rows(
+    *,
+    campaign: Campaign,
+    runs: Iterable[JudgeRun] | None = None,
+    raters: Collection[str] = (),
+    blind_only: bool = False,
+) -> Iterator[Row]:
+    """The rows of `table` without attributes."""
+    found = table(campaign=campaign, runs=runs, raters=raters, blind_only=blind_only)
+    return (Row(*row[: len(COLUMNS)]) for row in found.rows)
+
+
+def load(
+    *,
+    campaign: Campaign,
+    runs: Iterable[JudgeRun] | None = None,
+    raters: Collection[str] = (),
+    blind_only: bool = False,
+) -> pd.DataFrame:
+    """The table as a DataFrame."""
+    return frame(table(campaign=campaign, runs=runs, raters=raters, blind_only=blind_only))
+
+
+def ratings_condition(raters: Collection[str], *, blind_only: bool = False) -> Q:
+    """The condition on ratings of these annotators, or of all; `blind_only` as in `table`."""
+    chosen = Q(annotation__annotator__pseudonym__in=raters) if raters else Q()
+    return chosen & (Q(annotation__blind=True) | Q(annotation__blind=None)) if blind_only else chosen
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
 STATUSES = tuple(dict.fromkeys([*Rating.Status.values, *Verdict.Status.values]))
 WITHOUT_REASON = ("scored", "ok", "na")
 """Statuses of a score, and of a criterion that is not applicable: `missing_reason` names every other status."""
 
 
-def coded_scores(
-    campaign: Campaign, *, only: Q, runs: Collection[JudgeRun], names: Mapping[int, str]
-) -> dict[str, CodedColumn]:
-    """The columns of a ratings table by name (`ratings.Row`), without attributes: the scores of a campaign's annotators
-    (those that ``only`` lets through) and of some judge runs. ``names``: the judges' by run.
-    """
-    return _CodedScores(campaign, only=only, runs=runs, names=names).columns()
-
-
 class _CodedScores:
+    """The scores of a campaign's annotators (those that ``only`` lets through) and of some judge runs. ``names``: the
+    judges' by run.
+    """
+
     def __init__(self, campaign: Campaign, *, only: Q, runs: Collection[JudgeRun], names: Mapping[int, str]) -> None:
         self._campaign, self._runs, self._names = campaign, sorted(runs, key=lambda run: run.pk), names
         read = ("pk", "external_id", "language", "generator", "scenario", "dataset")
@@ -148,7 +211,7 @@ class _CodedScores:
 
     # --- columns -----------------------------------------------------------------------------------------------------
     def columns(self) -> dict[str, CodedColumn]:
-        """The columns of a ratings table by name (`ratings.Row`)."""
+        """The columns of a ratings table by name (`rating_rows.Row`), without attributes."""
         _pks, externals, languages, generators, scenarios, datasets = list(zip(*self._items, strict=True)) or [()] * 6
         studies = dataset_versions(Dataset.objects.parts_of(self._campaign.dataset))
         scales = list(self._criteria.values())

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import OperationalError, transaction
 
-from analytics import ratings
 from analytics.models import MessageDecoder, StoredCell, coded_messages
+from analytics.ratings import frames
+from analytics.ratings.rating_rows import Row
 from annotation.models import Campaign
 from annotation.writers.coded_rows import CodedColumn, CodedRows, combined_codes
 from annotation.writers.tables import Table
@@ -41,7 +42,7 @@ NEEDED = (
     *("first_repeat", "inclusion_prob"),
 )
 """The columns of a validated ratings table that figures depend on, beside those that cut it into cells."""
-READ = tuple(name for name in NEEDED if name in ratings.Row._fields)
+READ = tuple(name for name in NEEDED if name in Row._fields)
 """Those of them that a ratings table has before it is checked: the others follow from these and the scales."""
 NAMES = ("item", "rater", "rater_kind", "criterion", "cluster", "language", "generator")
 """Columns of names, which are compared as `stats.core.validation` spells them."""
@@ -268,7 +269,7 @@ class CodedTable:
     def _keys(self, name: str, codes: NDArray[np.intp]) -> Any:
         values = self.columns[name].values
         named = [value or None for value in values] if name in NAMES else values
-        return ratings.series(CodedColumn(codes, named), name)
+        return frames.series(CodedColumn(codes, named), name)
 
     # --- hashes -------------------------------------------------------------------------------------------------------
     @cached_property
@@ -399,7 +400,7 @@ class CutTable:
         from analytics.stats.core.validation import ratings_table
 
         found, places = self.table.kept(criteria)
-        table = ratings_table(ratings.frame(found, coded=NAMES), scales=self.table.scales)
+        table = ratings_table(frames.frame(found, coded=NAMES), scales=self.table.scales)
         at = np.full(len(self.table), -1, dtype=np.intp)
         at[places[table.frame["row"].to_numpy()]] = np.arange(len(table.frame))
         return table, at

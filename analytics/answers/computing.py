@@ -22,12 +22,13 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job
 from accounts.refusals import Refused
-from analytics import ratings, snapshots
+from analytics.answers import snapshots
 from analytics.judges import decisions
 from analytics.judges.thresholds import GateSettings
 from analytics.models import Computation
 from analytics.questions.asked import question_of
 from analytics.questions.question import DEFAULT_SETTINGS, NumbersQuestion, Settings
+from analytics.ratings.rating_rows import COLUMNS, Row
 from annotation.models import Campaign
 from annotation.writers.tables import Table
 
@@ -164,14 +165,14 @@ def load_statistics() -> None:
 
     scores = [(item, rater, float((item + rater) % 3)) for item in range(3) for rater in range(3)]
     made = [_made_rating(f"item {item}", ("one", "two", "judge")[rater], score) for item, rater, score in scores]
-    table = Table("made", ratings.COLUMNS, made)
+    table = Table("made", COLUMNS, made)
     content = snapshots.measured_content(table, DEFAULT_SETTINGS, scales={"*": scale_of(range(3))})
     charts.bias(content | {"judges": [{"name": "judge"}]})
 
 
-def _made_rating(item: str, rater: str, score: float) -> ratings.Row:
+def _made_rating(item: str, rater: str, score: float) -> Row:
     kind = "judge" if rater == "judge" else "annotator"
-    return ratings.Row(
+    return Row(
         item=item,
         cluster=item,
         criterion="criterion",

@@ -20,18 +20,22 @@ from django.db import OperationalError, transaction
 from django.db.models import CharField, Count, Expression, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from analytics import ratings
 from analytics.answers.measured import measured_answer, report_cells
-from analytics.computation.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
+from analytics.answers.stored_cells import ALL_JUDGES, READ, CellReport, CellStore, CodedTable, CutTable
 from analytics.judges import thresholds
 from analytics.models import Chart, GateThresholds, Snapshot, StoredCell
 from analytics.questions.plan import chosen_runs, planned
 from analytics.questions.question import DEFAULT_SETTINGS, NumbersQuestion, Settings
 from analytics.questions.reference_rules import ADJUDICATED, NEEDS_ORDER, RULES
+from analytics.ratings import ratings_tables
 from analytics.ratings.additions import question_table
+from analytics.ratings.counts import counted_table
 from analytics.ratings.dialogue_faults import dialogue_faults
 from analytics.ratings.exclusion_counts import exclusion_counts
-from analytics.ratings.exclusions import below_controls
+from analytics.ratings.exclusions import below_controls, marked_counts
+from analytics.ratings.item_attributes import KEPT_SECONDS
+from analytics.ratings.raters import audit_runs, names_of_designs, newest_runs, rater_names
+from analytics.ratings.scales import campaign_scales
 from analytics.stats.declared.register import HEAT_MAPS, OVER_REPEATS, REPORTS, is_usual
 from annotation import adjudication, campaigns
 from annotation.models import Annotation, Campaign, Item, Rating, RubricVersion
@@ -202,7 +206,7 @@ def _revisions(campaign_pks: Collection[int]) -> dict[int, str]:
     kept = caches["content"].get_many(list(names))
     new = {name: snapshot_revision(campaign) for name, campaign in names.items() if name not in kept}
     if new:
-        caches["content"].set_many(new, ratings.KEPT_SECONDS)
+        caches["content"].set_many(new, KEPT_SECONDS)
     return {campaign.pk: (kept | new)[name] for name, campaign in names.items()}
 
 
@@ -215,14 +219,14 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
     """Changes with every annotation and verdict that enters or leaves the ratings table, and with the dataset."""
     question = settings if isinstance(settings, NumbersQuestion) else None
     statistics = set(question.statistics) if question else set()
-    found = whole_run(chosen_runs(campaign, question) if question else ratings.newest_runs(campaign))
+    found = whole_run(chosen_runs(campaign, question) if question else newest_runs(campaign))
     chosen = f"{campaign.dataset_id}:{','.join(map(str, sorted(run.pk for run in found)))}"
     digest = hashlib.sha256(chosen.encode()).hexdigest()[:12]
     revision = f"{campaigns.revision(campaign)} {runs.run_revision(found)} {digest}"
     if question and question.reference in ADJUDICATED:
         revision += f" {adjudication.adjudication_revision(campaign)}"
     if isinstance(settings, thresholds.GateSettings) or any(name.startswith("perturbation.") for name in statistics):
-        revision += f" {runs.run_revision(ratings.audit_runs(campaign))}"
+        revision += f" {runs.run_revision(audit_runs(campaign))}"
     if statistics & {"rationale_share", "rationale_length"}:  # rationales may be erased
         here = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
         revision += f" {here.exclude(rationale='').count()}"
@@ -232,7 +236,7 @@ def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS)
         below = json.dumps(sorted(below_controls(campaign)))  # a column has no room for all names
         revision += f" {_digest([below.encode()])[:12]}"
     if isinstance(settings, thresholds.GateSettings):  # a decision depends on what changed since the judge was run, too
-        return f"{revision} {thresholds.changes_digest(campaign, list(ratings.newest_runs(campaign)))}"
+        return f"{revision} {thresholds.changes_digest(campaign, list(newest_runs(campaign)))}"
     return revision
 
 
@@ -255,12 +259,12 @@ def _numbers_fields(
     from analytics import charts  # pandas and the renderer, for workers only
 
     started = perf_counter()
-    chosen = list(ratings.newest_runs(campaign))
-    found = ratings.table(campaign=campaign, runs=chosen, raters=settings.raters, blind_only=settings.blind_only)
+    chosen = list(newest_runs(campaign))
+    found = ratings_tables.table(campaign=campaign, runs=chosen, raters=settings.raters, blind_only=settings.blind_only)
     table = found.settled()
     store = CellStore(campaign, settings.digest, code_version())
     with _digest_in_thread(table) as digest:
-        content = measured_content(table, settings, scales=ratings.scales(campaign), store=store, progress=progress)
+        content = measured_content(table, settings, scales=campaign_scales(campaign), store=store, progress=progress)
         content |= {"settings": asdict(settings), **_described(campaign, chosen, settings)}
         drawn = charts.bias(content, drawn=partial(_drawn, store))
         store.forget_others()
@@ -285,7 +289,7 @@ def _question_fields(
         content = measured_answer(table, plan, store=store, progress=progress)
     content |= {
         **plan.about,
-        "counts": ratings.counted_table(table),
+        "counts": counted_table(table),
         **exclusion_counts(table, campaign, plan, left_out),
         "judges": _judges(campaign, plan.runs),
     }
@@ -311,13 +315,13 @@ def _decision_fields(
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The fields of a snapshot of decisions about judges."""
     started = perf_counter()
-    chosen = list(ratings.newest_runs(campaign))
-    found = ratings.table(campaign=campaign, runs=chosen, blind_only=settings.blind_only)
+    chosen = list(newest_runs(campaign))
+    found = ratings_tables.table(campaign=campaign, runs=chosen, blind_only=settings.blind_only)
     table = found.settled()
     content = thresholds.decided_cells(campaign, table, chosen, settings, progress)
-    content |= {"counts": ratings.counted_table(table), "judges": _judges(campaign, chosen)}
+    content |= {"counts": counted_table(table), "judges": _judges(campaign, chosen)}
     fields = {
-        "content": content | ratings.marked_counts(campaign),
+        "content": content | marked_counts(campaign),
         "inputs_digest": _digest(formats.pieces(table, "csv")),
         "seed": settings.seed,
         "seconds": perf_counter() - started,
@@ -333,8 +337,8 @@ _FIELDS: dict[type[Settings], Callable[..., tuple[dict[str, Any], list[dict[str,
 
 
 def _judges(campaign: Campaign, chosen: Sequence[JudgeRun]) -> list[dict[str, Any]]:
-    names = ratings.rater_names(campaign, chosen)
-    of_designs = ratings.names_of_designs(chosen, names)
+    names = rater_names(campaign, chosen)
+    of_designs = names_of_designs(chosen, names)
     return [
         {
             "name": names[run.pk],
@@ -349,7 +353,7 @@ def _judges(campaign: Campaign, chosen: Sequence[JudgeRun]) -> list[dict[str, An
 
 
 def _described(campaign: Campaign, chosen: list[JudgeRun], settings: Settings) -> dict[str, Any]:
-    return ratings.marked_counts(campaign, settings.raters) | {
+    return marked_counts(campaign, settings.raters) | {
         "items": Item.objects.of(campaign.dataset).count(),
         "judges": _judges(campaign, chosen),
     }

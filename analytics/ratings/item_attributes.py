@@ -1,0 +1,97 @@
+"""The attributes of a dataset's items: as columns of a ratings table, and as what a form offers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import Any, NamedTuple, cast
+
+from django.core.cache import caches
+
+from analytics.ratings.rating_rows import ATTRIBUTE, TAKEN
+from annotation.models import Dataset, Item
+from annotation.writers.tables import Column, nested, number
+
+MOST_VALUES = 200
+KEPT_SECONDS = 86_400
+
+
+class ItemAttributes:
+    """The attributes of a dataset's items as text, a column for each key that some item has.
+
+    A key that the ratings table or an export has a column for is called `attribute_KEY`, spaces are underscores.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        having = Item.objects.of(dataset).exclude(attributes={}).values_list("external_id", "attributes")
+        found: dict[str, Mapping[str, Any]] = dict(having.iterator())
+        self.keys = tuple(sorted({key for attributes in found.values() for key in attributes}))
+        self.names = tuple(self._named())
+        self.columns = tuple(map(Column, self.names))
+        self._nothing: tuple[None, ...] = (None,) * len(self.keys)
+        self._found = {
+            item: tuple(attribute_text(values.get(key)) for key in self.keys) for item, values in found.items()
+        }
+
+    def of(self, item: str) -> tuple[str | None, ...]:
+        """What an item has in each of the columns."""
+        return self._found.get(item, self._nothing)
+
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """By column, the values that occur, sorted; nothing where there are more than MOST_VALUES."""
+        found = {name: {row[place] for row in self._found.values()} for place, name in enumerate(self.names)}
+        return {
+            name: tuple(sorted(value for value in values if value is not None)) if len(values) <= MOST_VALUES else ()
+            for name, values in found.items()
+        }
+
+    def numeric(self) -> tuple[str, ...]:
+        """The columns of which the first value is a number."""
+        return tuple(name for place, name in enumerate(self.names) if self._begins_with_a_number(place))
+
+    def _begins_with_a_number(self, place: int) -> bool:
+        first = next((row[place] for row in self._found.values() if row[place] is not None), None)
+        try:
+            return first is not None and isfinite(float(first))
+        except ValueError:
+            return False
+
+    def _named(self) -> Iterator[str]:
+        names = set(TAKEN)
+        for key in self.keys:
+            name = re.sub(r"\s+", "_", key.strip()) or ATTRIBUTE
+            while name in names:
+                name = f"{ATTRIBUTE}{name}"
+            names.add(name)
+            yield name
+
+
+class AttributeChoices(NamedTuple):
+    """What a form offers of a dataset's attributes: `keys`, the columns that hold them, `values` by column, and the
+    columns with numbers.
+    """
+
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    values: dict[str, tuple[str, ...]]
+    numeric: tuple[str, ...]
+
+
+def attribute_choices(dataset: Dataset) -> AttributeChoices:
+    """The attributes of a dataset's items. The items of a version never change: they are read once and kept."""
+    name = f"attribute-choices:{dataset.pk}:{dataset.created_at.timestamp()}"
+    if (kept := caches["content"].get(name)) is None:
+        found = ItemAttributes(dataset)
+        kept = AttributeChoices(found.keys, found.names, found.values(), found.numeric())
+        caches["content"].set(name, kept, KEPT_SECONDS)
+    return cast("AttributeChoices", kept)
+
+
+def attribute_text(value: Any) -> str | None:
+    """An attribute as a cell or an address writes it: true, 3, a word; lists and objects as JSON; None without one."""
+    if value is None or isinstance(value, str):
+        return value or None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return nested(value)
+    return number(value)

@@ -1,0 +1,114 @@
+"""Who is in a ratings table: annotators and judge runs, and the names that judges have in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
+from django.utils.translation import gettext as _
+
+from accounts.refusals import Refused
+from annotation.models import Annotation, Annotator, Campaign, Dataset
+from judging.models import Call, Judge, JudgeRun, Verdict
+from judging.runs import whole_run
+
+
+def campaign_annotators(campaign: Campaign) -> QuerySet[Annotator]:
+    """Everyone whose ratings are in the table."""
+    here = Annotation.objects.filter(annotator=OuterRef("pk"), campaign=campaign, superseded_at=None)
+    return Annotator.objects.filter(Exists(here), project=campaign.project_id).order_by("pseudonym")
+
+
+def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
+    """One run of each judge on the campaign's items and rubric version: of those with nothing left to ask and with
+    verdicts the one with most repeats, of these the newest. A run under way, cancelled or without a verdict so replaces
+    no finished one, one over a selection none over all items, one on an earlier version none on a later, one with
+    failed calls no complete one on the same version, and one that asked once none that asked three times.
+    """
+    return newest_runs_on(dataset=campaign.dataset, rubric_version=campaign.rubric_version_id)
+
+
+def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRun]:
+    """The same on a dataset and a rubric version, by primary key, whether or not a campaign has them."""
+    here = _runs_on(dataset, rubric_version)
+    asking = Call.objects.filter(run=OuterRef("pk"), state__in=[Call.State.WAITING, Call.State.LEASED])
+    failed = Call.objects.filter(run=OuterRef("pk"), state=Call.State.FAILED)
+    cancelled = Q(state=JudgeRun.State.CANCELLED)
+    of_judge = (
+        here.filter(judge=OuterRef("judge"))
+        .annotate(
+            asking=Exists(asking),
+            is_cut=ExpressionWrapper(cancelled, output_field=BooleanField()),
+            has_verdicts=Exists(Verdict.objects.filter(run=OuterRef("pk"))),
+            has_failed=Exists(failed),
+            is_part=ExpressionWrapper(Q(selection__isnull=False), output_field=BooleanField()),
+        )
+        .order_by("-has_verdicts", "asking", "is_cut", "is_part", "-dataset_id", "has_failed", "-repeats", "-pk")
+    )
+    return here.filter(pk=Subquery(of_judge.values("pk")[:1])).select_related("judge").order_by("judge__name")
+
+
+def all_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
+    """Every run on the campaign's items and rubric version that has or may get verdicts, by judge and number."""
+    runs = _runs_on(campaign.dataset, campaign.rubric_version_id)
+    return runs.select_related("judge").order_by("judge__name", "pk")
+
+
+def audit_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
+    """The audits of judges on the campaign's items and rubric version: what they gave changed texts."""
+    parts = Dataset.objects.parts_of(campaign.dataset)
+    here = JudgeRun.objects.perturbed().filter(dataset__in=parts, rubric_version=campaign.rubric_version_id)
+    return here.exclude(state=JudgeRun.State.CANCELLED, verdicts=None)
+
+
+def _runs_on(dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRun]:
+    parts = Dataset.objects.parts_of(dataset)
+    here = JudgeRun.objects.ordinary().filter(dataset__in=parts, rubric_version=rubric_version)
+    return here.exclude(state=JudgeRun.State.CANCELLED, verdicts=None)
+
+
+def judge_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
+    """By run, the judge's name as the table has it, without spaces around it: marked when an annotator bears the same,
+    and by its key when another judge does.
+    """
+    taken = set(Annotator.objects.filter(project=campaign.project_id).values_list("pseudonym", flat=True))
+    judge_of = {run.pk: (run.judge.name.strip(), run.judge_id) for run in runs}
+    bearers = Counter(name for name, _judge in set(judge_of.values()))
+    marks = {run: f" (judge {judge})" if bearers[name] > 1 else "" for run, (name, judge) in judge_of.items()}
+    return {run: name + (marks[run] or (" (judge)" if name in taken else "")) for run, (name, _) in judge_of.items()}
+
+
+def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
+    """By run, and by each run that it continues, the judge's name as the table has it.
+
+    It ends in the run's number when there are several runs of the judge. Refused when two of the runs continue the
+    same one.
+    """
+    chains = {run.pk: (run, whole_run([run])) for run in runs}
+    inner = {part.pk for pk, (_run, chain) in chains.items() for part in chain if part.pk != pk}
+    heads = [(run, chain) for pk, (run, chain) in chains.items() if pk not in inner]
+    several = Counter(run.judge_id for run, _chain in heads)
+    known, names = judge_names(campaign, [run for run, _chain in heads]), dict[int, str]()
+    for run, chain in heads:
+        name = known[run.pk] if several[run.judge_id] == 1 else f"{known[run.pk]} (run {run.pk})"
+        if both := [part.pk for part in chain if part.pk in names]:
+            sentence = _("Two of the chosen runs continue run %d. Choose one of them.") % both[0]
+            raise Refused(sentence, code="shared_run", fields={"runs": sentence})
+        names |= {part.pk: name for part in chain}
+    return names
+
+
+def names_of_designs(runs: Sequence[JudgeRun], names: Mapping[int, str]) -> frozenset[str]:
+    """Of the judges of these runs, the names of those that are only cells of designs."""
+    judges = {run.judge_id for run in runs if run.design_id is not None}
+    if not judges:
+        return frozenset()
+    of_designs = set(Judge.objects.filter(pk__in=judges).only_in_designs().values_list("pk", flat=True))
+    return frozenset(names[run.pk] for run in runs if run.judge_id in of_designs)
+
+
+def usual_judges(names: Sequence[str], of_designs: Collection[str], chosen: Collection[str] = ()) -> tuple[str, ...]:
+    """The names without those of designs that are not chosen; all of them where none would be left."""
+    kept = tuple(name for name in names if name not in of_designs or name in chosen)
+    return kept or tuple(names)
