@@ -102,3 +102,9 @@ def _text_rows() -> Any:
     from judging.generation.writing import TEXTS
 
     return TEXTS
+
+
+def _conversation_rows() -> Any:
+    from judging.generation.conversing import CONVERSATIONS
+
+    return CONVERSATIONS

@@ -157,8 +157,11 @@ def _affordable(
         return TakenRequests(lease=lease, requests=call_requests)
     if caps and any(call_request.worst_case is None for call_request in call_requests):
         spending.refuse_cap(run.judge, budget=spending.budget_of(run), run=run)
-    window = spending.most_calls_in_flight(run) - CALLS.in_flight(run, now) if is_paid else len(call_requests)
-    return affordable(call_requests, lease=lease, caps=caps, window=window)
+    windows = {}
+    if is_paid:
+        model = run.judge.provider, run.judge.model
+        windows[model] = spending.most_calls_in_flight(run) - CALLS.in_flight(run, now)
+    return affordable(call_requests, lease=lease, caps=caps, windows=windows)
 
 
 # --- what one request came to -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from accounts.refusals import Refused
@@ -21,8 +22,10 @@ class RunAsker(sessions.Asker[CallRequest, CallOutcome]):
 
     def __init__(self, run: JudgeRun) -> None:
         self.subject, self.name = run, f"Judge run {run.pk}"
-        self.endpoint, self.writer = judges.endpoint(run.judge), CallRequestWriter(run)
-        self.model, self.pace, self.width = run.judge.model, judges.pace(run.judge), run.width
+        self.writer = CallRequestWriter(run)
+        self.models = [
+            sessions.AskedModel(judges.endpoint(run.judge), run.judge.model, judges.pace(run.judge), run.width)
+        ]
 
     def is_running(self) -> bool:
         return JudgeRun.objects.filter(pk=self.subject.pk, state=JudgeRun.State.RUNNING).exists()
@@ -48,7 +51,8 @@ class RunAsker(sessions.Asker[CallRequest, CallOutcome]):
     def pause(self, reason: str) -> None:
         runs.pause_run(run=self.subject, reason=reason)
 
-    def save_width(self, width: int) -> None:
+    def save_widths(self, widths: Mapping[sessions.ModelKey, int]) -> None:
+        [width] = widths.values()
         JudgeRun.objects.filter(pk=self.subject.pk).update(width=width)
 
 

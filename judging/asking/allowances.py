@@ -133,14 +133,14 @@ def project_caps(allowed: ProviderAllowance, now: datetime) -> list[Cap]:
             "operator to raise the limit."
         )
         spent = spent_at(allowed.project_id, allowed.provider)
-        project_caps.append(Cap(allowed.cap_total, spent, sentence % named))
+        project_caps.append(Cap(allowed.cap_total, spent, sentence % named, allowed.provider))
     if allowed.cap_per_day is not None:
         sentence = _(
             "The project has spent its daily limit at %(provider)s, or the rest is too small for another call. "
             "Resume after midnight UTC, or ask the operator to raise the limit."
         )
         spent = spent_at(allowed.project_id, allowed.provider, _midnight(now))
-        project_caps.append(Cap(allowed.cap_per_day, spent, sentence % named))
+        project_caps.append(Cap(allowed.cap_per_day, spent, sentence % named, allowed.provider))
     return project_caps
 
 

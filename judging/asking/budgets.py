@@ -101,11 +101,13 @@ def most_in_flight(attempts: QuerySet[Any], *, since: datetime | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """A cap that holds for a run, what is committed of it, and what to say when it is reached."""
+    """A cap that holds for a run or a plan, what is committed of it, and what to say when it is reached; ``provider``
+    if it holds for the requests to that alone."""
 
     amount: Decimal
     committed: Committed
     sentence: str
+    provider: str = ""
 
     @property
     def left(self) -> Decimal:

@@ -1,11 +1,11 @@
 """Rows that workers lease: taken up, marked as sent, settled by the outcome of their request; freed when a worker dies.
 
-The calls of judge runs and the texts of generation plans are such rows (`models.LeasedRow`). A row is waiting, leased,
-or at one of its ends. The lease says which work session sends its request; when the lease expires, the row waits again.
-Leasing a row writes an attempt in the same transaction, which reserves the worst case of the request; the attempt is
-marked as sent before the request is sent, and settled by its outcome. The first reply settles a row, even if another
-work session has the lease then, because the reply was paid for. A later reply to a settled row is stored and changes
-nothing else.
+The calls of judge runs, and the texts and conversations of generation plans, are such rows (`models.LeasedRow`). A row
+is waiting, leased, or at one of its ends. The lease says which work session sends its request; when the lease expires,
+the row waits again. Leasing a row writes an attempt in the same transaction, which reserves the worst case of the
+request; the attempt is marked as sent before the request is sent, and settled by its outcome. The first reply settles a
+row, even if another work session has the lease then, because the reply was paid for. A later reply to a settled row is
+stored and changes nothing else.
 
 The cost is booked by the provider's own count of tokens, at the price of the model that the reply names
 (judging/asking/bills.py). If a request may have cost something and the amount is unknown (the reply has no token count
@@ -121,32 +121,44 @@ class TakenRequests(Generic[RequestT]):
 
 
 def affordable(
-    requests: Sequence[RequestT], *, lease: UUID, caps: Sequence[Cap], window: int
+    requests: Sequence[RequestT], *, lease: UUID, caps: Sequence[Cap], windows: Mapping[tuple[str, str], int]
 ) -> TakenRequests[RequestT]:
-    """As many of the requests, in order, as all caps allow, and at most ``window``, which the bills so far allow."""
-    if caps and any(request.worst_case is None for request in requests):
-        raise Refused(caps[0].sentence, code="budget")  # nothing can be reserved; who asks says why before
+    """As many of the requests, in order, as the caps allow, and the windows.
+
+    A cap of a provider holds for its requests only. ``windows``: how many more requests to a model, by provider and
+    model, the bills so far allow. When a request to a model is not allowed, no later one to this model is.
+    """
+    binding = {name: [cap for cap in caps if cap.provider in ("", name)] for name in {one.provider for one in requests}}
+    for request in requests:
+        if request.worst_case is None and binding[request.provider]:
+            raise Refused(binding[request.provider][0].sentence, code="budget")  # who asks says why before
     chosen: list[RequestT] = []
-    reserved = Decimal(0)
-    for request in requests[: max(0, window)]:
-        worst = request.worst_case or Decimal(0)
-        if not all(cap.allows(worst, more=len(chosen), reserved=reserved) for cap in caps):
-            break
-        reserved += worst
+    left, closed = dict(windows), set()
+    taken = {id(cap): (0, Decimal(0)) for cap in caps}
+    for request in requests:
+        model, worst = (request.provider, request.model), request.worst_case or Decimal(0)
+        held_by = [(cap, *taken[id(cap)]) for cap in binding[request.provider]]
+        allowed = all(cap.allows(worst, more=more, reserved=reserved) for cap, more, reserved in held_by)
+        if model in closed or left.get(model, 1) <= 0 or not allowed:
+            closed.add(model)
+            continue
+        for cap, more, reserved in held_by:
+            taken[id(cap)] = more + 1, reserved + worst
+        if model in left:
+            left[model] -= 1
         chosen.append(request)
     if chosen or not requests:
         return TakenRequests(lease=lease, requests=chosen, held_up=len(chosen) < len(requests))
-    next_one = requests[0].worst_case or Decimal(0)
-    spent = next(filter(None, (cap.is_spent(next_one) for cap in caps)), "")
-    return TakenRequests(lease=lease, held_up=True, spent=spent)
+    spent = (cap.is_spent(one.worst_case or Decimal(0)) for one in requests for cap in binding[one.provider])
+    return TakenRequests(lease=lease, held_up=True, spent=next(filter(None, spent), ""))
 
 
 class LeasedRows(ABC, Generic[OutcomeT]):
     """One kind of leased rows: its tables, and what its ends are.
 
-    `row_name` is the foreign key of an attempt to its row, `asker_name` that of a row to what asks: a judge run, or a
-    generator of a plan. `running` is the state in which that may ask, as a filter of its own table. `folder`, below the
-    data directory, has the lock files of this machine's work sessions.
+    `row_name` is the foreign key of an attempt to its row, `asker_name` that of a row to what asks: a judge run, a
+    generator of a plan, or a simulation. `running` is the state in which that may ask, as a filter of its own table.
+    `folder`, below the data directory, has the lock files of this machine's work sessions.
     """
 
     rows: ClassVar[type[models.Model]]
@@ -164,6 +176,8 @@ class LeasedRows(ABC, Generic[OutcomeT]):
     settled_state: ClassVar[str]
     may_ask: ClassVar[Q] = Q()
     """Which rows may be leased at all."""
+    own_rows: ClassVar[Q] = Q()
+    """Which rows of the table are of this kind."""
 
     # --- what differs ---
 
@@ -191,7 +205,11 @@ class LeasedRows(ABC, Generic[OutcomeT]):
     def due(self, asker: int, now: datetime) -> QuerySet[Any]:
         """The rows of an asker that may be leased now, in order, locked; those that others lock are left out."""
         waiting = self.rows._base_manager.filter(
-            self.may_ask, Q(not_before=None) | Q(not_before__lte=now), state=WAITING, **{self.asker_name: asker}
+            self.own_rows,
+            self.may_ask,
+            Q(not_before=None) | Q(not_before__lte=now),
+            state=WAITING,
+            **{self.asker_name: asker},
         )
         return waiting.order_by("pk").select_for_update(skip_locked=True, of=("self",))
 
@@ -392,7 +410,9 @@ class LeasedRows(ABC, Generic[OutcomeT]):
     def next_due(self, asker: models.Model) -> datetime | None:
         """When the next waiting row may be sent; None when none waits, or its asker is not running."""
         running = {f"{self.asker_name}__{name}": value for name, value in self.running.items()}
-        waiting = self.rows._base_manager.filter(self.may_ask, state=WAITING, **{self.asker_name: asker.pk}, **running)
+        waiting = self.rows._base_manager.filter(
+            self.own_rows, self.may_ask, state=WAITING, **{self.asker_name: asker.pk}, **running
+        )
         return (
             waiting.order_by(F("not_before").asc(nulls_first=True))
             .values_list(Coalesce("not_before", timezone.now()), flat=True)
@@ -477,12 +497,12 @@ class LeasedRows(ABC, Generic[OutcomeT]):
         old = old.exclude(**{f"{self.row_name}__state": LEASED})
         if keys := set(old.values_list(self.row_name, flat=True)):
             with transaction.atomic():
-                rows = self._keyed(keys).exclude(state=LEASED).select_for_update().order_by("pk")
+                rows = self._keyed(keys).filter(self.own_rows).exclude(state=LEASED).select_for_update().order_by("pk")
                 self._end_open(list(rows.values_list("pk", flat=True)))
 
     def unattended(self, now: datetime) -> QuerySet[Any]:
         """The askers that may ask and have due rows, and no worker."""
-        own = self.rows._base_manager.filter(**{self.asker_name: OuterRef("pk")})
+        own = self.rows._base_manager.filter(self.own_rows, **{self.asker_name: OuterRef("pk")})
         due = own.filter(self.may_ask, Q(not_before=None) | Q(not_before__lte=now), state=WAITING)
         return self.askers._base_manager.filter(Exists(due), ~Exists(own.filter(state=LEASED)), **self.running)
 
@@ -490,7 +510,7 @@ class LeasedRows(ABC, Generic[OutcomeT]):
         return self.rows._base_manager.filter(pk__in=keys)
 
     def _leased(self, **about: Any) -> QuerySet[Any]:
-        return self.rows._base_manager.filter(state=LEASED, **about)
+        return self.rows._base_manager.filter(self.own_rows, state=LEASED, **about)
 
     def _attempts(self, **about: Any) -> QuerySet[Any]:
         return self.attempts._base_manager.filter(**about)

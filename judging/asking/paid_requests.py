@@ -22,7 +22,8 @@ PER_MESSAGE = 16  # tokens of the frame that a provider puts around a message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidRequest:
-    """What is sent to a model of a provider. `worst_case` is None where no price is known, or the reply has no limit.
+    """What is sent to a model of a provider; without a `schema` its reply is plain text. `worst_case` is None where no
+    price is known, or the reply has no limit.
 
     `prices` are those of every model of the provider: a reply may name another one than was asked for.
     """
@@ -30,7 +31,7 @@ class PaidRequest:
     provider: str
     model: str
     messages: Sequence[Message]
-    schema: Mapping[str, Any]
+    schema: Mapping[str, Any] | None
     parameters: Mapping[str, Any]
     prices: Prices
     most_tokens: int
@@ -47,7 +48,7 @@ def paid_request(
     provider: str,
     model: str,
     messages: Sequence[Message],
-    schema: Mapping[str, Any],
+    schema: Mapping[str, Any] | None,
     parameters: Mapping[str, Any],
     price: tuple[Decimal, Decimal] | None,
     prices: Prices,
@@ -58,7 +59,7 @@ def paid_request(
     ``price``: that of the model, by which its worst case is reserved; ``api``: the kind of API that it is written for.
     """
     texts = sum(len(message["content"].encode("utf-8", "replace")) + PER_MESSAGE for message in messages)
-    most = texts + len(orjson.dumps(schema)) + PER_MESSAGE + wire_of(api).EXTRA_TOKENS
+    most = texts + (len(orjson.dumps(schema)) if schema else 0) + PER_MESSAGE + wire_of(api).EXTRA_TOKENS
     limit = token_limit(parameters)
     return PaidRequest(
         provider=provider,

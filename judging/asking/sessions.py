@@ -1,13 +1,13 @@
-"""One work session on a judge run or a generator of a plan, the `Asker`: keep a limited number of requests in progress,
-and store each reply when it arrives.
+"""One work session on a judge run, a generator of a plan or a simulation, the `Asker`: keep a limited number of
+requests in progress, and store each reply when it arrives.
 
-A session has one event loop, one client, one thread for the database and one for marking requests as sent. The loop
-runs in its own thread: a signal that ends the worker raises an exception in the main thread, at any point; if the event
-loop were interrupted there, it could not clean up, and unsent calls would not be released. The loop repeats two steps:
-it stores the replies that arrived, and leases the same number of new rows. Replies that arrive together are stored in
-one transaction. Every request is written and its worst case reserved before it is sent. When the session ends, unsent
-rows are released, and the session waits for the calls in flight. If the database is not available, the session waits
-for it, because the replies that arrived were paid for.
+A session has one event loop, a client for each endpoint, limits for each model that is asked, one thread for the
+database and one for marking requests as sent. The loop runs in its own thread: a signal that ends the worker raises an
+exception in the main thread, at any point; if the event loop were interrupted there, it could not clean up, and unsent
+calls would not be released. The loop repeats two steps: it stores the replies that arrived, and leases the same number
+of new rows. Replies that arrive together are stored in one transaction. Every request is written and its worst case
+reserved before it is sent. When the session ends, unsent rows are released, and the session waits for the calls in
+flight. If the database is not available, the session waits for it, because the replies that arrived were paid for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import mmap
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -88,19 +88,31 @@ def is_stopping() -> bool:
 # --- who asks ---------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """A model of an endpoint, and the pace at which it is asked. ``width``: how many requests the last session kept in
+    flight."""
+
+    endpoint: Endpoint
+    model: str
+    pace: Pace
+    width: int | None
+
+
+ModelKey = tuple[str, str]
+"""The names of a provider and of its model, as in a request."""
+
+
 class Asker(ABC, Generic[RequestT, OutcomeT]):
-    """What a work session asks for: a judge run, or a generator of a plan. It has one model of one endpoint."""
+    """What a work session asks for: a judge run, a generator of a plan, or a simulation, which asks several models."""
 
     name: str
     """For the log."""
     subject: Any
     """Its row: what `LeasedRows` calls the asker."""
     rows: LeasedRows[OutcomeT]
-    endpoint: Endpoint
-    model: str
-    pace: Pace
-    width: int | None
-    """How many requests its last session kept in flight."""
+    models: Sequence[AskedModel]
+    """Each provider and model once."""
 
     @abstractmethod
     def is_running(self) -> bool:
@@ -135,11 +147,37 @@ class Asker(ABC, Generic[RequestT, OutcomeT]):
         """Ask no more, until somebody resumes it."""
 
     @abstractmethod
-    def save_width(self, width: int) -> None:
+    def save_widths(self, widths: Mapping[ModelKey, int]) -> None:
         """Save how many requests at a time the session reached; the next one starts with that."""
 
 
 # --- a session --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ModelLimits:
+    """What a session knows of one model: its limiter, what it refuses, and the reasons of its last refusals in a row.
+
+    ``limited`` is the connection to its endpoint, which the models of that endpoint share.
+    """
+
+    asked: AskedModel
+    refused: list[str]
+    limiter: limits.ConcurrencyLimiter = field(init=False)
+    limited: LimitedConnection = field(init=False)
+    refusals: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        ceiling = self.asked.pace.concurrency
+        width = self.asked.width or min(FIRST_WIDTH, ceiling)
+        self.limiter = limits.ConcurrencyLimiter(width=width, ceiling=ceiling)
+
+    @property
+    def window(self) -> int:
+        """How many rows to have leased for it: up to twice the limit or what the rate allows."""
+        per_minute = self.asked.endpoint.requests_per_minute
+        window = 2 * self.limiter.width
+        return min(window, max(1, int(per_minute * PLACE / 60))) if per_minute else window
 
 
 @dataclass(slots=True)
@@ -149,7 +187,7 @@ class WorkSession(Generic[RequestT, OutcomeT]):
     asker: Asker[RequestT, OutcomeT]
     database: ThreadPoolExecutor
     marking: ThreadPoolExecutor
-    limiter: limits.ConcurrencyLimiter = field(init=False)
+    models: Mapping[ModelKey, ModelLimits]
     record: SentRecord = field(default_factory=SentRecord)
     lease: UUID = field(default_factory=uuid4)
     began: float = field(default_factory=time.monotonic)
@@ -160,19 +198,12 @@ class WorkSession(Generic[RequestT, OutcomeT]):
     to_mark: dict[int, asyncio.Future[bool]] = field(default_factory=dict)
     marker: asyncio.Task[None] | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    refusals: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
     stopped: bool = False
     makes_way: bool = False
     spent: str = ""
     held_up: bool = False
     reused: int = 0
     trouble: str = ""
-
-    def __post_init__(self) -> None:
-        ceiling = self.asker.pace.concurrency
-        width = self.asker.width or min(FIRST_WIDTH, ceiling)
-        self.limiter = limits.ConcurrencyLimiter(width=width, ceiling=ceiling)
 
     @property
     def over(self) -> bool:
@@ -183,24 +214,26 @@ class WorkSession(Generic[RequestT, OutcomeT]):
     def left(self) -> float:
         """Seconds in which rows may still be leased. A session lasts at least 4 x the latency of a reply (up to
         LONGEST_SESSION), so that the limiter can find a suitable limit."""
-        length = min(LONGEST_SESSION, max(SESSION, 4 * self.limiter.latency))
+        latency = max(model.limiter.latency for model in self.models.values())
+        length = min(LONGEST_SESSION, max(SESSION, 4 * latency))
         return self.began + length - time.monotonic()
 
     @property
     def free(self) -> int:
-        """How many more rows to lease: up to twice the limit or what the rate allows, minus those in progress."""
-        per_minute = self.asker.endpoint.requests_per_minute
-        window = 2 * self.limiter.width
-        paced = max(1, int(per_minute * PLACE / 60)) if per_minute else window
-        return min(window, paced) - len(self.tasks)
+        """How many more rows to lease: the window of every model, minus those in progress."""
+        return sum(model.window for model in self.models.values()) - len(self.tasks)
 
     async def query(self, verb: Callable[[], T], thread: ThreadPoolExecutor | None = None) -> T:
         """Run a database function in a thread of this session; wait if the database is not available."""
-        gives_up = self.began + LONGEST_SESSION + self.asker.pace.timeout + LAST
+        timeout = max(model.asked.pace.timeout for model in self.models.values())
+        gives_up = self.began + LONGEST_SESSION + timeout + LAST
         return await asyncio.get_running_loop().run_in_executor(thread or self.database, _retried, verb, gives_up)
 
-    def stop(self, trouble: str = "") -> None:
-        """Send no more requests; wait for those in flight. With ``trouble``, the asker is paused for that reason."""
+    def stop(self, trouble: str = "", model: ModelLimits | None = None) -> None:
+        """Send no more requests; wait for those in flight. With ``trouble``, the asker is paused for that reason, which
+        names the ``model`` if several are asked."""
+        if trouble and model is not None and len(self.models) > 1:
+            trouble = f"{model.asked.model}: {trouble}"
         self.stopped, self.trouble = True, self.trouble or trouble
         self.news.set()
 
@@ -234,12 +267,13 @@ def work_as(asker: Asker[RequestT, OutcomeT]) -> bool:
         ThreadPoolExecutor(1, thread_name_prefix="database") as database,
         ThreadPoolExecutor(1, thread_name_prefix="marking") as marking,
     ):
-        session = WorkSession(
-            asker=asker,
-            database=database,
-            marking=marking,
-            refused=endpoints.refused_by(asker.endpoint.name, asker.model),
-        )
+        known = endpoints.refused_by_models()
+        models = {
+            key: ModelLimits(asked, known.get(key, []))
+            for asked in asker.models
+            if (key := (asked.endpoint.name, asked.model))
+        }
+        session = WorkSession(asker=asker, database=database, marking=marking, models=models)
         try:
             with asker.rows.hold(session.lease) as session.record:
                 return _worked_apart(session)
@@ -277,18 +311,17 @@ def _await_the_rest(worked: Future[bool], give_up: Callable[[], object]) -> None
 async def _work(session: WorkSession[RequestT, OutcomeT]) -> bool:
     asker = session.asker
     try:
-        async with (
-            limited_connection(asker.endpoint, refused={asker.model: session.refused}) as limited,
-            asyncio.TaskGroup() as group,
-        ):
+        async with AsyncExitStack() as connections:
+            await _connect(session, connections)
+            async with asyncio.TaskGroup() as group:
 
-            def send(asked: RequestT) -> None:
-                task = group.create_task(_put(session, limited, asked))
-                session.tasks.add(task)
-                task.add_done_callback(session.tasks.discard)
-                task.add_done_callback(lambda _task: session.news.set())
+                def send(asked: RequestT) -> None:
+                    task = group.create_task(_put(session, asked))
+                    session.tasks.add(task)
+                    task.add_done_callback(session.tasks.discard)
+                    task.add_done_callback(lambda _task: session.news.set())
 
-            return await _go_round(session, send)
+                return await _go_round(session, send)
     except client.ProviderRefused as no:
         session.stop(no.reason)
         return False
@@ -297,10 +330,24 @@ async def _work(session: WorkSession[RequestT, OutcomeT]) -> bool:
         # sent without a reply.
         await _hand_in(session)
         await session.query(lambda: asker.rows.release(lease=session.lease, sent=session.record.noted))
-        await session.query(lambda: asker.save_width(session.limiter.width))
-        await session.query(lambda: endpoints.learn(asker.endpoint.name, asker.model, session.refused))
+        widths = {key: model.limiter.width for key, model in session.models.items()}
+        await session.query(lambda: asker.save_widths(widths))
+        for (provider, name), model in session.models.items():
+            await session.query(partial(endpoints.learn, provider, name, model.refused))
         if session.trouble:
             await session.query(lambda: asker.pause(session.trouble))
+
+
+async def _connect(session: WorkSession[RequestT, OutcomeT], connections: AsyncExitStack) -> None:
+    """Connect to every endpoint once, for all its models."""
+    by_endpoint: dict[str, list[ModelLimits]] = {}
+    for (provider, _name), model in session.models.items():
+        by_endpoint.setdefault(provider, []).append(model)
+    for models in by_endpoint.values():
+        refused = {model.asked.model: model.refused for model in models}
+        limited = await connections.enter_async_context(limited_connection(models[0].asked.endpoint, refused=refused))
+        for model in models:
+            model.limited = limited
 
 
 async def _go_round(session: WorkSession[RequestT, OutcomeT], send: Callable[[RequestT], None]) -> bool:
@@ -363,7 +410,8 @@ async def _look(session: WorkSession[RequestT, OutcomeT]) -> None:
     """Renew the lease, adjust the limiter, release the rows of dead workers, and check whether the asker was paused or
     other work waits for this worker."""
     rows, subject = session.asker.rows, session.asker.subject
-    session.limiter.look()
+    for model in session.models.values():
+        model.limiter.look()
     await session.query(lambda: rows.extend(lease=session.lease))
     await session.query(rows.release_dead)
     if not await session.query(session.asker.is_running):
@@ -405,10 +453,10 @@ async def _wait(session: WorkSession[RequestT, OutcomeT]) -> bool:
     return True
 
 
-async def _put(session: WorkSession[RequestT, OutcomeT], limited: LimitedConnection, asked: RequestT) -> None:
+async def _put(session: WorkSession[RequestT, OutcomeT], asked: RequestT) -> None:
     """Send one request and keep its outcome. No exception leaves this function, so that others are not lost."""
     try:
-        outcome = await _outcome_of(session, limited, asked)
+        outcome = await _outcome_of(session, session.models[asked.provider, asked.model], asked)
     except Exception as fault:
         # An error in our code must not drop the replies to others, which were paid for.
         logger.exception("%s: row %s", session.asker.name, asked.row.pk)
@@ -422,31 +470,29 @@ async def _put(session: WorkSession[RequestT, OutcomeT], limited: LimitedConnect
                 session.stop()  # the asker is paused when the bill is stored
 
 
-async def _outcome_of(
-    session: WorkSession[RequestT, OutcomeT], limited: LimitedConnection, asked: RequestT
-) -> OutcomeT | None:
+async def _outcome_of(session: WorkSession[RequestT, OutcomeT], model: ModelLimits, asked: RequestT) -> OutcomeT | None:
     """Wait for the limits, mark the request as sent, send it, and read its reply. None if it was not sent."""
-    asker, lease, tokens = session.asker, session.lease, asked.tokens
+    asker, lease, limited = session.asker, session.lease, model.limited
     try:
         async with AsyncExitStack() as place:
-            if not await _placed(session, place, limited.budget, tokens):
+            if not await _placed(session, place, model, asked.tokens):
                 return None
             if not await session.mark_sent(asked):
-                await limited.budget.give_back(tokens=tokens)
+                await limited.budget.give_back(tokens=asked.tokens)
                 return None
             leaving = partial(session.record.note, asked.attempt.pk)
-            answer = await limited.ask(asked, seconds=asker.pace.timeout, leaving=leaving)
+            answer = await limited.ask(asked, seconds=model.asked.pace.timeout, leaving=leaving)
     except client.ProviderUnavailable as unavailable:
         if (unavailable.retry_after or 0) > leases.LONGEST_WAIT:
-            session.stop(_retry_later_sentence(unavailable))
+            session.stop(_retry_later_sentence(unavailable), model)
         return asker.unavailable(asked, unavailable, lease)
     except client.ProviderRefused as no:
         if no.fatal:
-            session.stop(no.reason)
-        _count_refusal(session, no.reason)
+            session.stop(no.reason, model)
+        _count_refusal(session, model, no.reason)
         return asker.refused(asked, no, lease)
     session.heard = time.monotonic()
-    session.refusals.clear()
+    model.refusals.clear()
     try:
         if len(answer.readable) > LARGE:
             return await asyncio.to_thread(asker.read, asked, answer, lease)
@@ -467,25 +513,24 @@ def _retry_later_sentence(unavailable: client.ProviderUnavailable) -> str:
     }
 
 
-def _count_refusal(session: WorkSession[RequestT, OutcomeT], reason: str) -> None:
+def _count_refusal(session: WorkSession[RequestT, OutcomeT], model: ModelLimits, reason: str) -> None:
     """Pause after SAME_REFUSALS refusals for the same reason: the error is then in what asks, not in one request."""
-    if session.refusals and session.refusals[-1] != reason:
-        session.refusals.clear()
-    session.refusals.append(reason)
-    if len(session.refusals) >= SAME_REFUSALS:
-        session.stop(
-            _("The provider refused %(count)d calls in a row for the same reason: %(reason)s")
-            % {"count": SAME_REFUSALS, "reason": reason}
-        )
+    if model.refusals and model.refusals[-1] != reason:
+        model.refusals.clear()
+    model.refusals.append(reason)
+    if len(model.refusals) >= SAME_REFUSALS:
+        sentence = _("The provider refused %(count)d calls in a row for the same reason: %(reason)s")
+        session.stop(sentence % {"count": SAME_REFUSALS, "reason": reason}, model)
 
 
 async def _placed(
-    session: WorkSession[RequestT, OutcomeT], place: AsyncExitStack, budget: limits.RequestBudget, tokens: int
+    session: WorkSession[RequestT, OutcomeT], place: AsyncExitStack, model: ModelLimits, tokens: int
 ) -> bool:
     """Wait for a slot in the limiter and in the endpoint's limits. Returns False if the session sends no more."""
+    budget = model.limited.budget
     try:
         async with asyncio.timeout(max(1.0, session.left)):
-            await place.enter_async_context(session.limiter.slot())
+            await place.enter_async_context(model.limiter.slot())
     except TimeoutError:
         return False
     booked = False

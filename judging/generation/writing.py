@@ -39,6 +39,11 @@ from judging.generation.turn_rules import Written, read_written
 from judging.models import GenerationAttempt, GenerationPlan, PlanGenerator, Realisation
 
 SEEDS = 2**31  # of a request, where its generator declares one
+ATTEMPT_COLUMNS = (
+    *("id", "realisation_id", "number", "outcome", "request", "reply", "answer", "reason", "served_model"),
+    *("reserved", "at", "cost", "problems", "provider", "model"),
+)
+MAY_ASK = Q(plan__only_examples=False) | Q(family__number__lte=plans.EXAMPLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +89,11 @@ class TextRows(LeasedRows[TextOutcome]):
     running = {"plan__state": GenerationPlan.State.RUNNING}
     folder = "holders-of-texts"
     related = ("plan", "generator")
-    columns = (
-        *("id", "realisation_id", "number", "outcome", "request", "reply", "answer", "reason", "served_model"),
-        *("reserved", "at", "cost", "problems", "provider", "model"),
-    )
+    columns = ATTEMPT_COLUMNS
     settled_columns = (*SETTLED, "problems")
     settled_state = Realisation.State.WRITTEN
-    may_ask = Q(plan__only_examples=False) | Q(family__number__lte=plans.EXAMPLES)
+    own_rows = Q(step="")
+    may_ask = MAY_ASK
 
     def most_tries(self, row: Realisation) -> int:
         return judges.pace(row.generator).tries
@@ -216,11 +219,14 @@ def take_texts(
         rows = list(TEXTS.due(generator.pk, now).select_related("family")[:limit])
         numbers = TEXTS.last_numbers([row.pk for row in rows]) if writer.has_seed else {}
         requests = [writer.write(row, asked=numbers.get(row.pk, 0)) for row in rows]
-        held = plan_caps(plan, generator, now)
+        held = plan_caps(plan, [generator.provider], now)
         if held and any(request.worst_case is None for request in requests):
             plans.refuse_plan_cap(plan.project, generator, plan.budget)
-        window = most_texts_in_flight(plan, generator) - texts_in_flight(plan, generator, now)
-        taken = affordable(requests, lease=lease, caps=held, window=window if writer.is_paid else len(requests))
+        windows = {}
+        if writer.is_paid:
+            model = generator.provider, generator.model
+            windows[model] = most_requests_in_flight(plan, *model) - requests_in_flight(plan, *model, now)
+        taken = affordable(requests, lease=lease, caps=held, windows=windows)
         TEXTS.lease(taken.requests, lease, now)
     return taken
 
@@ -228,15 +234,15 @@ def take_texts(
 # --- money ------------------------------------------------------------------------------------------------------------
 
 
-def plan_caps(plan: GenerationPlan, generator: PlanGenerator, now: datetime) -> list[Cap]:
-    """The caps that apply to a generator of a plan, which the caller has locked. Refuses a provider that is not
-    allowed."""
+def plan_caps(plan: GenerationPlan, providers: Sequence[str], now: datetime) -> list[Cap]:
+    """The caps that apply to requests of a plan, which the caller has locked, to these providers: its budget, and those
+    of the project at each. Refuses a provider that is not allowed."""
     caps = []
     if plan.budget is not None:
         sentence = _("The budget is spent, or the rest is too small for another request. Raise the budget and resume.")
         attempts = GenerationAttempt.objects.filter(realisation__plan=plan)
         caps.append(Cap(plan.budget, texts_committed(attempts), sentence))
-    return caps + allowances.locked_caps(plan.project, generator.provider, now)
+    return caps + [cap for provider in providers for cap in allowances.locked_caps(plan.project, provider, now)]
 
 
 def texts_committed(attempts: QuerySet[GenerationAttempt]) -> Committed:
@@ -244,22 +250,22 @@ def texts_committed(attempts: QuerySet[GenerationAttempt]) -> Committed:
     return budgets.committed_to_attempts(attempts, resumed="realisation__plan__bills_from")
 
 
-def most_texts_in_flight(plan: GenerationPlan, generator: PlanGenerator) -> int:
-    """How many requests to the model of a generator may be in flight, given the bills of all generators of the plan
-    that ask this model, since the plan was started or resumed."""
-    alike = {"provider": generator.provider, "model": generator.model}
-    attempts = GenerationAttempt.objects.filter(realisation__plan=plan, **alike)
+def most_requests_in_flight(plan: GenerationPlan, provider: str, model: str) -> int:
+    """How many requests of a plan to a model may be in flight, given its bills since the plan was started or
+    resumed."""
+    attempts = GenerationAttempt.objects.filter(realisation__plan=plan, provider=provider, model=model)
     return budgets.most_in_flight(attempts, since=plan.bills_from)
 
 
-def texts_in_flight(plan: GenerationPlan, generator: PlanGenerator, now: datetime) -> int:
-    """How many texts of the generators that ask this model are leased."""
-    leased = plan.realisations.filter(state=Realisation.State.LEASED, leased_until__gt=now)
-    return leased.filter(generator__provider=generator.provider, generator__model=generator.model).count()
+def requests_in_flight(plan: GenerationPlan, provider: str, model: str, now: datetime) -> int:
+    """How many requests of a plan to a model belong to leased rows."""
+    leased = {"realisation__state": Realisation.State.LEASED, "realisation__leased_until__gt": now}
+    attempts = GenerationAttempt.objects.filter(realisation__plan=plan, outcome__in=GenerationAttempt.OPEN, **leased)
+    return attempts.filter(provider=provider, model=model).count()
 
 
 class PaidTexts:
-    """The texts of generation plans, as a kind of paid requests."""
+    """The texts and conversations of generation plans, as a kind of paid requests."""
 
     def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
         """What the texts of a project's plans at a provider have cost, and what is reserved."""
@@ -277,6 +283,11 @@ class PaidTexts:
 # --- a work session ---------------------------------------------------------------------------------------------------
 
 
+def asked_model(generator: PlanGenerator) -> sessions.AskedModel:
+    """A model of a plan as a work session asks it. Refused if its provider is not declared any more."""
+    return sessions.AskedModel(judges.endpoint(generator), generator.model, judges.pace(generator), generator.width)
+
+
 class GeneratorAsker(sessions.Asker[TextRequest, TextOutcome]):
     """A generator of a plan, as what asks. Refused if its provider is not declared any more."""
 
@@ -284,8 +295,8 @@ class GeneratorAsker(sessions.Asker[TextRequest, TextOutcome]):
 
     def __init__(self, generator: PlanGenerator) -> None:
         self.subject, self.name = generator, f"Generation plan {generator.plan_id}, {generator.name}"
-        self.endpoint, self.writer = judges.endpoint(generator), TextRequestWriter(generator)
-        self.model, self.pace, self.width = generator.model, judges.pace(generator), generator.width
+        self.writer = TextRequestWriter(generator)
+        self.models = [asked_model(generator)]
 
     def is_running(self) -> bool:
         plan = GenerationPlan.objects.filter(pk=self.subject.plan_id, state=GenerationPlan.State.RUNNING)
@@ -350,7 +361,8 @@ class GeneratorAsker(sessions.Asker[TextRequest, TextOutcome]):
         several = plan.generators.count() > 1
         plans.pause_plan(plan=plan, reason=f"{self.subject.name}: {reason}" if several else reason)
 
-    def save_width(self, width: int) -> None:
+    def save_widths(self, widths: Mapping[sessions.ModelKey, int]) -> None:
+        [width] = widths.values()
         PlanGenerator.objects.filter(pk=self.subject.pk).update(width=width)
 
 
