@@ -11,8 +11,19 @@ from annotation.api import content as taxonomy_routes
 from annotation.api import imports as import_routes
 from annotation.api import qualification as qualification_routes
 from annotation.api import uploads as upload_routes
+from annotation.api import user_comparisons as comparison_routes
 from annotation.desk import urls as desk
-from annotation.views import campaigns, checkup, datasets, imports, panels, qualification, rubrics, taxonomies
+from annotation.views import (
+    campaigns,
+    checkup,
+    datasets,
+    imports,
+    panels,
+    qualification,
+    rubrics,
+    taxonomies,
+    user_comparisons,
+)
 
 pages = [
     *desk.pages,
@@ -69,6 +80,7 @@ pages = [
     path("p/<slug:project>/taxonomies/<int:taxonomy>/remove/", taxonomies.remove_taxonomy_view, name="taxonomy_remove"),
     path("p/<slug:project>/campaigns/", campaigns.campaigns_page, name="campaigns"),
     path("p/<slug:project>/campaigns/new/", campaigns.new_campaign, name="campaign_new"),
+    path("p/<slug:project>/campaigns/compare-users/", user_comparisons.new_user_comparison, name="user_comparison_new"),
     path("p/<slug:project>/campaigns/<int:campaign>/", campaigns.campaign_page, name="campaign"),
     path("p/<slug:project>/campaigns/<int:campaign>/questions/", panels.questions_page, name="annotator_questions"),
     path(
@@ -204,6 +216,16 @@ api = [
         name="api_rubric_publish",
     ),
     path("projects/<slug:project>/campaigns/", campaign_routes.Campaigns.as_view(), name="api_campaigns"),
+    path(
+        "projects/<slug:project>/user-comparisons/",
+        comparison_routes.UserComparisons.as_view(),
+        name="api_user_comparisons",
+    ),
+    path(
+        "projects/<slug:project>/user-comparisons/preview/",
+        comparison_routes.UserComparisonPreview.as_view(),
+        name="api_user_comparison_preview",
+    ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/",
         campaign_routes.CampaignDetail.as_view(),

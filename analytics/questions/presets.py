@@ -29,6 +29,16 @@ PRESETS = (
     ),
     ("S3", gettext_lazy("F1 against each annotator"), "statistic=f1&statistic=accuracy&reference=each"),
     (
+        "S3",
+        gettext_lazy("Users judged to be people, by origin"),
+        "rows=origin&columns=language&where=criterion%3Dperson&statistic=means.classical_mean",
+    ),
+    (
+        "S3",
+        gettext_lazy("Users judged to be people, by simulator"),
+        "rows=generator&columns=language&where=criterion%3Dperson&statistic=means.classical_mean",
+    ),
+    (
         "S4",
         gettext_lazy("Sensitivity to shuffled words"),
         "rows=variant&columns=language&statistic=perturbation.score_drop&statistic=perturbation.stay",
@@ -45,5 +55,16 @@ def study_questions(choices: QuestionChoices) -> list[tuple[str, str, NumbersQue
     return [
         (study, about, replace(question, exclude=tuple(sorted({*question.exclude} & {*choices.exclusions}))))
         for study, about, question in asked
-        if choices.judges or not question.needs_judge
+        if (choices.judges or not question.needs_judge) and _is_about(question, choices)
     ]
+
+
+def _is_about(question: NumbersQuestion, choices: QuestionChoices) -> bool:
+    """Whether the campaign has the columns and the criterion that a question names.
+
+    A criterion called `person` alone is no comparison of users: its items have an origin, too.
+    """
+    criterion = dict(question.where).get("criterion")
+    if criterion is None:
+        return set(question.dimensions) <= set(choices.columns)
+    return criterion in choices.criteria and "origin" in choices.attributes

@@ -85,10 +85,17 @@ def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpRespon
         "next_after": page[PAGE - 1].ordinal if len(page) > PAGE else None,
         "is_first_page": after is None,
         "matching": items.count(),
+        "has_simulators": _has_simulators(shown),
         "chosen": {name: request.GET.get(name, "") for name in (*ITEM_FILTERS, "q")},
         **_counts(shown),
     }
     return render(request, "annotation/dataset.html", context)
+
+
+def _has_simulators(dataset: Dataset) -> bool:
+    """Whether its dialogues are with simulated users, and it is no comparison of these with people."""
+    items = Item.objects.of(dataset).order_by().filter(attributes__has_key="simulator")
+    return items.exclude(attributes__has_key="origin").exists()
 
 
 def _counts(dataset: Dataset) -> dict[str, Any]:

@@ -155,6 +155,7 @@ ACTIONS = {
     "close alignment": gettext_lazy("closed the alignment of a judge"),
     "create alignment": gettext_lazy("started the alignment of a judge"),
     "curate dataset": gettext_lazy("curated a dataset"),
+    "start user comparison": gettext_lazy("started a comparison of simulated users with people"),
     "create design": gettext_lazy("created a design"),
     "create panel": gettext_lazy("created a panel"),
     "declare judge": gettext_lazy("declared a judge"),

@@ -368,6 +368,14 @@ METHODS: Mapping[str, Method] = {
     "GET /projects/{project}/curations/{curation}/items/": Method(
         "curated_items", "The items of a curated dataset, each with its inclusion probability if it has one."
     ),
+    "POST /projects/{project}/user-comparisons/": Method(
+        "compare_users",
+        "Mix dialogues with simulated users and with people into one dataset, and open a campaign on it in which "
+        "annotators say who is a person; docs/simulation.md explains it.",
+    ),
+    "POST /projects/{project}/user-comparisons/preview/": Method(
+        "preview_user_comparison", "How many dialogues a comparison would have; stores nothing.", repeatable=True
+    ),
     "GET /projects/{project}/designs/": Method("designs", "The project's designs, newest first."),
     "POST /projects/{project}/designs/": Method(
         "make_design",

@@ -703,6 +703,55 @@ class PlainMethods(ServerConnection):
         """The items of a curated dataset, each with its inclusion probability if it has one."""
         return self.pages(self.at("curations/{}/items/", curation))
 
+    @operation("POST", "/projects/{project}/user-comparisons/")
+    def compare_users(
+        self,
+        name: str,
+        simulated: int,
+        human: int,
+        *,
+        n: int | None = None,
+        rated: types.RatedEnum | None = None,
+        simulated_user: str | None = None,
+        human_user: str | None = None,
+        seed: int | None = None,
+        panels: Sequence[int] | None = None,
+        overlap: int | None = None,
+        keep_names: bool | None = None,
+    ) -> types.Campaign:
+        """Mix dialogues with simulated users and with people into one dataset, and open a campaign on it in which
+        annotators say who is a person; docs/simulation.md explains it."""
+        sent: dict[str, Any] = {"name": name, "simulated": simulated, "human": human}
+        sent |= given(
+            n=n,
+            rated=rated,
+            simulated_user=simulated_user,
+            human_user=human_user,
+            seed=seed,
+            panels=panels,
+            overlap=overlap,
+            keep_names=keep_names,
+        )
+        return cast(types.Campaign, self.json("POST", self.at("user-comparisons/"), json=sent))
+
+    @operation("POST", "/projects/{project}/user-comparisons/preview/")
+    def preview_user_comparison(
+        self,
+        simulated: int,
+        human: int,
+        *,
+        n: int | None = None,
+        rated: types.RatedEnum | None = None,
+        simulated_user: str | None = None,
+        human_user: str | None = None,
+        seed: int | None = None,
+    ) -> types.DrawnComparison:
+        """How many dialogues a comparison would have; stores nothing."""
+        sent: dict[str, Any] = {"simulated": simulated, "human": human}
+        sent |= given(n=n, rated=rated, simulated_user=simulated_user, human_user=human_user, seed=seed)
+        address = self.at("user-comparisons/preview/")
+        return cast(types.DrawnComparison, self.json("POST", address, json=sent, repeatable=True))
+
     @operation("GET", "/projects/{project}/designs/")
     def designs(self) -> Iterator[types.Design]:
         """The project's designs, newest first."""

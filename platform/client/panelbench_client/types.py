@@ -112,6 +112,7 @@ PresetEnum: TypeAlias = Literal["experts", "skilled", "crowd"]
 PromptOrder: TypeAlias = Literal["rubric", "reversed"]
 PurposeEnum: TypeAlias = Literal["training", "exam", "control"]
 QueuedItemStateEnum: TypeAlias = Literal["open", "stale", "decided"]
+RatedEnum: TypeAlias = Literal["turn", "dialogue"]
 RealisationDecision: TypeAlias = Literal["keep", "set_aside"]
 RealisationState: TypeAlias = Literal["waiting", "leased", "written", "given_up"]
 ReferenceAnswerEnum: TypeAlias = Literal["layout", "shown", "hidden"]
@@ -487,6 +488,13 @@ class ComparedJudge(TypedDict):
     is_efficient: bool
 
 
+class ComparedLanguage(TypedDict):
+    language: str
+    simulated: int
+    human: int
+    pairs: int
+
+
 class Comparison(TypedDict):
     """The newest answer, null until there is one; costs are those of this moment."""
 
@@ -859,6 +867,15 @@ class Drawn(TypedDict):
     """How many items were drawn into the duty."""
 
     items: int
+
+
+class DrawnComparison(TypedDict):
+    items: int
+    seed: int
+    rated: str
+    simulated_user: str
+    human_user: str
+    languages: list[ComparedLanguage]
 
 
 class Duty(TypedDict):
@@ -1387,6 +1404,22 @@ class NewTest(TypedDict):
     """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
 
     model: NotRequired[str]
+
+
+class NewUserComparison(TypedDict):
+    """Two datasets and how they are mixed; docs/simulation.md says what each part does."""
+
+    simulated: int
+    human: int
+    n: NotRequired[int]
+    rated: NotRequired[RatedEnum]
+    simulated_user: NotRequired[str]
+    human_user: NotRequired[str]
+    seed: NotRequired[int]
+    name: str
+    panels: NotRequired[list[int]]
+    overlap: NotRequired[int]
+    keep_names: NotRequired[bool]
 
 
 class NewVersion(TypedDict):
@@ -2265,6 +2298,18 @@ class UploadState(TypedDict):
     size: int
     received: int
     sha256: str
+
+
+class UserComparison(TypedDict):
+    """Two datasets and how they are mixed; docs/simulation.md says what each part does."""
+
+    simulated: int
+    human: int
+    n: NotRequired[int]
+    rated: NotRequired[RatedEnum]
+    simulated_user: NotRequired[str]
+    human_user: NotRequired[str]
+    seed: NotRequired[int]
 
 
 class Variant(TypedDict):
