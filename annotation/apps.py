@@ -39,8 +39,10 @@ def _panels() -> Any:
 
 
 def _redact(user: Any, project: Any) -> None:
+    from annotation.collection import prompt_writing
     from annotation.desk import answers
 
+    prompt_writing.redact_prompts(user, project)
     answers.note_rules_kept(user, project)  # the rationales are checked, then erased
     _panels().redact(user, project)
 

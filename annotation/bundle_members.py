@@ -14,6 +14,9 @@ from annotation.models import (
     Annotator,
     Assignment,
     Campaign,
+    CollectedPrompt,
+    CollectionDataset,
+    CollectionMember,
     Criterion,
     CuratedItem,
     Curation,
@@ -28,6 +31,9 @@ from annotation.models import (
     MeetingDecision,
     Panel,
     PanelSeat,
+    PromptCollection,
+    PromptSlot,
+    PromptVersion,
     QualificationRule,
     Rating,
     ReferenceItem,
@@ -125,6 +131,17 @@ def _made_from(row: Row, incoming: Incoming) -> None:
     is_shown = isinstance(making, dict) and {"dataset", "items", "families"} <= making.keys()
     if not is_shown or not isinstance(making.get("findings"), dict) or type(making["items"]) is not int:
         raise ValueError("how a dataset was made, with dataset, findings, families and items")
+
+
+def _guided(row: Row, incoming: Incoming) -> None:
+    """Refuse guidelines that no page could show."""
+    guidelines = row["guidelines"]
+    if not isinstance(guidelines, dict) or not all(isinstance(text, str) for text in guidelines.values()):
+        raise ValueError("guidelines by language")
+
+
+def _with_new_key(row: Row, incoming: Incoming) -> None:
+    row["key"] = incoming.lease_key(row["prompt"], row["number"])
 
 
 def _certified(row: Row, incoming: Incoming) -> None:
@@ -367,6 +384,57 @@ MEMBERS = (
         leaves=_OURS,
         first=5,
         on_read=_applicable,
+    ),
+    Member(
+        name="prompt_collections",
+        model=PromptCollection,
+        rows=lambda project: PromptCollection.objects.filter(project=project),
+        leaves=_OURS,
+        first=8,
+        on_read=_guided,
+    ),
+    Member(
+        name="prompt_slots",
+        model=PromptSlot,
+        rows=lambda project: PromptSlot.objects.filter(collection__project=project),
+        refers={"collection": "prompt_collections"},
+        first=8,
+    ),
+    Member(
+        name="prompt_writers",
+        model=CollectionMember,
+        rows=lambda project: CollectionMember.objects.filter(collection__project=project),
+        refers={"collection": "prompt_collections", "annotator": "annotators"},
+        first=8,
+    ),
+    Member(
+        name="prompts",
+        model=CollectedPrompt,
+        rows=lambda project: CollectedPrompt.objects.filter(collection__project=project).exclude(
+            state=CollectedPrompt.State.DRAFT
+        ),
+        refers={"collection": "prompt_collections", "slot": "prompt_slots", "author": "prompt_writers"},
+        leaves=("draft",),
+        first=8,
+    ),
+    Member(
+        name="prompt_versions",
+        model=PromptVersion,
+        rows=lambda project: PromptVersion.objects.filter(prompt__collection__project=project),
+        refers={"prompt": "prompts", "author": "prompt_writers", "reviewer": "prompt_writers"},
+        # What was shown of similar texts names rows of this database.
+        leaves=("key", "notices"),
+        first=8,
+        on_read=_with_new_key,
+    ),
+    Member(
+        name="prompt_datasets",
+        model=CollectionDataset,
+        rows=lambda project: CollectionDataset.objects.filter(
+            collection__project=project, dataset__in=_datasets(project)
+        ),
+        refers={"collection": "prompt_collections", "dataset": "datasets"},
+        first=8,
     ),
     Member(
         name="duties",

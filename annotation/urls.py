@@ -19,6 +19,7 @@ from annotation.views import (
     datasets,
     imports,
     panels,
+    prompts,
     qualification,
     rubrics,
     taxonomies,
@@ -71,6 +72,37 @@ pages = [
         "p/<slug:project>/rubrics/<slug:rubric>/v<int:number>/withdraw/",
         rubrics.withdraw_version,
         name="rubric_withdraw",
+    ),
+    path("p/<slug:project>/prompts/", prompts.prompt_collections_page, name="prompt_collections"),
+    path("p/<slug:project>/prompts/new/", prompts.new_prompt_collection, name="prompt_collection_new"),
+    path("p/<slug:project>/prompts/<int:collection>/", prompts.prompt_collection_page, name="prompt_collection"),
+    path(
+        "p/<slug:project>/prompts/<int:collection>/edit/", prompts.edit_prompt_collection, name="prompt_collection_edit"
+    ),
+    path("p/<slug:project>/prompts/<int:collection>/people/", prompts.set_prompt_member, name="prompt_member"),
+    path(
+        "p/<slug:project>/prompts/<int:collection>/state/", prompts.set_collection_state, name="prompt_collection_state"
+    ),
+    path("p/<slug:project>/prompts/<int:collection>/store/", prompts.store_prompts_view, name="prompt_store"),
+    path("p/<slug:project>/prompts/<int:collection>/prompts.csv", prompts.prompts_csv_view, name="prompts_csv"),
+    path("p/<slug:project>/prompts/<int:collection>/wanted.csv", prompts.slots_csv_view, name="prompt_slots_csv"),
+    path("p/<slug:project>/prompts/<int:collection>/write/<int:slot>/", prompts.write_prompt, name="prompt_write"),
+    path(
+        "p/<slug:project>/prompts/<int:collection>/write/<int:slot>/draft/",
+        prompts.keep_prompt_draft,
+        name="prompt_draft",
+    ),
+    path("p/<slug:project>/prompts/<int:collection>/review/", prompts.next_review, name="prompt_review"),
+    path("p/<slug:project>/prompts/<int:collection>/<int:prompt>/", prompts.prompt_page, name="prompt"),
+    path(
+        "p/<slug:project>/prompts/<int:collection>/<int:prompt>/draft/",
+        prompts.keep_revision_draft,
+        name="prompt_revision_draft",
+    ),
+    path(
+        "p/<slug:project>/prompts/<int:collection>/<int:prompt>/review/",
+        prompts.review_prompt_view,
+        name="prompt_decide",
     ),
     path("p/<slug:project>/taxonomies/", taxonomies.taxonomies_page, name="taxonomies"),
     path("p/<slug:project>/taxonomies/new/", taxonomies.new_taxonomy, name="taxonomy_new"),

@@ -21,6 +21,8 @@ from analytics.answers import snapshots
 from analytics.exporting import exports, shares, transfers
 from analytics.models import Chart, Snapshot
 from annotation import selections, taxonomies
+from annotation.collection import prompt_collections, prompt_writing
+from annotation.collection.prompt_collections import WantedPrompts
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
 from annotation.imports import opening, saved_mappings, uploads
@@ -84,6 +86,11 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("desk_item", "desk_submit", "desk_draft", "desk_heartbeat", "desk_skip", "desk_undo"), HOLDER),
     **dict.fromkeys(("api_desk_submit", "desk_scored", "desk_revise"), HOLDER),
     **dict.fromkeys(("desk_before", "desk_guidelines", "desk_training", "desk_exam"), HOLDER),
+    **dict.fromkeys(("prompt_collections", "api_prompt_collections"), MEMBERS),
+    **dict.fromkeys(("prompt_collection", "prompt"), SIGHTED | HOLDER),
+    **dict.fromkeys(
+        ("prompt_write", "prompt_draft", "prompt_revision_draft", "prompt_review", "prompt_decide"), HOLDER
+    ),
     "desk_closing": set(),  # nobody before the lead switches it on and a duty is done
     **dict.fromkeys(("questionnaire", "questionnaire_csv", "api_questionnaire"), LEAD),
     **dict.fromkeys(("desk_feedback", "desk_contest", "desk_ask", "desk_questions"), HOLDER),
@@ -216,7 +223,22 @@ def furnish(cast: Cast) -> dict[str, Any]:
         **_generated(cast),
         "curation": curating.curate(dataset=campaign.dataset, name="Few", settings=CurationSettings(n=1)).pk,
         **_told(cast, campaign),
+        **_prompted(cast),
     }
+
+
+def _prompted(cast: Cast) -> dict[str, Any]:
+    """A collection for which Maarika writes and reviews, and a prompt of hers that was sent back."""
+    slots = [WantedPrompts("Story", "fiction", "easy", "et", 2)]
+    collection = prompt_collections.create_collection(project=cast.kassa, name="Prompts", slots=slots)
+    maarika = prompt_collections.set_member(collection=collection, user=cast.maarika, writes=True, reviews=True)
+    boris = prompt_collections.set_member(collection=collection, user=cast.boris, writes=False, reviews=True)
+    prompt_collections.set_member(collection=collection, user=cast.boris, writes=False, reviews=False)
+    slot = collection.slots.get()
+    sent = prompt_writing.submit_prompt(member=maarika, slot=slot, text="Kirjuta jutt kassist.", key=uuid4())
+    boris.reviews = True
+    prompt_writing.review_prompt(version=sent, reviewer=boris, decision="send_back", comment="Pikemalt.")
+    return {"collection": collection.pk, "slot": slot.pk, "prompt": sent.prompt_id}
 
 
 def _qualified(cast: Cast, duty: Any, taken: set[int], paused: Any) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from analytics.stats.declared.declaring import translatable
 from annotation.checkup.checked_items import CheckedItem
@@ -17,6 +18,7 @@ from annotation.checkup.declared import Check, CheckScope, Hit
 
 if TYPE_CHECKING:
     import numpy as np
+    from datasketch import MinHash
     from numpy.typing import NDArray
 
 SHINGLE = 5  # characters
@@ -76,10 +78,7 @@ class NearlyEqualText(Check):
     says = translatable("%(share)d %% like item %(item)d of this dataset")
 
     def __init__(self, scope: CheckScope) -> None:
-        from datasketch import MinHash
-
         super().__init__(scope)
-        self.empty = MinHash(PERMUTATIONS, hashfunc=int)
         self.signatures: dict[str, list[tuple[int, NDArray[np.uint32]]]] = defaultdict(list)
         self.texts: dict[int, str] = {}
         self.bytes_kept = 0
@@ -95,9 +94,7 @@ class NearlyEqualText(Check):
         self.seen.add(digest)
         if len(text) > COMPARED:
             text = f"{text[: COMPARED // 2]} {text[-COMPARED // 2 :]}"
-        signature = self.empty.copy()
-        signature.update_batch(_shingles(text).tolist())
-        self.signatures[item.language].append((item.ordinal, signature.hashvalues))
+        self.signatures[item.language].append((item.ordinal, text_signature(text)))
         if self.bytes_kept < KEPT_TEXTS:
             self.texts[item.ordinal] = text
             self.bytes_kept += len(text.encode(errors="surrogatepass"))
@@ -146,6 +143,20 @@ class NearlyEqualText(Check):
 
     def why_not(self) -> str:
         return "" if self.has_text else "no_texts"
+
+
+@cache
+def _empty_signature() -> MinHash:
+    from datasketch import MinHash
+
+    return MinHash(PERMUTATIONS, hashfunc=int)
+
+
+def text_signature(text: str) -> NDArray[np.uint32]:
+    """The MinHash signature of a text of at least five characters, as `CheckedItem.words` has it."""
+    signature = _empty_signature().copy()
+    signature.update_batch(_shingles(text).tolist())
+    return cast("NDArray[np.uint32]", signature.hashvalues)
 
 
 def _shingles(text: str) -> NDArray[np.uint32]:

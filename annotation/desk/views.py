@@ -12,6 +12,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -27,7 +28,7 @@ from accounts.refusals import Refused
 from annotation import pay, questionnaires
 from annotation.desk import leasing, notes, pairs, presentation, service, threads
 from annotation.desk.answers import Answer, posted_spans
-from annotation.models import Assignment, Campaign, ControlPause, Duty, Skip
+from annotation.models import Assignment, Campaign, ControlPause, Duty, PromptCollection, Skip
 from annotation.qualification import exams, gate
 from annotation.qualification.gate import NotQualified
 
@@ -155,9 +156,15 @@ def duties_view(request: HttpRequest) -> HttpResponse:
     """The user's duties, and the closing questions that they may answer."""
     listed = leasing.duties(request.user)
     due = questionnaires.questionnaires_due(request.user, listed)
-    context = {"title": _("Your duties"), "duties": listed, "closing": due}
+    context = {"title": _("Your duties"), "duties": listed, "closing": due, "prompts": _prompt_collections(request)}
     kept = service.kept_drafts(request.user).filter(kept_at__gt=timezone.now() - KEPT_SHOWN).exclude(answers={})
     return render(request, "annotation/home.html", {**context, "kept": kept})
+
+
+def _prompt_collections(request: HttpRequest) -> QuerySet[PromptCollection]:
+    """The open collections for which the user writes or reviews prompts."""
+    listed = PromptCollection.objects.worked_on_by(request.user).filter(state=PromptCollection.State.OPEN)
+    return listed.select_related("project")
 
 
 @require_safe

@@ -22,6 +22,14 @@ from annotation.models.campaign import (
     Selection,
     Skip,
 )
+from annotation.models.collection import (
+    CollectedPrompt,
+    CollectionDataset,
+    CollectionMember,
+    PromptCollection,
+    PromptSlot,
+    PromptVersion,
+)
 from annotation.models.content import (
     Criterion,
     Dataset,
@@ -59,6 +67,9 @@ __all__ = [
     "Assignment",
     "Campaign",
     "ClosingAnswer",
+    "CollectedPrompt",
+    "CollectionDataset",
+    "CollectionMember",
     "ControlPause",
     "Criterion",
     "CuratedItem",
@@ -87,6 +98,9 @@ __all__ = [
     "PanelSeat",
     "PayRate",
     "PrivateNote",
+    "PromptCollection",
+    "PromptSlot",
+    "PromptVersion",
     "QualificationRule",
     "Rating",
     "ReferenceItem",

@@ -48,6 +48,7 @@ _BELOW = {
     "datasets": ("imports", "mappings", "verdict-imports", "study-imports"),
     "rubrics": ("taxonomies",),
     "judges": ("runs", "designs"),
+    "generation": ("prompts",),
 }
 
 _SILENT = {

@@ -258,7 +258,10 @@ NEW_MEMBERS = {
     4: ["adjudications"],
     5: ["taxonomies", "evidence"],
     6: QUALIFYING,
-    8: ["dataset_checkups", "curations", "curated_items"],
+    8: [
+        *("dataset_checkups", "curations", "curated_items"),
+        *("prompt_collections", "prompt_slots", "prompt_writers", "prompts", "prompt_versions", "prompt_datasets"),
+    ],
 }
 
 

@@ -1,0 +1,1 @@
+"""People write here: prompts, and texts."""

@@ -1,0 +1,239 @@
+"""Writing and reviewing prompts: drafts, submissions, reviews. Nothing that was written is lost or stored twice."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.urls import reverse
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from accounts import access, audit, mail
+from accounts.inputs import storable
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.collection import prompt_originality
+from annotation.collection.prompt_originality import PromptNotices, text_identity
+from annotation.models import Annotator, CollectedPrompt, CollectionMember, PromptCollection, PromptSlot, PromptVersion
+
+LONGEST_PROMPT = 20_000  # characters
+LONGEST_COMMENT = 4_000
+STATES = {
+    PromptVersion.Decision.ACCEPT: CollectedPrompt.State.ACCEPTED,
+    PromptVersion.Decision.SEND_BACK: CollectedPrompt.State.RETURNED,
+    PromptVersion.Decision.REJECT: CollectedPrompt.State.REJECTED,
+}
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+def keep_draft(*, member: CollectionMember, slot: PromptSlot, text: str, prompt: CollectedPrompt | None = None) -> None:
+    """Keep what was entered and not submitted, for a new prompt or for the next version of one that was sent back.
+
+    Nothing is refused for its content; an empty new prompt is no draft.
+    """
+    text = storable(text)[: 2 * LONGEST_PROMPT]
+    now = timezone.now()
+    if prompt is not None:
+        own = CollectedPrompt.objects.filter(pk=prompt.pk, author=member, state=CollectedPrompt.State.RETURNED)
+        own.update(draft=text, changed_at=now)
+        return
+    drafts = CollectedPrompt.objects.filter(slot=slot, author=member, state=CollectedPrompt.State.DRAFT)
+    if not text.strip():
+        drafts.delete()
+    elif not drafts.update(draft=text, changed_at=now) and member.writes:
+        try:
+            with transaction.atomic():
+                CollectedPrompt.objects.create(collection_id=slot.collection_id, slot=slot, author=member, draft=text)
+        except IntegrityError:  # another request has just created it
+            drafts.update(draft=text, changed_at=now)
+
+
+def submit_prompt(
+    *,
+    member: CollectionMember,
+    slot: PromptSlot,
+    text: str,
+    key: UUID,
+    prompt: CollectedPrompt | None = None,
+    notices: PromptNotices | None = None,
+) -> PromptVersion:
+    """Submit a new prompt, or the next version of one that was sent back; a second person reviews it.
+
+    The same ``key`` again returns the version that was stored. Refused: codes ``collection_closed``, ``not_a_writer``,
+    ``invalid``, ``same_text`` (of another prompt of the collection or a dataset), ``wrong_state``, ``archived``.
+    """
+    if (stored := _submitted(member, key)) is not None:
+        return stored
+    collection = slot.collection
+    access.refuse_archived(collection.project)
+    if collection.state != PromptCollection.State.OPEN:
+        raise Refused(_("This collection is closed. Your text is kept as a draft."), code="collection_closed")
+    if not member.writes:
+        raise Refused(_("You do not write prompts for this collection."), code="not_a_writer")
+    text = checked_text(text)
+    identity = text_identity(slot.language, text)
+    _refuse_same_text(slot, text, prompt)
+    shown = notices or prompt_originality.notices_about(slot=slot, text=text, but=prompt)
+    try:
+        with transaction.atomic():
+            if prompt is None:
+                drafts = CollectedPrompt.objects.select_for_update().filter(
+                    slot=slot, author=member, state=CollectedPrompt.State.DRAFT
+                )
+                target = drafts.first() or CollectedPrompt.objects.create(
+                    collection=collection, slot=slot, author=member
+                )
+            else:
+                target = prompt
+            own = CollectedPrompt.objects.filter(pk=target.pk, author=member)
+            ready = own.filter(state__in=(CollectedPrompt.State.DRAFT, CollectedPrompt.State.RETURNED))
+            changes = {
+                "state": CollectedPrompt.State.IN_REVIEW,
+                "draft": "",
+                "digest": identity,
+                "changed_at": timezone.now(),
+            }
+            if not ready.update(**changes):
+                raise Refused(_("This prompt can't be changed now. Look at its page."), code="wrong_state")
+            version = PromptVersion.objects.create(
+                prompt=target,
+                number=target.versions.count() + 1,
+                author=member,
+                text=text,
+                key=key,
+                notices=shown.as_json(),
+            )
+            audit.record(actor=member.annotator.user, project=collection.project, verb="submit prompt", subject=target)
+    except (IntegrityError, Refused) as error:
+        if (stored := _submitted(member, key)) is not None:  # the same submission has just been stored
+            return stored
+        if isinstance(error, Refused):
+            raise
+        sentence = _("Another prompt of this collection has this very text. Write another one.")
+        raise _same_text(sentence) from None
+    return version
+
+
+def _refuse_same_text(slot: PromptSlot, text: str, prompt: CollectedPrompt | None) -> None:
+    """Refuse the text that was sent back, unchanged, and a prompt that a dataset has. The database refuses those of the
+    collection."""
+    newest = prompt.versions.order_by("-number").first() if prompt else None
+    if newest is not None and text_identity(slot.language, newest.text) == text_identity(slot.language, text):
+        raise _same_text(_("Nothing is changed yet. Read the comment, then change the text."))
+    if prompt_originality.dataset_with(slot=slot, text=text) is not None:
+        raise _same_text(_("A dataset of this project has this very prompt. Write another one."))
+
+
+def is_submitted(member: CollectionMember, key: UUID) -> bool:
+    """Whether a version was stored with this key."""
+    return _submitted(member, key) is not None
+
+
+def newest_keys(member: CollectionMember) -> list[UUID]:
+    """The keys of the person's last submissions, so that their device forgets these texts."""
+    return list(PromptVersion.objects.filter(author=member).order_by("-pk").values_list("key", flat=True)[:10])
+
+
+def _submitted(member: CollectionMember, key: UUID) -> PromptVersion | None:
+    return PromptVersion.objects.filter(author=member, key=key).select_related("prompt").first()
+
+
+def checked_text(text: str) -> str:
+    """A text as it is stored. Refused: empty or too long."""
+    text = storable(text).replace("\r\n", "\n").strip()
+    if not text:
+        raise _text_refusal(_("Write a prompt first."))
+    if len(text) > LONGEST_PROMPT:
+        sentence = _("This prompt has %(count)d characters. Shorten it to %(most)d.")
+        raise _text_refusal(sentence % {"count": len(text), "most": LONGEST_PROMPT})
+    return text
+
+
+def _text_refusal(sentence: str) -> Refused:
+    return Refused(sentence, code="invalid", fields={"text": sentence})
+
+
+def _same_text(sentence: str) -> Refused:
+    return Refused(sentence, code="same_text", fields={"text": sentence})
+
+
+# --- reviewing --------------------------------------------------------------------------------------------------------
+def waiting_for(member: CollectionMember) -> list[PromptVersion]:
+    """The versions that this reviewer may review, the longest waiting first."""
+    if not member.reviews:
+        return []
+    waiting = PromptVersion.objects.filter(prompt__collection=member.collection_id, decision="").exclude(author=member)
+    return list(waiting.select_related("prompt__slot").order_by("submitted_at", "pk"))
+
+
+def review_prompt(
+    *, version: PromptVersion, reviewer: CollectionMember, decision: str, comment: str = ""
+) -> PromptVersion:
+    """Accept a version, send it back to its author with a comment, or reject it with the reason.
+
+    The same decision by the same person again changes nothing. Refused: codes ``own_prompt``, ``not_a_writer``,
+    ``reviewed`` (somebody was faster), ``invalid``, ``archived``.
+    """
+    prompt, collection = version.prompt, version.prompt.collection
+    access.refuse_archived(collection.project)
+    if version.author_id == reviewer.pk:
+        raise Refused(_("You wrote this prompt: somebody else reviews it."), code="own_prompt")
+    if not reviewer.reviews or reviewer.collection_id != prompt.collection_id:
+        raise Refused(_("You do not review prompts of this collection."), code="not_a_writer")
+    comment = storable(comment).replace("\r\n", "\n").strip()
+    if decision not in STATES:
+        raise Refused(_("Accept the prompt, send it back or reject it."), code="invalid", fields={"decision": ""})
+    if decision != PromptVersion.Decision.ACCEPT and not comment:
+        sentence = _("Write a comment, so that the author knows why.")
+        raise Refused(sentence, code="invalid", fields={"comment": sentence})
+    if len(comment) > LONGEST_COMMENT:
+        sentence = _("Shorten the comment to %d characters.") % LONGEST_COMMENT
+        raise Refused(sentence, code="invalid", fields={"comment": sentence})
+    now = timezone.now()
+    with transaction.atomic():
+        waiting = PromptVersion.objects.filter(pk=version.pk, decision="")
+        done = waiting.update(decision=decision, comment=comment, reviewer=reviewer, reviewed_at=now)
+        if done:
+            in_review = CollectedPrompt.objects.filter(pk=prompt.pk, state=CollectedPrompt.State.IN_REVIEW)
+            in_review.update(state=STATES[PromptVersion.Decision(decision)], changed_at=now)
+            verb = {"accept": "accept prompt", "send_back": "send back prompt", "reject": "reject prompt"}[decision]
+            audit.record(actor=reviewer.annotator.user, project=collection.project, verb=verb, subject=prompt)
+            _notify_author(version, decision)
+    version.refresh_from_db()
+    if not done and (version.reviewer_id, version.decision) != (reviewer.pk, decision):
+        raise Refused(_("Somebody else has just reviewed this prompt."), code="reviewed")
+    return version
+
+
+def _notify_author(version: PromptVersion, decision: str) -> None:
+    """Mail the author that a prompt came back, in the language of their interface; an accepted one is on their page."""
+    author = version.author.annotator.user
+    if author is None or not author.is_active or decision == PromptVersion.Decision.ACCEPT:
+        return
+    prompt = version.prompt
+    with translation.override(author.ui_language or "en"):
+        if decision == PromptVersion.Decision.SEND_BACK:
+            subject = _("A prompt of yours came back")
+            text = _(
+                "A reviewer has commented on a prompt that you wrote for “%(collection)s”. Please revise it: %(path)s"
+            )
+        else:
+            subject = _("A prompt of yours was not accepted")
+            text = _("A reviewer has rejected a prompt that you wrote for “%(collection)s”. The reason: %(path)s")
+        path = reverse("prompt", args=[prompt.collection.project.slug, prompt.collection_id, prompt.pk])
+        body = text % {"collection": prompt.collection.name, "path": mail.site_address(path)}
+        mail.queue_text(subject=subject, body=body, to=[author.email])
+
+
+# --- erasing ----------------------------------------------------------------------------------------------------------
+def redact_prompts(user: User, project: Project | None = None) -> None:
+    """Delete a person's drafts and empty the comments of their reviews; prompts stay under the pseudonym.
+
+    In one project, or in all of them; before `panels.redact`, which makes the pseudonym nobody's.
+    """
+    annotators = Annotator.objects.filter(user=user, **({"project": project} if project else {}))
+    CollectedPrompt.objects.filter(author__annotator__in=annotators, state=CollectedPrompt.State.DRAFT).delete()
+    CollectedPrompt.objects.filter(author__annotator__in=annotators).exclude(draft="").update(draft="")
+    PromptVersion.objects.filter(reviewer__annotator__in=annotators).exclude(comment="").update(comment="")
+    CollectionMember.objects.filter(annotator__in=annotators).update(writes=False, reviews=False)
