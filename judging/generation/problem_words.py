@@ -31,6 +31,14 @@ PROBLEM_SENTENCES: Final = {
     "copied_brief": gettext_lazy("A sentence of the request is in the text: “%(text)s”"),
     "repeated_turn": gettext_lazy("Turn %(turn)s is the same as turn %(before)s."),
     "same_texts": gettext_lazy("Both texts are the same."),
+    "inverted_role": gettext_lazy("The user’s turn speaks as the chatbot does."),
+    "two_speakers": gettext_lazy("The turn has messages of both sides."),
+    "role_label": gettext_lazy("The turn begins with the name of a speaker."),
+    "fourth_wall": gettext_lazy("The user’s turn says that a program wrote it, or that the scene is made up."),
+    "comment": gettext_lazy("The turn has words about the message in it."),
+    "quoted": gettext_lazy("The whole turn is in quotation marks."),
+    "leaked_rubric": gettext_lazy("The turn repeats what its model was asked or answered about earlier tries."),
+    "stop_mark": gettext_lazy("The mark for the end is in the wrong place."),
 }
 PROBLEM_LABELS: Final = {
     "unreadable": gettext_lazy("Not the form asked for"),
@@ -56,6 +64,14 @@ PROBLEM_LABELS: Final = {
     "copied_brief": gettext_lazy("Copy of the request"),
     "repeated_turn": gettext_lazy("Turn repeated"),
     "same_texts": gettext_lazy("Both texts the same"),
+    "inverted_role": gettext_lazy("User speaks as the chatbot"),
+    "two_speakers": gettext_lazy("Both sides in one turn"),
+    "role_label": gettext_lazy("Name of a speaker"),
+    "fourth_wall": gettext_lazy("User says it is made up"),
+    "comment": gettext_lazy("Comment on the message"),
+    "quoted": gettext_lazy("In quotation marks"),
+    "leaked_rubric": gettext_lazy("Words of the judge repeated"),
+    "stop_mark": gettext_lazy("End mark in the wrong place"),
 }
 
 

@@ -1,0 +1,258 @@
+"""The reply guard: what is wrong with a turn of a simulated conversation, found without a model. Pure.
+
+Every turn passes it before anything else is paid for. A turn is taken as it is or discarded, never edited. What is
+wrong with a user's turn is told to its model, which is asked again. Of a chatbot only what is no conversation is
+discarded: that it is dull, repeats itself or refuses is what the conversation is made to show. One that writes in
+another language ends the conversation (`SETS_ASIDE`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from rapidfuzz import fuzz
+
+from accounts.inputs import is_storable
+from judging.generation.guard_words import (
+    CHATBOT_NAMES,
+    USER_NAMES,
+    breaks_the_play,
+    plain,
+    speaks_as_chatbot,
+    talks_about_itself,
+)
+from judging.generation.languages import (
+    FEWEST_LETTERS,
+    IN_A_TURN,
+    identified_language,
+    letter_counts,
+    likely_language,
+)
+from judging.generation.messages import WritingProblem
+from judging.generation.specs import Spec
+from judging.generation.turn_rules import (
+    HIDDEN_CHARACTERS,
+    REASONING_MARKS,
+    STAND_IN,
+    copied_sentence,
+    folded_text,
+    shown_width,
+)
+from judging.generation.user_agent import ends_conversation, has_stop, scene_text, without_stop
+from judging.replies import CUT_OFF
+from judging.reply_words import refusal_in
+
+SETS_ASIDE: Final = frozenset({"wrong_script", "mixed_script", "wrong_language", "mixed_language"})
+"""Problems of a chatbot's answer that end the conversation: it is set aside with the reason, and not asked again."""
+ROLE_CONFUSION: Final = frozenset({"inverted_role", "two_speakers", "fourth_wall"})
+"""Problems of a user's turn that show a model out of its role."""
+
+LOOKED_AT: Final = 5_000
+"""Characters of a turn that are looked at; only its length is taken from more."""
+_COPY: Final = 28  # characters of a sentence of the scene, or of what was told, that make a copy
+_REPEAT: Final = 25  # shown width of a turn from which on the same again is a repeat
+_ALIKE: Final = 95.0  # per cent, of two turns of at least `_LONG` characters
+_LONG: Final = 40
+_SENTENCE: Final = re.compile(r"(?<=[.!?。！？؟।])\s*|\n+")
+_SURE_SENTENCE: Final = 20  # letters of a sentence from which on its script is looked at
+_IN_A_SENTENCE: Final = 0.15  # the share of letters of the language's scripts in a sentence that is in another one
+_ADDRESSES: Final = re.compile(r"https?://\S+|www\.\S+|[@#]\w+|(?<!\w)/?[ru]/\w+|[\w.+-]+@[\w.-]+")
+_FORM: Final = re.compile(r'"(?:score|rationale|verdict|label|feedback)"\s*:')
+_MARKS: Final = (('"', '"'), ("“", "”"), ("„", "“"), ("„", "”"), ("«", "»"), ("「", "」"), ("『", "』"), ("'", "'"))
+
+
+def guard_utterance(
+    spec: Spec,
+    drawn: Mapping[str, str | int],
+    *,
+    language: str,
+    turns: Sequence[Mapping[str, str]],
+    utterance: str,
+    finish_reason: str = "",
+    told: Sequence[str] = (),
+) -> list[WritingProblem]:
+    """Every reason why a turn of the user is discarded; none if it is not. ``told``: what its model was told about
+    refused tries, which must not stand in the turn. Never raises on any text."""
+    if broken := _no_reply(utterance, finish_reason):
+        return [broken]
+    text, number = without_stop(spec, utterance), len(turns) + 1
+    problems = [*_unusable(text, spec.simulation.longest_utterance, number)]
+    text = text[:LOOKED_AT]
+    if _stops_wrongly(spec, utterance, text, len(turns) // 2):
+        problems.append(WritingProblem("stop_mark"))
+    problems += _roles(spec, text, language)
+    if stand_in := next((one for one in STAND_IN.finditer(text) if not _is_link(text, one)), None):
+        problems.append(WritingProblem("stand_in", {"text": stand_in[0][:60]}))
+    if copied := copied_sentence(text, [scene_text(spec, drawn, language)], shortest=_COPY):
+        problems.append(WritingProblem("copied_brief", {"text": copied[:100]}))
+    if _FORM.search(text) or copied_sentence(text, told, shortest=_COPY):
+        problems.append(WritingProblem("leaked_rubric"))
+    problems += _repeats(spec, turns, text)
+    return problems + _other_languages(text, language, number)
+
+
+def guard_answer(
+    spec: Spec, *, language: str, turns: Sequence[Mapping[str, str]], answer: str, finish_reason: str = ""
+) -> list[WritingProblem]:
+    """Every reason why a chatbot's answer is discarded, or ends the conversation (`SETS_ASIDE`). Never raises."""
+    if broken := _no_reply(answer, finish_reason, may_refuse=True):
+        return [broken]
+    text, number = answer.strip(), len(turns) + 1
+    problems = [*_unusable(text, spec.rules.longest, number)]
+    text = text[:LOOKED_AT]
+    if has_stop(spec, text):
+        problems.append(WritingProblem("stop_mark"))
+    speakers = _speakers(spec, text)
+    if speakers[1:] or (speakers and speakers[0] == spec.user_role):
+        problems.append(WritingProblem("two_speakers"))
+    elif speakers:
+        problems.append(WritingProblem("role_label"))
+    if copied := copied_sentence(text, spec.simulation.chatbot.values()):
+        problems.append(WritingProblem("copied_brief", {"text": copied[:100]}))
+    return problems + _other_languages(text, language, number)
+
+
+def guard_conversation(spec: Spec, *, language: str, turns: Sequence[Mapping[str, str]]) -> list[WritingProblem]:
+    """What is wrong with a whole conversation: a user out of the role, and languages other than its own, which are told
+    apart more surely in all turns of a side than in one. Each code is named once."""
+    problems: list[WritingProblem] = []
+    sides: dict[str, list[str]] = {}
+    for number, turn in enumerate(turns, 1):
+        text = turn["text"][:LOOKED_AT]
+        sides.setdefault(turn["speaker"], []).append(text)
+        if turn["speaker"] == spec.user_role:
+            problems += [one for one in _roles(spec, text, language) if one.code in ROLE_CONFUSION]
+        problems += _other_languages(text, language, number)
+    for texts in sides.values():
+        if other := identified_language("\n".join(texts), language):
+            problems.append(WritingProblem("wrong_language", {"language": other}))
+    return list({problem.code: problem for problem in reversed(problems)}.values())[::-1]
+
+
+# --- the rules --------------------------------------------------------------------------------------------------------
+
+
+def _no_reply(text: str, finish_reason: str, *, may_refuse: bool = False) -> WritingProblem | None:
+    """Why there is no turn at all. A refusal in words is an answer of a chatbot, and no turn of a user."""
+    if finish_reason == "content_filter":
+        return WritingProblem("refusal")
+    if finish_reason in CUT_OFF:
+        return WritingProblem("cut_off")
+    text = text.strip()[:LOOKED_AT]
+    if not text:
+        return WritingProblem("no_text")
+    if REASONING_MARKS.search(text):
+        return WritingProblem("reasoning")
+    return WritingProblem("refusal") if not may_refuse and refusal_in(text) and _is_refusal(text) else None
+
+
+def _is_refusal(text: str) -> bool:
+    """Whether a refusal is of this request: a person, too, writes of what they can't or won't do."""
+    return _OF_THE_REQUEST.search(plain(text)) is not None
+
+
+_OF_THE_REQUEST: Final = re.compile(
+    r"\b(?:requests?|role-?play)\b|\bas an? (?:ai|language)\b|\b(?:assist|help|comply)(?: you)? with (?:that|this)\b"
+    r"|solicitud|petición|\banfrage|\bdemande\b|solicitação|\brichiesta|запрос|просьб|\bpalve|\bpäring|\bpyyn"
+    r"|\bkérés|リクエスト|ご要望|ご依頼|请求|請求|طلبك|هذا الطلب|अनुरोध"
+)
+
+
+def _unusable(text: str, longest: int, number: int) -> Iterator[WritingProblem]:
+    if HIDDEN_CHARACTERS.search(text) or not is_storable(text):
+        yield WritingProblem("hidden_characters")
+    if len(text) > longest:
+        yield WritingProblem("long_turn", {"turn": number, "longest": longest})
+
+
+def _stops_wrongly(spec: Spec, utterance: str, text: str, before: int) -> bool:
+    """Whether the mark of the end stands elsewhere than at the end, or comes too soon."""
+    too_soon = before < spec.simulation.least_user_turns and ends_conversation(spec, utterance)
+    return too_soon or has_stop(spec, text)
+
+
+def _roles(spec: Spec, text: str, language: str) -> Iterator[WritingProblem]:
+    """Whose words a user's turn has."""
+    speakers = _speakers(spec, text)
+    if speakers[1:]:
+        yield WritingProblem("two_speakers")
+    elif speakers == [spec.user_role]:
+        yield WritingProblem("role_label")
+    if speakers == [spec.chatbot_role] or speaks_as_chatbot(text, language):
+        yield WritingProblem("inverted_role")
+    if breaks_the_play(text, language):
+        yield WritingProblem("fourth_wall")
+    if talks_about_itself(text, language):
+        yield WritingProblem("comment")
+    if _is_quoted(text):
+        yield WritingProblem("quoted")
+
+
+def _speakers(spec: Spec, text: str) -> list[str]:
+    """The roles by whose names lines of a text begin, in order."""
+    names = _names(spec.user_role, spec.chatbot_role)
+    return [spec.user_role if found["user"] else spec.chatbot_role for found in names.finditer(plain(text.strip()))]
+
+
+@cache
+def _names(user: str, chatbot: str) -> re.Pattern[str]:
+    user, chatbot = (re.escape(plain(role.replace("_", " "))) for role in (user, chatbot))
+    return re.compile(
+        rf"^[\s*_#\[(<>-]{{0,6}}(?:(?P<user>{user}|{USER_NAMES})|{chatbot}|{CHATBOT_NAMES})[\s*_\])>]{{0,4}}[:：](?!//)",
+        re.MULTILINE,
+    )
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether the whole text stands in one pair of quotation marks."""
+    text = text.strip()
+    return len(text) > 2 and any(
+        text.startswith(opening) and text.endswith(closing) and not {opening, closing} & {*text[1:-1]}
+        for opening, closing in _MARKS
+    )
+
+
+def _is_link(text: str, bracketed: re.Match[str]) -> bool:
+    """Whether what stands in brackets is an address, or the words of a link."""
+    return "@" in bracketed[0] or text.startswith("(", bracketed.end())
+
+
+def _repeats(spec: Spec, turns: Sequence[Mapping[str, str]], text: str) -> list[WritingProblem]:
+    """The earlier turn, of the user or the one answered, that a user's turn says again."""
+    folded = folded_text(text)
+    if shown_width(folded) < _REPEAT:
+        return []
+    for number, turn in enumerate(turns, 1):
+        if turn["speaker"] != spec.user_role and number < len(turns):
+            continue
+        earlier = folded_text(turn["text"])
+        if folded == earlier or (len(folded) >= _LONG and fuzz.ratio(folded, earlier, score_cutoff=_ALIKE)):
+            return [WritingProblem("repeated_turn", {"turn": len(turns) + 1, "before": number})]
+    return []
+
+
+def _other_languages(text: str, language: str, number: int) -> list[WritingProblem]:
+    """The first of: another script or language throughout, another one in a sentence. Addresses and names of accounts
+    are of no language."""
+    text = _ADDRESSES.sub(" ", text)
+    own, letters = letter_counts(text, language)
+    if letters >= FEWEST_LETTERS and own < IN_A_TURN * letters:
+        return [WritingProblem("wrong_script")]
+    if other := _surely_other(text, language):
+        return [WritingProblem("wrong_language", {"language": other})]
+    for sentence in _SENTENCE.split(text):
+        own, letters = letter_counts(sentence, language)
+        if letters >= _SURE_SENTENCE and own < _IN_A_SENTENCE * letters:
+            return [WritingProblem("mixed_script", {"turn": number})]
+        if other := _surely_other(sentence, language):
+            return [WritingProblem("mixed_language", {"turn": number, "language": other})]
+    return []
+
+
+def _surely_other(text: str, language: str) -> str:
+    """Another language by its frequent words, where the identifier of languages, too, knows that it is not this one."""
+    other = likely_language(text, language)
+    return other if other and identified_language(text, language) else ""
