@@ -19,8 +19,8 @@ from accounts.inputs import is_storable
 from judging.generation.guard_words import (
     CHATBOT_NAMES,
     USER_NAMES,
+    as_patterned,
     breaks_the_play,
-    plain,
     speaks_as_chatbot,
     talks_about_itself,
 )
@@ -151,7 +151,7 @@ def _no_reply(text: str, finish_reason: str, *, may_refuse: bool = False) -> Wri
 
 def _is_refusal(text: str) -> bool:
     """Whether a refusal is of this request: a person, too, writes of what they can't or won't do."""
-    return _OF_THE_REQUEST.search(plain(text)) is not None
+    return _OF_THE_REQUEST.search(as_patterned(text)) is not None
 
 
 _OF_THE_REQUEST: Final = re.compile(
@@ -194,12 +194,14 @@ def _roles(spec: Spec, text: str, language: str) -> Iterator[WritingProblem]:
 def _speakers(spec: Spec, text: str) -> list[str]:
     """The roles by whose names lines of a text begin, in order."""
     names = _names(spec.user_role, spec.chatbot_role)
-    return [spec.user_role if found["user"] else spec.chatbot_role for found in names.finditer(plain(text.strip()))]
+    return [
+        spec.user_role if found["user"] else spec.chatbot_role for found in names.finditer(as_patterned(text.strip()))
+    ]
 
 
 @cache
 def _names(user: str, chatbot: str) -> re.Pattern[str]:
-    user, chatbot = (re.escape(plain(role.replace("_", " "))) for role in (user, chatbot))
+    user, chatbot = (re.escape(as_patterned(role.replace("_", " "))) for role in (user, chatbot))
     return re.compile(
         rf"^[\s*_#\[(<>-]{{0,6}}(?:(?P<user>{user}|{USER_NAMES})|{chatbot}|{CHATBOT_NAMES})[\s*_\])>]{{0,4}}[:：](?!//)",
         re.MULTILINE,

@@ -1,6 +1,6 @@
 """What gives a wrong turn of a simulated conversation away, language by language. Pure.
 
-Patterns are of the text as `plain` writes it: composed, in small letters, with straight apostrophes, and Arabic without
+Patterns are of the text as `as_patterned` writes it: composed, in small letters, with straight apostrophes, and Arabic without
 vowel signs and with one form of alif. English is looked for in every language: models fall back to it. A pattern must
 be sure: what real people write to a service or a chatbot is no sign.
 """
@@ -248,21 +248,21 @@ def _pattern(kind: str, language: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{listed[tag]})" for tag in dict.fromkeys(("en", own)) if tag in listed))
 
 
-def plain(text: str) -> str:
+def as_patterned(text: str) -> str:
     """A text as the patterns have it."""
     return unicodedata.normalize("NFC", text).casefold().translate(_ARABIC)
 
 
 def speaks_as_chatbot(text: str, language: str) -> bool:
     """Whether a text offers help as a chatbot does."""
-    return _pattern("chatbot", language).search(plain(text)) is not None
+    return _pattern("chatbot", language).search(as_patterned(text)) is not None
 
 
 def breaks_the_play(text: str, language: str) -> bool:
     """Whether a text says that a program wrote it, or speaks of its scene."""
-    return _pattern("play", language).search(plain(text)) is not None
+    return _pattern("play", language).search(as_patterned(text)) is not None
 
 
 def talks_about_itself(text: str, language: str) -> bool:
     """Whether a text has words about the message in it."""
-    return _pattern("itself", language).search(plain(text.strip())) is not None
+    return _pattern("itself", language).search(as_patterned(text.strip())) is not None
