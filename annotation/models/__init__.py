@@ -58,6 +58,7 @@ from annotation.models.qualification import (
 )
 from annotation.models.sampling import CuratedItem, Curation
 from annotation.models.taxonomy import Taxonomy
+from annotation.models.writing import WritingDuty, WritingSubmission, WritingText
 
 __all__ = [
     "Acknowledgement",
@@ -114,5 +115,8 @@ __all__ = [
     "Skip",
     "Taxonomy",
     "Upload",
+    "WritingDuty",
+    "WritingSubmission",
+    "WritingText",
     "opened_files",
 ]

@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from annotation.models import Dataset
 from judging import tasks
 from judging.api.judges import StrictSerializer
 from judging.api.runs import BudgetSerializer
@@ -45,8 +46,22 @@ class GenerationPlanSerializer(StrictSerializer):
     spec = serializers.JSONField(help_text="A spec, its YAML as a text, or the key of a preset.")
     spec_digest = serializers.CharField(read_only=True)
     languages = serializers.ListField(child=serializers.CharField(max_length=35), max_length=plans.MOST_LANGUAGES)
-    families = serializers.IntegerField(source="families_planned", min_value=1, max_value=plans.MOST_FAMILIES)
+    families = serializers.IntegerField(
+        source="families_planned",
+        min_value=1,
+        max_value=plans.MOST_FAMILIES,
+        help_text="Scenarios; of translations at most so many items, a sample if there are more.",
+    )
     generators = PlanGeneratorSerializer(many=True)
+    source_dataset = serializers.IntegerField(
+        source="source_id", required=False, allow_null=True, default=None, help_text="Of translations: the dataset."
+    )
+    source_language = serializers.CharField(
+        max_length=35,
+        required=False,
+        allow_blank=True,
+        help_text="Of translations: the language that is translated from.",
+    )
     repeats = serializers.IntegerField(min_value=1, max_value=plans.MOST_TIMES, default=1)
     seed = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
     budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
@@ -139,6 +154,9 @@ class WrittenTextSerializer(serializers.Serializer[Realisation]):
     language = serializers.CharField()
     generator = serializers.CharField(source="generator.name")
     repeat = serializers.IntegerField()
+    source_item = serializers.CharField(
+        source="family.source.external_id", allow_null=True, default=None, help_text="What is translated."
+    )
     parameters = serializers.JSONField(source="family.parameters")
     state = serializers.ChoiceField(choices=Realisation.State.choices)
     reason = serializers.CharField(help_text="Why it was given up.")
@@ -186,6 +204,7 @@ class TextDecisionSerializer(StrictSerializer):
 class StorePlanSerializer(StrictSerializer):
     name = serializers.CharField(max_length=storing.LONGEST_NAME)
     only = serializers.ChoiceField(choices=PlanDataset.Only.choices, default=PlanDataset.Only.WHOLE)
+    with_natives = serializers.BooleanField(default=False, help_text="Store translations beside their sources.")
 
 
 class StoredPlanSerializer(serializers.Serializer[Any]):
@@ -215,7 +234,7 @@ def _plan(user: User, slug: str, pk: int) -> GenerationPlan:
 
 def _text(user: User, slug: str, plan: int, text: int) -> Realisation:
     return get_object_or_404(
-        _plan(user, slug, plan).realisations.select_related("family", "generator", "plan__project"), pk=text
+        _plan(user, slug, plan).realisations.select_related("family__source", "generator", "plan__project"), pk=text
     )
 
 
@@ -224,6 +243,15 @@ def read_spec(given: Any) -> Spec:
     if isinstance(given, str):
         return preset(given) if given in PRESETS else from_yaml(given)
     return parse_spec(given)
+
+
+def find_source(project: Project, pk: int) -> Dataset:
+    """A dataset of the project, to be translated."""
+    found = Dataset.objects.ready().filter(project=project, pk=pk).first()
+    if found is None:
+        wrong = _("The project has no such dataset.")
+        raise Refused(wrong, code="invalid", fields={"source_dataset": wrong})
+    return found
 
 
 class GenerationSpecs(APIView):
@@ -249,8 +277,11 @@ class GenerationPlans(generics.ListAPIView[GenerationPlan]):
         serializer = GenerationPlanSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         values = dict(serializer.validated_data)
+        current_project = plans_in(request.user, project)[0]
+        source = values.pop("source_id")
         plan = plans.create_plan(
-            project=plans_in(request.user, project)[0],
+            project=current_project,
+            source=None if source is None else find_source(current_project, source),
             spec=read_spec(values.pop("spec")),
             families=values.pop("families_planned"),
             generators=[plans.GeneratorChoice(**choice) for choice in values.pop("generators")],
@@ -382,7 +413,7 @@ class WrittenTexts(generics.ListAPIView[Realisation]):
         if not str(filters.get("family__number", "0")).isdecimal() or len(str(filters.get("family__number", ""))) > 9:
             wrong = _("Write a whole number.")
             raise Refused(wrong, code="invalid", fields={"family": wrong})
-        return plan.realisations.filter(**filters).select_related("family", "generator").order_by("pk")
+        return plan.realisations.filter(**filters).select_related("family__source", "generator").order_by("pk")
 
 
 class WrittenTextDetail(APIView):

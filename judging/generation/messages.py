@@ -17,6 +17,7 @@ from judging.prompts import Message
 
 FORM_HEADING: Final = "# Form of the reply"
 DISCARDED_HEADING: Final = "# Earlier reply"
+REPLY_WITH: Final = "Reply with one JSON object and nothing else. Its form:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +74,28 @@ def generation_schema(spec: Spec) -> dict[str, Any]:
     """The JSON schema of the reply: every property required, and no other."""
     if spec.kind == "dialogue":
         speaker = {"type": "string", "enum": list(spec.rules.roles)}
-        turn = _object({"speaker": speaker, "text": {"type": "string"}})
-        return _object({"turns": {"type": "array", "items": turn}})
-    return _object({one.name: {"type": "string"} for one in spec.asked_fields})
+        turn = object_schema({"speaker": speaker, "text": {"type": "string"}})
+        return object_schema({"turns": {"type": "array", "items": turn}})
+    return object_schema({one.name: {"type": "string"} for one in spec.asked_fields})
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has all of these properties, and no others."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _request(spec: Spec, parameters: Mapping[str, str | int], language: str, problems: Sequence[WritingProblem]) -> str:
     lines = [brief_texts(spec, parameters, language)[1], "", FORM_HEADING, *_rules_told(spec, parameters, language)]
-    lines += ["Reply with one JSON object and nothing else. Its form:", _form(spec)]
+    lines += [REPLY_WITH, _form(spec)]
     if problems:
-        lines += ["", DISCARDED_HEADING, "A reply to this request could not be used. Avoid this:"]
-        lines += [f"- {TOLD[problem.code] % problem.values}" for problem in problems[:MOST_TOLD]]
+        lines += ["", DISCARDED_HEADING, *problem_lines(problems)]
     return "\n".join(lines)
+
+
+def problem_lines(problems: Sequence[WritingProblem]) -> list[str]:
+    """What a request says of the reply before it, which was discarded."""
+    lines = [f"- {TOLD[problem.code] % problem.values}" for problem in problems[:MOST_TOLD]]
+    return ["A reply to this request could not be used. Avoid this:", *lines]
 
 
 def _rules_told(spec: Spec, parameters: Mapping[str, str | int], language: str) -> list[str]:
@@ -140,5 +147,13 @@ TOLD: Final = {
     "copied_brief": "It repeated a sentence of this request.",
     "repeated_turn": "Message %(turn)s was the same as message %(before)s.",
     "same_texts": "Both texts were the same.",
+    "changed_role": "Message %(turn)s had another speaker than the text: %(role)s.",
+    "missing_part": "Part %(turn)s of the text was not translated: it was empty.",
+    "added_part": "It had a part that the text does not have: %(turn)s.",
+    "untranslated": "Part %(turn)s was copied instead of translated.",
+    "lost_placeholder": "Part %(turn)s must keep this as it is: %(text)s",
+    "lost_number": "Part %(turn)s must keep this number in digits: %(text)s",
+    "wrong_length": "It had %(percent)s percent of the length of the text: nothing may be added or left out.",
+    "wrong_length_of": "Part %(turn)s had %(percent)s percent of its length in the text: add and leave out nothing.",
 }
 """For each code of a problem, what the generator is told."""

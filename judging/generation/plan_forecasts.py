@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import zip_longest
 
 from django.db.models import Avg, Count, Q
 
 from judging.asking import endpoints, prices
 from judging.asking.paid_requests import paid_request
 from judging.generation.drawing import draw_families
-from judging.generation.messages import generation_messages, generation_schema, turn_counts
+from judging.generation.messages import turn_counts
+from judging.generation.sources import source_of
 from judging.generation.specs import Spec, parse_spec
+from judging.generation.translations import SourceText, text_messages, text_schema
 from judging.models import GenerationAttempt, GenerationPlan, PlanGenerator, Realisation
 
 SAMPLED = 12
 """Requests that are written to forecast those of a generator."""
 TOKENS_PER_MESSAGE, TOKENS_PER_FIELD = 60, 300
 """About how long what is written will be, where nothing is known of it yet."""
+CHARACTERS_PER_TOKEN, TRANSLATED = 4, 1.5
 ENOUGH = 3
 """Replies of a generator from which its own lengths are used."""
+
+
+DrawnSource = tuple[Mapping[str, str | int], SourceText | None]
+"""What a request is written of: the parameters of a family, and the item that is translated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +102,15 @@ def forecast_generation(
     families: int,
     repeats: int = 1,
     seed: int = 0,
+    sources: Sequence[SourceText] = (),
 ) -> GenerationForecast:
-    """The forecast of a plan that need not be stored; its ``generators`` may be unsaved (`plans.plan_generator`)."""
+    """The forecast of a plan that need not be stored; its ``generators`` may be unsaved (`plans.plan_generator`).
+
+    ``sources``: some of the items that are to be translated.
+    """
     texts = families * len(languages) * repeats
-    drawn = draw_families(spec, seed=seed, numbers=range(1, min(families, SAMPLED) + 1))
+    numbers = range(1, min(families, SAMPLED, len(sources) or SAMPLED) + 1)
+    drawn = list(zip_longest(draw_families(spec, seed=seed, numbers=numbers), sources[: len(numbers)]))
     return GenerationForecast(
         generators=[_forecast(spec, languages, generator, texts, drawn, None) for generator in generators]
     )
@@ -109,7 +122,8 @@ def forecast_plan(plan: GenerationPlan) -> GenerationForecast:
     left = Realisation.objects.filter(plan=plan, state__in=[Realisation.State.WAITING, Realisation.State.LEASED])
     texts = dict(left.order_by().values_list("generator").annotate(Count("pk")))
     replies = _replies(plan)
-    drawn = list(plan.families.values_list("parameters", flat=True)[:SAMPLED])
+    sampled = plan.families.select_related("source")[:SAMPLED]
+    drawn = [(family.parameters, source_of(family)) for family in sampled]
     generators = list(plan.generators.all())
     return GenerationForecast(
         generators=[
@@ -148,27 +162,27 @@ def _forecast(
     languages: Sequence[str],
     generator: PlanGenerator,
     texts: int,
-    drawn: Sequence[Mapping[str, str | int]],
+    drawn: Sequence[DrawnSource],
     replies: _Replies | None,
 ) -> GeneratorForecast:
-    schema, price = generation_schema(spec), prices.price(generator, run=generator)
+    price = prices.price(generator, run=generator)
     requests = [
         paid_request(
             provider=generator.provider,
             model=generator.model,
-            messages=generation_messages(spec, parameters, language=languages[place % len(languages)]),
-            schema=schema,
+            messages=text_messages(spec, parameters, source, language=languages[place % len(languages)]),
+            schema=text_schema(spec, source),
             parameters=generator.parameters,
             price=price,
             prices=prices.price_list(generator.provider, run=generator),
             api=endpoints.api_of(generator.provider),
         )
-        for place, parameters in enumerate(drawn)
+        for place, (parameters, source) in enumerate(drawn)
     ]
     sampled = max(1, len(requests))
     if replies is None:
         into = sum(request.tokens for request in requests) / sampled
-        out = sum(_likely_tokens(spec, parameters) for parameters in drawn) / sampled
+        out = sum(_likely_tokens(spec, parameters, source) for parameters, source in drawn) / sampled
         replies = _Replies(1.0, into, out)
     asked = round(texts * replies.requests_per_text)
     tokens_in, tokens_out = round(asked * replies.tokens_in), round(asked * replies.tokens_out)
@@ -184,8 +198,11 @@ def _forecast(
     )
 
 
-def _likely_tokens(spec: Spec, parameters: Mapping[str, str | int]) -> float:
-    """About how many tokens a reply has."""
+def _likely_tokens(spec: Spec, parameters: Mapping[str, str | int], source: SourceText | None) -> float:
+    """About how many tokens a reply has. A translation is about as long as its source, in a language that most models
+    write with more tokens than English."""
+    if source is not None:
+        return TRANSLATED * len(source.as_json) / CHARACTERS_PER_TOKEN
     if spec.kind == "dialogue":
         return TOKENS_PER_MESSAGE * sum(turn_counts(spec, parameters)) / 2
     return TOKENS_PER_FIELD * len(spec.asked_fields)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import product
+from itertools import product, zip_longest
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -26,11 +26,13 @@ from accounts.languages import canonical_language
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import bulk
+from annotation.models import Dataset, Item
 from annotation.selections import new_seed
 from judging import judges
 from judging.asking import allowances, endpoints, prices
 from judging.asking.refused_parts import TOKEN_LIMITS
 from judging.generation.drawing import draw_families
+from judging.generation.sources import chosen_source_language, draw_sources
 from judging.generation.specs import Spec, in_language
 from judging.models import GenerationAttempt, GenerationFamily, GenerationPlan, PlanGenerator, Realisation
 
@@ -72,18 +74,25 @@ def create_plan(
     repeats: int = 1,
     seed: int | None = None,
     budget: Decimal | None = None,
+    source: Dataset | None = None,
+    source_language: str = "",
     actor: User | None = None,
 ) -> GenerationPlan:
-    """Plan every text: nothing is sent. Refused, with the field, if the plan could not be started."""
+    """Plan every text: nothing is sent. Refused, with the field, if the plan could not be started.
+
+    For translations ``source`` is the dataset, and ``families`` the most items of it: a sample if it has more.
+    """
     access.refuse_archived(project)
     name = name.strip()
     tags = plan_languages(languages)
+    seed = new_seed() if seed is None else seed
+    items, source_language = _sources(project, spec, source, source_language, tags, families, seed)
+    families = len(items) or families
     chosen = [plan_generator(project, position, choice) for position, choice in enumerate(generators)]
     _refuse_size(name, tags, families, chosen, repeats)
     for generator in chosen:
         refuse_plan_cap(project, generator, budget)
     _refuse_missing_texts(spec, tags)
-    seed = new_seed() if seed is None else seed
     drawn = draw_families(spec, seed=seed, numbers=range(1, families + 1))  # before the transaction: it may take long
     try:
         with transaction.atomic():
@@ -93,6 +102,8 @@ def create_plan(
                 spec=spec.stored,
                 spec_digest=spec.digest,
                 languages=tags,
+                source=source,
+                source_language=source_language,
                 families_planned=families,
                 repeats=repeats,
                 seed=seed,
@@ -102,7 +113,7 @@ def create_plan(
             for generator in chosen:
                 generator.plan = plan
             PlanGenerator.objects.bulk_create(chosen)
-            _plan_rows(plan, drawn, chosen)
+            _plan_rows(plan, drawn, chosen, items)
             audit.record(actor=actor, project=project, verb="create generation plan", subject=plan)
     except IntegrityError:
         if not GenerationPlan.objects.filter(project=project, name=name).exists():
@@ -112,12 +123,30 @@ def create_plan(
     return plan
 
 
+def _sources(
+    project: Project, spec: Spec, source: Dataset | None, language: str, targets: list[str], most: int, seed: int
+) -> tuple[list[Item], str]:
+    """The items to translate and their language; nothing for other kinds of texts."""
+    if spec.kind != "translation":
+        if source is not None:
+            raise _plan_refusal("source", _("Only translations have a source."))
+        return [], ""
+    if source is None:
+        raise _plan_refusal("source", _("Choose the dataset whose items are translated."))
+    language = chosen_source_language(project, source, language, targets)
+    return draw_sources(source, language, most=min(most, MOST_FAMILIES), seed=seed), language
+
+
 def _plan_rows(
-    plan: GenerationPlan, drawn: Sequence[Mapping[str, str | int]], generators: Sequence[PlanGenerator]
+    plan: GenerationPlan,
+    drawn: Sequence[Mapping[str, str | int]],
+    generators: Sequence[PlanGenerator],
+    sources: Sequence[Item],
 ) -> None:
-    """The families with their drawn parameters, and a waiting row for each text."""
+    """The families with their drawn parameters or their items, and a waiting row for each text."""
     families = [
-        GenerationFamily(plan=plan, number=number, parameters=parameters) for number, parameters in enumerate(drawn, 1)
+        GenerationFamily(plan=plan, number=number, parameters=parameters, source=source)
+        for number, (parameters, source) in enumerate(zip_longest(drawn, sources), 1)
     ]
     GenerationFamily.objects.bulk_create(families, batch_size=1_000)
     columns = (

@@ -39,6 +39,14 @@ PROBLEM_SENTENCES: Final = {
     "quoted": gettext_lazy("The whole turn is in quotation marks."),
     "leaked_rubric": gettext_lazy("The turn repeats what its model was asked or answered about earlier tries."),
     "stop_mark": gettext_lazy("The mark for the end is in the wrong place."),
+    "changed_role": gettext_lazy("Turn %(turn)s has another speaker than its source: “%(role)s”"),
+    "missing_part": gettext_lazy("Part %(turn)s is empty, and its source is not."),
+    "added_part": gettext_lazy("There is a part that the source does not have: %(turn)s"),
+    "untranslated": gettext_lazy("Part %(turn)s is a copy of its source."),
+    "lost_placeholder": gettext_lazy("This is missing in part %(turn)s: “%(text)s”"),
+    "lost_number": gettext_lazy("This number is missing in part %(turn)s: %(text)s"),
+    "wrong_length": gettext_lazy("The text has %(percent)s %% of the length of its source."),
+    "wrong_length_of": gettext_lazy("Part %(turn)s has %(percent)s %% of the length of its source."),
 }
 PROBLEM_LABELS: Final = {
     "unreadable": gettext_lazy("Not the form asked for"),
@@ -72,6 +80,14 @@ PROBLEM_LABELS: Final = {
     "quoted": gettext_lazy("In quotation marks"),
     "leaked_rubric": gettext_lazy("Words of the judge repeated"),
     "stop_mark": gettext_lazy("End mark in the wrong place"),
+    "changed_role": gettext_lazy("Speaker changed"),
+    "missing_part": gettext_lazy("Part left out"),
+    "added_part": gettext_lazy("Part added"),
+    "untranslated": gettext_lazy("Not translated"),
+    "lost_placeholder": gettext_lazy("Placeholder lost"),
+    "lost_number": gettext_lazy("Number lost"),
+    "wrong_length": gettext_lazy("Length changed"),
+    "wrong_length_of": gettext_lazy("Length of a part changed"),
 }
 
 

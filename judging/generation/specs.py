@@ -26,15 +26,17 @@ from accounts.languages import canonical_language
 from accounts.refusals import Refused
 from annotation.readers import NAMED_FIELDS, FormatError, plain_document
 
-Kind = Literal["dialogue", "text", "pair", "conversation"]
+Kind = Literal["dialogue", "text", "pair", "conversation", "translation"]
 Texts = Mapping[str, str]
 
-PRESETS: Final = ("support-dialogues", "single-answers", "pairs", "stories")
+PRESETS: Final = ("support-dialogues", "single-answers", "pairs", "stories", "translations")
 SIMULATIONS: Final = ("simulated-users",)
 """Specs of our own whose texts are conversations, turn by turn."""
 LISTS: Final = ("scenes", "personas", "affective-states", "genders", "cultures")
 """Lists of our own, for the levels of a parameter: ``levels_from: scenes``."""
-RESERVED: Final = frozenset({"language", "family", "family_is_whole", "generator", "plan", "repeat", "spec"})
+RESERVED: Final = frozenset(
+    {"language", "source_language", "family", "family_is_whole", "generator", "plan", "repeat", "spec"}
+)
 """Names that no parameter has: places of a template, and attributes of an item."""
 MOST_PARAMETERS: Final = 40
 MOST_LEVELS: Final = 1_000
@@ -93,7 +95,8 @@ class WrittenField:
 @dataclass(frozen=True, slots=True)
 class TurnRules:
     """What every reply must keep to. ``count``: the parameter that says how many turns there are; without one there
-    are from ``least`` to ``most``. ``longest``: characters of a turn or a field."""
+    are from ``least`` to ``most``. ``longest``: characters of a turn or a field. ``least_percent``, ``most_percent``:
+    the length of a translation in percent of its source."""
 
     roles: tuple[str, ...] = ()
     alternate: bool = True
@@ -104,6 +107,8 @@ class TurnRules:
     least: int = 2
     most: int = 40
     longest: int = 8_000
+    least_percent: int = 40
+    most_percent: int = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +384,9 @@ class _Reading:
             self.refuse("key", _("Use small Latin letters, digits and hyphens."))
         parameters = tuple(
             self.parameter(one, f"parameters[{number}]")
-            for number, one in enumerate(self.list(stored, "parameters", MOST_PARAMETERS), 1)
+            for number, one in enumerate(
+                self.list(stored, "parameters", MOST_PARAMETERS, required=kind != "translation"), 1
+            )
         )
         names = [parameter.name for parameter in parameters]
         for number, name in enumerate(names, 1):
@@ -412,6 +419,7 @@ class _Reading:
     def together(self, spec: Spec) -> None:
         """What depends on several parts."""
         names = {parameter.name for parameter in spec.parameters} | {"language"}
+        names |= {"source_language"} if spec.kind == "translation" else set()
         texts = _texts_with_places(spec)
         longest = {
             one.name: max(
@@ -431,8 +439,16 @@ class _Reading:
             self.refuse("rules.count", _("There is no parameter “%(name)s”.") % {"name": spec.rules.count})
         elif counted and not all(isinstance(one.value, int) and 0 < one.value <= MOST_TURNS for one in counted.levels):
             self.refuse("rules.count", _("Each of its levels must be a whole number from 1 to %d.") % MOST_TURNS)
+        self.by_kind(spec)
+
+    def by_kind(self, spec: Spec) -> None:
+        """What each kind of text needs."""
         asked = {one.name for one in spec.asked_fields}
-        if len(names) - 1 == 0:
+        if spec.kind == "translation":
+            if spec.parameters or spec.fields:
+                wrong = _("A translation has no parameters and no fields of its own: they are those of the items.")
+                self.refuse("parameters" if spec.parameters else "fields", wrong)
+        elif not spec.parameters:
             self.refuse("parameters", _("Give at least one parameter: without one, all families are the same."))
         if spec.kind == "text" and not asked:
             self.refuse("fields", _("Name at least one field that the generator writes, such as answer."))
@@ -600,6 +616,8 @@ class _Reading:
             least=self.whole(stored, "least", 1, MOST_TURNS, usual.least, "rules"),
             most=self.whole(stored, "most", 1, MOST_TURNS, usual.most, "rules"),
             longest=self.whole(stored, "longest", 1, 100_000, usual.longest, "rules"),
+            least_percent=self.whole(stored, "least_percent", 1, 100, usual.least_percent, "rules"),
+            most_percent=self.whole(stored, "most_percent", 100, 2_000, usual.most_percent, "rules"),
         )
         if rules.least > rules.most:
             self.refuse("rules.most", _("The most is less than the least."))

@@ -6,9 +6,12 @@ every text of it is written and none was set aside: whole families alone keep la
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -25,6 +28,7 @@ from judging.generation.specs import parse_spec
 from judging.models import GenerationFamily, GenerationPlan, PlanDataset, Realisation
 
 LONGEST_NAME = 200
+LONGEST_KEY = 200
 MOST_IN_REQUEST = 20_000
 """Texts that a web request may store."""
 CHUNK = 2_000  # texts that are in memory at a time
@@ -47,8 +51,11 @@ def store_dataset(
     only: str = PlanDataset.Only.WHOLE,
     actor: User | None = None,
     most: int | None = None,
+    with_natives: bool = False,
 ) -> Dataset:
     """Store what is written, and not set aside, as a dataset: of ``whole`` families only, or ``all`` of it.
+
+    ``with_natives``: beside translations, copies of the items of their source dataset (`_natives`).
 
     One transaction: the dataset, and which item each text became. Refused if the project has a dataset of this name, or
     nothing can be stored, or more than ``most`` texts.
@@ -73,17 +80,24 @@ def store_dataset(
             raise Refused(
                 _("No text can be stored yet: no family is whole, or nothing is written."), code="wrong_state"
             )
+        if with_natives and plan.source is None:
+            natives_of = _("Only translations can be stored beside their sources.")
+            raise Refused(natives_of, code="invalid", fields={"with_natives": natives_of})
         providers = set(plan.generators.values_list("provider", flat=True))
         declared = [endpoints.find_provider(provider) for provider in providers]
         dataset = storage.store(
             project=plan.project,
             name=name,
-            items=_items(plan, keys, whole),
+            items=chain(_items(plan, keys, whole), _natives(plan, plan.source) if with_natives and plan.source else ()),
             actor=actor,
-            simulated=any(provider is not None and provider.simulated for provider in declared),
+            simulated=any(provider is not None and provider.simulated for provider in declared)
+            or (plan.source is not None and plan.source.simulated),
+            layout=plan.source.layout if plan.source else None,
+            licence=plan.source.licence if plan.source else "",
+            derived_from=plan.source,
         )
-        # The items are in the order of the texts.
-        items = Item.objects.filter(dataset=dataset).order_by("ordinal").values_list("pk", flat=True)
+        # The first items are in the order of the texts.
+        items = Item.objects.filter(dataset=dataset).order_by("ordinal").values_list("pk", flat=True)[: len(keys)]
         pairs = list(zip(keys, items, strict=True))
         for start in range(0, len(pairs), CHUNK):
             bulk.update(Realisation, ("item",), pairs[start : start + CHUNK])
@@ -93,37 +107,66 @@ def store_dataset(
 
 
 def item_key(realisation: Realisation) -> str:
-    """The key of the item that a text becomes: family, language, generator, and its repeat if there are several."""
-    key = f"{family_scenario(realisation.family)}/{realisation.language}/{realisation.generator.name}"
-    return key if realisation.repeat == 1 else f"{key}/{realisation.repeat}"
+    """The key of the item that a text becomes: family or source, language, generator, and its repeat if there are
+    several. A key that would be too long ends with a digest."""
+    family = realisation.family
+    first = family_scenario(family) if family.source is None else family.source.external_id
+    key = f"{first}/{realisation.language}/{realisation.generator.name}"
+    key = key if realisation.repeat == 1 else f"{key}/{realisation.repeat}"
+    if len(key) <= LONGEST_KEY:
+        return key
+    return f"{key[: LONGEST_KEY - 17]}/{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
 def family_scenario(family: GenerationFamily) -> str:
-    """The scenario of the items of a family."""
-    return f"family-{family.number:04d}"
+    """The scenario of the items of a family; of translations that of their source."""
+    return f"family-{family.number:04d}" if family.source is None else family.source.cluster
 
 
 def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterator[ItemRow]:
     spec = parse_spec(plan.spec)
-    texts = Realisation.objects.select_related("family", "generator").order_by("pk")
+    texts = Realisation.objects.select_related("family__source", "generator").order_by("pk")
     for row in chain.from_iterable(texts.filter(pk__in=keys[at : at + CHUNK]) for at in range(0, len(keys), CHUNK)):
-        family = row.family
+        family, source = row.family, row.family.source
         yield ItemRow(
             external_id=item_key(row),
             language=row.language,
-            generator=row.generator.name,
+            generator=row.generator.name if source is None else source.generator or None,
             scenario=family_scenario(family),
             title="",
             turns=row.turns,
             fields=row.fields,
             attributes={
-                **family.parameters,
+                **(family.parameters if source is None else _of_twin(row, source)),
                 "family": family.number,
                 "family_is_whole": family.pk in whole,
                 "repeat": row.repeat,
                 "plan": plan.name,
                 "spec": f"{spec.key} {spec.version}",
             },
-            content_warning="",
+            content_warning="" if source is None else source.content_warning,
             line=0,
         )
+
+
+def _of_twin(row: Realisation, source: Item) -> dict[str, Any]:
+    """The attributes of a translation: those of its source, and where it comes from."""
+    return {
+        **source.attributes,
+        "is_translation": True,
+        "translated_by": row.generator.name,
+        "source_language": source.language,
+        "source_item": source.external_id,
+    }
+
+
+def _natives(plan: GenerationPlan, source: Dataset) -> Iterator[ItemRow]:
+    """Copies of the items of the source dataset that the translations are compared with: in the plan's languages, and
+    of the same scenarios; where items have no scenario, all in these languages."""
+    sources = Item.objects.filter(pk__in=plan.families.values("source"))
+    scenarios = set(sources.exclude(scenario="").values_list("scenario", flat=True))
+    natives = Item.objects.of(source).filter(language__in=[*plan.languages, plan.source_language])
+    for item in natives.iterator(CHUNK):
+        if not item.scenario or item.scenario in scenarios:
+            attributes = {"is_translation": False, **item.attributes}
+            yield replace(storage.copied_row(item), attributes=attributes)

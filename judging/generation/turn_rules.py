@@ -53,25 +53,17 @@ class Written:
     """A reply that keeps to the rules. ``fields`` has those that the spec gives, too, in the order of the spec."""
 
     turns: tuple[dict[str, str], ...] = ()
-    fields: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
 
 
 def read_written(
     spec: Spec, parameters: Mapping[str, str | int], *, language: str, reply: str, finish_reason: str = ""
 ) -> Written | list[WritingProblem]:
     """The text of a reply, or every reason why it is discarded. Never raises on any text."""
-    if finish_reason == "content_filter":
-        return [WritingProblem("refusal")]
-    if finish_reason in CUT_OFF:
-        return [WritingProblem("cut_off")]
-    if len(reply) > LONGEST_REPLY:
-        return [WritingProblem("too_long", {"longest": LONGEST_REPLY})]
-    if not reply.strip():
-        return [WritingProblem("no_text")]
-    if REASONING_MARKS.search(reply):
-        return [WritingProblem("reasoning")]
+    if unusable := unusable_reply(reply, finish_reason):
+        return [unusable]
     wanted = ("turns",) if spec.kind == "dialogue" else tuple(one.name for one in spec.asked_fields)
-    members = _members(reply, wanted)
+    members = reply_members(reply, wanted)
     turns = _turns(members["turns"]) if members and "turns" in wanted else None
     if members is None and spec.kind == "dialogue":
         turns = _transcript(reply, spec.rules.roles)
@@ -88,10 +80,23 @@ def read_written(
     return Written((), {one.name: given[one.name] if one.texts else str(texts[one.name]) for one in spec.fields})
 
 
+def unusable_reply(reply: str, finish_reason: str) -> WritingProblem | None:
+    """Why a reply is not read at all; None if it is."""
+    if finish_reason == "content_filter":
+        return WritingProblem("refusal")
+    if finish_reason in CUT_OFF:
+        return WritingProblem("cut_off")
+    if len(reply) > LONGEST_REPLY:
+        return WritingProblem("too_long", {"longest": LONGEST_REPLY})
+    if not reply.strip():
+        return WritingProblem("no_text")
+    return WritingProblem("reasoning") if REASONING_MARKS.search(reply) else None
+
+
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-def _members(reply: str, wanted: Sequence[str]) -> dict[str, Any] | None:
+def reply_members(reply: str, wanted: Sequence[str]) -> dict[str, Any] | None:
     """The object with the wanted members: the whole reply, what stands in its fence, or the first one in its words."""
     text = reply.strip().removeprefix("\ufeff")
     if fenced := _FENCE.fullmatch(text):
@@ -212,10 +217,10 @@ def _wrong_texts(
         yield WritingProblem("stand_in", {"text": stand_in[0][:60]})
     if copied := _copied(spec, parameters, language, whole):
         yield WritingProblem("copied_brief", {"text": copied[:100]})
-    yield from _wrong_language(language, texts, whole)
+    yield from wrong_language(language, texts, whole)
 
 
-def _wrong_language(language: str, texts: Sequence[str], whole: str) -> Iterator[WritingProblem]:
+def wrong_language(language: str, texts: Sequence[str], whole: str) -> Iterator[WritingProblem]:
     """The first of: another script or language throughout, another script or language in one turn."""
     counts = [(number, *letter_counts(text, language)) for number, text in enumerate(texts, 1)]
     long = [(number, own / letters) for number, own, letters in counts if letters >= FEWEST_LETTERS]

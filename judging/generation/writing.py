@@ -1,6 +1,6 @@
 """The texts of a plan, as leased rows (judging/asking/leases.py), and its generators, each as what asks in a session.
 
-A reply is read by `turn_rules.read_written` and never edited. One that breaks the rules is discarded with its problems,
+A reply is read by `translations.read_text` and never edited. One that breaks the rules is discarded with its problems,
 which its attempt keeps; the text is asked for again, and the problems are told, up to the limit of the spec. Then it
 ends without a text, with the reasons. A request that the provider refuses ends it at once.
 
@@ -33,9 +33,11 @@ from judging.asking.client import ProviderAnswer, ProviderRefused, ProviderUnava
 from judging.asking.leases import SETTLED, LeasedRequest, LeasedRows, RequestOutcome, TakenRequests, affordable
 from judging.asking.paid_requests import PaidRequest, paid_request
 from judging.generation import plans
-from judging.generation.messages import WritingProblem, generation_messages, generation_schema
+from judging.generation.messages import WritingProblem
+from judging.generation.sources import source_of
 from judging.generation.specs import Spec, parse_spec
-from judging.generation.turn_rules import Written, read_written
+from judging.generation.translations import SourceText, read_text, text_messages, text_schema
+from judging.generation.turn_rules import Written
 from judging.models import GenerationAttempt, GenerationPlan, PlanGenerator, Realisation
 
 SEEDS = 2**31  # of a request, where its generator declares one
@@ -54,6 +56,7 @@ class TextRequest(LeasedRequest):
     attempt: GenerationAttempt
     spec: Spec
     drawn: Mapping[str, str | int]
+    source: SourceText | None
 
     @property
     def row(self) -> Realisation:
@@ -151,7 +154,6 @@ class TextRequestWriter:
     def __init__(self, generator: PlanGenerator) -> None:
         self.generator, self.plan = generator, generator.plan
         self.spec = parse_spec(self.plan.spec)
-        self._schema = generation_schema(self.spec)
         self._priced: dict[str, Any] = {
             "price": prices.price(generator, run=generator),
             "prices": prices.price_list(generator.provider, run=generator),
@@ -164,15 +166,16 @@ class TextRequestWriter:
         return any(self._priced["price"] or ())
 
     def write(self, realisation: Realisation, *, asked: int = 0) -> TextRequest:
-        """The request for one text, which was ``asked`` for so often before. Its family is loaded with it."""
+        """The request for one text, which was ``asked`` for so often before. Its family is loaded with it, and the item
+        that is translated."""
         realisation.plan, realisation.generator = self.plan, self.generator
-        drawn = realisation.family.parameters
+        drawn, source = realisation.family.parameters, source_of(realisation.family)
         problems = [WritingProblem(problem["code"], problem["values"]) for problem in realisation.problems]
         paid = paid_request(
             provider=self.generator.provider,
             model=self.generator.model,
-            messages=generation_messages(self.spec, drawn, language=realisation.language, problems=problems),
-            schema=self._schema,
+            messages=text_messages(self.spec, drawn, source, language=realisation.language, problems=problems),
+            schema=text_schema(self.spec, source),
             parameters=self._parameters(realisation, asked),
             **self._priced,
         )
@@ -184,6 +187,7 @@ class TextRequestWriter:
             ),
             spec=self.spec,
             drawn=drawn,
+            source=source,
         )
 
     @property
@@ -216,7 +220,7 @@ def take_texts(
         running = plan.state == GenerationPlan.State.RUNNING
         if not running or TEXTS.holders(generator, besides=lease, now=now) >= leases.MOST_HOLDERS:
             return TakenRequests(lease=lease)
-        rows = list(TEXTS.due(generator.pk, now).select_related("family")[:limit])
+        rows = list(TEXTS.due(generator.pk, now).select_related("family__source")[:limit])
         numbers = TEXTS.last_numbers([row.pk for row in rows]) if writer.has_seed else {}
         requests = [writer.write(row, asked=numbers.get(row.pk, 0)) for row in rows]
         held = plan_caps(plan, [generator.provider], now)
@@ -307,9 +311,10 @@ class GeneratorAsker(sessions.Asker[TextRequest, TextOutcome]):
 
     def read(self, asked: TextRequest, answer: ProviderAnswer, lease: UUID) -> TextOutcome:
         attempt, bill = TEXTS.replied_attempt(asked, answer)
-        came = read_written(
+        came = read_text(
             asked.spec,
             asked.drawn,
+            asked.source,
             language=asked.realisation.language,
             reply=answer.readable,
             finish_reason="content_filter" if answer.refusal else answer.finish_reason or "",

@@ -32,6 +32,7 @@ class GenerationPlan(models.Model):
     many requests may be in flight. Whether it has finished is a query.
 
     In a simulation, `utterance_judge` may judge every user turn by `utterance_rubric` before a generator sees it.
+    A plan of translations has a `source` dataset: its families are items of that in `source_language`.
     """
 
     class State(models.TextChoices):
@@ -45,6 +46,8 @@ class GenerationPlan(models.Model):
     spec = models.JSONField(default=dict)
     spec_digest = models.CharField(max_length=64)
     languages = models.JSONField(default=list)
+    source = models.ForeignKey(Dataset, null=True, on_delete=models.PROTECT, related_name="+")
+    source_language = models.CharField(max_length=35, blank=True, default="", db_default="")
     families_planned = models.PositiveIntegerField()
     repeats = models.PositiveSmallIntegerField(default=1)
     seed = models.BigIntegerField()
@@ -137,11 +140,12 @@ class PlanGenerator(models.Model):
 
 class GenerationFamily(models.Model):
     """One scenario of a plan: its number, from 1, and the parameters that were drawn for it, the same in every
-    language."""
+    language; in a plan of translations, the `source` item that is translated."""
 
     plan = models.ForeignKey(GenerationPlan, on_delete=models.PROTECT, related_name="families")
     number = models.PositiveIntegerField()
     parameters = models.JSONField(default=dict)
+    source = models.ForeignKey(Item, null=True, on_delete=models.PROTECT, related_name="+")
 
     class Meta:
         ordering: ClassVar = ["number"]

@@ -31,6 +31,7 @@ from judging.generation.drawing import draw_parameters
 from judging.generation.messages import TOLD, generation_messages
 from judging.generation.plan_forecasts import forecast_generation, forecast_plan
 from judging.generation.specs import PRESETS, Spec, parse_spec, preset
+from judging.generation.translations import EXAMPLE_SOURCE, text_messages
 from judging.models import GenerationAttempt, GenerationPlan, Realisation
 from judging.views.generation_forms import (
     STEPS,
@@ -96,7 +97,7 @@ def _begins_with(request: HttpRequest, found: QuerySet[GenerationPlan]) -> dict[
     """What the address says: a preset, a spec of a plan, or everything of a plan."""
     like = found.filter(pk=whole_number(request.GET.get("like"))).first()
     if like is None:
-        return {"spec": request.GET.get("spec", PRESETS[0])}
+        return {"spec": request.GET.get("spec", PRESETS[0]), "source": whole_number(request.GET.get("source"))}
     spec = parse_spec(like.spec)
     key = next((key for key in PRESETS if preset(key).digest == spec.digest), None)
     if key is None:  # the newest plan with the same spec stands for it
@@ -106,6 +107,8 @@ def _begins_with(request: HttpRequest, found: QuerySet[GenerationPlan]) -> dict[
     limits = [writer.parameters.get("max_tokens", plans.LONGEST_REPLY) for writer in writers]
     return {
         "spec": key,
+        "source": like.source_id,
+        "source_language": like.source_language,
         "languages": like.languages,
         "generators": [f"{writer.provider}\x1f{writer.model}" for writer in writers],
         "families": like.families_planned,
@@ -138,10 +141,12 @@ def _told(form: PlanForm, step: int, go: str) -> dict[str, Any]:
     if step == len(STEPS) - 1 and spec is not None and form.tags and not form.has_errors(2):
         values = form.cleaned_data
         families, repeats = values.get("families") or 1, values.get("repeats") or 1
+        families = len(form.sources) if form.is_translation else families
         size = {"languages": form.tags, "families": families, "repeats": repeats}
         try:
             generators = [plans.plan_generator(form.project, *pair) for pair in enumerate(form.choices)]
-            return {"spec": spec, **size, "forecast": forecast_generation(spec=spec, generators=generators, **size)}
+            forecast = forecast_generation(spec=spec, generators=generators, sources=form.sources, **size)
+            return {"spec": spec, **size, "forecast": forecast}
         except Refused as refused:
             show_refusal(form, refused)
             return {"spec": spec, **size}
@@ -155,6 +160,9 @@ def _begun_spec(form: PlanForm) -> Spec | None:
 
 
 def _example(spec: Spec, number: int, language: str) -> dict[str, Any]:
+    if spec.kind == "translation":
+        asked = text_messages(spec, {}, EXAMPLE_SOURCE, language="et")
+        return {"example": number, "drawn": [], "request_messages": asked}
     drawn = draw_parameters(spec, seed=1, number=number)
     return {
         "example": number,
@@ -191,13 +199,16 @@ def _made(request: HttpRequest, project: Project, form: PlanForm) -> GenerationP
 def plan_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
     """How far a plan is, what it costs, and what can be done with it."""
     current_project, found = find_plans(request, project)
-    shown = get_object_or_404(found, pk=plan)
+    shown = get_object_or_404(found.select_related("source"), pk=plan)
+    store_form = StoreForm(initial={"name": shown.name, "only": "whole"})
+    if shown.source is None:
+        del store_form.fields["with_natives"]
     context = {
         "title": shown.name,
         "project": current_project,
         "spec": parse_spec(shown.spec),
         "budget_form": BudgetForm(initial={"budget": shown.budget}),
-        "store_form": StoreForm(initial={"name": shown.name, "only": "whole"}),
+        "store_form": store_form,
         "stored": shown.datasets.select_related("dataset"),
         "forecast": forecast_plan(shown),
         **_standing(shown),
@@ -306,8 +317,10 @@ def store_plan(request: HttpRequest, project: str, plan: int) -> HttpResponse:
 
 def _texts(plan: GenerationPlan) -> QuerySet[Realisation]:
     """In the order in which they were planned and are read: family by family, language by language."""
-    found = Realisation.objects.filter(plan=plan).select_related("family", "generator", "decided_by", "plan__project")
-    return found.order_by("pk")
+    found = Realisation.objects.filter(plan=plan).select_related(
+        "family__source", "generator", "decided_by", "plan__project"
+    )
+    return found.select_related("plan__project").order_by("pk")
 
 
 @require_safe
@@ -370,6 +383,7 @@ def _about(text: Realisation) -> dict[str, Any]:
         "plan": text.plan,
         "text": text,
         "item": shown_text(text),
+        "original": text.family.source and presentation.show_item(text.family.source, ()),
         "drawn": _drawn(parse_spec(text.plan.spec), text.family.parameters, text.language),
     }
 

@@ -21,14 +21,15 @@ from annotation.models import Dataset
 from judging.asking import endpoints
 from judging.asking.allowances import LARGEST_CAP
 from judging.asking.declarations import DeclaredProvider
-from judging.generation import plans
+from judging.generation import plans, sources
 from judging.generation.specs import PRESETS, Spec, from_yaml, parse_spec, preset
+from judging.generation.translations import SourceText
 from judging.models import GenerationPlan, PlanDataset, Realisation
 
 OWN_SPEC = "own"
 STEPS = (
     ("what", _("What"), ("spec", "own_spec")),
-    ("languages", _("Languages"), ("languages", "further_languages")),
+    ("languages", _("Languages"), ("source", "source_language", "languages", "further_languages")),
     ("generators", _("By whom"), ("generators", "further_generators", "temperature", "max_tokens")),
     ("money", _("How much"), ("name", "families", "repeats", "budget", "seed")),
 )
@@ -47,6 +48,13 @@ class PlanForm(forms.Form):
         max_length=1_000_000,
         widget=forms.Textarea(attrs={"rows": 24, "class": "code", "spellcheck": "false", "dir": "auto"}),
         help_text=_("As YAML: key, title, kind, templates, parameters with levels and weights, rules."),
+    )
+    source = forms.TypedChoiceField(label=_("Dataset to translate"), required=False, coerce=int, empty_value=None)
+    source_language = forms.CharField(
+        label=_("Language to translate from"),
+        required=False,
+        max_length=35,
+        help_text=_("A language tag, such as: en. May be empty if the dataset has only one other language."),
     )
     languages = forms.MultipleChoiceField(label=_("Languages"), required=False, widget=forms.CheckboxSelectMultiple)
     further_languages = forms.CharField(
@@ -114,6 +122,7 @@ class PlanForm(forms.Form):
         visited = int(text) if sent and (text := sent.get("visited", "0")).isdecimal() and len(text) < 3 else 0
         self.visited = min(visited, len(STEPS))
         super().__init__(self._filled(sent, begins_with) if sent is not None else None, initial=dict(begins_with))
+        self.fields["source"].choices = _datasets_of(project)  # type: ignore[attr-defined]
         self.fields["spec"].choices = self._specs()  # type: ignore[attr-defined]
         self.fields["languages"].choices = _languages_of(project)  # type: ignore[attr-defined]
         self.fields["generators"].choices = self.models = _models()  # type: ignore[attr-defined]
@@ -168,11 +177,38 @@ class PlanForm(forms.Form):
         except Refused as refused:
             for place, sentence in list(refused.fields.items())[:8] or [("", refused.sentence)]:
                 self.add_error("own_spec", f"{place}: {sentence}" if place not in ("", "spec") else sentence)
+        self._check_source(chosen)
         if not chosen.get("languages") and not chosen.get("further_languages") and "further_languages" in chosen:
             self.add_error("languages", gettext("Choose at least one language."))
         if not chosen.get("generators") and not chosen.get("further_generators") and "further_generators" in chosen:
             self.add_error("generators", gettext("Choose at least one model."))
         return chosen
+
+    @property
+    def is_translation(self) -> bool:
+        """Whether the chosen spec asks for translations."""
+        return self.chosen_spec is not None and self.chosen_spec.kind == "translation"
+
+    def _check_source(self, chosen: Mapping[str, Any]) -> None:
+        """Ask for the dataset and the language of translations; read what is translated, for the forecast."""
+        self.sources: list[SourceText] = []
+        if not self.is_translation or "source" not in chosen or "further_languages" not in chosen:
+            return
+        if chosen["source"] is None:
+            self.add_error("source", gettext("Choose the dataset whose items are translated."))
+            return
+        targets = [*chosen.get("languages", ()), *chosen["further_languages"]]
+        source = Dataset.objects.get(pk=chosen["source"])
+        try:
+            language = sources.chosen_source_language(
+                self.project, source, chosen.get("source_language", "").strip(), targets
+            )
+            most, seed = chosen.get("families") or plans.MOST_FAMILIES, chosen.get("seed") or 0
+            items = sources.draw_sources(source, language, most=most, seed=seed)
+            self.sources = [sources.source_text(item) for item in items]
+        except Refused as refused:
+            for name, sentence in refused.fields.items():
+                self.add_error(name, sentence)
 
     def _spec(self, key: str, text: str) -> Spec | None:
         if key == OWN_SPEC:
@@ -241,7 +277,11 @@ class PlanForm(forms.Form):
     def asked(self) -> dict[str, Any]:
         """What `plans.create_plan` takes."""
         plain = {name: self.cleaned_data[name] for name in ("name", "families", "repeats", "budget", "seed")}
-        return {**plain, "spec": self.chosen_spec, "languages": self.tags, "generators": self.choices}
+        asked = {**plain, "spec": self.chosen_spec, "languages": self.tags, "generators": self.choices}
+        if not self.is_translation:
+            return asked
+        source = Dataset.objects.get(pk=self.cleaned_data["source"])
+        return {**asked, "source": source, "source_language": self.cleaned_data["source_language"].strip()}
 
     @property
     def shown_steps(self) -> list[tuple[str, Any, list[forms.BoundField]]]:
@@ -259,6 +299,14 @@ def specs_of_plans(project: Project) -> list[tuple[GenerationPlan, Spec]]:
         with suppress(Refused):  # from before the rules of specs
             found.append((plan, parse_spec(plan.spec)))
     return found
+
+
+def _datasets_of(project: Project) -> list[tuple[Any, Any]]:
+    """The datasets of the project, the newest first, by the newest version of each."""
+    found: dict[str, Dataset] = {}
+    for dataset in Dataset.objects.ready().filter(project=project).order_by("-pk"):
+        found.setdefault(dataset.name, dataset)
+    return [("", "—"), *((dataset.pk, str(dataset)) for dataset in found.values())]
 
 
 def _languages_of(project: Project) -> list[tuple[str, str]]:
@@ -321,7 +369,7 @@ class TextsForm(forms.Form):
 
 
 class StoreForm(forms.Form):
-    """The dataset that the texts of a plan become."""
+    """The dataset that the texts of a plan become; `with_natives` is asked of translations only."""
 
     name = forms.CharField(label=_("Name of the dataset"), max_length=200)
     only = forms.ChoiceField(
@@ -329,6 +377,11 @@ class StoreForm(forms.Form):
         choices=PlanDataset.Only.choices,
         initial=PlanDataset.Only.WHOLE,
         widget=forms.RadioSelect,
+    )
+    with_natives = forms.BooleanField(
+        label=_("Store them beside their sources"),
+        required=False,
+        help_text=_("Copies of the items that they are compared with, as one dataset with them."),
     )
 
 

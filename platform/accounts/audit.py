@@ -298,6 +298,8 @@ THINGS = {
     "annotation.SavedMapping": gettext_lazy("mapping"),
     "annotation.Taxonomy": gettext_lazy("taxonomy"),
     "annotation.Skip": gettext_lazy("skipped item"),
+    "annotation.WritingDuty": gettext_lazy("duty to write"),
+    "annotation.WritingText": gettext_lazy("text of a person"),
     "judging.Alignment": gettext_lazy("alignment"),
     "judging.GenerationPlan": gettext_lazy("generation plan"),
     "judging.Judge": gettext_lazy("judge"),

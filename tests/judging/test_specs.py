@@ -109,6 +109,7 @@ def test_every_problem_can_be_told() -> None:
         "longest": 10,
         "text": "100 % [name]",
         "language": "et",
+        "percent": 300,
     }
     for words in TOLD.values():
         assert words % values

@@ -14,7 +14,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from accounts.models import Project
 from accounts.refusals import Refused
+from annotation.models import Dataset
 from judging import tasks
 from judging.generation import plan_forecasts, plans, storing, writing
 from judging.generation.plans import GeneratorChoice, PlanPhase
@@ -31,7 +33,9 @@ class Command(BaseCommand):
         parser.add_argument("--spec", required=True, help=f"a YAML file, or one of our own: {', '.join(PRESETS)}")
         parser.add_argument("--languages", required=True, metavar="et,en", help="tags of the languages")
         parser.add_argument("--generators", required=True, metavar="PROVIDER/MODEL,...", help="the models that write")
-        parser.add_argument("--families", type=int, required=True, metavar="N")
+        parser.add_argument("--families", type=int, metavar="N", help="how many; of translations at most so many items")
+        parser.add_argument("--source", metavar="DATASET", help="the name of the dataset that is translated")
+        parser.add_argument("--source-language", default="", metavar="TAG", help="the language to translate from")
         parser.add_argument("--repeats", type=int, default=1, metavar="N")
         parser.add_argument("--parameters", type=json.loads, default={}, metavar="JSON", help="of every generator")
         parser.add_argument("--budget", type=money, metavar="USD", help="pause before more than this is spent")
@@ -39,6 +43,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", help="the name of the plan (the spec's title, with a number)")
         parser.add_argument("--examples", action="store_true", help="have the first families written only")
         parser.add_argument("--store", metavar="NAME", help="store the texts as this dataset in the end")
+        parser.add_argument("--with-natives", action="store_true", help="store translations beside their sources")
         parser.add_argument("--only", choices=PlanDataset.Only.values, default="whole", help="which texts to store")
         add_waiting(parser)
 
@@ -63,6 +68,9 @@ class Command(BaseCommand):
 
     def _planned(self, options: dict[str, Any]) -> GenerationPlan:
         project, spec = named_project(options["project"]), _spec(options["spec"])
+        source = _source(project, options["source"]) if options["source"] else None
+        if source is None and options["families"] is None:
+            raise Refused("Say how many families: --families N")
         taken = set(GenerationPlan.objects.filter(project=project).values_list("name", flat=True))
         names = (spec.title, *(f"{spec.title} ({number})" for number in range(2, len(taken) + 3)))
         return plans.create_plan(
@@ -70,7 +78,9 @@ class Command(BaseCommand):
             name=options["name"] or next(name for name in names if name not in taken),
             spec=spec,
             languages=[tag.strip() for tag in options["languages"].split(",") if tag.strip()],
-            families=options["families"],
+            families=options["families"] or plans.MOST_FAMILIES,
+            source=source,
+            source_language=options["source_language"],
             generators=[_choice(text, options["parameters"]) for text in options["generators"].split(",")],
             repeats=options["repeats"],
             seed=options["seed"],
@@ -105,13 +115,23 @@ class Command(BaseCommand):
             raise CommandError(f"{progress.phase.label}: {plan.reason}", returncode=ENDED_BADLY)
         if options["store"]:
             try:
-                dataset = storing.store_dataset(plan=plan, name=options["store"], only=options["only"])
+                dataset = storing.store_dataset(
+                    plan=plan, name=options["store"], only=options["only"], with_natives=options["with_natives"]
+                )
             except Refused as refused:
                 raise CommandError(refused.sentence, returncode=ENDED_BADLY) from None
             self.stdout.write(f"Dataset “{dataset.name}”: {dataset.items.count()} items")
         if progress.given_up:
             message = f"{progress.given_up} texts are missing: {', '.join(progress.problems)}"
             raise CommandError(message, returncode=ENDED_BADLY)
+
+
+def _source(project: Project, name: str) -> Dataset:
+    """The newest version of a dataset."""
+    found = Dataset.objects.ready().filter(project=project, name=name).order_by("-version").first()
+    if found is None:
+        raise Refused(f"The project has no dataset called “{name}”.")
+    return found
 
 
 def _spec(named: str) -> Spec:

@@ -380,6 +380,8 @@ class PlainMethods(ServerConnection):
         families: int,
         generators: Sequence[types.PlanGenerator],
         *,
+        source_dataset: int | None = None,
+        source_language: str | None = None,
         repeats: int | None = None,
         seed: int | None = None,
         budget: types.Decimal | None = None,
@@ -392,7 +394,13 @@ class PlainMethods(ServerConnection):
             "families": families,
             "generators": generators,
         }
-        sent |= given(repeats=repeats, seed=seed, budget=budget)
+        sent |= given(
+            source_dataset=source_dataset,
+            source_language=source_language,
+            repeats=repeats,
+            seed=seed,
+            budget=budget,
+        )
         return cast(types.GenerationPlanDetail, self.json("POST", self.at("generation/"), json=sent))
 
     @operation("GET", "/projects/{project}/generation/{plan}/")
@@ -442,10 +450,17 @@ class PlainMethods(ServerConnection):
         return cast(types.GenerationPlanDetail, self.json("PUT", self.at("generation/{}/budget/", plan), json=sent))
 
     @operation("POST", "/projects/{project}/generation/{plan}/store/")
-    def store_generated(self, plan: int, name: str, *, only: types.OnlyEnum | None = None) -> types.StoredPlan:
+    def store_generated(
+        self,
+        plan: int,
+        name: str,
+        *,
+        only: types.OnlyEnum | None = None,
+        with_natives: bool | None = None,
+    ) -> types.StoredPlan:
         """Store the written texts as a dataset."""
         sent: dict[str, Any] = {"name": name}
-        sent |= given(only=only)
+        sent |= given(only=only, with_natives=with_natives)
         return cast(types.StoredPlan, self.json("POST", self.at("generation/{}/store/", plan), json=sent))
 
     @operation("GET", "/projects/{project}/generation/{plan}/texts/")

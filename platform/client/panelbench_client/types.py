@@ -1050,6 +1050,8 @@ class GenerationPlan(TypedDict):
     languages: list[str]
     families: int
     generators: list[PlanGenerator]
+    source_dataset: NotRequired[int | None]
+    source_language: NotRequired[str]
     repeats: NotRequired[int]
     seed: NotRequired[int]
     budget: NotRequired[Decimal | None]
@@ -1067,6 +1069,8 @@ class GenerationPlanDetail(TypedDict):
     languages: list[str]
     families: int
     generators: list[PlanGenerator]
+    source_dataset: NotRequired[int | None]
+    source_language: NotRequired[str]
     repeats: NotRequired[int]
     seed: NotRequired[int]
     budget: NotRequired[Decimal | None]
@@ -2099,6 +2103,7 @@ class StorePlan(TypedDict):
 
     name: str
     only: NotRequired[OnlyEnum]
+    with_natives: NotRequired[bool]
 
 
 class StoredPlan(TypedDict):
@@ -2417,6 +2422,7 @@ class WrittenText(TypedDict):
     language: str
     generator: str
     repeat: int
+    source_item: NotRequired[str | None]
     parameters: Json
     state: RealisationState
     reason: str
@@ -2435,6 +2441,7 @@ class WrittenTextDetail(TypedDict):
     language: str
     generator: str
     repeat: int
+    source_item: NotRequired[str | None]
     parameters: Json
     state: RealisationState
     reason: str

@@ -25,19 +25,25 @@ _COUNT: Final = re.compile(r"^- Messages: (?:exactly (\d+)|from (\d+) to (\d+))\
 _SPEAKERS: Final = re.compile(r"^- Speakers: ([^\n]+)\.$", re.MULTILINE)
 _STARTS: Final = re.compile(r"^- The first message is by: (\w+)\.", re.MULTILINE)
 _GREETS: Final = re.compile(r"^- The first message of this speaker begins with a greeting: (\w+)\.", re.MULTILINE)
+_SOURCE: Final = re.compile(r"^# Text to translate\n[^\n]*\n(\{[^\n]*\})$", re.MULTILINE)
+_KEPT: Final = re.compile(
+    r"\[[^\[\]\n]{1,41}\]|\{[^{}\n]{1,41}\}|<[^<>\n]{1,41}>|https?://[^\s<>\"'\])}]+|[\w.+-]+@[\w.-]+\w|\d[\d.,:/]*"
+)
 _FIELDS: Final = re.compile(r'"([^"]+)": <')
 
 BREAKS: Final = (
     *("unreadable", "refusal", "reasoning", "hidden_characters", "empty_turn", "unknown_role", "same_role"),
     *("wrong_count", "no_greeting", "wrong_script", "mixed_script", "wrong_language", "stand_in", "copied_brief"),
     *("repeated_turn", "cut_off"),
+    *("changed_role", "missing_part", "untranslated", "lost_placeholder", "lost_number", "wrong_length"),
 )
-"""The rules that a reply can be made to break, by the codes of `judging.generation.turn_rules`."""
+"""The rules that a reply can be made to break, by the codes of `judging.generation.turn_rules`; those of the last line
+by translations only, and what is lost only if the source has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WritingRequest:
-    """What a request asks for. Without ``fields`` it is a dialogue."""
+    """What a request asks for. With a ``source`` it is a translation; else without ``fields`` a dialogue."""
 
     language: str
     fields: tuple[str, ...] = ()
@@ -46,6 +52,7 @@ class WritingRequest:
     starts: str = ""
     greets: str = ""
     brief: str = ""
+    source: Mapping[str, Any] | None = None
 
 
 def read_writing_request(body: Mapping[str, Any]) -> WritingRequest | None:
@@ -56,6 +63,8 @@ def read_writing_request(body: Mapping[str, Any]) -> WritingRequest | None:
         return None
     language = _LANGUAGE.search(form["rules"])
     tag = language[1] if language else "en"
+    if source := _SOURCE.search(words):
+        return WritingRequest(tag, brief=words, source=json.loads(source[1]))
     if '"turns"' not in form["form"]:
         return WritingRequest(tag, tuple(_FIELDS.findall(form["form"])), brief=words)
     counted = _COUNT.search(form["rules"])
@@ -105,6 +114,8 @@ def _composed(request: WritingRequest, model: str, rng: Random, broken: str) -> 
     own = request.language.partition("-")[0]
     language = {"wrong_script": "en" if own in _OTHER_SCRIPTS else "ar", "wrong_language": _NEIGHBOUR.get(own, "et")}
     phrases = PHRASES.get(language.get(broken, own), PHRASES["en"])
+    if request.source is not None:
+        return json.dumps(_translated(request.source, request, phrases, rng, broken), ensure_ascii=False)
     if request.fields:
         texts = _texts(request, phrases, model, rng)
         first = next(iter(texts))
@@ -130,6 +141,58 @@ def _composed(request: WritingRequest, model: str, rng: Random, broken: str) -> 
         case _:
             others[0]["text"] = _spoilt(others[0]["text"], request, broken, phrases)
     return json.dumps({"turns": turns}, ensure_ascii=False)
+
+
+def _translated(
+    source: Mapping[str, Any], request: WritingRequest, phrases: Mapping[str, Any], rng: Random, broken: str
+) -> dict[str, Any]:
+    """A text of the same structure and about the same length: its numbers, placeholders and addresses are kept."""
+
+    def translated(value: Any) -> Any:
+        return [_twin(text, phrases, rng) for text in value] if isinstance(value, list) else _twin(value, phrases, rng)
+
+    turns = [{"speaker": turn["speaker"], "text": translated(turn["text"])} for turn in source.get("turns", ())]
+    whole: dict[str, Any] = {**({"turns": turns} if turns else {})}
+    whole |= {name: translated(value) for name, value in source.items() if name != "turns"}
+    name = next(name for name in whole if name != "turns") if not turns else ""
+    original = source["turns"][0]["text"] if turns else source[name]
+    spoilt = turns[0]["text"] if turns else whole[name]
+    match broken:
+        case "wrong_count" if turns:
+            turns.pop()
+        case "changed_role" if turns:
+            turns[0]["speaker"] = "narrator"
+        case "untranslated":
+            spoilt = original
+        case "missing_part" | "empty_turn":
+            spoilt = ""
+        case "wrong_length" if isinstance(original, str):
+            spoilt = f"{spoilt} " * (6 + 3 * len(json.dumps(source, ensure_ascii=False)) // max(1, len(spoilt)))
+        case "lost_number" | "lost_placeholder" if isinstance(spoilt, str):
+            spoilt = _KEPT.sub("", spoilt)
+        case _ if isinstance(spoilt, str):
+            spoilt = _spoilt(spoilt, request, broken, phrases)
+    if turns:
+        turns[0]["text"] = spoilt
+    else:
+        whole[name] = spoilt
+    return whole
+
+
+def _twin(text: str, phrases: Mapping[str, Any], rng: Random) -> str:
+    if not text.strip():
+        return text
+    kept = _KEPT.findall(text)
+    space = str(phrases["space"])
+    sentences = [part for name in ("opens", "tells", "asks", "ends") for part in phrases[name]]
+    words: list[str] = []
+    needed = max(1, round(len(text) * (0.45 if not space else 1)) - sum(map(len, kept)))
+    while len(space.join(words)) < needed:
+        sentence = rng.choice(sentences).format(number="", name=phrases["names"][0])
+        for word in sentence.split() if space else sentence:
+            if len(space.join(words)) < needed:
+                words.append(word)
+    return space.join(words) + "".join(f" {part}" for part in kept)
 
 
 def _dialogue(request: WritingRequest, phrases: Mapping[str, Any], model: str, rng: Random) -> list[dict[str, str]]:
