@@ -132,7 +132,7 @@ def _sources(
             raise _plan_refusal("source", _("Only translations have a source."))
         return [], ""
     if source is None:
-        raise _plan_refusal("source", _("Choose the dataset whose items are translated."))
+        raise _plan_refusal("source", _("Choose the dataset to translate."))
     language = chosen_source_language(project, source, language, targets)
     return draw_sources(source, language, most=min(most, MOST_FAMILIES), seed=seed), language
 

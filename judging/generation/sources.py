@@ -44,7 +44,7 @@ def chosen_source_language(project: Project, dataset: Dataset, language: str, ta
     if not language and len(possible) > 1:
         named = ", ".join(possible)
         raise _refusal(
-            "source_language", _("Say which language to translate from: %(languages)s.") % {"languages": named}
+            "source_language", _("Choose the language to translate from: %(languages)s.") % {"languages": named}
         )
     return language or possible[0]
 

@@ -195,7 +195,7 @@ class PlanForm(forms.Form):
         if not self.is_translation or "source" not in chosen or "further_languages" not in chosen:
             return
         if chosen["source"] is None:
-            self.add_error("source", gettext("Choose the dataset whose items are translated."))
+            self.add_error("source", gettext("Choose the dataset to translate."))
             return
         targets = [*chosen.get("languages", ()), *chosen["further_languages"]]
         source = Dataset.objects.get(pk=chosen["source"])

@@ -78,7 +78,7 @@ def test_a_translation_is_taken_with_the_roles_and_names_of_its_source() -> None
     assert written.fields == FIELDS
 
 
-BROKEN: dict[str, tuple[str, ...]] = {
+BROKEN_TRANSLATIONS: dict[str, tuple[str, ...]] = {
     reply(TURNS[:2]): ("wrong_count",),
     reply(speakers=("agent", "agent", "agent")): ("changed_role",),
     reply(["", *TURNS[1:]]): ("missing_part",),
@@ -92,6 +92,7 @@ BROKEN: dict[str, tuple[str, ...]] = {
     reply([TURNS[0].replace("48213", "number"), *TURNS[1:]]): ("lost_number",),
     reply([TURNS[0], f"{TURNS[1]} [KUUPÄEV]", ""]): ("stand_in",),
     reply([f"{TURNS[0]} {' '.join(TURNS[:2] * 4)}", *TURNS[1:]]): ("lost_placeholder", "wrong_length"),
+    reply([*TURNS[:1], TURNS[1] + " Palun kirjutage meile kohe." * 12, ""]): ("wrong_length_of",),
     reply(context="x" * 3): (),
     "I'm sorry, but I can't help with that.": ("refusal",),
     "{}": ("unreadable",),
@@ -99,7 +100,7 @@ BROKEN: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), BROKEN.items())
+@pytest.mark.parametrize(("text", "expected"), BROKEN_TRANSLATIONS.items())
 def test_what_is_no_translation_is_discarded_with_its_reason(text: str, expected: tuple[str, ...]) -> None:
     if not expected:
         assert isinstance(read(text), Written), "a short field may be shorter"
