@@ -92,7 +92,7 @@ BROKEN_TRANSLATIONS: dict[str, tuple[str, ...]] = {
     reply([TURNS[0].replace("48213", "number"), *TURNS[1:]]): ("lost_number",),
     reply([TURNS[0], f"{TURNS[1]} [KUUPÄEV]", ""]): ("stand_in",),
     reply([f"{TURNS[0]} {' '.join(TURNS[:2] * 4)}", *TURNS[1:]]): ("lost_placeholder", "wrong_length"),
-    reply([*TURNS[:1], TURNS[1] + " Palun kirjutage meile kohe." * 12, ""]): ("wrong_length_of",),
+    reply([*TURNS[:1], TURNS[1] + " Palun kirjutage." * 19, ""]): ("wrong_length_of",),
     reply(context="x" * 3): (),
     "I'm sorry, but I can't help with that.": ("refusal",),
     "{}": ("unreadable",),
@@ -149,7 +149,7 @@ def test_problems_of_the_reply_before_are_told() -> None:
         SPEC, {}, SOURCE, language="et", problems=[WritingProblem("lost_number", {"turn": "1", "text": "31"})]
     )
     assert "Part 1 must keep this number in digits: 31" in again[-1]["content"]
-    assert TOLD.keys() == PROBLEM_LABELS.keys() == PROBLEM_SENTENCES.keys()
+    assert TOLD.keys() <= PROBLEM_LABELS.keys() == PROBLEM_SENTENCES.keys()
 
 
 def test_a_spec_of_translations_has_no_parameters_of_its_own() -> None:
