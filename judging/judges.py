@@ -79,6 +79,7 @@ TASK_NAMES = {
     "general": gettext_lazy("General: rate the material by the rubric"),
     "own": gettext_lazy("Own text, below"),
     "s0_annotator": gettext_lazy("S0: linguist who rates support dialogues"),
+    "s0_classifier": gettext_lazy("S0: analyst who classifies support dialogues"),
     "s1_question": gettext_lazy("S1: answers to questions"),
     "s1_mathematics": gettext_lazy("S1: answers that need calculation"),
     "s1_translation": gettext_lazy("S1: translations"),

@@ -1,8 +1,8 @@
 """Ready configurations of the five studies: rubric, prompt, parameters and repeats, as a run of each had them. Pure.
 
-Structure, fields and scales are those of the studies; every word is ours. S1 has one for each of its five tasks, S2 one
-with the criteria of every text and one with all, S4 one for each of its three prompt styles. Where a study names no
-temperature, none is sent.
+Structure, fields and scales are those of the studies; every word is ours. S0 has one for its criteria and one for label
+recovery, S1 one for each of its five tasks, S2 one with the criteria of every text and one with all, S4 one for each of
+its three prompt styles. Where a study names no temperature, none is sent.
 """
 
 from __future__ import annotations
@@ -104,6 +104,58 @@ _S0: Final = _rubric(
                 2: "Mostly fluent, with one or two odd wordings or errors",
                 3: "A native speaker could have written it",
             },
+        ),
+    ],
+)
+
+
+def _label(key: str, name: str, definition: str, labels: Sequence[str]) -> dict[str, Any]:
+    """A parameter of S0's dialogues, to be read out of the text: a nominal criterion whose labels are its levels."""
+    return _criterion(key, name, definition, dict(enumerate(labels, 1)), level="nominal")
+
+
+# S0, Table 5: the levels of judging/generation/presets/support-dialogues.yaml.
+_INDUSTRIES: Final = (
+    *("manufacturing", "energy production", "energy management", "energy technology", "apparel retail"),
+    *("retail clothing stores", "apparel manufacturing", "fitness apparel retail", "footwear retail"),
+    *("safety apparel manufacturing", "home decor retail", "home textiles retail", "manufacturing tools"),
+    *("retail technology solutions", "gaming technology services", "transportation technology"),
+    *("transportation services", "logistics and transportation", "kitchen appliances manufacturing"),
+    *("utility management services", "audio equipment manufacturing", "e-commerce grocery retail"),
+    *("gambling and betting", "e-commerce retail baby products", "furniture retail", "label manufacturing"),
+    *("cutlery manufacturing", "bicycle manufacturing", "telecommunications retail", "pet retail"),
+    *("financial services", "financial software development", "gaming", "retail", "outdoor equipment retail"),
+    *("e-commerce jewelry manufacturing", "retail fashion accessories", "automotive parts retail"),
+    *("fintech services", "games", "e-commerce retail goods", "automotive retail", "coatings manufacturing"),
+    *("sporting goods manufacturing", "e-commerce", "beverage retailing", "computer hardware manufacturing"),
+    *("automotive manufacturing", "e-commerce electronics retail"),
+)
+_PROBLEMS: Final = (
+    *("create account", "delete account", "edit account", "switch account", "check cancellation fee"),
+    *("delivery options", "complaint", "review", "check invoice", "get invoice", "newsletter subscription"),
+    *("cancel order", "change order", "place order", "check payment methods", "payment issue"),
+    *("check refund policy", "track refund", "change shipping address", "set up shipping address"),
+)
+_S0_LABELS: Final = _rubric(
+    "study-s0-labels",
+    "What a support dialogue was written from (as S0)",
+    [
+        _label("industry", "Industry", "The industry of the company whose support this is.", _INDUSTRIES),
+        _label("problem", "Problem", "The main reason why the customer writes.", _PROBLEMS),
+        _label("channel", "Channel", "How they write to each other: e-mails, or a live chat.", ("email", "chat")),
+        _label(
+            "agent_experience",
+            "Experience of the agent",
+            "How experienced the agent is: a junior one gives simple answers and may have to ask; a senior one "
+            "solves harder problems, and offers what was not asked for.",
+            ("junior", "senior"),
+        ),
+        _label(
+            "agent_type",
+            "Type of agent",
+            "Whether the agent is a person, who writes naturally and with feeling, or a program, whose replies are "
+            "of one form and less exact.",
+            ("human", "bot"),
         ),
     ],
 )
@@ -891,6 +943,9 @@ _S1_TASKS: Final = {
 
 STUDY_PRESETS: Final[dict[str, StudyPreset]] = {
     "s0": StudyPreset("S0: support dialogues, four criteria in one call", _S0, {"task": "s0_annotator"}),
+    "s0_labels": StudyPreset(
+        "S0: label recovery, five parameters of a dialogue in one call", _S0_LABELS, {"task": "s0_classifier"}
+    ),
     **{
         task: StudyPreset(f"S1: {words}, general rubric", _S1, {**_S1_FACTORS, "task": task})
         for task, words in _S1_TASKS.items()
@@ -958,6 +1013,13 @@ TASKS: Final[dict[str, dict[str, str]]] = {
             "Oled keeleekspert, kes hindab klienditoe vestlusi mis tahes keeles, ka väiksemates. Hinda järgmises "
             "sõnumis olevat vestlust iga alloleva kriteeriumi järgi seal antud skaalal ja vasta ainult nõutud kujul."
         ),
+    },
+    "s0_classifier": {
+        "en": (
+            "You are an expert analyst who classifies customer-support dialogues in any language, smaller ones too. "
+            "Read the dialogue in the next message, and choose one class for each question below. Explain each choice "
+            "in one short sentence."
+        )
     },
     "s1_question": {
         "en": (

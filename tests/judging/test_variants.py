@@ -23,6 +23,7 @@ from annotation.readers import parse_rubric
 from judging import calls, judges, perturbed_runs, requests, runs
 from judging.asking import allowances
 from judging.asking.client import ProviderAnswer
+from judging.generation import specs
 from judging.judges import judge_digest
 from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.prompts import (
@@ -152,6 +153,20 @@ def test_every_study_preset_is_a_readable_rubric_and_a_known_variant() -> None:
     assert (len(s3.rubric["criteria"]), s3.parameters["temperature"], s3.repeats) == (10, 0, 5)
     assert {preset.variant["task"] for preset in STUDY_PRESETS.values()} == TASKS.keys()
     assert all(languages.keys() <= INSTRUCTION_LANGUAGES for languages in TASKS.values())
+
+
+def test_label_recovery_of_s0_asks_for_the_levels_that_its_dialogues_are_drawn_from() -> None:
+    drawn = {
+        parameter.name: [level.value for level in parameter.levels]
+        for parameter in specs.preset("support-dialogues").parameters
+        if parameter.name != "messages"
+    }
+    asked = {
+        criterion["key"]: [point["label"]["en"] for point in criterion["scale"]["points"]]
+        for criterion in STUDY_PRESETS["s0_labels"].rubric["criteria"]
+    }
+    assert asked == drawn
+    assert (len(drawn["industry"]), len(drawn["problem"])) == (49, 20)
 
 
 def study_bytes(key: str, **factors: Any) -> bytes:

@@ -125,6 +125,7 @@ StatusesEnum: TypeAlias = Literal["failed", "unparsed", "out_of_range", "refused
 StepState: TypeAlias = Literal["failed", "not_run", "insufficient", "passed"]
 StudyEnum: TypeAlias = Literal[
     "s0",
+    "s0_labels",
     "s1_question",
     "s1_mathematics",
     "s1_translation",
@@ -140,6 +141,7 @@ StudyEnum: TypeAlias = Literal[
 TaskEnum: TypeAlias = Literal[
     "general",
     "s0_annotator",
+    "s0_classifier",
     "s1_dialogue",
     "s1_mathematics",
     "s1_question",
