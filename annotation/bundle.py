@@ -154,7 +154,7 @@ def store_member(member: Member, lines: Iterator[bytes], count: int, incoming: I
 def _reserved(model: type[models.Model], count: int) -> Sequence[int]:
     """``count`` primary keys reserved for the caller, ascending."""
     if connection.vendor != "postgresql":
-        newest = model._default_manager.aggregate(newest=Max("pk"))["newest"] or 0
+        newest = model._base_manager.aggregate(newest=Max("pk"))["newest"] or 0
         return range(newest + 1, newest + 1 + count)
     with connection.cursor() as cursor:
         cursor.execute(

@@ -20,6 +20,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -35,15 +36,15 @@ from panelbench_client import Client
 from tests.provider_server import RunningProvider, running_provider
 
 RESULTS = Path(__file__).parent / "results" / "study_families.md"
-FAMILIES = int(os.environ.get("STUDY_FAMILIES", "50"))
-TEXTS = FAMILIES * len(LANGUAGES) * len(MODELS)
-RATED = min(100, FAMILIES * len(MODELS))
-ANNOTATORS = ("mari", "jaan", "noor")
-CRITERIA = ("grammar", "readability", "coherence", "fluency")
-FIRST_BUDGET, LAST_BUDGET = "0.02", "200"
-MOST_SECONDS = 240.0
+STUDY_FAMILIES = int(os.environ.get("STUDY_FAMILIES", "50"))
+PLANNED_TEXTS = STUDY_FAMILIES * len(LANGUAGES) * len(MODELS)
+RATED = min(100, STUDY_FAMILIES * len(MODELS))
+NATIVE_RATERS = ("mari", "jaan", "noor")
+RATED_CRITERIA = ("grammar", "readability", "coherence", "fluency")
+SMALL_BUDGET, LARGE_BUDGET = "0.02", "200"
+LONGEST_WAIT_SECONDS = 240.0
 PROVIDER_SEED = 7  # as panelbench.provider has it
-FIGURE = re.compile(r"−?[01]\.[0-9]{2}")
+WRITTEN_FIGURE = re.compile(r"−?[01]\.[0-9]{2}")
 HEAD = """\
 # The first study over HTTP, from a plan to its workflow page
 
@@ -57,7 +58,7 @@ from the verdicts, and looked for on the pages.
 
 
 @dataclass(slots=True)
-class Study:
+class StudyOverHttp:
     """The lead's client and browser, and what was found so far."""
 
     lead: Client
@@ -111,7 +112,7 @@ def measure(kind: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _study(provider: RunningProvider, programs: server.Stack) -> Study:
+def _study(provider: RunningProvider, programs: server.Stack) -> StudyOverHttp:
     """The people of the project; everything after that goes over HTTP."""
     from accounts import people, tokens
     from accounts.models import Membership, Role, Scope, User
@@ -120,7 +121,7 @@ def _study(provider: RunningProvider, programs: server.Stack) -> Study:
     lead = User.objects.create_user("lead@panelbench.test", name="Aino «Ä»", ui_language="en", languages=["en"])
     project = people.create_project(name="Uuring “S0” – دراسة", slug="bench", founder=lead)
     chosen = [(lead, Scope.WRITE)]
-    for name in ANNOTATORS:
+    for name in NATIVE_RATERS:
         user = User.objects.create_user(f"{name}@panelbench.test", name=name, ui_language="en", languages=["et"])
         Membership.objects.create(project=project, user=user, role=Role.ANNOTATOR)
         chosen.append((user, Scope.WRITE))
@@ -129,12 +130,12 @@ def _study(provider: RunningProvider, programs: server.Stack) -> Study:
     cookies = {"sessionid": scene.session_key(lead)}
     browser = httpx.Client(base_url=programs.address, cookies=cookies, headers={"Accept-Language": "en"}, timeout=60)
     keys = [user.pk for user, _scope in chosen[1:]]
-    return Study(clients[0], browser, clients[1:], keys, provider, programs)
+    return StudyOverHttp(clients[0], browser, clients[1:], keys, provider, programs)
 
 
 def _until(is_there: Callable[[], Any], what: str) -> Any:
     """Ask until the answer is something."""
-    deadline = time.monotonic() + MOST_SECONDS
+    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
     while not (found := is_there()):
         if time.monotonic() > deadline:
             raise TimeoutError(what)
@@ -145,17 +146,17 @@ def _until(is_there: Callable[[], Any], what: str) -> Any:
 # --- texts ------------------------------------------------------------------------------------------------------------
 
 
-def _written(study: Study) -> int:
+def _written(study: StudyOverHttp) -> int:
     """The dataset of a plan that was killed twice, limited, and paused for money."""
     client = study.lead
     made = client.create_generation_plan(
         "Klienditugi “S0” – خدمة",
         "support-dialogues",
         LANGUAGES,
-        FAMILIES,
+        STUDY_FAMILIES,
         [{"provider": "simulated", "model": model, "parameters": {"max_tokens": 2_000}} for model in MODELS],
         seed=1,
-        budget=FIRST_BUDGET,
+        budget=SMALL_BUDGET,
     )
     plan = made["id"]
 
@@ -166,32 +167,32 @@ def _written(study: Study) -> int:
     client.start_generation(plan)
     _until(lambda: progress()["phase"] == "paused" and not progress()["in_flight"], "the budget to be exhausted")
     study.note("paused, because", client.generation_plan(plan)["reason"])
-    study.note(f"spent of the first budget of {FIRST_BUDGET}", progress()["cost"])
-    client.set_generation_budget(plan, LAST_BUDGET)
+    study.note(f"spent of the first budget of {SMALL_BUDGET}", progress()["cost"])
+    client.set_generation_budget(plan, LARGE_BUDGET)
     client.resume_generation(plan)
-    _until(lambda: progress()["written"] > TEXTS * 0.3, "a third of the texts")
+    _until(lambda: progress()["written"] > PLANNED_TEXTS * 0.3, "a third of the texts")
     _kill(study)
-    _until(lambda: progress()["written"] > TEXTS * 0.5, "half of the texts")
+    _until(lambda: progress()["written"] > PLANNED_TEXTS * 0.5, "half of the texts")
     study.provider.control(next=["rate_limit"] * STORM)
-    _until(lambda: progress()["written"] > TEXTS * 0.7, "most texts")
+    _until(lambda: progress()["written"] > PLANNED_TEXTS * 0.7, "most texts")
     _kill(study)
     _until(lambda: progress()["phase"] == "finished", "the end of the plan")
     study.note("seconds until all was written", round(time.monotonic() - began))
     _held_against_the_provider(study, plan)
     page = study.page(f"/p/bench/generation/{plan}/")
-    assert f"{FAMILIES} of {FAMILIES}" in page, page[:3_000]
+    assert f"{STUDY_FAMILIES} of {STUDY_FAMILIES}" in page, page[:3_000]
     dataset = int(client.store_generated(plan, "Dialoogid “S0”", only="whole")["dataset"])
     study.note("items of the dataset", sum(1 for _item in client.items(dataset)))
     return dataset
 
 
-def _kill(study: Study) -> None:
+def _kill(study: StudyOverHttp) -> None:
     """SIGKILL to the worker with everything below it, and a new one."""
     study.programs.worker.kill()
     study.programs.worker.start()
 
 
-def _held_against_the_provider(study: Study, plan: int) -> None:
+def _held_against_the_provider(study: StudyOverHttp, plan: int) -> None:
     counts, shown = study.provider.control(), study.lead.generation_plan(plan)["progress"]
     outcomes: Counter[str] = Counter()
     twice = wrong = lost_breaks = 0
@@ -209,41 +210,41 @@ def _held_against_the_provider(study: Study, plan: int) -> None:
         twice += kept > 1
     planted_replies = sum(counts["written_breaks"].values())
     study.note("texts written", f"{shown['written']} of {shown['planned']}")
-    study.note("families whole", f"{shown['whole']} of {FAMILIES}")
+    study.note("families whole", f"{shown['whole']} of {STUDY_FAMILIES}")
     study.note("requests booked / counted", f"{shown['attempts']} / {counts['requests']}")
     study.note("attempts", ", ".join(f"{name} {count}" for name, count in sorted(outcomes.items())))
     study.note("breaks planted / found / lost", f"{planted_replies} / {shown['discarded']} / {lost_breaks}")
     study.note("replies whose problem is not the planted one", wrong)
     study.note("texts paid twice", twice)
     study.note("cost", shown["cost"])
-    assert shown["written"] == shown["planned"] == TEXTS and shown["whole"] == FAMILIES
+    assert shown["written"] == shown["planned"] == PLANNED_TEXTS and shown["whole"] == STUDY_FAMILIES
     assert shown["attempts"] == sum(outcomes.values()) == counts["requests"]
     assert twice == wrong == 0
     assert planted_replies == shown["discarded"] + lost_breaks
 
 
-def _checked(study: Study, dataset: int) -> None:
+def _checked(study: StudyOverHttp, dataset: int) -> None:
     """The check-up that a worker makes of every dataset."""
     study.lead.check_dataset(dataset)
     checkup = _until(
         lambda: (found := study.lead.dataset_checkup(dataset)) and found["checked_at"] and found, "the check-up"
     )
-    found = {finding["check"]: finding["items"] for finding in checkup["findings"]}
+    found = {finding["check"]: finding["items"] for finding in checkup["findings"] if finding["items"]}
     study.note("check-up", ", ".join(f"{name} {count}" for name, count in sorted(found.items())) or "nothing")
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _judged(study: Study, dataset: int) -> None:
+def _judged(study: StudyOverHttp, dataset: int) -> None:
     client = study.lead
     chosen = [client.declare_as_study(key, "simulated", "sim-steady") for key in ("s0", "s0_labels")]
     runs = [
-        client.start_run(judge=one["judge"]["id"], dataset=dataset, rubric_version=one["rubric_version"], budget="50")
+        client.start_run(judge=one["judge"]["id"], dataset=dataset, rubric_version=one["rubric_version"])
         for one in chosen
     ]
     for run in runs:
-        ended = client.wait_for_run(run["id"], timeout=MOST_SECONDS)["progress"]
+        ended = client.wait_for_run(run["id"], timeout=LONGEST_WAIT_SECONDS)["progress"]
         study.note(f"verdicts of run {run['id']}", ended["verdicts"])
     campaigns = [
         int(client.open_campaign(name, dataset, one["rubric_version"])["id"])
@@ -258,7 +259,7 @@ def _judged(study: Study, dataset: int) -> None:
     _workflow(study, campaigns[0], judge)
 
 
-def _rated(study: Study, campaign: int) -> None:
+def _rated(study: StudyOverHttp, campaign: int) -> None:
     """Estonian dialogues rated by three people on the desk, as they look to somebody who reads for mistakes."""
     from panelbench.provider.answers import text_quality
 
@@ -270,7 +271,6 @@ def _rated(study: Study, campaign: int) -> None:
         client.seat(panel["id"], user)
     criteria = ["coherence", "fluency"]
     duty = client.add_duty(campaign, panel["id"], 3, criteria=criteria, selection=selection["id"], seed=1)
-    client.move_campaign(campaign, "open")
     submitted = 0
     for number, annotator in enumerate(study.annotators):
         rng = random.Random(number)
@@ -281,14 +281,14 @@ def _rated(study: Study, campaign: int) -> None:
             annotator.submit(taken["key"], answers, seconds=20)
             submitted += 1
     study.note("dialogues rated by three people on the desk", f"{submitted} annotations")
-    assert submitted == RATED * len(ANNOTATORS)
+    assert submitted == RATED * len(NATIVE_RATERS)
 
 
-def _verdicts(study: Study, run: int) -> list[Any]:
+def _verdicts(study: StudyOverHttp, run: int) -> list[Any]:
     return [verdict for verdict in study.lead.verdicts(run=run) if verdict["score"] is not None]
 
 
-def _stability(study: Study, campaign: int, items: Mapping[str, Any], run: int) -> None:
+def _stability(study: StudyOverHttp, campaign: int, items: Mapping[str, Any], run: int) -> None:
     """τ-b between languages: of the API, of the verdicts, and on the page."""
     scores: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for verdict in _verdicts(study, run):
@@ -296,7 +296,7 @@ def _stability(study: Study, campaign: int, items: Mapping[str, Any], run: int) 
         scores[verdict["criterion"], item["language"], item["generator"]].append(verdict["score"])
     answer = study.lead.fresh_estimates(campaign, columns="languages", statistic="stability.kendall_tau_b")
     rows: Any = [row for row in answer["estimates"] if row["judge"]]
-    assert len(rows) == len(CRITERIA) * 6, len(rows)
+    assert len(rows) == len(RATED_CRITERIA) * 6, len(rows)
     for row in rows:
         first, second = row["languages"]
         means = [[fmean(scores[row["criterion"], language, model]) for model in MODELS] for language in (first, second)]
@@ -308,7 +308,7 @@ def _stability(study: Study, campaign: int, items: Mapping[str, Any], run: int) 
             for row in rows
             if row["criterion"] == key and row["value"] is not None
         )
-        for key in CRITERIA
+        for key in RATED_CRITERIA
     }
     for key, line in by_criterion.items():
         study.note(f"τ-b of the judge, {key}", line or "undefined")
@@ -318,15 +318,18 @@ def _stability(study: Study, campaign: int, items: Mapping[str, Any], run: int) 
     assert all(model in first_page for model in MODELS), first_page[:2_000]
     filled = []
     for part in ("rankings", "judge", "surface", "parallel", "pivot"):
-        words = _until(
-            lambda part=part: (page := study.page(f"{base}{part}/")) and "computed" not in page.lower() and page,
-            f"the section {part}",
-        )
-        filled.append(f"{part} {len(FIGURE.findall(words))}")
+        words = _until(partial(_computed_page, study, f"{base}{part}/"), f"the section {part}")
+        filled.append(f"{part} {len(WRITTEN_FIGURE.findall(words))}")
     study.note("numbers on the sections of the stability page", ", ".join(filled))
     words = study.page(f"{base}rankings/?where=criterion%3Dfluency")
     fluency = [row for row in rows if row["criterion"] == "fluency" and row["value"] is not None]
     assert all(_written_as(row["value"]) in words for row in fluency), words[:3_000]
+
+
+def _computed_page(study: StudyOverHttp, path: str) -> str:
+    """The words of a page, if a worker has computed all that is on it."""
+    words = study.page(path)
+    return "" if "computed" in words.lower() else words
 
 
 def _written_as(value: float) -> str:
@@ -334,7 +337,7 @@ def _written_as(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-def _recovery(study: Study, campaign: int, items: Mapping[str, Any], run: int) -> None:
+def _recovery(study: StudyOverHttp, campaign: int, items: Mapping[str, Any], run: int) -> None:
     """Label recovery: of the API, and of the verdicts held against what was drawn."""
     from judging.study_presets import STUDY_PRESETS
 
@@ -349,7 +352,7 @@ def _recovery(study: Study, campaign: int, items: Mapping[str, Any], run: int) -
     answer = study.lead.fresh_estimates(campaign, rows="variant", columns="", statistic="recovery.label_recovery")
     shares = {row["variant"]: row["value"] for row in answer["estimates"]}
     for key, hits in right.items():
-        assert abs(shares[key] - fmean(hits)) < 1e-9, (key, shares, fmean(hits))
+        assert abs((shares[key] or 0) - fmean(hits)) < 1e-9, (key, shares, fmean(hits))
         study.note(f"label recovery, {key}", f"{shares[key]:.3f} of {len(hits)}")
     page = study.page(
         f"/p/bench/numbers/{campaign}/explore/?rows=variant&columns=language&statistic=recovery.label_recovery"
@@ -357,7 +360,7 @@ def _recovery(study: Study, campaign: int, items: Mapping[str, Any], run: int) -
     assert "industry" in page.lower(), page[:2_000]
 
 
-def _workflow(study: Study, campaign: int, judge: str) -> None:
+def _workflow(study: StudyOverHttp, campaign: int, judge: str) -> None:
     """The four steps, by API and on the page."""
     client = study.lead
 

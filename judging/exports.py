@@ -1,7 +1,7 @@
 """What leaves a project of judging: verdicts as a table, and the tables of judging in a bundle.
 
 An exported table of verdicts has a row per item x judge x criterion x repeat, with the columns of a rating first. A
-bundle carries judges, their runs, and the cost and reply of each call.
+bundle carries judges, their runs, and the cost and reply of each call; and generation plans with all that was written.
 """
 
 from __future__ import annotations
@@ -10,16 +10,33 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.functions import Length
 
+from accounts.languages import canonical_language
+from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.bundle import Incoming, Member, Outgoing, Row
 from annotation.exports import SHARED, dataset_versions, on_scales
 from annotation.models import Dataset, SelectedItem
+from annotation.readers import FormatError, Problem, excerpt
 from annotation.writers.tables import BATCH, Column, Table
 from judging import judges, spending
-from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.generation import plans
+from judging.generation.specs import parse_spec
+from judging.models import (
+    Attempt,
+    Call,
+    GenerationAttempt,
+    GenerationFamily,
+    GenerationPlan,
+    Judge,
+    JudgeRun,
+    PlanDataset,
+    PlanGenerator,
+    Realisation,
+    Verdict,
+)
 from judging.reading_reasons import READ_AS, SENTENCES, reason_sentence
 from judging.replies import reply_text
 from judging.versions import examples
@@ -247,6 +264,183 @@ def _askable(row: Row, incoming: Incoming) -> None:
         raise ValueError(f"a prompt variant ({refused.sentence})") from None
 
 
+def _paused_plan(row: Row, outgoing: Outgoing) -> None:
+    """As a run, a plan is paid for where it was started."""
+    under_way = [Realisation.State.WAITING, Realisation.State.LEASED]
+    is_running = row["state"] == GenerationPlan.State.RUNNING
+    if is_running and Realisation.everything.filter(plan=row["id"], state__in=under_way).exists():
+        row["state"] = GenerationPlan.State.PAUSED.value
+
+
+def _usable_spec(row: Row, incoming: Incoming) -> None:
+    """Refuse a spec that no request could be written from, or that is not the one it was frozen as."""
+    try:
+        is_frozen = parse_spec(row["spec"]).digest == row["spec_digest"]
+        tags = [canonical_language(str(tag)) for tag in row["languages"]]
+    except (Refused, ValueError) as refused:
+        raise ValueError(f"a spec and languages of a plan ({refused})") from None
+    if not is_frozen or tags != row["languages"] or not tags or len(set(tags)) < len(tags):
+        raise ValueError("a spec with its own digest, and each language of the plan once")
+
+
+def _asking_parameters(row: Row, incoming: Incoming) -> None:
+    """Refuse parameters that no model can be asked with, or by which no limit of a reply is known."""
+    try:
+        judges.checked_parameters(row["parameters"])
+        plans.refuse_unlimited(row["parameters"])
+    except Refused as refused:
+        raise ValueError(f"parameters of a generator ({refused.sentence})") from None
+
+
+def _drawn(row: Row, incoming: Incoming) -> None:
+    drawn = row["parameters"]
+    if not isinstance(drawn, dict) or not all(type(value) in (str, int) for value in drawn.values()):
+        raise ValueError("parameters, each a text or a whole number")
+
+
+def _unheld_text(row: Row, outgoing: Outgoing) -> None:
+    if row["state"] == Realisation.State.LEASED:
+        row["state"] = Realisation.State.WAITING.value
+    _without_quotes(row, outgoing)
+
+
+def _without_quotes(row: Row, outgoing: Outgoing) -> None:
+    """Why a reply was discarded quotes it: its words only where replies go with it."""
+    if not outgoing.replies:
+        row["problems"] = [
+            {**problem, "values": {name: "…" if isinstance(value, str) else value for name, value in values.items()}}
+            for problem in row["problems"]
+            if (values := problem["values"]) is not None
+        ]
+
+
+def _lost_elsewhere(row: Row, outgoing: Outgoing) -> None:
+    """A request under way is answered where it was sent; elsewhere it is lost, at its worst case."""
+    if row["outcome"] == GenerationAttempt.Outcome.SENT:
+        row["outcome"], row["cost"] = GenerationAttempt.Outcome.LOST.value, row["reserved"]
+        row["estimated"], row["reason"] = True, "No reply was received."
+    _without_bodies(row, outgoing)
+    _without_quotes(row, outgoing)
+    if not outgoing.replies:
+        row["text"] = ""
+
+
+def _known_problems(row: Row, incoming: Incoming) -> None:
+    for problem in row["problems"]:
+        named = isinstance(problem, dict) and problem.keys() == {"code", "values"} and isinstance(problem["code"], str)
+        if not named or not isinstance(problem["values"], dict):
+            raise ValueError("problems, each with code and values")
+
+
+def _shown_text(row: Row, incoming: Incoming) -> None:
+    """Refuse turns and fields that no page could show."""
+    _known_problems(row, incoming)
+    said = isinstance(row["turns"], list) and all(
+        isinstance(turn, dict)
+        and {"speaker", "text"} <= turn.keys()
+        and all(type(part) is str for part in turn.values())
+        for turn in row["turns"]
+    )
+    if not said or not isinstance(row["fields"], dict) or not all(type(one) is str for one in row["fields"].values()):
+        raise ValueError("turns, each with speaker and text, and fields as texts")
+    if row["state"] == Realisation.State.LEASED:
+        raise ValueError("a state that is not leased")
+
+
+GENERATION_MEMBERS = (
+    Member(
+        name="plans",
+        model=GenerationPlan,
+        rows=lambda project: GenerationPlan.objects.filter(project=project),
+        refers={"utterance_judge": "judges", "utterance_rubric": "rubric_versions"},
+        leaves=_OURS,
+        first=9,
+        on_write=_paused_plan,
+        on_read=_usable_spec,
+    ),
+    Member(
+        name="plan_generators",
+        model=PlanGenerator,
+        rows=lambda project: PlanGenerator.objects.filter(plan__project=project),
+        refers={"plan": "plans"},
+        leaves=("prices", "width"),  # those of the instance
+        first=9,
+        on_read=_asking_parameters,
+    ),
+    Member(
+        name="families",
+        model=GenerationFamily,
+        rows=lambda project: GenerationFamily.objects.filter(plan__project=project),
+        refers={"plan": "plans"},
+        first=9,
+        on_read=_drawn,
+    ),
+    Member(
+        name="realisations",
+        model=Realisation,
+        rows=lambda project: Realisation.everything.filter(plan__project=project),
+        refers={
+            "plan": "plans",
+            "family": "families",
+            "generator": "plan_generators",
+            "simulator": "plan_generators",
+            "opening": "realisations",
+            "item": "items",
+        },
+        leaves=("lease", "leased_until", "not_before", "decided_by"),
+        first=9,
+        on_write=_unheld_text,
+        on_read=_shown_text,
+    ),
+    Member(
+        name="generation_attempts",
+        model=GenerationAttempt,
+        rows=lambda project: GenerationAttempt.objects.filter(realisation__plan__project=project).exclude(
+            outcome=GenerationAttempt.Outcome.PENDING
+        ),
+        refers={"realisation": "realisations"},
+        leaves=("reply_key",),
+        first=9,
+        on_write=_lost_elsewhere,
+        on_read=_known_problems,
+    ),
+    Member(
+        name="plan_datasets",
+        model=PlanDataset,
+        rows=lambda project: PlanDataset.objects.filter(plan__project=project),
+        refers={"plan": "plans", "dataset": "datasets"},
+        first=9,
+    ),
+)
+"""Generation plans with what was written, decided and paid. Who decided stays behind, as all people do."""
+
+
+def require_own_texts(project: Project) -> None:
+    """Refuse texts whose family, generator or language is not of their plan, and families that its spec can't draw.
+
+    For a project that was just loaded, before its transaction ends: raises ``FormatError``.
+    """
+    texts = Realisation.everything.filter(plan__project=project)
+    strangers = texts.exclude(family__plan=F("plan"), generator__plan=F("plan"))
+    strangers |= texts.exclude(simulator=None).exclude(simulator__plan=F("plan"))
+    if (stranger := strangers.first()) is not None:
+        expected = "a family and generators of the text’s plan"
+        raise FormatError(
+            Problem("realisations.jsonl", None, "plan", excerpt(stranger.language), expected, "foreign_id")
+        )
+    for plan in GenerationPlan.objects.filter(project=project):
+        used = set(texts.filter(plan=plan).order_by().values_list("language", flat=True).distinct())
+        if foreign := used - set(plan.languages):
+            expected = "languages of the text’s plan"
+            text = excerpt(", ".join(sorted(foreign)))
+            raise FormatError(Problem("realisations.jsonl", None, "language", text, expected, "value"))
+        levels = {one.name: {level.value for level in one.levels} for one in parse_spec(plan.spec).parameters}
+        for drawn in plan.families.values_list("parameters", flat=True):
+            if drawn.keys() != levels.keys() or not all(value in levels[name] for name, value in drawn.items()):
+                expected = "a level of each parameter of the plan’s spec"
+                raise FormatError(Problem("families.jsonl", None, "parameters", excerpt(str(drawn)), expected, "value"))
+
+
 BUNDLE_MEMBERS = (
     Member(
         name="judges",
@@ -301,4 +495,5 @@ BUNDLE_MEMBERS = (
         on_write=_without_quote,
         on_read=_known_reason,
     ),
+    *GENERATION_MEMBERS,
 )

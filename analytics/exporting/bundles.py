@@ -34,13 +34,14 @@ from annotation.readers import FormatError, Problem, UnpackBounds, UnpackedBytes
 from annotation.writers.archives import dateless, member_content, spooled, write_member
 from annotation.writers.tables import with_progress
 from judging.exports import BUNDLE_MEMBERS as OF_JUDGING
+from judging.exports import require_own_texts
 from judging.models import Judge
 
 logger = logging.getLogger(__name__)
 
 MEMBERS = (*OF_ANNOTATION, *OF_JUDGING)
 """In the order in which they are written and read: a row refers to members that come before its own."""
-FORMAT, VERSION = "panelbench-bundle", 8
+FORMAT, VERSION = "panelbench-bundle", 9
 """The version goes up with a new member or field; `Member.first` and `Member.since` say what earlier ones lack."""
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 2**20
@@ -90,7 +91,8 @@ class Carried:
 
     @property
     def sentence(self) -> str:
-        named = ("datasets", "items", "rubrics", "campaigns", "annotations", "ratings", "judges", "verdicts")
+        named = ["datasets", "items", "rubrics", "campaigns", "annotations", "ratings", "judges", "verdicts"]
+        named += ["plans"] if self.rows.get("plans") else []
         return ", ".join(f"{self.rows[name]:,} {name}" for name in named)
 
 
@@ -162,6 +164,7 @@ def _stored(incoming: Incoming, archive: ZipFile, members: dict[str, Any], progr
                 bundle.store_member(member, lines, carried.rows[member.name], incoming)
             done += carried.rows[member.name]
         require_own_items(project)
+        require_own_texts(project)
         audit.record(actor=incoming.actor, project=project, verb="import bundle", subject=project)
     return carried
 

@@ -200,14 +200,14 @@ def plan_generator(project: Project, position: int, choice: GeneratorChoice) -> 
     allowances.allowance(project, choice.provider)
     if not any(name in parameters for name in TOKEN_LIMITS):
         parameters = {**parameters, "max_tokens": LONGEST_REPLY}
-    _refuse_unlimited(parameters)
+    refuse_unlimited(parameters)
     name = choice.name.strip() or model
     return PlanGenerator(
         position=position, name=name[:MOST_NAMED], provider=choice.provider, model=model, parameters=parameters
     )
 
 
-def _refuse_unlimited(parameters: Mapping[str, Any]) -> None:
+def refuse_unlimited(parameters: Mapping[str, Any]) -> None:
     """Refuse parameters by which no limit on the tokens of a reply is known: nothing could be reserved for it."""
     if not 1 <= (prices.token_limit(parameters) or 0) <= MOST_REPLY_TOKENS:
         names = " · ".join(name for name in TOKEN_LIMITS if name in parameters) or TOKEN_LIMITS[0]
@@ -248,7 +248,7 @@ def refuse_plan_cap(project: Project, generator: PlanGenerator, budget: Decimal 
     if budget is None and not is_capped:
         return
     if has_price:
-        _refuse_unlimited(generator.parameters)
+        refuse_unlimited(generator.parameters)
         return
     named = {"model": generator.model, "provider": generator.provider}
     sentence = _("No price is declared for %(model)s at %(provider)s, so a budget can't be guaranteed.") % named

@@ -262,6 +262,7 @@ NEW_MEMBERS = {
         *("dataset_checkups", "curations", "curated_items"),
         *("prompt_collections", "prompt_slots", "prompt_writers", "prompts", "prompt_versions", "prompt_datasets"),
     ],
+    9: ["plans", "plan_generators", "families", "realisations", "generation_attempts", "plan_datasets"],
 }
 
 
