@@ -1,8 +1,8 @@
 """What gives a wrong turn of a simulated conversation away, language by language. Pure.
 
-Patterns are of the text as `as_patterned` writes it: composed, in small letters, with straight apostrophes, and Arabic without
-vowel signs and with one form of alif. English is looked for in every language: models fall back to it. A pattern must
-be sure: what real people write to a service or a chatbot is no sign.
+Patterns are of the text as `as_patterned` writes it: composed, in small letters, with straight apostrophes, and Arabic
+without vowel signs and with one form of alif. English is looked for in every language: models fall back to it. A
+pattern must be sure: what real people write to a service or a chatbot is no sign.
 """
 
 from __future__ import annotations

@@ -47,6 +47,8 @@ PROBLEM_SENTENCES: Final = {
     "lost_number": gettext_lazy("This number is missing in part %(turn)s: %(text)s"),
     "wrong_length": gettext_lazy("The text has %(percent)s %% of the length of its source."),
     "wrong_length_of": gettext_lazy("Part %(turn)s has %(percent)s %% of the length of its source."),
+    "refused_by_judge": gettext_lazy("The judge of user turns refused it: %(feedback)s"),
+    "no_verdict": gettext_lazy("The reply of the judge of user turns can’t be read."),
 }
 PROBLEM_LABELS: Final = {
     "unreadable": gettext_lazy("Not the form asked for"),
@@ -88,6 +90,8 @@ PROBLEM_LABELS: Final = {
     "lost_number": gettext_lazy("Number lost"),
     "wrong_length": gettext_lazy("Length changed"),
     "wrong_length_of": gettext_lazy("Length of a part changed"),
+    "refused_by_judge": gettext_lazy("Refused by the judge"),
+    "no_verdict": gettext_lazy("No verdict"),
 }
 
 
