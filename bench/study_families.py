@@ -329,7 +329,7 @@ def _stability(study: StudyOverHttp, campaign: int, items: Mapping[str, Any], ru
 def _computed_page(study: StudyOverHttp, path: str) -> str:
     """The words of a page, if a worker has computed all that is on it."""
     words = study.page(path)
-    return "" if "computed" in words.lower() else words
+    return "" if "being computed" in words else words
 
 
 def _written_as(value: float) -> str:

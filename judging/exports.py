@@ -352,7 +352,7 @@ GENERATION_MEMBERS = (
         name="plans",
         model=GenerationPlan,
         rows=lambda project: GenerationPlan.objects.filter(project=project),
-        refers={"utterance_judge": "judges", "utterance_rubric": "rubric_versions"},
+        refers={"utterance_judge": "judges", "utterance_rubric": "rubric_versions", "source": "datasets"},
         leaves=_OURS,
         first=9,
         on_write=_paused_plan,
@@ -371,7 +371,7 @@ GENERATION_MEMBERS = (
         name="families",
         model=GenerationFamily,
         rows=lambda project: GenerationFamily.objects.filter(plan__project=project),
-        refers={"plan": "plans"},
+        refers={"plan": "plans", "source": "items"},
         first=9,
         on_read=_drawn,
     ),
@@ -434,7 +434,12 @@ def require_own_texts(project: Project) -> None:
             expected = "languages of the text’s plan"
             text = excerpt(", ".join(sorted(foreign)))
             raise FormatError(Problem("realisations.jsonl", None, "language", text, expected, "value"))
-        levels = {one.name: {level.value for level in one.levels} for one in parse_spec(plan.spec).parameters}
+        spec = parse_spec(plan.spec)
+        is_translation = spec.kind == "translation"
+        if is_translation != (plan.source is not None) or plan.families.filter(source=None).exists() == is_translation:
+            expected = "a source for each family of a plan of translations, and for no other"
+            raise FormatError(Problem("families.jsonl", None, "source", excerpt(plan.name), expected, "value"))
+        levels = {one.name: {level.value for level in one.levels} for one in spec.parameters}
         for drawn in plan.families.values_list("parameters", flat=True):
             if drawn.keys() != levels.keys() or not all(value in levels[name] for name, value in drawn.items()):
                 expected = "a level of each parameter of the plan’s spec"

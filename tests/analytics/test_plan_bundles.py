@@ -5,8 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from django.db import models
 
 from accounts.refusals import Refused
+from analytics.exporting import bundles
 from annotation.models import Dataset
 from judging.generation import decisions, plans, storing
 from judging.models import GenerationAttempt, GenerationPlan, Realisation
@@ -104,3 +106,14 @@ def test_a_plan_that_no_page_could_show_is_refused(
     with pytest.raises(Refused, match=sentence):
         loaded(cast.teine, content)
     assert not GenerationPlan.objects.filter(project=cast.teine).exists()
+
+
+def test_every_reference_in_a_bundle_is_to_a_row_of_it() -> None:
+    """A new foreign key of a model that travels names its member in `refers`, or is left out."""
+    unknown = [
+        (member.name, column.name)
+        for member in bundles.MEMBERS
+        for column in member.columns
+        if isinstance(column, models.ForeignKey) and column.name not in member.refers
+    ]
+    assert unknown == []
