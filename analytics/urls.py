@@ -8,6 +8,7 @@ from analytics.api import exports as export_routes
 from analytics.api import items as adjudication_routes
 from analytics.api import items as item_routes
 from analytics.api import numbers as routes
+from analytics.api.study import StudyFindings
 from analytics.api.workflow import Workflow
 from analytics.views import (
     adjudication,
@@ -21,6 +22,7 @@ from analytics.views import (
     numbers,
     projects,
     shares,
+    study,
     workload,
 )
 from analytics.views.agreement import AGREEMENT
@@ -36,6 +38,7 @@ PARTS_PAGES = (AGREEMENT, RATER_MODELS, ANNOTATORS, CALIBRATION, STABILITY, RESU
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
     path("p/<slug:project>/numbers/", numbers.numbers_page, name="numbers"),
+    path("p/<slug:project>/numbers/<int:campaign>/study/", study.study_page, name="study"),
     path("p/<slug:project>/numbers/<int:campaign>/", numbers.campaign_numbers, name="campaign_numbers"),
     path(
         "p/<slug:project>/numbers/<int:campaign>/<int:snapshot>/bias.svg", numbers.bias_chart, name="numbers_bias_chart"
@@ -183,6 +186,7 @@ api = [
         decision_routes.Decisions.as_view(),
         name="api_decisions",
     ),
+    path("projects/<slug:project>/campaigns/<int:campaign>/study/", StudyFindings.as_view(), name="api_study"),
     path("projects/<slug:project>/campaigns/<int:campaign>/workflow/", Workflow.as_view(), name="api_workflow"),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/decisions/history/",

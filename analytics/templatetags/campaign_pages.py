@@ -28,6 +28,7 @@ class CampaignPage:
 
 WORK, ANNOTATORS = CampaignPage(_("Work"), "workload"), CampaignPage(_("Annotators"), "numbers_annotators")
 GROUPS = (
+    (_("Study"), (CampaignPage(_("Study"), "study"),)),
     (
         _("Figures"),
         (

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from analytics.figure_words import translated_message
 from analytics.figures import Figure
 from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell, rows_by, text_of
+from analytics.places import CORRECTED, DIFFERENCE, JUDGE, LABELS, LEADERBOARD, PANEL, POOLED, place_range
 from analytics.questions.asked import QuestionChoices
 from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import column_name
@@ -23,11 +24,7 @@ from analytics.views.sections import Section, ShownSection, figure_cell, number_
 from analytics.views.survival import SURVIVAL_SECTION
 from annotation.models import Campaign, Criterion
 
-LEADERBOARD = (PANEL, JUDGE, CORRECTED, LABELS, DIFFERENCE) = tuple(
-    f"leaderboard.{name}"
-    for name in ("panel_mean", "judge_mean", "corrected_mean", "effective_labels", "corrected_difference")
-)
-POOLED, MACRO = "leaderboard.pooled_mean", "leaderboard.macro_mean"
+MACRO = "leaderboard.macro_mean"
 PREFERENCES = tuple(f"preference.{name}" for name in ("strength", "win", "tie", "loss"))
 _CELL = gettext_lazy(
     "The first figure is the mean corrected by PPI++: the judge’s scores of all items, and what the panel’s labels say "
@@ -112,23 +109,10 @@ def _worth(row: EstimateRow | None) -> list[str]:
 
 def _place(generator: str, differences: Iterable[EstimateRow], direction: str) -> str:
     """Place 1 to 2 of 4: from how many others the whole interval of the difference tells it apart."""
-    better = worse = others = 0
-    for row in differences:
-        if generator not in (row["generator"], row["variant"]):
-            continue
-        others += 1
-        if row.get("low") is None or row.get("high") is None or row["low"] <= 0 <= row["high"]:
-            continue
-        is_above = (row["low"] > 0) == (row["generator"] == generator)
-        if is_above == (direction != Criterion.Direction.LOWER):
-            worse += 1  # the other one is worse
-        else:
-            better += 1
-    if not others or direction not in (Criterion.Direction.LOWER, Criterion.Direction.HIGHER):
+    if (places := place_range(generator, differences, direction)) is None:
         return ""
-    first, last = 1 + better, 1 + others - worse
-    about = {"first": first, "last": last, "all": others + 1}
-    if first == last:
+    about = dict(zip(("first", "last", "all"), places, strict=True))
+    if about["first"] == about["last"]:
         return _("place %(first)d of %(all)d") % about
     return _("place %(first)d to %(last)d of %(all)d") % about
 
