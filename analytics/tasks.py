@@ -13,6 +13,7 @@ from analytics.answers import computing, snapshots
 from analytics.exporting import transfers
 from analytics.judges import alignments, decisions
 from analytics.questions.question import Settings
+from analytics.study import study
 from annotation.models import Campaign
 from judging import tasks as judging_tasks
 
@@ -41,6 +42,19 @@ def refresh_stale() -> None:
             ask_to_compute(campaign=campaign, settings=asked)
         else:
             snapshots.mark_as_current(campaign)
+
+
+@shared_task
+def prepare_studies() -> None:
+    """Ask for what the pages Study of campaigns lack whose ratings have settled, so that nobody waits for it.
+
+    One answer of each campaign at a time; the next run asks for the next one.
+    """
+    for campaign in study.settled_campaigns():
+        if (asked := study.stale_question(campaign)) is not None and not computing.failed(
+            campaign=campaign, settings=asked
+        ):
+            ask_to_compute(campaign=campaign, settings=asked)
 
 
 def ask_to_compute(*, campaign: Campaign, settings: Settings | None = None) -> None:

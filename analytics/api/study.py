@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Role
 from analytics import tasks
-from analytics.study.study import REFERENCES, Study
+from analytics.study.study import REFERENCES, CampaignStudy
 from analytics.views.items import shown_campaign
 from analytics.views.study import study_choice
 
@@ -63,7 +63,7 @@ class StudyFindings(APIView):
         """What was found: people, judges, generators, how sure that is, and what is open."""
         current = shown_campaign(request.user, project, campaign)
         is_lead = access.holds(user=request.user, project=current.project, roles=(Role.LEAD,))
-        study = Study(current, study_choice(request.query_params), is_lead=is_lead)
+        study = CampaignStudy(current, study_choice(request.query_params), is_lead=is_lead)
         document = study.document()
         for settings in study.stale:
             tasks.ask_to_compute(campaign=current, settings=settings)

@@ -21,7 +21,7 @@ from analytics.grids import EstimateRow
 from analytics.judges.reasons import CellDecision
 from analytics.models import GateDecision
 from analytics.places import place_range
-from analytics.study.sentences import Emphasised, Sentence, sentence
+from analytics.study.sentences import Emphasised, Sentence, worded
 
 Use = GateDecision.Use
 MOST_NAMED = 3
@@ -48,7 +48,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StudyFinding:
     """What was found about one topic: sentences, and whether it is preliminary."""
 
     topic: str
@@ -117,7 +117,7 @@ def about_people(
     *,
     floors: Floors = Floors(),
     contradictions: Sequence[Contradiction] = (),
-) -> Finding:
+) -> StudyFinding:
     """Where the panels agree, where they hardly do and who contradicts whom, and where that is not certain."""
     cells: dict[str, list[Figure]] = {}
     for figure in alphas:
@@ -126,35 +126,35 @@ def about_people(
     known = [figure for state, found in cells.items() if state != "unknown" for figure in found]
     if not known:
         nothing = _("Nobody knows yet whether the people agree: two of them must rate the same items.")
-        return Finding("people", (sentence(nothing),))
+        return StudyFinding("people", (worded(nothing),))
     said = [_where_people_agree(cells.get("agrees", []), len(alphas))]
     if hardly := cells.get("hardly"):
         where = _cells_named([(figure.criterion, figure.language) for figure in hardly], names)
-        said.append(sentence(_("They agree hardly more than by chance on %(cells)s."), cells=where))
+        said.append(worded(_("They agree hardly more than by chance on %(cells)s."), cells=where))
         problems = {figure.criterion for figure in hardly}
         for each in [found for found in contradictions if found.criterion in problems][:MOST_NAMED]:
             first, second = map(Emphasised, each.raters)
             about = {"first": first, "second": second, "criterion": names.criterion(each.criterion)}
-            said.append(sentence(_("On %(criterion)s %(first)s and %(second)s contradict each other."), **about))
+            said.append(worded(_("On %(criterion)s %(first)s and %(second)s contradict each other."), **about))
     if uncertain := cells.get("not_certain"):
         where = _cells_named([(figure.criterion, figure.language) for figure in uncertain], names)
-        said.append(sentence(_("It is not certain on %(cells)s: the interval is too wide."), cells=where))
+        said.append(worded(_("It is not certain on %(cells)s: the interval is too wide."), cells=where))
     if unknown := len(cells.get("unknown", [])):
         text = ngettext("%(n)d has too few ratings.", "%(n)d have too few ratings.", unknown)
-        said.append(sentence(text, n=unknown))
-    return Finding("people", tuple(said), is_preliminary=any(figure.is_small for figure in known))
+        said.append(worded(text, n=unknown))
+    return StudyFinding("people", tuple(said), is_preliminary=any(figure.is_small for figure in known))
 
 
 def _where_people_agree(agreeing: Sequence[Figure], n_cells: int) -> Sentence:
     if not agreeing:
         text = _("The panels agree on %(share)s of criterion and language.")
-        return sentence(text, share=Emphasised(_("none of %(all)d pairs") % {"all": n_cells}))
+        return worded(text, share=Emphasised(_("none of %(all)d pairs") % {"all": n_cells}))
     counts = {"some": len(agreeing), "all": n_cells}
     share = _("all %(all)d") if len(agreeing) == n_cells else _("%(some)d of %(all)d")
     values = sorted((figure for figure in agreeing if figure.value is not None), key=lambda figure: figure.value or 0)
     share = Emphasised(share % counts)
     if not values:
-        return sentence(_("The panels agree on %(share)s pairs of criterion and language, by Gwet’s AC."), share=share)
+        return worded(_("The panels agree on %(share)s pairs of criterion and language, by Gwet’s AC."), share=share)
     reliable = sum(figure.low is not None and figure.low >= RELIABLE for figure in values)
     about = {"share": share, "low": values[0].number, "high": values[-1].number, "well": reliable}
     if reliable:
@@ -165,31 +165,31 @@ def _where_people_agree(agreeing: Sequence[Figure], n_cells: int) -> Sentence:
             "certainly above 0.667.",
             reliable,
         )
-        return sentence(text, **about)
+        return worded(text, **about)
     text = _(
         "The panels agree on %(share)s pairs of criterion and language more than by chance: α from %(low)s to %(high)s."
     )
-    return sentence(text, **about)
+    return worded(text, **about)
 
 
 # --- judges ----------------------------------------------------------------------------------------------------------
-def about_judges(cells: Sequence[CellDecision], judge: str, names: Names) -> Finding:
+def about_judges(cells: Sequence[CellDecision], judge: str, names: Names) -> StudyFinding:
     """What each judge may be used for, and where it is certainly too generous or too strict: the chosen one first."""
     by_judge: dict[str, list[CellDecision]] = {}
     for cell in cells:
         by_judge.setdefault(cell.row["judge"], []).append(cell)
     if not by_judge:
         nothing = _("No judge has scored items that people rated.")
-        return Finding("judges", (sentence(nothing),))
+        return StudyFinding("judges", (worded(nothing),))
     order = sorted(by_judge, key=lambda name: (name != judge, *_rank(by_judge[name]), name))
     said = [each for name in order[:MOST_NAMED] for each in _one_judge(name, by_judge[name], names)]
     if (more := len(order) - MOST_NAMED) > 0:
         text = ngettext(
             "%(n)d more judge is in the picture below.", "%(n)d more judges are in the picture below.", more
         )
-        said.append(sentence(text, n=more))
+        said.append(worded(text, n=more))
     decided = [cell for cell in cells if cell.use not in (Use.STALE, Use.INSUFFICIENT)]
-    return Finding("judges", tuple(said), is_preliminary=any(_clusters(cell) < SMALL for cell in decided))
+    return StudyFinding("judges", tuple(said), is_preliminary=any(_clusters(cell) < SMALL for cell in decided))
 
 
 def _clusters(cell: CellDecision) -> int:
@@ -206,11 +206,9 @@ def _one_judge(name: str, cells: Sequence[CellDecision], names: Names) -> list[S
     counted, n_cells = Counter(cell.use for cell in cells), len(cells)
     judge = Emphasised(name)
     if counted[Use.STALE] == n_cells:
-        return [sentence(_("%(judge)s must be measured again."), judge=judge)]
+        return [worded(_("%(judge)s must be measured again."), judge=judge)]
     if counted[Use.INSUFFICIENT] == n_cells:
-        return [
-            sentence(_("%(judge)s can’t be decided on: too few items have two ratings and its score."), judge=judge)
-        ]
+        return [worded(_("%(judge)s can’t be decided on: too few items have two ratings and its score."), judge=judge)]
     phrases = {
         Use.JUDGE_ALONE: ngettext("alone in %(n)d", "alone in %(n)d", counted[Use.JUDGE_ALONE]),
         Use.JUDGE_WITH_CORRECTION: ngettext(
@@ -220,12 +218,12 @@ def _one_judge(name: str, cells: Sequence[CellDecision], names: Names) -> list[S
     }
     uses = [text % {"n": counted[use]} for use, text in phrases.items() if counted[use]]
     if counted[Use.JUDGE_ALONE] == n_cells:
-        said = [sentence(_("%(judge)s may score alone everywhere (%(all)d of %(all)d)."), judge=judge, all=n_cells)]
+        said = [worded(_("%(judge)s may score alone everywhere (%(all)d of %(all)d)."), judge=judge, all=n_cells)]
     elif uses:
         text = _("%(judge)s may be used %(uses)s of %(all)d.")
-        said = [sentence(text, judge=judge, uses=listed(uses), all=n_cells)]
+        said = [worded(text, judge=judge, uses=listed(uses), all=n_cells)]
     else:
-        said = [sentence(_("%(judge)s may be used nowhere yet (0 of %(all)d)."), judge=judge, all=n_cells)]
+        said = [worded(_("%(judge)s may be used nowhere yet (0 of %(all)d)."), judge=judge, all=n_cells)]
     if biased := [(cell, bias) for cell in cells if (bias := certain_bias(cell)) is not None]:
         said += _how_biased(biased, names)
     rest = {
@@ -234,7 +232,7 @@ def _one_judge(name: str, cells: Sequence[CellDecision], names: Names) -> list[S
             "%(n)d has too few ratings.", "%(n)d have too few ratings.", counted[Use.INSUFFICIENT]
         ),
     }
-    return said + [sentence(text, n=counted[use]) for use, text in rest.items() if counted[use]]
+    return said + [worded(text, n=counted[use]) for use, text in rest.items() if counted[use]]
 
 
 def bias_figure(cell: CellDecision) -> Figure | None:
@@ -265,7 +263,7 @@ def _how_biased(biased: Sequence[tuple[CellDecision, Figure]], names: Names) -> 
         if found:
             bounds = [abs(end) for _cell, figure in found for end in (figure.low, figure.high) if end is not None]
             where = _cells_named([(cell.row["criterion"], cell.row["language"]) for cell, _figure in found], names)
-            said.append(sentence(text, cells=where, least=f"{min(bounds):.2f}", most=f"{max(bounds):.2f}"))
+            said.append(worded(text, cells=where, least=f"{min(bounds):.2f}", most=f"{max(bounds):.2f}"))
     return said
 
 
@@ -273,18 +271,18 @@ def _how_biased(biased: Sequence[tuple[CellDecision, Figure]], names: Names) -> 
 def about_generators(
     differences: Mapping[str, Sequence[EstimateRow]], generators: Sequence[str], names: Names, *, criterion: str,
     direction: str,
-) -> Finding:  # fmt: skip
+) -> StudyFinding:  # fmt: skip
     """Which generator is first in which language on one criterion, and where that is not decided.
 
     `differences`: by language, the rows of differences of two generators.
     """
     if len(generators) < 2:
-        return Finding("generators", (sentence(_("There are no two generators to compare.")),))
+        return StudyFinding("generators", (worded(_("There are no two generators to compare.")),))
     about = names.criterion(criterion)
     first_places = {tag: found for tag, rows in differences.items() if (found := may_be_first(rows, direction))}
     if not first_places:
         text = _("The generators can’t be ordered on %(criterion)s yet: no difference has an interval.")
-        return Finding("generators", (sentence(text, criterion=about),))
+        return StudyFinding("generators", (worded(text, criterion=about),))
     decided: dict[str, list[str]] = {}
     for tag, found in first_places.items():
         if len(found) == 1:
@@ -294,15 +292,15 @@ def about_generators(
         first = Emphasised(name)
         if len(tags) == len(first_places) > 1:
             text = _("On %(criterion)s %(generator)s is certainly first in every language (%(n)d).")
-            said.append(sentence(text, criterion=about, generator=first, n=len(tags)))
+            said.append(worded(text, criterion=about, generator=first, n=len(tags)))
         else:
             where = _named([names.language(tag) for tag in tags])
             text = _("On %(criterion)s %(generator)s is certainly first in %(languages)s.")
-            said.append(sentence(text, criterion=about, generator=first, languages=where))
+            said.append(worded(text, criterion=about, generator=first, languages=where))
     undecided = {tag: found for tag, found in first_places.items() if len(found) > 1}
     said += _undecided(undecided, about, names, is_everywhere=not decided)
     small = any(Figure.of(row).is_small for tag in first_places for row in differences[tag] if row["value"] is not None)
-    return Finding("generators", tuple(said), is_preliminary=small)
+    return StudyFinding("generators", tuple(said), is_preliminary=small)
 
 
 def may_be_first(rows: Sequence[EstimateRow], direction: str) -> list[str]:
@@ -320,15 +318,15 @@ def _undecided(
     """The generators that may be first, by language, where there are several."""
     if is_everywhere and len({tuple(found) for found in undecided.values()}) == 1:
         text = _("On %(criterion)s it is not decided which generator is first: %(generators)s.")
-        return [sentence(text, criterion=criterion, generators=_or(next(iter(undecided.values()))))]
+        return [worded(text, criterion=criterion, generators=_or(next(iter(undecided.values()))))]
     text = _("In %(language)s it is not decided which one is first: %(generators)s.")
     said = [
-        sentence(text, language=names.language(tag), generators=_or(found))
+        worded(text, language=names.language(tag), generators=_or(found))
         for tag, found in list(undecided.items())[:MOST_NAMED]
     ]
     if (more := len(undecided) - MOST_NAMED) > 0:
         text = ngettext("%(n)d more language is not decided.", "%(n)d more languages are not decided.", more)
-        said.append(sentence(text, n=more))
+        said.append(worded(text, n=more))
     return said
 
 
@@ -352,14 +350,14 @@ class LabelCost:
 
 def about_certainty(
     figures: Sequence[Figure], cells: Sequence[CellDecision], judge: str, names: Names, cost: LabelCost
-) -> Finding:
-    """What the figures rest on, and how many more items would decide what about the chosen judge."""
+) -> StudyFinding:
+    """What the figures are based on, and how many more items would decide what about the chosen judge."""
     said = [_what_they_rest_on([figure for figure in figures if figure.is_defined])]
     own = [cell for cell in cells if cell.row["judge"] == judge]
-    wanted = {cell: more for cell in own if (more := most_items(cell))}
+    wanted = [(cell, more) for cell in own if (more := most_items(cell))]
     if wanted:
         by_language: dict[str, int] = {}
-        for cell, more in wanted.items():
+        for cell, more in wanted:
             by_language[cell.row["language"]] = max(more, by_language.get(cell.row["language"], 0))
         items = sum(by_language.values())
         effort = _effort(items, cost)
@@ -369,34 +367,34 @@ def about_certainty(
             len(wanted),
         )
         more_items = Emphasised(ngettext("%d more item", "%d more items", items) % items)
-        said.append(sentence(text, items=more_items, effort=effort, cells=len(wanted), judge=judge))
+        said.append(worded(text, items=more_items, effort=effort, cells=len(wanted), judge=judge))
         if narrowed := _narrowed(wanted):
             said.append(narrowed)
     elif own and any(cell.use is not Use.JUDGE_ALONE for cell in own):
-        said.append(sentence(_("More labels alone are not known to change a decision about %(judge)s."), judge=judge))
-    return Finding("certainty", tuple(said), is_preliminary=any(figure.is_small for figure in figures))
+        said.append(worded(_("More labels alone are not known to change a decision about %(judge)s."), judge=judge))
+    return StudyFinding("certainty", tuple(said), is_preliminary=any(figure.is_small for figure in figures))
 
 
 def _what_they_rest_on(figures: Sequence[Figure]) -> Sentence:
     if not figures:
-        return sentence(_("There are no figures yet."))
+        return worded(_("There are no figures yet."))
     counts = [figure.independent for figure in figures]
     small = sum(count < SMALL for count in counts)
     about: dict[str, Any] = {"least": min(counts), "most": max(counts), "small": small, "all": len(counts)}
     if not small:
-        return sentence(_("Every figure rests on %(least)d independent items or more."), **about)
+        return worded(_("Every figure is based on %(least)d independent items or more."), **about)
     if small == len(counts):
         if about["least"] == about["most"]:
-            text = _("Every figure rests on %(most)d independent items only: preliminary.")
+            text = _("Every figure is based on %(most)d independent items only: preliminary.")
         else:
-            text = _("Every figure rests on %(least)d to %(most)d independent items only: preliminary.")
-        return sentence(text, **about)
+            text = _("Every figure is based on %(least)d to %(most)d independent items only: preliminary.")
+        return worded(text, **about)
     text = ngettext(
-        "%(small)d of %(all)d figures rests on fewer than 30 independent items: preliminary.",
-        "%(small)d of %(all)d figures rest on fewer than 30 independent items: preliminary.",
+        "%(small)d of %(all)d figures is based on fewer than 30 independent items: preliminary.",
+        "%(small)d of %(all)d figures are based on fewer than 30 independent items: preliminary.",
         small,
     )
-    return sentence(text, **about)
+    return worded(text, **about)
 
 
 def most_items(cell: CellDecision) -> int:
@@ -415,11 +413,11 @@ def _effort(items: int, cost: LabelCost) -> str:
     return ", ".join(parts)
 
 
-def _narrowed(wanted: Mapping[CellDecision, int]) -> Sentence | None:
+def _narrowed(wanted: Sequence[tuple[CellDecision, int]]) -> Sentence | None:
     """How the widest interval of the bias would narrow, as the root of the number of independent items."""
     widths = [
         ((figure.high - figure.low) / 2, more, figure.independent)
-        for cell, more in wanted.items()
+        for cell, more in wanted
         if (figure := bias_figure(cell)) and figure.low is not None and figure.high is not None and figure.independent
     ]
     if not widths:
@@ -427,4 +425,4 @@ def _narrowed(wanted: Mapping[CellDecision, int]) -> Sentence | None:
     half, more, independent = max(widths)
     after = half * (independent / (independent + more)) ** 0.5
     text = _("The widest interval of its bias would narrow from ±%(before)s to about ±%(after)s.")
-    return sentence(text, before=f"{half:.2f}", after=f"{after:.2f}")
+    return worded(text, before=f"{half:.2f}", after=f"{after:.2f}")

@@ -38,6 +38,6 @@ def _as_html(value: Any) -> Any:
     return escape(value) if isinstance(value, str) else value
 
 
-def sentence(template: str, **values: Any) -> Sentence:
+def worded(template: str, **values: Any) -> Sentence:
     """A sentence from a translated template."""
     return Sentence(template, tuple(values.items()))

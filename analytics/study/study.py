@@ -1,19 +1,21 @@
 """A study: what stored answers and decisions say of a campaign, for the choice of judge, criterion and language.
 
-Nothing is computed here. What is missing or out of date is listed in `Study.stale`, for a worker.
+Nothing is computed here. What is missing or out of date is listed in `CampaignStudy.stale`, for a worker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Avg, Count, Q
+from django.db.models import Avg, Count, OuterRef, Q, Subquery
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
@@ -30,7 +32,7 @@ from analytics.questions.asked import QuestionChoices, question_choices
 from analytics.questions.question import NumbersQuestion, Settings
 from analytics.questions.question_names import REFERENCE_NAMES
 from analytics.study import findings, pictures
-from analytics.study.findings import Contradiction, Finding, Floors, LabelCost, Names
+from analytics.study.findings import Contradiction, Floors, LabelCost, Names, StudyFinding
 from analytics.study.open_matters import open_matters
 from analytics.study.pictures import Drawing, Meter, Square
 from analytics.workflow import AGREEMENT
@@ -40,6 +42,8 @@ ALPHA, AC, PAIRS = "krippendorff_alpha", "gwet_ac", "pairs.cohen_kappa"
 RATERS = NumbersQuestion(rows="raters", columns="criterion", statistics=(PAIRS,), blind_only=True)
 REFERENCES = ("mean", "median", "mode", "mode_split", "each")
 """The rules of reference that a study may be compared with: those that every campaign has."""
+SETTLED, RECENTLY = timedelta(minutes=2), timedelta(days=2)
+"""How long after the last rating the answers are prepared without being asked for, and until when."""
 Use = GateDecision.Use
 MOST_URGENT = (
     Use.HUMANS_ONLY, Use.RUBRIC_PROBLEM, Use.RANKING_ONLY, Use.JUDGE_WITH_CORRECTION, Use.STALE, Use.INSUFFICIENT,
@@ -81,7 +85,7 @@ class JudgeSquares:
     languages: tuple[tuple[str, str, tuple[Square | None, ...]], ...]
 
 
-class Study:
+class CampaignStudy:
     """What was found in a campaign. Answers are read once, at the first use of what rests on them."""
 
     def __init__(self, campaign: Campaign, choice: StudyChoice, *, is_lead: bool) -> None:
@@ -212,7 +216,7 @@ class Study:
 
     # --- what was found -----------------------------------------------------------------------------------------------
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[StudyFinding]:
         """One finding about each topic, those without an answer yet left out."""
         found = []
         if self._agreement is not None:
@@ -472,8 +476,18 @@ def _common_basis(figures: Sequence[Figure]) -> str:
     return _("%(low)d to %(high)d items") % {"low": min(counts), "high": max(counts)}
 
 
+def settled_campaigns(now: datetime | None = None) -> list[Campaign]:
+    """The open campaigns whose last rating was submitted at least `SETTLED` ago, and within `RECENTLY`."""
+    now = now or timezone.now()
+    last = Annotation.objects.filter(campaign=OuterRef("pk")).order_by("-pk").values("submitted_at")[:1]
+    rated = Campaign.objects.filter(project__archived_at=None).exclude(state=Campaign.State.CLOSED)
+    rated = rated.annotate(rated_at=Subquery(last))
+    rated = rated.filter(rated_at__lte=now - SETTLED, rated_at__gt=now - RECENTLY)
+    return list(rated.select_related("project", "dataset", "rubric_version__rubric").order_by("-rated_at"))
+
+
 def stale_question(campaign: Campaign) -> Settings | None:
     """The next answer that the study of a campaign needs without a choice, and that a worker has to compute."""
-    study = Study(campaign, StudyChoice(), is_lead=False)
+    study = CampaignStudy(campaign, StudyChoice(), is_lead=False)
     _needed = study.findings, study.dots
     return next(iter(study.stale), None)

@@ -15,9 +15,9 @@ from accounts import access, languages
 from accounts.inputs import without_nul
 from accounts.models import Role
 from analytics import page_cache, tasks
-from analytics.computation import computing
+from analytics.answers import computing
 from analytics.questions.question_names import REFERENCE_NAMES
-from analytics.study.study import REFERENCES, Study, StudyChoice
+from analytics.study.study import REFERENCES, CampaignStudy, StudyChoice
 from analytics.views.items import shown_campaign
 from analytics.workflow import AGREEMENT
 from annotation.models import Campaign, Item
@@ -36,7 +36,7 @@ def study_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
     """The page. It asks for itself while figures are computed."""
     current = shown_campaign(request.user, project, campaign)
     is_lead = access.holds(user=request.user, project=current.project, roles=(Role.LEAD,))
-    study = Study(current, study_choice(request.GET), is_lead=is_lead)
+    study = CampaignStudy(current, study_choice(request.GET), is_lead=is_lead)
     shown = {name: getattr(study, name) for name in ("findings", "squares", "forest", "heat", "dots")}
     for settings in study.stale:
         tasks.ask_to_compute(campaign=current, settings=settings)
@@ -57,7 +57,7 @@ def study_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
     return render(request, "analytics/study.html", context)
 
 
-def _bar(study: Study, spoken: str) -> list[dict[str, Any]]:
+def _bar(study: CampaignStudy, spoken: str) -> list[dict[str, Any]]:
     """The fields of the bar: name, label, the options with their names, and the chosen one."""
     tags = languages.in_name_order(set(study.choices.languages), spoken)
     named = [(tag, languages.name_for(tag, spoken)) for tag in tags]
@@ -79,7 +79,7 @@ def _bar(study: Study, spoken: str) -> list[dict[str, Any]]:
     ]
 
 
-def _links(campaign: Campaign, study: Study) -> dict[str, str]:
+def _links(campaign: Campaign, study: CampaignStudy) -> dict[str, str]:
     """Where each finding and each picture leads on to."""
     here = [campaign.project.slug, campaign.pk]
     about = QueryDict(mutable=True)

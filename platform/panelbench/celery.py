@@ -32,12 +32,17 @@ SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropp
 TRANSPORT = "panelbench.queues:FolderTransport"  # where there is no Redis
 REDIS_TRANSPORT = "panelbench.queues:RedisTransport"
 # A run whose worker died waits for the first one.
-SWEEPS = {"judging.tasks.sweep_runs": 10.0, "annotation.tasks.remind_annotators": 600.0}
+SWEEPS = {
+    "judging.tasks.sweep_runs": 10.0,
+    "annotation.tasks.remind_annotators": 600.0,
+    "analytics.tasks.prepare_studies": 60.0,
+}
 SWEEPERS = (
     "judging.tasks.sweep_runs",
     "accounts.tasks.sweep_all",
     "analytics.tasks.refresh_stale",
     "analytics.tasks.settle_looks",
+    "analytics.tasks.prepare_studies",
     "annotation.tasks.remind_annotators",
 )
 

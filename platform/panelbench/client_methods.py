@@ -554,6 +554,10 @@ METHODS: Mapping[str, Method] = {
     "GET /projects/{project}/campaigns/{campaign}/decisions/": Method(
         "decisions", "What each judge may be used for in each criterion and language, with reasons and figures."
     ),
+    "GET /projects/{project}/campaigns/{campaign}/study/": Method(
+        "study",
+        "What was found, in sentences: people, judges, generators, how sure that is, and what is open.",
+    ),
     "GET /projects/{project}/campaigns/{campaign}/workflow/": Method(
         "workflow",
         "The four steps before a judge is used across languages, each passed, failed, insufficient or not_run.",

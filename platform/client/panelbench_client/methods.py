@@ -1285,6 +1285,20 @@ class PlainMethods(ServerConnection):
         asked = given(criterion=criterion, decision=decision, judge=judge, language=language)
         return cast(types.Decisions, self.json("GET", self.at("campaigns/{}/decisions/", campaign), params=asked))
 
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/study/")
+    def study(
+        self,
+        campaign: int,
+        *,
+        criterion: str | None = None,
+        judge: str | None = None,
+        language: str | None = None,
+        reference: Literal["mean", "median", "mode", "mode_split", "each"] | None = None,
+    ) -> types.StudyFindings:
+        """What was found, in sentences: people, judges, generators, how sure that is, and what is open."""
+        asked = given(criterion=criterion, judge=judge, language=language, reference=reference)
+        return cast(types.StudyFindings, self.json("GET", self.at("campaigns/{}/study/", campaign), params=asked))
+
     @operation("GET", "/projects/{project}/campaigns/{campaign}/workflow/")
     def workflow(self, campaign: int, *, judge: str | None = None, language: str | None = None) -> types.Workflow:
         """The four steps before a judge is used across languages, each passed, failed, insufficient or not_run."""

@@ -116,13 +116,14 @@ RatedEnum: TypeAlias = Literal["turn", "dialogue"]
 RealisationDecision: TypeAlias = Literal["keep", "set_aside"]
 RealisationState: TypeAlias = Literal["waiting", "leased", "written", "given_up"]
 ReferenceAnswerEnum: TypeAlias = Literal["layout", "shown", "hidden"]
-ReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "minimum", "each"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
 RubricState: TypeAlias = Literal["draft", "published"]
 RubricTextEnum: TypeAlias = Literal["specific", "general"]
 SavedMappingKindEnum: TypeAlias = Literal["dataset", "ratings", "verdicts"]
+SettingsReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "minimum", "each"]
 StatusesEnum: TypeAlias = Literal["failed", "unparsed", "out_of_range", "refused", "truncated", "error"]
 StepState: TypeAlias = Literal["failed", "not_run", "insufficient", "passed"]
+StudyChoiceReferenceEnum: TypeAlias = Literal["mean", "median", "mode", "mode_split", "each"]
 StudyEnum: TypeAlias = Literal[
     "s0",
     "s0_labels",
@@ -152,6 +153,7 @@ TaskEnum: TypeAlias = Literal[
     "s4_assistant",
     "own",
 ]
+TopicEnum: TypeAlias = Literal["people", "judges", "generators", "certainty"]
 TransferKindEnum: TypeAlias = Literal["export", "bundle"]
 TransferStateEnum: TypeAlias = Literal["waiting", "working", "done", "failed"]
 UnitEnum: TypeAlias = Literal["bytes", "rows", "deliveries"]
@@ -1453,6 +1455,13 @@ class Numbers(TypedDict):
     snapshot: Snapshot | None
 
 
+class OpenMatter(TypedDict):
+    """Something that waits for a person, and the address of the page on which it is dealt with."""
+
+    sentence: str
+    address: str
+
+
 class OwnText(TypedDict):
     """What a judge reads in the place of a rubric's definition (`point` null) or of the anchor of a point."""
 
@@ -1975,7 +1984,7 @@ class ServedModel(TypedDict):
 class Settings(TypedDict):
     raters: list[str]
     blind_only: bool
-    reference: ReferenceEnum | BlankEnum
+    reference: SettingsReferenceEnum | BlankEnum
     bootstrap: int
     confidence: float
     seed: int
@@ -2128,6 +2137,32 @@ class Study(TypedDict):
     source: str
     tool: bool
     imports: list[StudyImport]
+
+
+class StudyChoice(TypedDict):
+    """What the findings are about; an empty language means all of them."""
+
+    judge: str
+    criterion: str
+    language: str
+    reference: StudyChoiceReferenceEnum
+
+
+class StudyFinding(TypedDict):
+    """What was found about one topic, in sentences of the reader's language."""
+
+    topic: TopicEnum
+    sentences: list[str]
+    is_preliminary: bool
+
+
+class StudyFindings(TypedDict):
+    """The findings; `is_computed`: false while figures are computed, so that topics may be missing or out of date."""
+
+    choice: StudyChoice
+    is_computed: bool
+    findings: list[StudyFinding]
+    open: list[OpenMatter]
 
 
 class StudyImport(TypedDict):

@@ -1,0 +1,140 @@
+"""The page Study through HTTP: what it says is what its figures say, for those who may read it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from django.utils import timezone
+
+from analytics import tasks
+from analytics.answers.snapshots import current_snapshot
+from analytics.judges import decisions, thresholds
+from analytics.models import Computation, Snapshot
+from analytics.study.study import SETTLED, CampaignStudy, StudyChoice, stale_question
+from annotation import campaigns
+from annotation.models import Annotation, Campaign
+from judging.models import Judge
+from tests import make
+from tests.analytics import scene
+from tests.analytics.test_judge_pages import judged_campaign, text_of
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+def make_scene(cast: Cast) -> Campaign:
+    target = judged_campaign(cast)
+    thresholds.declare_thresholds(project=target.project, preset="skilled", actor=None)
+    for judge in ("Anna", "Bert"):
+        page(cast, target, f"?judge={judge}")
+    return target
+
+
+def without_spaces(text: str) -> str:
+    return "".join(text.split())
+
+
+@pytest.fixture
+def judged(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
+
+
+@pytest.fixture
+def cast(module_scene: tuple[Cast, Campaign]) -> Cast:
+    return module_scene[0]
+
+
+def page(cast: Cast, target: Campaign, query: str = "", user: str = "aino") -> str:
+    """The page when everything that it asks for is computed."""
+    address = f"/p/kassa/numbers/{target.pk}/study/{query}"
+    for _try in range(4):
+        found: str = scene.answered(cast.client(user), target, address).content.decode()
+        if "hx-get" not in found:
+            break
+    return found
+
+
+def test_the_sentences_say_what_the_decisions_say(cast: Cast, judged: Campaign) -> None:
+    found = page(cast, judged, "?judge=Anna")
+    decided = decisions.current_decisions(judged)
+    assert decided is not None and decided.snapshot is not None
+    squares = re.findall(r'data-use="(\w+)"[^>]*aria-label="(Anna|Bert) ', found)
+    for judge in ("Anna", "Bert"):
+        counted = {use.value: n for use, n in decided.summary(judge)}
+        assert Counter(use for use, name in squares if name == judge) == counted
+    words = text_of(found)
+    assert "The panels agree on" in words and "Anna" in words and "To do" in words
+    assert words.count("is certainly first") + words.count("not decided which") >= 1
+    assert "Every figure is based on 10 independent items only: preliminary." in words
+
+
+def test_the_api_says_the_same(cast: Cast, judged: Campaign) -> None:
+    words = without_spaces(text_of(page(cast, judged, "?judge=Bert", user="boris")))
+    answered = cast.client("boris").get(f"/api/v1/projects/kassa/campaigns/{judged.pk}/study/?judge=Bert").json()
+    assert answered["is_computed"] is True and answered["choice"]["judge"] == "Bert"
+    assert [each["topic"] for each in answered["findings"]] == ["people", "judges", "generators", "certainty"]
+    for finding in answered["findings"]:
+        for sentence in finding["sentences"]:
+            assert without_spaces(sentence) in words
+
+
+def test_the_bar_is_kept_and_one_language_leaves_the_others_out(cast: Cast, judged: Campaign) -> None:
+    found = page(cast, judged, "?judge=Bert&language=et")
+    assert '<option value="et" selected>' in found and '<option value="Bert" selected>' in found
+    pictures = found[found.index('class="study-pictures"') : found.index("</main>")]
+    assert "Estonian" in pictures and ">English<" not in pictures
+    assert re.search(r'class="square"[^>]*href="\?judge=Anna[^"]*language=et', pictures)
+
+
+def test_another_reference_is_asked_for(cast: Cast, judged: Campaign) -> None:
+    study = CampaignStudy(judged, StudyChoice(judge="Anna", reference="median"), is_lead=True)
+    found = page(cast, judged, "?judge=Anna&reference=median")
+    assert "compared with: Median" in text_of(found)
+    snapshot, is_stale = current_snapshot(campaign=judged, settings=study.bias_question)
+    assert snapshot is not None and not is_stale
+
+
+@pytest.mark.parametrize(
+    "query", ["?judge=Nobody&criterion=x&language=xx&reference=y&cell=zz", "?judge=%00&language=%FF"]
+)
+def test_unknown_choices_show_the_usual_page(cast: Cast, judged: Campaign, query: str) -> None:
+    assert '<option value="mean" selected>' in page(cast, judged, query)
+
+
+def test_only_leads_and_researchers_read_it(cast: Cast, judged: Campaign) -> None:
+    address = f"/p/kassa/numbers/{judged.pk}/study/"
+    assert cast.client("maarika").get(address).status_code in (403, 404)
+    assert cast.client("maarika").get(f"/api/v1/projects/kassa/campaigns/{judged.pk}/study/").status_code in (403, 404)
+    assert "/p/kassa/settings/sharing/" not in page(cast, judged, user="boris")
+
+
+def test_what_the_page_needs_is_computed_when_ratings_have_settled(cast: Cast, judged: Campaign) -> None:
+    Snapshot.objects.filter(campaign=judged).delete()
+    assert stale_question(judged) is not None
+    tasks.prepare_studies()  # the last rating is too young
+    assert not Computation.objects.filter(campaign=judged).exists()
+    Annotation.objects.filter(campaign=judged).update(submitted_at=timezone.now() - SETTLED)
+    for _time in range(6):
+        tasks.prepare_studies()
+        for computation in Computation.objects.filter(campaign=judged, job__state="waiting"):
+            tasks.compute_numbers(computation.pk)
+    assert stale_question(judged) is None
+    assert "hx-get" not in cast.client("aino").get(f"/p/kassa/numbers/{judged.pk}/study/").content.decode()
+
+
+def test_a_hostile_name_is_shown_as_it_is(cast: Cast, judged: Campaign) -> None:
+    name = 'Bert "<b>%(n)d</b>" ؤ'
+    Judge.objects.filter(name="Bert").update(name=name)
+    found = page(cast, judged)
+    assert "<b>%(n)d</b>" not in found and "&lt;b&gt;%(n)d&lt;/b&gt;" in found
+
+
+def test_a_campaign_without_ratings_says_what_comes(cast: Cast, judged: Campaign) -> None:
+    nothing = make.dataset(cast.kassa, 4, name="Nothing yet")
+    empty = campaigns.open_campaign(
+        project=cast.kassa, name='Round "two"', dataset=nothing, rubric_version=judged.rubric_version
+    )
+    found = text_of(page(cast, empty))
+    assert "Nothing is rated yet" in found and "To do" in found
