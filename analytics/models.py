@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -13,20 +12,13 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, HasJob, Job, Project, Role, User
-from analytics.stats.core.messages import plain_message, read_message
+from analytics.stats.core.messages import MessageDecoder, coded_messages
 from annotation.models import Campaign
 from judging.models import Judge
 
 BY_WORKER: dict[str, Callable[[Any, Callable[[int, int], None]], Iterator[bytes]]] = {}
 """The exports that only workers and commands write, because they compute: how, given an export and what hears the
 progress. Registered when the app is loaded, under a name of `exports.FORMATS`."""
-
-
-class MessageDecoder(json.JSONDecoder):
-    """Reads JSON in which messages are objects (`coded_messages`)."""
-
-    def __init__(self) -> None:
-        super().__init__(object_hook=read_message)
 
 
 class RowsField(models.JSONField):
@@ -59,13 +51,6 @@ class RowsField(models.JSONField):
                 if isinstance(found.get(name), dict) and "shapes" in found[name]:
                     found[name] = list(unpacked_rows(found[name]))
         return found
-
-
-def coded_messages(value: Any) -> Any:
-    """A value for JSON, with every message in it as its template and values."""
-    if isinstance(value, dict):
-        return {name: coded_messages(part) for name, part in value.items()}
-    return list(map(coded_messages, value)) if isinstance(value, list | tuple) else plain_message(value)
 
 
 def packed_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

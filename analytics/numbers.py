@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from accounts import languages
 from analytics import score_views
-from analytics.answers.snapshots import CALIBRATION
+from analytics.answers.numbers_content import CALIBRATION
 from analytics.figures import (
     SMALL,
     Figure,

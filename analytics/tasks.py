@@ -9,7 +9,7 @@ from django.db import OperationalError
 
 from accounts import jobs
 from analytics import page_cache
-from analytics.answers import computing, snapshots
+from analytics.answers import computing, revisions, snapshots
 from analytics.exporting import transfers
 from analytics.judges import alignments, decisions
 from analytics.questions.question import Settings
@@ -35,13 +35,13 @@ def refresh_stale() -> None:
 
     Never for closed campaigns.
     """
-    for campaign in snapshots.to_be_polled():
+    for campaign in revisions.to_be_polled():
         if snapshots.is_stale(campaign):
             ask_to_compute(campaign=campaign)
         elif (asked := decisions.to_be_decided(campaign)) is not None:
             ask_to_compute(campaign=campaign, settings=asked)
         else:
-            snapshots.mark_as_current(campaign)
+            revisions.mark_as_current(campaign)
 
 
 @shared_task

@@ -11,6 +11,7 @@ machine itself varies between the two.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import os
@@ -247,11 +248,15 @@ def numbers_seconds() -> Figures:
         return _numbers(campaign, Client, cast.aino)
 
 
+def _module_or_none(name: str) -> Any:
+    with contextlib.suppress(ImportError):
+        return importlib.import_module(name)
+    return None
+
+
 def _numbers(campaign: Any, client: Callable[[], Any], lead: Any) -> Figures:
-    try:
-        snapshots = importlib.import_module("analytics.answers.snapshots")
-    except ImportError:  # in 1200a08
-        snapshots = importlib.import_module("analytics.dashboards")
+    names = ("analytics.answers.snapshots", "analytics.snapshots", "analytics.dashboards")  # the last in 1200a08
+    snapshots: Any = next(filter(None, (_module_or_none(name) for name in names)))
 
     address = f"/p/{campaign.project.slug}/numbers/{campaign.pk}/"
 

@@ -27,7 +27,6 @@ from threading import Barrier
 from time import perf_counter, process_time
 from typing import Any
 
-from analytics.ratings import ratings_tables
 from bench import server
 
 ANSWERS, GENERATORS, TASKS, CRITERIA, FITTING, PEOPLE = 11_500, 7, 35, 68, 16, 50
@@ -155,6 +154,7 @@ def _rate(campaign: Any) -> None:
 # --- figures ---------------------------------------------------------------------------------------------------------
 def _figures(campaign: Any) -> Iterator[str]:
     from analytics.answers import snapshots
+    from analytics.ratings import ratings_tables
     from annotation.models import Rating
 
     counted = f"{Rating.objects.count():,} ratings"
@@ -219,7 +219,7 @@ def _hanna() -> Iterator[str]:
         return
     import pandas as pd
 
-    from analytics.answers import snapshots
+    from analytics.answers import numbers_content
     from analytics.questions.question import Settings
     from analytics.stats.core.scales import scale_of
     from annotation.writers.coded_rows import CodedColumn, CodedRows
@@ -238,7 +238,7 @@ def _hanna() -> Iterator[str]:
     scales = {"*": scale_of(range(1, 6))}
     rows = CodedRows([CodedColumn(*_factorized(wide[name])) for name in wide])
     table = Table("HANNA", tuple(map(Column, wide.columns)), rows)
-    content, *taken = _measured(lambda: snapshots.measured_content(table, Settings(), scales=scales))
+    content, *taken = _measured(lambda: numbers_content.measured_content(table, Settings(), scales=scales))
     yield _row(
         "HANNA with 20 judge columns", taken, "8 s", f"{len(wide):,} rows, {len(content['estimates']):,} estimates"
     )

@@ -1,5 +1,10 @@
 """How many modules each step of the walk enters: ``python -m bench.trace [--list STEP | --markdown FILE | --docs]``.
 
+``--question QUERY`` follows one question instead, from its judge runs to the content of its snapshot, without cells
+that are stored: the modules of analytics outside `stats` in the order in which control is in them. A part that follows
+itself at once, as in a loop, counts once. *Stays* are the entries of that list, *returns* those that name a module
+again.
+
 An instance as `panelbench up` makes one: SQLite in a temporary folder, deleted at the end. A first process fills it by
 commands and API. Then new processes, one for each way, walk: upload a CSV file of three items as the first request,
 preview it, store it, submit an item on the desk, have the numbers computed (two imported raters and an annotator, an
@@ -368,6 +373,52 @@ def walked(way: str, given: Prepared) -> dict[str, Any]:
     return measured
 
 
+# --- one question ----------------------------------------------------------------------------------------------------
+def question_walk(query: str) -> tuple[list[str], int]:
+    """The stays of a question, and how often control went from one module to another before loops were folded."""
+    from analytics.answers import snapshots
+    from analytics.answers.revisions import settings_identity
+    from analytics.answers.stored_cells import CellStore
+    from analytics.models import StoredCell
+    from analytics.questions.asked import question_of
+    from analytics.questions.plan import chosen_runs
+    from annotation.models import Campaign
+
+    campaign, question = Campaign.objects.get(), question_of(query)
+    runs, identity = chosen_runs(campaign, question), settings_identity(question)
+    for _time in range(2):  # the first loads libraries and our statistics
+        StoredCell.objects.all().delete()
+        store, recorder = CellStore(campaign, **identity), Recorder()
+        with recorder.on():
+            snapshots._question_fields(campaign, question, runs, store, lambda _done, _total: None)
+    stack: list[CodeType] = []
+    entered: list[str] = []
+    for event, code in recorder.events:
+        if event == "call" and code:
+            stack.append(code)
+        elif stack and stack[-1] is code:
+            stack.pop()
+        name = module_of(stack[-1]) if stack else ""
+        if name.startswith("analytics.") and not name.startswith("analytics.stats") and name != (entered or [""])[-1]:
+            entered.append(name)
+    return folded(entered), len(entered) - 1
+
+
+def folded(names: Sequence[str]) -> list[str]:
+    """The names without parts that repeat what stands right before them."""
+    found, before = list(names), 0
+    while before != len(found):
+        before = len(found)
+        for size in range(1, 9):
+            start = 0
+            while start + 2 * size <= len(found):
+                if found[start : start + size] == found[start + size : start + 2 * size]:
+                    del found[start + size : start + 2 * size]
+                else:
+                    start += 1
+    return found
+
+
 # --- the tables -----------------------------------------------------------------------------------------------------
 Measured = dict[str, dict[str, Any]]  # by way, by step
 
@@ -438,10 +489,19 @@ def _main() -> None:
     parser.add_argument("--list", choices=STEPS, metavar="STEP", help=f"the modules of one step: {', '.join(STEPS)}")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables to a file, too")
     parser.add_argument("--docs", action="store_true", help="write the tables into docs/walk.md")
+    parser.add_argument("--question", metavar="QUERY", help="follow a question through the modules of analytics")
     parser.add_argument("--walk", choices=WAYS, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.walk:
         print(json.dumps(walked(asked.walk, Prepared(**json.load(sys.stdin)))))
+        return
+    if asked.question is not None:
+        os.environ.pop("REDIS_URL", None)
+        with server.database("sqlite"):
+            prepared(Path(os.environ["PANELBENCH_DATA_DIR"]))
+            stays, switches = question_walk(asked.question)
+        print(*stays, sep="\n")
+        print(f"{switches} switches, {len(stays)} stays, {len(stays) - len(set(stays))} returns")
         return
     measured = _measure()
     table = trace_tables(measured)

@@ -17,7 +17,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts import jobs, people, tokens
 from accounts.models import Delivery, Job, Membership, Role, Scope, Webhook
-from analytics.answers import snapshots
+from analytics.answers import revisions
 from analytics.exporting import exports, shares, transfers
 from analytics.models import Chart, Snapshot
 from annotation import selections, taxonomies
@@ -281,7 +281,7 @@ def _snapshot(campaign: Any) -> Snapshot:
         revision="1",
         settings_digest="s",
         inputs_digest="i",
-        code_version=snapshots.code_version(),
+        code_version=revisions.code_version(),
         seed=0,
         content={"languages": [], "judges": [], "counts": [], "estimates": []},
         seconds=0,

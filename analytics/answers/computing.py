@@ -22,7 +22,7 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job
 from accounts.refusals import Refused
-from analytics.answers import snapshots
+from analytics.answers import numbers_content, revisions, snapshots
 from analytics.judges import decisions
 from analytics.judges.thresholds import GateSettings
 from analytics.models import Computation
@@ -79,7 +79,7 @@ def pause(tries: int) -> timedelta:
 
 
 def _identity(settings: Settings) -> dict[str, Any]:
-    return {"settings_digest": settings.digest, "code_version": snapshots.code_version()}
+    return {"settings_digest": settings.digest, "code_version": revisions.code_version()}
 
 
 # --- doing it -------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def load_statistics() -> None:
     scores = [(item, rater, float((item + rater) % 3)) for item in range(3) for rater in range(3)]
     made = [_made_rating(f"item {item}", ("one", "two", "judge")[rater], score) for item, rater, score in scores]
     table = Table("made", COLUMNS, made)
-    content = snapshots.measured_content(table, DEFAULT_SETTINGS, scales={"*": scale_of(range(3))})
+    content = numbers_content.measured_content(table, DEFAULT_SETTINGS, scales={"*": scale_of(range(3))})
     charts.bias(content | {"judges": [{"name": "judge"}]})
 
 

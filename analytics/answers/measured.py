@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import combinations, groupby, product
 from typing import TYPE_CHECKING, Any
 
-from analytics.answers.stored_cells import ALL_JUDGES, NEEDED, CellReport, CellStore, CodedTable, CutTable
+from analytics.answers.stored_cells import (
+    ALL_JUDGES,
+    NEEDED,
+    CellReport,
+    CellStore,
+    CodedTable,
+    asked_row,
+    computed_cells,
+    usual_row,
+)
 from analytics.questions.goals import goal_values
 from analytics.questions.plan import Plan, PlannedReport
 from analytics.questions.question import NumbersQuestion, Settings
+from analytics.questions.reference_rules import NEEDS_ORDER
 from analytics.stats.core.messages import Message
 from analytics.stats.declared.declaring import Once, StatisticsReport
 from analytics.stats.declared.register import is_usual
 from annotation.writers.tables import Table
 
 if TYPE_CHECKING:
-    from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import RatingsTable
 
@@ -38,15 +46,11 @@ def measured_answer(found: Table, plan: Plan, *, store: CellStore, progress: Pro
     """
     question = plan.question
     table = CodedTable(found, plan.scales, {*NEEDED, *plan.columns})
-    cut, reports = CutTable(table, store), list(_planned_cells(table, plan))
-    cut.prepare([_OFF_POINTS, *(cells for _declared, cells in reports)])
-    rows: dict[str, dict[str, Any]] = {}  # what does not depend on the judge is in the report of each
-    for done, (declared, cells) in enumerate(reports):
-        progress(done, len(reports))
-        for row in cut.rows(cells, partial(_asked_row, question, declared.prefix, cells.panel)):
-            rows[json.dumps(row)] = row
-    progress(len(reports), len(reports))
-    notes = [*_notes(cut.rows(_OFF_POINTS, dict)), *_measure_notes(table, question)]
+    reports = [*_planned_cells(table, plan)]
+    *answers, off_points = computed_cells(table, reports, store=store, progress=progress, beside=[_OFF_POINTS])
+    # What does not depend on the judge is in the report of each.
+    rows = {json.dumps(row): row for answer in answers for row in answer}
+    notes = [*_notes(off_points), *_measure_notes(table, question)]
     store.forget_others()
     if question.variants and not rows:  # an empty answer says why
         names = ", ".join(question.variants)
@@ -109,10 +113,13 @@ def report_cells(
         in_file_order=declared.in_file_order or (bool(variants) and declared.name == "agreement"),
         is_whole=declared.is_whole,
         more=tuple(more),
+        row=partial(asked_row, question.statistics, variants, declared.prefix, panel)
+        if settings is question
+        else usual_row,
     )
 
 
-def _planned_cells(table: CodedTable, plan: Plan) -> Iterator[tuple[StatisticsReport, CellReport]]:
+def _planned_cells(table: CodedTable, plan: Plan) -> Iterator[CellReport]:
     """Every report of a plan with the judges, rules, panels and measures that it is computed for.
 
     Reports whose cells are cut take turns: all that are computed for one judge, then all for the next.
@@ -132,7 +139,7 @@ def _planned_cells(table: CodedTable, plan: Plan) -> Iterator[tuple[StatisticsRe
                 arguments = {name: value for part in parts for name, value in part.items()}
                 criteria = arguments.pop("criteria", ordered if declared.needs_means else None)
                 about = {"criteria": criteria, "panel": panel, "more": more}
-                yield declared, report_cells(declared, plan.question, plan.by, names, arguments=arguments, **about)
+                yield report_cells(declared, plan.question, plan.by, names, arguments=arguments, **about)
 
 
 def _turn_of(planned: PlannedReport) -> object:
@@ -147,7 +154,7 @@ def _values(table: CodedTable, plan: Plan) -> dict[Once, list[Arguments]]:
     named = set(table.values("rater", table.is_judge))
     if question.judges and question.juries:  # not those that only sit on a jury
         named -= {name for members in plan.juries for name in members} - set(question.judges)
-    judges, rules = sorted(named), plan.rules(table.criteria)
+    judges, rules = sorted(named), _rules(table, plan)
     panels = table.values("panel", table.where("rater_kind", ("annotator",)))
     measures = question.measures
     return {
@@ -168,24 +175,24 @@ def _values(table: CodedTable, plan: Plan) -> dict[Once, list[Arguments]]:
     }
 
 
+def _rules(table: CodedTable, plan: Plan) -> list[tuple[list[str], str | None, str]]:
+    """The criteria with their rule of reference (None: the default of each level) and what it does with a tie.
+
+    Nominal criteria have no order: the mode stands for a rule that needs one, and ties are left out. Criteria that are
+    pooled have one rule.
+    """
+    rule, ties = plan.rule
+    nominal = [key for key in table.criteria if table.scale(key).level == "nominal"]
+    if plan.question.pool and nominal:
+        nominal = table.criteria
+    ordered = [key for key in table.criteria if key not in nominal]
+    rules = [(nominal, "mode" if rule in NEEDS_ORDER else rule, "exclude"), (ordered, rule, ties)]
+    return [one for one in rules if one[0]]
+
+
 def _has_means(scale: Scale) -> bool:
     """Whether a mean of its scores says something: scores in order, or a share of one of two labels."""
     return scale.is_numeric and (scale.has_order or scale.q == 2)
-
-
-def _asked_row(question: NumbersQuestion, prefix: str, panel: str | None, row: CellEstimate) -> dict[str, Any] | None:
-    """A row as plain values; None if its statistic or its variant is not asked for."""
-    estimate, asked = row.estimate, prefix + row.estimate.statistic
-    is_variant = (
-        estimate.variant in question.variants
-        if question.variants
-        else is_usual(estimate.statistic, estimate.variant, estimate.level or "")
-    )
-    if asked not in question.statistics or not is_variant:
-        return None
-    if panel is not None:
-        row = replace(row, cell={**row.cell, "panel": panel})
-    return {**row.as_row(), "asked": asked}
 
 
 def _off_points(table: RatingsTable) -> Iterator[dict[str, int]]:

@@ -17,17 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import OperationalError, transaction
 
-from analytics.models import MessageDecoder, StoredCell, coded_messages
-from analytics.ratings import frames
+from analytics.models import StoredCell
 from analytics.ratings.rating_rows import Row
+from analytics.ratings.ratings_tables import FRAME_KINDS
+from analytics.stats.core.messages import MessageDecoder, coded_messages
+from analytics.stats.declared.register import is_usual
 from annotation.models import Campaign
 from annotation.writers.coded_rows import CodedColumn, CodedRows, combined_codes
 from annotation.writers.tables import Table
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from numpy.typing import NDArray
 
+    from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import RatingsTable
 
@@ -58,8 +62,8 @@ MOST_KEPT_ROWS = 400_000
 class CellStore:
     """The cells that were computed under some settings of a campaign, by digest; nothing is kept without a campaign."""
 
-    def __init__(self, campaign: Campaign | None, settings_digest: str, version: str) -> None:
-        self.campaign, self.settings_digest, self.version = campaign, settings_digest, version
+    def __init__(self, campaign: Campaign | None, settings_digest: str, code_version: str) -> None:
+        self.campaign, self.settings_digest, self.version = campaign, settings_digest, code_version
         self.used: set[str] = set()
         self.computed = 0
 
@@ -121,7 +125,8 @@ class CellReport:
     ``by``: the columns that cut the table; ``is_whole``: it is computed as one cell all the same. ``judge``: whose
     verdicts it reads beside the panel's ratings: None for no judge, ``ALL_JUDGES`` for all. ``criteria`` and ``panel``:
     the only ones it is about. ``options``: what the rows depend on beside the table. ``in_file_order``: the order of
-    the rows counts. ``more``: columns that figures depend on beside ``NEEDED``.
+    the rows counts. ``more``: columns that figures depend on beside ``NEEDED``. ``row``: what is
+    stored of what it computes; None is left out.
     """
 
     name: str
@@ -135,6 +140,7 @@ class CellReport:
     in_file_order: bool = False
     is_whole: bool = False
     more: tuple[str, ...] = ()
+    row: Callable[[Any], dict[str, Any] | None] = dict
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -143,6 +149,52 @@ class CellReport:
             return ()
         columns = [column for column in self.by if not (self.pool and column == "criterion")]
         return (*columns,) if self.pool or "criterion" in columns else (*columns, "criterion")
+
+
+def asked_row(
+    statistics: Collection[str], variants: Collection[str], prefix: str, panel: str | None, row: CellEstimate
+) -> dict[str, Any] | None:
+    """A row as plain values; None if its statistic (which has the report's prefix) or its variant is not asked for."""
+    estimate, asked = row.estimate, prefix + row.estimate.statistic
+    is_variant = (
+        estimate.variant in variants
+        if variants
+        else is_usual(estimate.statistic, estimate.variant, estimate.level or "")
+    )
+    if asked not in statistics or not is_variant:
+        return None
+    if panel is not None:
+        row = replace(row, cell={**row.cell, "panel": panel})
+    return {**row.as_row(), "asked": asked}
+
+
+def usual_row(row: CellEstimate) -> dict[str, Any] | None:
+    """The row without the fields that are None; None if its variant is not the usual one."""
+    estimate = row.estimate
+    if not is_usual(estimate.statistic, estimate.variant, estimate.level or ""):
+        return None
+    return {name: value for name, value in row.as_row().items() if value is not None}
+
+
+def computed_cells(
+    table: CodedTable,
+    reports: Sequence[CellReport],
+    *,
+    store: CellStore,
+    progress: Callable[[int, int], None],
+    beside: Sequence[CellReport] = (),
+) -> list[Rows]:
+    """The rows of each report, then of those ``beside``, which take no time and are no progress.
+
+    Cells that are stored are read, the others are computed and stored.
+    """
+    cut, found = CutTable(table, store), []
+    cut.prepare([*reports, *beside])
+    for done, report in enumerate(reports):
+        progress(done, len(reports))
+        found.append(cut.rows(report))
+    progress(len(reports), len(reports))
+    return found + [cut.rows(report) for report in beside]
 
 
 # --- a table as coded columns ----------------------------------------------------------------------------------------
@@ -240,13 +292,19 @@ class CodedTable:
                 number = number * len(self.columns[name].values) + self.columns[name].codes
         return np.unique(number, return_inverse=True)[1]
 
-    def kept(self, criteria: Collection[str]) -> tuple[Table, NDArray[np.intp]]:
-        """The rows of these criteria as a table of their own, and (K,) their places in this one."""
+    def frame(self, criteria: Collection[str]) -> tuple[pd.DataFrame, NDArray[np.intp]]:
+        """The rows of these criteria as a DataFrame, names as categories, and (K,) their places in this table."""
         import numpy as np
+        import pandas as pd
 
         keep = self.where("criterion", criteria)
         rows = CodedRows(list(self.raw.values())).kept(keep)
-        return Table("ratings", self.described, rows), np.flatnonzero(keep)
+        columns = {
+            name: _categories(column) if name in NAMES else _taken(*column)
+            for name, column in zip(self.raw, rows.columns, strict=True)
+        }
+        kinds = {name: kind for name, kind in FRAME_KINDS.items() if name in columns}
+        return pd.DataFrame(columns).astype(kinds), np.flatnonzero(keep)
 
     def cut(self, columns: tuple[str, ...]) -> NDArray[Any]:
         """(M,) the number of each row's cell, in the order of the cells' keys."""
@@ -269,7 +327,7 @@ class CodedTable:
     def _keys(self, name: str, codes: NDArray[np.intp]) -> Any:
         values = self.columns[name].values
         named = [value or None for value in values] if name in NAMES else values
-        return frames.series(CodedColumn(codes, named), name)
+        return _taken(codes, named)
 
     # --- hashes -------------------------------------------------------------------------------------------------------
     @cached_property
@@ -347,6 +405,27 @@ def _coded(found: Table, names: Collection[str]) -> Iterator[CodedColumn]:
     yield from (CodedColumn(every, [row[place] for row in rows]).distinct() for place in places)
 
 
+def _taken(codes: NDArray[np.intp], values: Sequence[Any]) -> Any:
+    """A column of a DataFrame: each value is converted once."""
+    import pandas as pd
+
+    return pd.Series(values, dtype=None if len(values) else object).array.take(codes)
+
+
+def _categories(column: CodedColumn) -> Any:
+    """A column of names as categories of a DataFrame, nothing as no category; as `_taken` where a name is no text."""
+    import numpy as np
+    import pandas as pd
+
+    codes, values = column.distinct()
+    if {*map(type, values)} - {str, type(None)}:
+        return _taken(codes, values)
+    is_name = np.array([value is not None for value in values], dtype=bool)
+    places = np.where(is_name, is_name.cumsum() - 1, -1)
+    names = pd.Index([value for value in values if value is not None], dtype=object)
+    return pd.Categorical.from_codes(places[codes], categories=names)
+
+
 def _spelt(column: CodedColumn) -> CodedColumn:
     """Names without spaces around them, as the checked table has them; nothing is an empty text."""
     spelt = ["" if value is None or value != value else str(value).strip() for value in column.values]
@@ -359,37 +438,30 @@ class CutTable:
 
     def __init__(self, table: CodedTable, store: CellStore) -> None:
         self.table, self.store = table, store
+        self._wanted = set[str]()
         self._cuts: dict[Any, Cut] = {}
         self._kept: dict[Any, tuple[NDArray[np.intp], Cut]] = {}
         self._digests: dict[int, tuple[CellReport, list[str]]] = {}
-        self._wanted: set[str] = set()
         self._parts: dict[tuple[bytes, tuple[str, ...], bool], RatingsTable] = {}
         self._rows_of_parts = 0
 
     def prepare(self, reports: Iterable[CellReport]) -> None:
         """Find out which cells of these reports are not stored: the rows of their criteria are checked, once."""
-        wanted = {
+        self._wanted = {
             criterion
             for report in reports
             for places, digest in zip(self._cells(report)[0], self._known(report), strict=True)
             if digest not in self.store.stored
             for criterion in self._criteria(places)
         }
-        if not wanted <= self._wanted:
-            self._wanted |= wanted
-            self._parts.clear()
-            self._rows_of_parts = 0
-            for name in ("_new", "_columns"):
-                self.__dict__.pop(name, None)
 
-    def rows(self, report: CellReport, plain: Callable[[Any], dict[str, Any] | None]) -> Rows:
-        """The rows of every cell in the order of the cells; those that ``plain`` gives None for are left out."""
-        self.prepare([report])
+    def rows(self, report: CellReport) -> Rows:
+        """The rows of every cell in the order of the cells."""
         cut, hashes = self._cells(report)
 
         def compute(number: int) -> Rows:
             part = self._part(report, cut[number], hashes[number])
-            return [row for estimate in report.compute(part) if (row := plain(estimate)) is not None]
+            return [row for estimate in report.compute(part) if (row := report.row(estimate)) is not None]
 
         return [row for rows in self.store.contents(self._known(report), compute) for row in rows]
 
@@ -399,8 +471,8 @@ class CutTable:
 
         from analytics.stats.core.validation import ratings_table
 
-        found, places = self.table.kept(criteria)
-        table = ratings_table(frames.frame(found, coded=NAMES), scales=self.table.scales)
+        found, places = self.table.frame(criteria)
+        table = ratings_table(found, scales=self.table.scales)
         at = np.full(len(self.table), -1, dtype=np.intp)
         at[places[table.frame["row"].to_numpy()]] = np.arange(len(table.frame))
         return table, at

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts import audit
 from accounts.models import User
-from analytics.answers import snapshots
+from analytics.answers import revisions
 from analytics.exporting import exports
 from analytics.models import Share, Snapshot
 from annotation.exports import pseudonyms
@@ -116,7 +116,7 @@ def scores_digest(share: Share) -> str:
         share.campaign.name,
     ]
     link = f"{share.pk} {share.shows_generators}"
-    state = f"{link} {snapshots.code_version()} {snapshots.snapshot_revision(share.campaign)} {names}"
+    state = f"{link} {revisions.code_version()} {revisions.snapshot_revision(share.campaign)} {names}"
     key = f"shared-digest:{hashlib.sha256(state.encode()).hexdigest()}"
     cache = caches["content"]
     if (kept := cache.get(key)) is None:

@@ -34,11 +34,11 @@ LEVELS = "levels"
 
 
 # --- what they differ in ----------------------------------------------------------------------------------------------
-def with_levels(found: Table, campaign: Campaign, runs: Sequence[JudgeRun]) -> Table:
+def with_levels(found: Table, runs: Sequence[JudgeRun], names: Mapping[int, str]) -> Table:
     """The table with the column `levels` of each judge: the factors of the design if all runs belong to one design;
     otherwise the differences in model, prompt and parameters.
     """
-    names, levels = rater_names(campaign, runs), levels_of_runs(runs)
+    levels = levels_of_runs(runs)
     written = {names[run.pk]: json.dumps(levels[run.pk], sort_keys=True) for run in runs}
     rater_at, kind_at = found.names.index("rater"), found.names.index("rater_kind")
     rows = ((*row, written.get(row[rater_at]) if row[kind_at] == "judge" else None) for row in found.rows)

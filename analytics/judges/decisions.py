@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from accounts import webhooks
 from accounts.models import Event, Job
 from accounts.refusals import Refused
-from analytics.answers import snapshots
+from analytics.answers import revisions, snapshots
 from analytics.judges.reasons import CellDecision
 from analytics.judges.thresholds import GateSettings, current_thresholds
 from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
@@ -160,7 +160,7 @@ def _is_current(snapshot: Snapshot, thresholds: GateThresholds, campaign: Campai
     """Whether a snapshot has the decisions of the campaign's current state, under the current thresholds."""
     if current_thresholds(campaign.project) != thresholds:
         return False
-    return snapshot.revision == snapshots.snapshot_revision(campaign, settings_of(thresholds))
+    return snapshot.revision == revisions.snapshot_revision(campaign, settings_of(thresholds))
 
 
 def _changed_rows(snapshot: Snapshot, former: Mapping[tuple[int, str, str], GateDecision]) -> list[dict[str, Any]]:

@@ -24,9 +24,8 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from analytics.models import GateThresholds, Snapshot
 from analytics.questions.question import Settings
-from analytics.ratings import frames
 from analytics.ratings.additions import CHANGED, FAMILY, LENGTH, with_audited
-from analytics.ratings.raters import rater_names
+from analytics.ratings.ratings_tables import frame
 from analytics.ratings.scales import campaign_scales
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Table
@@ -68,6 +67,10 @@ class GateSettings(Settings):
 
     blind_only: bool = True
     thresholds: int = 0
+
+    @property
+    def described(self) -> dict[str, Any]:
+        return {}  # the content names its thresholds itself
 
 
 def preset_values(preset: str) -> dict[str, Any]:
@@ -263,6 +266,7 @@ def decided_cells(
     campaign: Campaign,
     found: Table,
     runs: Sequence[JudgeRun],
+    names: Mapping[int, str],
     settings: GateSettings,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
@@ -273,9 +277,8 @@ def decided_cells(
 
     declared = GateThresholds.objects.get(pk=settings.thresholds)
     thresholds = _as_declared(declared)
-    audited = with_audited(found, campaign, runs, (LENGTH, FAMILY, CHANGED))
-    table = ratings_table(frames.frame(audited), scales=campaign_scales(campaign))
-    names = rater_names(campaign, runs)
+    audited = with_audited(found, campaign, runs, names, (LENGTH, FAMILY, CHANGED))
+    table = ratings_table(frame(audited), scales=campaign_scales(campaign))
     known = set(table.frame["rater"].unique())
     decided: list[dict[str, Any]] = []
     for done, run in enumerate(runs):

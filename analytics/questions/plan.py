@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.db.models import Q
 
 from analytics.questions.parameters import EACH_RUN, NO_CUT
-from analytics.questions.question import NumbersQuestion
-from analytics.questions.reference_rules import ADJUDICATED, NEEDS_ORDER
-from analytics.ratings.raters import all_runs, judge_names, names_of_designs, newest_runs, usual_judges
-from analytics.ratings.ratings_tables import ratings_condition
+from analytics.questions.question import NumbersQuestion, Settings
+from analytics.questions.reference_rules import ADJUDICATED
+from analytics.ratings.raters import (
+    all_runs,
+    judge_names,
+    names_of_designs,
+    newest_runs,
+    rater_names,
+    ratings_condition,
+    usual_judges,
+)
 from analytics.ratings.scales import campaign_scales
 from analytics.stats.declared.declaring import StatisticsReport
 from analytics.stats.declared.register import REPORTS, STATISTICS
@@ -22,9 +29,6 @@ from judging.runs import whole_run
 
 if TYPE_CHECKING:
     from analytics.stats.core.scales import Scale
-
-Rule = tuple[list[str], str | None, str]
-"""Criteria with their rule of reference (None: the default of each level) and what it does with a tie."""
 
 
 class PlannedReport(NamedTuple):
@@ -46,7 +50,9 @@ class Plan:
     `panels_apart` whether each panel is a table of its own. `columns`: what it reads beside the columns that every
     figure needs, in the ratings table or added to it. `scales`: the declared one of each criterion, "*" for all others,
     at the level that is asked for. `rule`: of the reference label, with what it does with a tie. `juries`: the members
-    of each. `about`: how an answer names its question. `runs`: the judge runs, without the runs that they continue.
+    of each. `compares_judges`: whether a report sets a judge or an annotator beside the reference label. `runs`: the
+    judge runs, without the runs that they continue; `names`: by run, also by each that it continues, the name of its
+    judge in the table; `of_designs`: the names of judges that are only cells of designs.
 
     `people`: the condition on ratings by the raters and panels that are asked for; `ratings`: on those that count.
     """
@@ -60,47 +66,40 @@ class Plan:
     rule: tuple[str | None, str]
     is_adjudicated: bool
     juries: tuple[tuple[str, ...], ...]
-    about: Mapping[str, Any]
+    compares_judges: bool
     runs: tuple[JudgeRun, ...] = ()
+    names: Mapping[int, str] = field(default_factory=dict)
+    of_designs: frozenset[str] = frozenset()
     people: Q = field(default_factory=Q)
     ratings: Q = field(default_factory=Q)
 
-    def rules(self, criteria: Sequence[str]) -> list[Rule]:
-        """The rules of reference on these criteria.
 
-        Nominal criteria have no order: the mode stands for a rule that needs one, and ties are left out. Criteria that
-        are pooled have one rule.
-        """
-        rule, ties = self.rule
-        nominal = [key for key in criteria if (self.scales.get(key) or self.scales["*"]).level == "nominal"]
-        if self.question.pool and nominal:
-            nominal = list(criteria)
-        ordered = [key for key in criteria if key not in nominal]
-        rules: list[Rule] = [(nominal, "mode" if rule in NEEDS_ORDER else rule, "exclude"), (ordered, rule, ties)]
-        return [rule for rule in rules if rule[0]]
+def planned(campaign: Campaign, question: NumbersQuestion, runs: Sequence[JudgeRun] | None = None) -> Plan:
+    """The plan of a question on a campaign. A rating counts if nobody knows how long it took.
 
-    def computes(self, *reports: str) -> bool:
-        """Whether one of these reports is among its own."""
-        return any(report.declared.name in reports for report in self.reports)
-
-
-def planned(campaign: Campaign, question: NumbersQuestion) -> Plan:
-    """The plan of a question on a campaign. A rating counts if nobody knows how long it took."""
+    `runs`: what `chosen_runs` gives, where the caller knows it.
+    """
+    runs = chosen_runs(campaign, question) if runs is None else runs
+    names = rater_names(campaign, runs)
+    of_designs = names_of_designs(runs, names)
     panels = Q(annotation__assignment__duty__panel__name__in=question.panels) if question.panels else Q()
-    slow = Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
+    people = ratings_condition(question.raters) & panels
     counting = ratings_condition(question.raters, blind_only=question.blind_only) & panels
+    if question.min_seconds:
+        counting &= Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
     return replace(
         plan_of(question, campaign_scales(campaign)),
-        runs=tuple(chosen_runs(campaign, question)),
-        people=ratings_condition(question.raters) & panels,
-        ratings=counting & slow if question.min_seconds else counting,
+        runs=tuple(runs),
+        names=names,
+        of_designs=of_designs,
+        people=people,
+        ratings=counting,
     )
 
 
 def plan_of(question: NumbersQuestion, scales: Mapping[str, Scale]) -> Plan:
     """The plan of a question on a ratings table that is there, with these scales."""
     dimensions, level, rule = question.dimensions, question.level, question.rule
-    juries, about = question.jury_members, {"question": question.as_json, "query": question.query}
     asked = [STATISTICS[name] for name in question.statistics]
     reports = []
     for declared in REPORTS.values():
@@ -123,13 +122,15 @@ def plan_of(question: NumbersQuestion, scales: Mapping[str, Scale]) -> Plan:
         scales={key: replace(scale, level=level) if level else scale for key, scale in scales.items()},  # type: ignore[arg-type]
         rule=rule,
         is_adjudicated=question.reference in ADJUDICATED,
-        juries=tuple(juries),
-        about=about,
+        juries=tuple(question.jury_members),
+        compares_judges=any(report.declared.name in ("calibration", "human ceiling") for report in reports),
     )
 
 
-def chosen_runs(campaign: Campaign, question: NumbersQuestion) -> list[JudgeRun]:
-    """The judge runs that a question is about, without the runs that they continue."""
+def chosen_runs(campaign: Campaign, question: Settings) -> list[JudgeRun]:
+    """The judge runs that a question is about, without the runs that they continue; of other settings the newest."""
+    if not isinstance(question, NumbersQuestion):
+        return list(newest_runs(campaign))
     if question.runs:
         runs = list(all_runs(campaign))
         inner = {part.pk for run in runs for part in whole_run([run]) if part.pk != run.pk}

@@ -38,6 +38,11 @@ class Settings:
         """The digest of all settings: part of a snapshot's key."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """How the content of a snapshot names its settings."""
+        return {"settings": asdict(self)}
+
 
 DEFAULT_SETTINGS = Settings()
 
@@ -85,6 +90,10 @@ class NumbersQuestion(Settings):
     def query(self) -> str:
         """The canonical query string; empty for the default question."""
         return urlencode(pairs_of(self))
+
+    @property
+    def described(self) -> dict[str, Any]:
+        return {"question": self.as_json, "query": self.query}
 
     @property
     def as_json(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from analytics.questions.plan import Plan
 from analytics.ratings import ratings_tables
 from analytics.ratings.dialogue_faults import dialogue_faults
 from analytics.ratings.exclusions import without_excluded
-from analytics.ratings.raters import audit_runs, rater_names
+from analytics.ratings.raters import audit_runs
 from analytics.ratings.rating_rows import COLUMNS, Row
 from analytics.ratings.rating_times import item_times, rating_moments
 from annotation import adjudication
@@ -46,14 +46,16 @@ def question_table(campaign: Campaign, plan: Plan, left_out: Counter[str] | None
 
     `left_out` is added to as rows are read: by exclusion, how many ratings it leaves out.
     """
-    found = ratings_tables.table(campaign=campaign, runs=plan.runs, more=plan.ratings)
-    return with_additions(without_excluded(found, campaign, plan.question, left_out), campaign, plan)
+    found = ratings_tables.table(campaign=campaign, runs=plan.runs, more=plan.ratings, names=plan.names)
+    if plan.question.where or plan.question.exclude:
+        found = without_excluded(found, campaign, plan.question, left_out)
+    return with_additions(found, campaign, plan)
 
 
 def with_additions(found: Table, campaign: Campaign, plan: Plan) -> Table:
     """The table with the times, juries, measures, levels, clusters and columns of audits that a question asks for."""
     question, columns = plan.question, plan.columns
-    found = with_audited(found, campaign, plan.runs, columns)
+    found = with_audited(found, campaign, plan.runs, plan.names, columns)
     if columns & {*TIMES, RATED_PLACE}:
         found = with_times(found, campaign)
     if SUBMITTED_AT in columns:
@@ -65,19 +67,20 @@ def with_additions(found: Table, campaign: Campaign, plan: Plan) -> Table:
     found = with_juries(found, plan.juries, question.jury_rule)
     found = with_text_measures(found, campaign, question.measures)
     if LEVELS in columns:
-        found = with_levels(found, campaign, plan.runs)
+        found = with_levels(found, plan.runs, plan.names)
     if question.cluster != "item":
         return found
     return replace(found, rows=((row[0], row[0], *row[2:]) for row in found.rows))
 
 
 # --- audits ----------------------------------------------------------------------------------------------------------
-def with_audited(found: Table, campaign: Campaign, runs: Sequence[JudgeRun], columns: Collection[str]) -> Table:
-    """The table with those of these columns that audits read."""
+def with_audited(
+    found: Table, campaign: Campaign, runs: Sequence[JudgeRun], names: Mapping[int, str], columns: Collection[str]
+) -> Table:
+    """The table with those of these columns that audits read. `names`: of the judges, by run."""
     chosen = [name for name in (LENGTH, FAMILY, CHANGED) if name in columns]
     if not chosen:
         return found
-    names = rater_names(campaign, runs)
     judges = {names[run.pk]: run for run in runs}
     lengths = item_lengths(campaign) if LENGTH in chosen else {}
     families = {name: model_family(run.judge.model) for name, run in judges.items()}

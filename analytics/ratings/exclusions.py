@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q, QuerySet
 
-from analytics.ratings.ratings_tables import ratings_condition
+from analytics.ratings.raters import ratings_condition
 from analytics.ratings.rationale_languages import is_in_another_language
 from annotation.desk.answers import Answer, rationale_problem, worst
 from annotation.desk.presentation import text_language

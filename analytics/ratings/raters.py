@@ -112,3 +112,9 @@ def usual_judges(names: Sequence[str], of_designs: Collection[str], chosen: Coll
     """The names without those of designs that are not chosen; all of them where none would be left."""
     kept = tuple(name for name in names if name not in of_designs or name in chosen)
     return kept or tuple(names)
+
+
+def ratings_condition(raters: Collection[str], *, blind_only: bool = False) -> Q:
+    """The condition on ratings of these annotators, or of all; `blind_only` as in `ratings_tables.table`."""
+    chosen = Q(annotation__annotator__pseudonym__in=raters) if raters else Q()
+    return chosen & (Q(annotation__blind=True) | Q(annotation__blind=None)) if blind_only else chosen

@@ -18,14 +18,13 @@ from django.db import connection, models
 from django.db.models import Case, IntegerField, Q, Value, When
 from django.db.models.functions import Length
 
-from analytics.ratings.frames import frame
 from analytics.ratings.item_attributes import ItemAttributes
-from analytics.ratings.raters import newest_runs, rater_names
+from analytics.ratings.raters import newest_runs, rater_names, ratings_condition
 from analytics.ratings.rating_rows import COLUMNS, Row
 from annotation.exports import SelectionsByDuty, consistent, dataset_versions, on_scales, pseudonyms
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating, RubricVersion, SelectedItem
 from annotation.writers.coded_rows import CodedColumn, CodedRows, combined_codes
-from annotation.writers.tables import Table
+from annotation.writers.tables import Table, nested
 from judging.models import JudgeRun, Verdict
 from judging.runs import whole_run
 
@@ -44,16 +43,20 @@ def table(
     raters: Collection[str] = (),
     blind_only: bool = False,
     more: Q | None = None,
+    names: Mapping[int, str] | None = None,
 ) -> Table:
     """The ratings table in a stable order, as `CodedRows`: COLUMNS, then a column for each attribute.
 
     `runs` defaults to one run of each judge (`newest_runs`), and brings along those that they continue; `raters` names
     the annotators wanted, none of them meaning all. `blind_only` leaves out ratings by people who could see verdicts;
     ratings of which nobody knows whether they could stay. `more` is a further condition on ratings.
+    `names`: what `rater_names` gives for the runs, where the caller knows it.
     """
     heads = list(newest_runs(campaign) if runs is None else runs)
-    only = ratings_condition(raters, blind_only=blind_only) & (more or Q())
-    names = rater_names(campaign, heads)
+    only = more or Q()
+    if raters or blind_only:
+        only &= ratings_condition(raters, blind_only=blind_only)
+    names = rater_names(campaign, heads) if names is None else names
     with consistent():
         found = _CodedScores(campaign, only=only, runs=whole_run(heads), names=names).columns()
         attributes = ItemAttributes(campaign.dataset)
@@ -87,10 +90,31 @@ def load(
     return frame(table(campaign=campaign, runs=runs, raters=raters, blind_only=blind_only))
 
 
-def ratings_condition(raters: Collection[str], *, blind_only: bool = False) -> Q:
-    """The condition on ratings of these annotators, or of all; `blind_only` as in `table`."""
-    chosen = Q(annotation__annotator__pseudonym__in=raters) if raters else Q()
-    return chosen & (Q(annotation__blind=True) | Q(annotation__blind=None)) if blind_only else chosen
+def frame(found: Table, only: Collection[str] | None = None) -> pd.DataFrame:
+    """A ratings table, or ``only`` some of its columns, as a DataFrame: missing scores are NaN, a scale is JSON."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    rows = None if isinstance(found.rows, CodedRows) else list(found.rows)
+    for place, name in enumerate(found.names):
+        if only is None or name in only:
+            if isinstance(found.rows, CodedRows):  # each value is converted once
+                column = found.rows.columns[place]
+                values = list(map(nested, column.values)) if name == "scale" else column.values
+                columns[name] = pd.Series(values, dtype=None if len(values) else object).array.take(column.codes)
+            else:
+                given = [row[place] for row in rows or ()]
+                columns[name] = list(map(nested, given)) if name == "scale" else given
+    return pd.DataFrame(columns).astype({name: kind for name, kind in FRAME_KINDS.items() if name in columns})
+
+
+FRAME_KINDS = {
+    **dict.fromkeys(("rater_identified", "applicable"), bool),
+    **dict.fromkeys(("score", "inclusion_prob", "weight", "seconds"), float),
+    **dict.fromkeys(("repeat", "rationale_length"), int),
+    "scale": object,
+}
+"""The types of columns of a DataFrame, where pandas would choose by the values."""
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ from django.utils.translation import gettext as _
 from accounts.refusals import Refused
 from analytics import answer_pages
 from analytics.answers.measured import measured_answer
-from analytics.answers.snapshots import code_version
+from analytics.answers.numbers_content import no_progress
+from analytics.answers.revisions import code_version
 from analytics.answers.stored_cells import CellStore
 from analytics.judges.thresholds import LIMITS
 from analytics.models import GateThresholds
@@ -195,7 +196,7 @@ def recompute(path: Path, tell: Callable[[int, int], None] = lambda _done, _tota
         tell(done, len(questions))
         found = _table(asked, files[asked["table"]])
         plan, store = plan_of(question_of(asked["query"]), scales), CellStore(None, "", code_version())
-        content = measured_answer(found, plan, store=store, progress=_no_progress)
+        content = measured_answer(found, plan, store=store, progress=no_progress)
         figures[name] = content["estimates"]
     tell(len(questions), len(questions))
     again, before = estimates_document(figures), files[ESTIMATES]
@@ -205,10 +206,6 @@ def recompute(path: Path, tell: Callable[[int, int], None] = lambda _done, _tota
     here = methods.program_versions()
     others = [f"{name} {here.get(name, '-')} ({wrote})" for name, wrote in programs.items() if here.get(name) != wrote]
     return Recomputed(_sha256(again), sum(map(len, figures.values())), tuple(others))
-
-
-def _no_progress(_done: int, _total: int) -> None:
-    """Progress that is not reported."""
 
 
 def _checked_files(path: Path) -> dict[str, bytes]:

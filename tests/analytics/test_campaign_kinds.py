@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from django.test import Client
 
-from analytics.answers import snapshots
+from analytics.answers import numbers_content, snapshots
 from annotation import campaigns
 from annotation.models import Campaign, Rating
 from judging.models import JudgeRun
@@ -87,7 +87,7 @@ def test_many_cells_have_no_stored_scores_by_class_and_language(cast: Cast, monk
     made = opened(cast, FLAG)
     make.rated(made, {"toxic": {"mari": list(map(float, MARI)), "jaan": list(map(float, JAAN))}})
     few = {row.get("language") for row in by_class(made)}
-    monkeypatch.setattr(snapshots, "MOST_CELLS", 1)
+    monkeypatch.setattr(numbers_content, "MOST_CELLS", 1)
     snapshots.Snapshot.objects.all().delete()
     assert few > {row.get("language") for row in by_class(made)} == {None}
     client = cast.client("boris")

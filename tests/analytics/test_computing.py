@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts import jobs
 from accounts.models import Job, Project
 from analytics import tasks
-from analytics.answers import computing, snapshots
+from analytics.answers import computing, revisions
 from analytics.models import Computation, Snapshot
 from analytics.questions.question import Settings
 from annotation import campaigns
@@ -168,22 +168,22 @@ def test_one_statement_finds_what_has_changed(cast: Cast, django_assert_num_quer
     )
     for change in changes:
         change()
-        assert [campaign.pk for campaign in snapshots.to_be_polled()] == [second.pk]
+        assert [campaign.pk for campaign in revisions.to_be_polled()] == [second.pk]
         scene.compute(second)
         tasks.refresh_stale()
-        assert not snapshots.to_be_polled()
+        assert not revisions.to_be_polled()
 
 
 def test_a_closed_campaign_is_never_polled_and_its_page_asks_for_new_numbers(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     Campaign.objects.update(state=Campaign.State.CLOSED)
     scene.with_verdicts(campaign)
-    assert snapshots.to_be_polled() == []
+    assert revisions.to_be_polled() == []
     page(cast, campaign)
     assert waiting() == [campaign.pk]
     Campaign.objects.update(state=Campaign.State.OPEN)
     Project.objects.update(archived_at=timezone.now())
-    assert snapshots.to_be_polled() == []
+    assert revisions.to_be_polled() == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from analytics import tasks
-from analytics.answers import snapshots
+from analytics.answers import revisions, snapshots
 from analytics.figures import Figure, Figures
 from analytics.models import Snapshot, StoredCell
 from analytics.questions.question import NumbersQuestion, Settings
@@ -115,7 +115,7 @@ class TestContent:
         found = snapshots.snapshot(campaign=campaign)
         csv = b"".join(formats.pieces(ratings_tables.table(campaign=campaign), "csv"))
         assert found.inputs_digest == hashlib.sha256(csv).hexdigest()
-        assert (found.seed, found.code_version) == (Settings().seed, snapshots.code_version())
+        assert (found.seed, found.code_version) == (Settings().seed, revisions.code_version())
         assert [(judge["name"], judge["simulated"]) for judge in found.content["judges"]] == [("Kohtunik", True)]
 
 
@@ -167,7 +167,7 @@ class TestFreshness:
 
     def test_a_snapshot_of_older_code_is_none(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
         snapshots.snapshot(campaign=campaign)
-        monkeypatch.setattr(snapshots, "LAYOUT", snapshots.LAYOUT + 1)
+        monkeypatch.setattr(revisions, "LAYOUT", revisions.LAYOUT + 1)
         assert snapshots.current_snapshot(campaign=campaign) == (None, True)
 
     def test_only_so_many_are_kept(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ from django.utils import timezone
 from analytics.exporting import combined_rows
 from analytics.ratings import ratings_tables
 from analytics.ratings.item_attributes import ItemAttributes
-from analytics.ratings.raters import campaign_annotators, newest_runs, rater_names
+from analytics.ratings.raters import campaign_annotators, newest_runs, rater_names, ratings_condition
 from analytics.ratings.rating_rows import Row
-from analytics.ratings.ratings_tables import _distinct_numbers, ratings_condition
+from analytics.ratings.ratings_tables import _distinct_numbers
 from analytics.ratings.scales import criterion_scale
 from annotation import exports as rated
 from annotation import selections

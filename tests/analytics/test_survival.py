@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analytics.answers import snapshots
+from analytics.answers import revisions, snapshots
 from analytics.questions.asked import question_of
 from annotation import campaigns
 from annotation.checkup import checkups
@@ -110,7 +110,7 @@ def test_places_survive_in_one_language_and_change_with_the_simulator_in_the_oth
 def test_a_skip_and_a_check_up_make_dialogues_faulty_and_the_figures_stale(cast: Cast) -> None:
     campaign, _version = made_campaign(cast, faults=False)
     question = question_of(QUERY)
-    before = snapshots.snapshot_revision(campaign, question)
+    before = revisions.snapshot_revision(campaign, question)
     rows = estimates(cast, campaign, QUERY)
     assert "sound" not in {row["variant"] for row in rows}
     item = campaign.dataset.items.order_by("ordinal")[7]
@@ -119,12 +119,12 @@ def test_a_skip_and_a_check_up_make_dialogues_faulty_and_the_figures_stale(cast:
     person = Annotation.objects.filter(campaign=campaign).first()
     assert person is not None
     Skip.objects.create(duty=duty, item=item, annotator=person.annotator, reason=Skip.Reason.DAMAGED)
-    skipped = snapshots.snapshot_revision(campaign, question)
+    skipped = revisions.snapshot_revision(campaign, question)
     assert skipped != before
     rows = estimates(cast, campaign, QUERY)
     assert sum(row["n_items"] for row in rows if row["variant"] == "sound") == len(GENERATORS) * 120 - 1
     checkups.check_now(dataset=campaign.dataset)  # the Arabic items are in Estonian
-    assert snapshots.snapshot_revision(campaign, question) != skipped
+    assert revisions.snapshot_revision(campaign, question) != skipped
     rows = estimates(cast, campaign, QUERY)
     sound = {row["language"] for row in rows if row["variant"] == "sound"}
     assert sound <= {"et"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analytics.answers import snapshots
+from analytics.answers import revisions, snapshots
 from analytics.questions.question import Settings
 from analytics.ratings import ratings_tables
 from analytics.ratings.raters import newest_runs
@@ -65,11 +65,11 @@ def test_numbers_stay_as_they_are_until_something_new_is_rated(cast: Cast) -> No
 def test_a_continued_run_counts_as_one_rater_over_all_items(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     earlier = scene.with_verdicts(campaign)
-    published = snapshots.snapshot_revision(campaign), list(ratings_tables.rows(campaign=campaign))
+    published = revisions.snapshot_revision(campaign), list(ratings_tables.rows(campaign=campaign))
     second = added(campaign)
     later = continued_on(second, earlier)
     assert (later.continues, list(newest_runs(campaign))) == (earlier, [earlier])
-    assert (snapshots.snapshot_revision(campaign), list(ratings_tables.rows(campaign=campaign))) == published
+    assert (revisions.snapshot_revision(campaign), list(ratings_tables.rows(campaign=campaign))) == published
     campaign = campaigns.extend_campaign(campaign=campaign, dataset=second)
     assert list(newest_runs(campaign)) == [later]
     rows = list(ratings_tables.rows(campaign=campaign))

@@ -6,6 +6,7 @@ values in again (`analytics.figure_words`). Stored, a message keeps both.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -74,3 +75,17 @@ def read_message(value: Mapping[str, Any]) -> Any:
         return value
     template, values = value["template"], value["values"]
     return Message(template, **values)
+
+
+def coded_messages(value: Any) -> Any:
+    """A value for JSON, with every message in it as its template and values."""
+    if isinstance(value, dict):
+        return {name: coded_messages(part) for name, part in value.items()}
+    return list(map(coded_messages, value)) if isinstance(value, list | tuple) else plain_message(value)
+
+
+class MessageDecoder(json.JSONDecoder):
+    """Reads JSON in which messages are objects (`coded_messages`)."""
+
+    def __init__(self) -> None:
+        super().__init__(object_hook=read_message)
