@@ -153,6 +153,9 @@ class WrittenTextSerializer(serializers.Serializer[Realisation]):
     family = serializers.IntegerField(source="family.number")
     language = serializers.CharField()
     generator = serializers.CharField(source="generator.name")
+    simulator = serializers.CharField(
+        source="simulator.name", default=None, allow_null=True, help_text="The user model of a conversation; else null."
+    )
     repeat = serializers.IntegerField()
     source_item = serializers.CharField(
         source="family.source.external_id", allow_null=True, default=None, help_text="What is translated."
@@ -161,6 +164,10 @@ class WrittenTextSerializer(serializers.Serializer[Realisation]):
     state = serializers.ChoiceField(choices=Realisation.State.choices)
     reason = serializers.CharField(help_text="Why it was given up.")
     discarded = serializers.IntegerField()
+    ended = serializers.ChoiceField(
+        choices=Realisation.Ended.choices, allow_blank=True, help_text="How a conversation ended."
+    )
+    problems = serializers.JSONField(help_text="Of the last discarded reply; of a set-aside conversation its faults.")
     turns = serializers.JSONField()
     fields = serializers.SerializerMethodField(method_name="get_text_fields")  # type: ignore[assignment]
     decision = serializers.ChoiceField(choices=Realisation.Decision.choices, allow_blank=True)
@@ -175,6 +182,13 @@ class GenerationAttemptSerializer(serializers.Serializer[GenerationAttempt]):
     """One request for a text. `problems`: why its reply was discarded."""
 
     number = serializers.IntegerField()
+    step = serializers.ChoiceField(
+        choices=Realisation.Step.choices, allow_blank=True, help_text="Of a conversation: what was asked for."
+    )
+    turn = serializers.IntegerField(help_text="Of a conversation: the number of the user turn, from 0.")
+    text = serializers.CharField(help_text="Of a conversation: the user turn that was written or judged.")
+    provider = serializers.CharField()
+    model = serializers.CharField()
     outcome = serializers.ChoiceField(choices=GenerationAttempt.Outcome.choices)
     problems = serializers.JSONField()
     request = serializers.JSONField()
@@ -190,10 +204,18 @@ class GenerationAttemptSerializer(serializers.Serializer[GenerationAttempt]):
 
 class WrittenTextDetailSerializer(WrittenTextSerializer):
     attempts = serializers.SerializerMethodField()
+    opening_attempts = serializers.SerializerMethodField(
+        help_text="Of a conversation: the requests for its first turn, which all chatbots share."
+    )
 
     @extend_schema(responses=GenerationAttemptSerializer(many=True))
     def get_attempts(self, text: Realisation) -> Any:
         return GenerationAttemptSerializer(text.attempts.order_by("number"), many=True).data
+
+    @extend_schema(responses=GenerationAttemptSerializer(many=True))
+    def get_opening_attempts(self, text: Realisation) -> Any:
+        attempts = text.opening.attempts.order_by("number") if text.opening else ()
+        return GenerationAttemptSerializer(attempts, many=True).data
 
 
 class TextDecisionSerializer(StrictSerializer):
@@ -234,7 +256,10 @@ def _plan(user: User, slug: str, pk: int) -> GenerationPlan:
 
 def _text(user: User, slug: str, plan: int, text: int) -> Realisation:
     return get_object_or_404(
-        _plan(user, slug, plan).realisations.select_related("family__source", "generator", "plan__project"), pk=text
+        _plan(user, slug, plan).realisations.select_related(
+            "family__source", "generator", "simulator", "opening", "plan__project"
+        ),
+        pk=text,
     )
 
 
@@ -375,7 +400,7 @@ class GenerationPlanBudget(APIView):
 class StorePlan(APIView):
     @extend_schema(request=StorePlanSerializer, responses={201: StoredPlanSerializer})
     def post(self, request: Request, project: str, plan: int) -> Response:
-        """Store the written texts as a dataset; those that were set aside stay out."""
+        """Store the written texts as a dataset; those that were set aside stay out, unless `only` is `every`."""
         kept = _plan(request.user, project, plan)
         serializer = StorePlanSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
@@ -385,7 +410,14 @@ class StorePlan(APIView):
         return Response({"dataset": dataset.pk}, status=201)
 
 
-TEXT_FILTERS = {"language": "language", "generator": "generator__name", "state": "state", "family": "family__number"}
+TEXT_FILTERS = {
+    "language": "language",
+    "generator": "generator__name",
+    "simulator": "simulator__name",
+    "state": "state",
+    "decision": "decision",
+    "family": "family__number",
+}
 
 
 class WrittenTexts(generics.ListAPIView[Realisation]):
@@ -398,12 +430,14 @@ class WrittenTexts(generics.ListAPIView[Realisation]):
         parameters=[
             OpenApiParameter("language", str),
             OpenApiParameter("generator", str),
+            OpenApiParameter("simulator", str),
             OpenApiParameter("state", str, enum=Realisation.State.values),
+            OpenApiParameter("decision", str, enum=[Realisation.Decision.KEEP, Realisation.Decision.SET_ASIDE]),
             OpenApiParameter("family", int),
         ]
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """By language, generator, state and family."""
+        """By language, generator, user model, state, decision and family."""
         return super().get(request, *args, **kwargs)
 
     def get_queryset(self) -> QuerySet[Realisation]:
@@ -413,7 +447,8 @@ class WrittenTexts(generics.ListAPIView[Realisation]):
         if not str(filters.get("family__number", "0")).isdecimal() or len(str(filters.get("family__number", ""))) > 9:
             wrong = _("Write a whole number.")
             raise Refused(wrong, code="invalid", fields={"family": wrong})
-        return plan.realisations.filter(**filters).select_related("family__source", "generator").order_by("pk")
+        related = ("family__source", "generator", "simulator")
+        return plan.realisations.filter(**filters).select_related(*related).order_by("pk")
 
 
 class WrittenTextDetail(APIView):

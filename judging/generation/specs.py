@@ -36,6 +36,7 @@ LISTS: Final = ("scenes", "personas", "affective-states", "genders", "cultures")
 """Lists of our own, for the levels of a parameter: ``levels_from: scenes``."""
 RESERVED: Final = frozenset(
     {"language", "source_language", "family", "family_is_whole", "generator", "plan", "repeat", "spec"}
+    | {"simulator", "user_turns", "ended", "set_aside"}
 )
 """Names that no parameter has: places of a template, and attributes of an item."""
 MOST_PARAMETERS: Final = 40

@@ -24,6 +24,7 @@ from annotation.imports import storage
 from annotation.models import Dataset, Item
 from annotation.readers import ItemRow
 from judging.asking import endpoints
+from judging.generation.conversations import set_aside_code
 from judging.generation.specs import parse_spec
 from judging.models import GenerationFamily, GenerationPlan, PlanDataset, Realisation
 
@@ -34,14 +35,15 @@ MOST_IN_REQUEST = 20_000
 CHUNK = 2_000  # texts that are in memory at a time
 
 
-def usable_texts(plan: GenerationPlan) -> tuple[list[tuple[int, int]], set[int]]:
-    """The keys of all texts that are written and not set aside, each with that of its family, and the families of which
-    that is every text; all of it from one statement, because people decide meanwhile."""
-    texts = plan.realisations.filter(state=Realisation.State.WRITTEN)
-    usable = list(texts.exclude(decision=Realisation.Decision.SET_ASIDE).order_by("pk").values_list("pk", "family"))
+def written_texts(plan: GenerationPlan) -> tuple[list[tuple[int, int, bool]], set[int]]:
+    """The keys of all written texts, each with that of its family and whether it is usable, which is not set aside; and
+    the families of which every text is. All of it from one statement, because people decide meanwhile."""
+    written = plan.realisations.filter(state=Realisation.State.WRITTEN).order_by("pk")
+    rows = written.values_list("pk", "family", "decision")
+    texts = [(text, family, decision != Realisation.Decision.SET_ASIDE) for text, family, decision in rows]
     in_a_family = len(plan.languages) * plan.writers.count() * max(1, plan.user_models.count()) * plan.repeats
-    counts = Counter(family for _text, family in usable)
-    return usable, {family for family, count in counts.items() if count == in_a_family}
+    counts = Counter(family for _text, family, is_usable in texts if is_usable)
+    return texts, {family for family, count in counts.items() if count == in_a_family}
 
 
 def store_dataset(
@@ -55,6 +57,8 @@ def store_dataset(
 ) -> Dataset:
     """Store what is written, and not set aside, as a dataset: of ``whole`` families only, or ``all`` of it.
 
+    ``every``: also what was set aside, with the reason as the attribute `set_aside`, so that figures can be read with
+    and without it.
     ``with_natives``: beside translations, copies of the items of their source dataset (`_natives`).
 
     One transaction: the dataset, and which item each text became. Refused if the project has a dataset of this name, or
@@ -70,8 +74,13 @@ def store_dataset(
         if Dataset.objects.filter(project=plan.project, name=name).exists():
             taken = _("Another dataset of this project is called “%(name)s”. Choose another name.") % {"name": name}
             raise Refused(taken, code="name_taken", fields={"name": taken})
-        usable, whole = usable_texts(plan)
-        keys = [text for text, family in usable if only == PlanDataset.Only.ALL or family in whole]
+        texts, whole = written_texts(plan)
+        wanted = whole if only == PlanDataset.Only.WHOLE else None
+        keys = [
+            text
+            for text, family, is_usable in texts
+            if (is_usable or only == PlanDataset.Only.EVERY) and (wanted is None or family in wanted)
+        ]
         if most is not None and len(keys) > most:
             sentence = _("A page stores at most %(most)d texts. Have the operator run: %(command)s")
             command = f"panelbench store_texts {plan.pk} --name NAME --only {only}"
@@ -107,11 +116,13 @@ def store_dataset(
 
 
 def item_key(realisation: Realisation) -> str:
-    """The key of the item that a text becomes: family or source, language, generator, and its repeat if there are
-    several. A key that would be too long ends with a digest."""
+    """The key of the item that a text becomes: family or source, language, generator, the user model of a
+    conversation, and its repeat if there are several. A key that would be too long ends with a digest."""
     family = realisation.family
     first = family_scenario(family) if family.source is None else family.source.external_id
     key = f"{first}/{realisation.language}/{realisation.generator.name}"
+    if realisation.simulator is not None:
+        key = f"{key}/{realisation.simulator.name}"
     key = key if realisation.repeat == 1 else f"{key}/{realisation.repeat}"
     if len(key) <= LONGEST_KEY:
         return key
@@ -125,7 +136,7 @@ def family_scenario(family: GenerationFamily) -> str:
 
 def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterator[ItemRow]:
     spec = parse_spec(plan.spec)
-    texts = Realisation.objects.select_related("family__source", "generator").order_by("pk")
+    texts = Realisation.objects.select_related("family__source", "generator", "simulator").order_by("pk")
     for row in chain.from_iterable(texts.filter(pk__in=keys[at : at + CHUNK]) for at in range(0, len(keys), CHUNK)):
         family, source = row.family, row.family.source
         yield ItemRow(
@@ -143,6 +154,7 @@ def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterat
                 "repeat": row.repeat,
                 "plan": plan.name,
                 "spec": f"{spec.key} {spec.version}",
+                **_conversation_attributes(row),
             },
             content_warning="" if source is None else source.content_warning,
             line=0,
@@ -170,3 +182,16 @@ def _natives(plan: GenerationPlan, source: Dataset) -> Iterator[ItemRow]:
         if not item.scenario or item.scenario in scenarios:
             attributes = {"is_translation": False, **item.attributes}
             yield replace(storage.copied_row(item), attributes=attributes)
+
+
+def _conversation_attributes(row: Realisation) -> dict[str, str | int]:
+    """Who played the user, how many turns it has and how it ended; and of any text why it was set aside."""
+    code = set_aside_code(row)
+    attributes: dict[str, str | int] = {"set_aside": code} if code else {}
+    if row.simulator is not None:
+        attributes |= {
+            "simulator": row.simulator.name,
+            "user_turns": (len(row.turns) + 1) // 2,
+            "ended": row.ended,
+        }
+    return attributes

@@ -290,6 +290,7 @@ class PlanDataset(models.Model):
     class Only(models.TextChoices):
         WHOLE = "whole", _("Whole families only")
         ALL = "all", _("All written texts")
+        EVERY = "every", _("All written texts, also those that were set aside")
 
     plan = models.ForeignKey(GenerationPlan, on_delete=models.PROTECT, related_name="datasets")
     dataset = models.OneToOneField(Dataset, on_delete=models.PROTECT, related_name="+")

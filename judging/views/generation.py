@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from django.contrib import messages
@@ -26,7 +27,7 @@ from annotation.views.campaigns import show_refusal
 from judging import tasks
 from judging.asking import endpoints
 from judging.forms import BudgetForm
-from judging.generation import decisions, plans, storing
+from judging.generation import conversations, decisions, plans, storing
 from judging.generation.drawing import draw_parameters
 from judging.generation.messages import TOLD, generation_messages
 from judging.generation.plan_forecasts import forecast_generation, forecast_plan
@@ -244,10 +245,20 @@ def _standing(plan: GenerationPlan) -> dict[str, Any]:
         "places": progress.families[:MOST_PLACES],
         "further_places": max(0, len(progress.families) - MOST_PLACES),
         "cells": plans.progress_by_cell(plan),
+        **_set_aside(plan),
         "undecided": undecided.count(),
         "writers": writers,
         "simulated": all((declared := known.get(writer.provider)) and declared.simulated for writer in writers),
     }
+
+
+def _set_aside(plan: GenerationPlan) -> dict[str, Any]:
+    """How many texts are set aside, by language and generator: a column for each reason, the most frequent first."""
+    counted = conversations.set_aside_counts(plan)
+    total = sum((Counter(row.by_code) for row in counted), Counter[str]())
+    codes = [code for code, _count in total.most_common()]
+    rows = [(row, [row.by_code.get(code, 0) for code in codes]) for row in counted]
+    return {"aside_codes": codes, "aside_rows": rows if codes else [], "aside_total": total.total()}
 
 
 @require_POST
@@ -317,10 +328,9 @@ def store_plan(request: HttpRequest, project: str, plan: int) -> HttpResponse:
 
 def _texts(plan: GenerationPlan) -> QuerySet[Realisation]:
     """In the order in which they were planned and are read: family by family, language by language."""
-    found = Realisation.objects.filter(plan=plan).select_related(
-        "family__source", "generator", "decided_by", "plan__project"
-    )
-    return found.select_related("plan__project").order_by("pk")
+    related = ("family__source", "generator", "simulator", "decided_by", "plan__project")
+    found = Realisation.objects.filter(plan=plan).select_related(*related)
+    return found.order_by("pk")
 
 
 @require_safe
@@ -393,10 +403,12 @@ def _about(text: Realisation) -> dict[str, Any]:
 def text_page(request: HttpRequest, project: str, plan: int, text: int) -> HttpResponse:
     """One text as annotators would see it, its parameters, and every request that was paid for it."""
     current_project, shown = _find_text(request, project, plan, text)
+    is_conversation = shown.simulator is not None
     context = {
         "title": _("Family %d") % shown.family.number,
         "project": current_project,
-        "attempts": shown.attempts.order_by("number"),
+        "conversation": conversations.conversation_turns(shown) if is_conversation else None,
+        "attempts": () if is_conversation else shown.attempts.order_by("number"),
         **_about(shown),
         **_beside(shown),
     }

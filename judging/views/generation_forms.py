@@ -338,6 +338,7 @@ class TextsForm(forms.Form):
 
     language = forms.ChoiceField(label=_("Language"), required=False)
     generator = forms.ChoiceField(label=_("Generator"), required=False)
+    simulator = forms.ChoiceField(label=_("User model"), required=False)
     state = forms.ChoiceField(label=_("State"), required=False, choices=[("", _("Any")), *Realisation.State.choices])
     decision = forms.ChoiceField(
         label=_("Decision"),
@@ -352,8 +353,11 @@ class TextsForm(forms.Form):
         spoken = get_language()
         tags = [(tag, languages.name_for(tag, spoken)) for tag in languages.in_name_order(plan.languages, spoken)]
         self.fields["language"].choices = [("", gettext("All")), *tags]  # type: ignore[attr-defined]
-        names = [(str(writer.pk), writer.name) for writer in plan.generators.all()]
-        self.fields["generator"].choices = [("", gettext("All")), *names]  # type: ignore[attr-defined]
+        for field, models in (("generator", plan.writers), ("simulator", plan.user_models)):
+            names = [(str(model.pk), model.name) for model in models]
+            self.fields[field].choices = [("", gettext("All")), *names]  # type: ignore[attr-defined]
+        if not plan.is_simulation:
+            del self.fields["simulator"]
 
     @property
     def filters(self) -> dict[str, Any]:
@@ -361,7 +365,7 @@ class TextsForm(forms.Form):
         if not self.is_valid():
             return {}
         given = {name: value for name, value in self.cleaned_data.items() if value}
-        names = {"family": "family__number", "problem": "attempts__problems__contains", "generator": "generator_id"}
+        names = {"family": "family__number", "generator": "generator_id", "simulator": "simulator_id"}
         given.pop("problem", None)
         if given.get("decision") == "none":
             given["decision"] = ""

@@ -304,7 +304,7 @@ def test_a_text_set_aside_makes_its_family_incomplete(cast: Cast, provider: Runn
     assert first is not None
     decisions.decide_realisation(realisation=first, decision="set_aside", reason="wrong names", actor=cast.boris)
     assert decisions.decide_family(family=first.family, decision="keep") == 4
-    assert len(storing.usable_texts(plan)[1]) == 2
+    assert len(storing.written_texts(plan)[1]) == 2
     decisions.decide_realisation(realisation=first, decision="set_aside", reason="wrong names", actor=cast.boris)
     whole = storing.store_dataset(plan=plan, name="Whole")
     assert set(whole.items.values_list("scenario", flat=True)) == {"family-0002"}
