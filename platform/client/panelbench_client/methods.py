@@ -468,17 +468,21 @@ class PlainMethods(ServerConnection):
         self,
         plan: int,
         *,
+        decision: Literal["keep", "set_aside"] | None = None,
         family: int | None = None,
         generator: str | None = None,
         language: str | None = None,
+        simulator: str | None = None,
         state: Literal["given_up", "leased", "waiting", "written"] | None = None,
     ) -> Iterator[types.WrittenText]:
         """The texts of a plan, family by family."""
         return self.pages(
             self.at("generation/{}/texts/", plan),
+            decision=decision,
             family=family,
             generator=generator,
             language=language,
+            simulator=simulator,
             state=state,
         )
 

@@ -50,6 +50,7 @@ DoubtEnum: TypeAlias = Literal[
     "dearer_model",
     "failed",
 ]
+EndedEnum: TypeAlias = Literal["stopped", "user_turns", "too_many_refusals", "set_aside"]
 EventsEnum: TypeAlias = Literal[
     "ratings.submitted",
     "run.finished",
@@ -97,7 +98,7 @@ MeasureEnum: TypeAlias = Literal["accuracy", "closeness"]
 MethodEnum: TypeAlias = Literal["random", "greedy"]
 NameEnum: TypeAlias = Literal["surface", "panel", "judge", "languages"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
-OnlyEnum: TypeAlias = Literal["whole", "all"]
+OnlyEnum: TypeAlias = Literal["whole", "all", "every"]
 OrderEnum: TypeAlias = Literal["range", "entropy", "na", "critical", "judge"]
 OutcomeEnum: TypeAlias = Literal[
     "pending",
@@ -2458,12 +2459,15 @@ class WrittenText(TypedDict):
     family: int
     language: str
     generator: str
+    simulator: NotRequired[str | None]
     repeat: int
     source_item: NotRequired[str | None]
     parameters: Json
     state: RealisationState
     reason: str
     discarded: int
+    ended: EndedEnum | BlankEnum
+    problems: Json
     turns: Json
     fields: Json
     decision: RealisationDecision | BlankEnum
@@ -2477,14 +2481,18 @@ class WrittenTextDetail(TypedDict):
     family: int
     language: str
     generator: str
+    simulator: NotRequired[str | None]
     repeat: int
     source_item: NotRequired[str | None]
     parameters: Json
     state: RealisationState
     reason: str
     discarded: int
+    ended: EndedEnum | BlankEnum
+    problems: Json
     turns: Json
     fields: Json
     decision: RealisationDecision | BlankEnum
     decision_reason: str
     attempts: Json
+    opening_attempts: Json
