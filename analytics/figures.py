@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from accounts.sentences import left_to_right, with_commas
 from analytics.figure_words import SPEAKS_FOR, translated_message
-from analytics.stats.core.messages import is_approximate
+from analytics.stats.core.messages import is_approximate, is_conservative
 from analytics.stats.declared.declaring import Statistic
 from analytics.stats.declared.register import BY_PLAIN_NAME, OVER_REPEATS
 
@@ -173,6 +173,18 @@ class Figure:
     def is_approximate(self) -> bool:
         """Whether the method of its interval is known to cover only about as often as it says."""
         return self.has_interval and is_approximate(self.method)
+
+    @property
+    def is_conservative(self) -> bool:
+        """Whether its interval is known to be wider than the confidence asks for."""
+        return self.has_interval and not self.is_approximate and is_conservative(self.method)
+
+    @property
+    def mark(self) -> str:
+        """The word beside its interval where that covers less or more than it says; the method says why."""
+        if self.is_approximate:
+            return _("approximate")
+        return _("conservative") if self.is_conservative else ""
 
     @property
     def said_method(self) -> str:

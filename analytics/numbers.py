@@ -534,6 +534,11 @@ class NumbersPage:
         return listed([row.name for row in self.bias if row.figure.is_approximate])
 
     @property
+    def conservative_biases(self) -> str:
+        """The languages whose interval in the chart is conservative."""
+        return listed([row.name for row in self.bias if row.figure.is_conservative])
+
+    @property
     def criterion_name(self) -> str:
         return self.criteria.get(self.criterion, self.criterion)
 

@@ -85,9 +85,7 @@ class StepFigure:
         if figure is None or not figure.is_defined:
             return figure.reason if figure else self.words
         spans = figure.interval or figure.no_interval
-        if figure.is_approximate:
-            spans = f"{spans} {_('approximate')}"
-        return f"{spans} · {figure.basis}"
+        return f"{spans} {figure.mark}".rstrip() + f" · {figure.basis}"
 
 
 @dataclass(frozen=True, slots=True)

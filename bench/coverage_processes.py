@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from analytics.stats.agreement import coefficient_estimates, pairwise, rater_agreement, reliability
 from analytics.stats.agreement.coefficient_estimates import Resampling, patterns_of
 from analytics.stats.core.estimates import Estimate
+from analytics.stats.core.messages import is_conservative
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable, coded_from_matrix
 from analytics.stats.core.validation import ratings_table
@@ -41,18 +42,22 @@ from bench.populations import PopulationSample
 SEEN = 0.05
 """Where fewer of the samples have an interval that is not marked, its coverage says nothing: the row is marked."""
 HEADS = ("process", "n", "figure", "coverage", "samples", "MC error", "width", "none", "approximate", "of the others",
-         "verdict", "method")  # fmt: skip
+         "conservative", "verdict", "method")  # fmt: skip
 
 
 @dataclass(slots=True)
 class IntervalTally:
-    """Of one figure: samples, intervals given, those that hold the truth, and the same of those not marked."""
+    """Of one figure: samples, intervals given, those that hold the truth, and the same of those not approximate.
+
+    ``wide``: how many of the latter say that they are conservative.
+    """
 
     samples: int = 0
     given: int = 0
     held: int = 0
     marked: int = 0
     plain_held: int = 0
+    wide: int = 0
     width: float = 0.0
     is_test: bool = False
     methods: list[str] = field(default_factory=list)
@@ -68,14 +73,15 @@ class IntervalTally:
         holds, is_marked = e.low - 1e-9 <= truth <= e.high + 1e-9, "approximate" in (e.method or "")
         self.given, self.held, self.marked = self.given + 1, self.held + holds, self.marked + is_marked
         self.plain_held += holds and not is_marked
+        self.wide += not is_marked and is_conservative(e.method)
         self.width += e.high - e.low
-        method = re.sub(r" \(approx.*?\)|, (approx|design effect).*", "", e.method or "")
+        method = re.sub(r" \((approx|conserv).*?\)|, (approx|design effect).*", "", e.method or "")
         if method not in self.methods:
             self.methods.append(method)
 
     def add(self, other: IntervalTally) -> None:
         """The counts of further samples."""
-        for name in ("samples", "given", "held", "marked", "plain_held", "width"):
+        for name in ("samples", "given", "held", "marked", "plain_held", "wide", "width"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.is_test |= other.is_test
         self.methods += [method for method in other.methods if method not in self.methods]
@@ -84,9 +90,10 @@ class IntervalTally:
         """Whether intervals hold the truth in a share of ``low`` to ``high`` of the samples, or say they may not.
 
         ``inside``; ``marked``: nearly all say that they are approximate; ``limit``: beyond a limit by less than two
-        Monte Carlo errors; ``wide``: above; ``OUTSIDE``: below. Judged are the intervals that are not marked; where
-        these are few and below, but all intervals together are inside, ``all inside``: a mark that looks at the sample
-        leaves the unlucky samples without one. Of a test: rejections up to 1 - ``low``.
+        Monte Carlo errors; ``conservative``: above, and more than half say so; ``wide``: above; ``OUTSIDE``: below.
+        Judged are the intervals that are not approximate, conservative or not; where these are few and below, but all
+        together are inside, ``all inside``: a mark that looks at the sample leaves the unlucky samples without one. Of
+        a test: rejections up to 1 - ``low``.
         """
         plain, held = self.given - self.marked, self.plain_held
         if self.is_test:
@@ -97,6 +104,8 @@ class IntervalTally:
         error = max(share * (1 - share), low * (1 - low)) ** 0.5 / plain**0.5
         if low <= share <= high:
             return "inside"
+        if share > high and self.wide > plain / 2:
+            return "conservative"
         if max(low - share, share - high) < 2 * error:
             return "limit"
         if share < low and plain < self.given / 2 and low <= self.held / self.given <= high:
@@ -155,7 +164,8 @@ def table_rows(
         cells = (
             population, n, figure, f"{share:.3f}", f"{t.samples:,}", f"{(share * (1 - share) / t.given) ** 0.5:.3f}",
             "" if t.is_test else f"{t.width / t.given:.3g}", f"{1 - t.given / t.samples:.2f}",
-            "" if t.is_test else f"{t.marked / t.given:.2f}", others, verdict, "; ".join(sorted(t.methods)),
+            "" if t.is_test else f"{t.marked / t.given:.2f}", others,
+            f"{t.wide / plain:.2f}" if plain and t.wide else "", verdict, "; ".join(sorted(t.methods)),
         )  # fmt: skip
         yield f"| {' | '.join(map(str, cells))} |"
 
@@ -168,8 +178,7 @@ Rng = np.random.Generator
 Named = Iterable[tuple[str, Estimate]]
 
 SAMPLES, BLOCK, RESAMPLES, LARGE = 2000, 100, 400, 300_000
-STRICT, WIDE = (0.93, 0.97), (0.90, 0.98)
-"""Asked of intervals from 100 items and 30 clusters on, and of those from fewer."""
+LIMITS = (0.93, 0.97)
 GRADES, FLAG = scale_of(range(4)), scale_of([0, 1], "nominal")
 LABELS, DISTANCES = scale_of(range(4), "nominal"), scale_of([0.0, 1.0], "interval", declared=False)
 COUNTED = {
@@ -439,13 +448,6 @@ def counted(cell: CoverageCell, true: dict[str, float], n: int, numbers: Iterabl
     return tallies
 
 
-def coverage_limits(name: str, n: int) -> tuple[float, float]:
-    """What is asked of a cell: n counts dialogues where there are dialogues, of which a tenth may have labels."""
-    if "dialogues" in name:
-        return STRICT if n >= (300 if "labels" in name else 30) else WIDE
-    return STRICT if n >= 100 else WIDE
-
-
 def _name(estimate: Estimate) -> str:
     return " ".join(filter(None, (estimate.statistic, estimate.variant)))
 
@@ -478,7 +480,7 @@ def coverage_table(chosen: list[tuple[str, int]], store: Store) -> Iterator[str]
     yield f"| {' | '.join(HEADS)} |"
     yield "|---" * len(HEADS) + "|"
     for name, n in chosen:
-        yield from table_rows(name, n, store.tallies(name, n), coverage_limits(name, n))
+        yield from table_rows(name, n, store.tallies(name, n), LIMITS)
 
 
 def _main() -> None:

@@ -39,7 +39,10 @@ class ThresholdsSerializer(serializers.ModelSerializer):
 
 
 class GateFigureSerializer(serializers.Serializer[dict[str, Any]]):
-    """One figure of a condition, with its interval and counts; `approximate`: its interval covers only about so."""
+    """One figure of a condition, with its interval and counts; `approximate`: its interval may cover less.
+
+    `conservative`: it covers more than it says.
+    """
 
     statistic = serializers.CharField()
     variant = serializers.CharField(allow_null=True)
@@ -48,6 +51,7 @@ class GateFigureSerializer(serializers.Serializer[dict[str, Any]]):
     high = serializers.FloatField(allow_null=True)
     method = serializers.CharField(**_TEXT)
     approximate = serializers.BooleanField(source="is_approximate")
+    conservative = serializers.BooleanField(source="is_conservative")
     n_items = serializers.IntegerField()
     n_clusters = serializers.IntegerField(allow_null=True)
     n_raters = serializers.IntegerField()

@@ -30,6 +30,7 @@ class StepFigureSerializer(serializers.Serializer[StepFigure]):
     low = serializers.FloatField(source="figure.low", **NUMBER)
     high = serializers.FloatField(source="figure.high", **NUMBER)
     approximate = serializers.BooleanField(source="figure.is_approximate", default=False)
+    conservative = serializers.BooleanField(source="figure.is_conservative", default=False)
     n_items = serializers.IntegerField(source="figure.n_items", **NUMBER)
     n_clusters = serializers.IntegerField(source="figure.n_clusters", **NUMBER)
     n_raters = serializers.IntegerField(source="figure.n_raters", **NUMBER)

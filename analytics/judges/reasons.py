@@ -514,11 +514,13 @@ _REMEDIES = {
 
 
 def _shown(figure: Figure | None) -> str:
-    """0.71 [0.64, 0.77], and whether it is approximate, in words."""
+    """0.71 [0.64, 0.77], and whether it is approximate or conservative, in words."""
     if figure is None or not figure.is_defined:
         return _("unknown")
     text = f"{figure.number} {figure.interval}".strip()
-    return _("%s (approximate)") % text if figure.is_approximate else text
+    if figure.is_approximate:
+        return _("%s (approximate)") % text
+    return _("%s (conservative)") % text if figure.is_conservative else text
 
 
 def _why(figure: Figure | None) -> str:

@@ -216,7 +216,7 @@ def _latex_cell(cell: ShownCell) -> str:
         return ""
     if not figure.is_defined:
         return rf"\scriptsize {latex_text(_('undefined'))}: {latex_text(figure.reason)}"
-    below = [figure.interval or figure.no_interval, _("approximate") if figure.is_approximate else "", cell.counts]
+    below = [figure.interval or figure.no_interval, figure.mark, cell.counts]
     small = [rf"\scriptsize {latex_text(text)}" for text in (*below, cell.few) if text]
     return r"\\".join([latex_text(figure.number), *small])
 

@@ -32,8 +32,8 @@ def estimate(figure: Figure | None) -> SafeString:
         around = f'<span class="interval">{interval}</span>'
     else:
         around = f'<span class="interval none">{escape(figure.no_interval)}</span>'
-    if figure.is_approximate:
-        around += f' <span class="approximate">{escape(_("approximate"))}</span>'
+    if figure.mark:
+        around += f' <span class="approximate">{escape(figure.mark)}</span>'
     return _markup(f'<span class="estimate{small}" title="{title}"><b>{figure.number}</b> {around}</span>')
 
 
@@ -59,8 +59,8 @@ def heat_cell(cell: HeatCell, sentence: str, address: str) -> SafeString:
         return _markup(f'<td class="undefined {whole}">{link}</td>')
     classes = f"{whole}{' muted' if cell.is_muted else ''}{' attention' if cell.needs_attention else ''}"
     small = f"<small>{escape(cell.figure.span or _('no interval'))}</small>"
-    if cell.figure.is_approximate:
-        small += f"<small>{escape(_('approximate'))}</small>"
+    if cell.figure.mark:
+        small += f"<small>{escape(cell.figure.mark)}</small>"
     link = f'<a href="{escape(address)}" data-sentence title="{text}">{cell.figure.number}{small}</a>'
     value = f"{cell.figure.value:.4f}"
     return _markup(f'<td data-bin="{cell.bin}" data-value="{value}" class="{classes}">{link}</td>')

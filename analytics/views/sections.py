@@ -159,7 +159,7 @@ def figure_cell(page: AnswerPage, row: EstimateRow, *lines: str, inked: bool = T
     if not figure.is_defined:
         return GridCell(lines=(_("undefined"), figure.reason, counts), url=page.items_address(row))
     spans = figure.interval or figure.no_interval
-    interval = f"{spans} {_('approximate')}" if figure.is_approximate else spans
+    interval = f"{spans} {figure.mark}".strip()
     ink = HeatCell("", None, figure).bin
     return GridCell(
         number=figure.number,
@@ -176,8 +176,7 @@ def number_line(label: str, row: EstimateRow | None) -> tuple[str, ...]:
     if row is None or row["value"] is None:
         return ()
     figure = Figure.of(row)
-    how = _("approximate") if figure.is_approximate else ""
-    return (label % f"{figure.number} {figure.interval} {how}".strip(),)
+    return (label % f"{figure.number} {figure.interval} {figure.mark}".strip(),)
 
 
 def p_in_words(p: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.messages import Message, approximate, conservative, joined
 
 _CUT = Message("%(method)s, cut at the ends of the scale", method="").template
 
@@ -191,6 +191,10 @@ ENOUGH_UNITS = 30
 """With fewer independent units, kappas and alpha get Wilson's with t, widened near 0 (``_skewed_interval``)."""
 FEW_OFF_POINT = 25
 """Fewer items with a score off the commonest point leave chance-corrected figures skewed: approximate."""
+ENOUGH_FOR_SHARES = 60
+"""From fewer items, of which few are off the commonest point, shares, MAE and bias cover up to .98: conservative."""
+NEAR_CHANCE = 0.15
+"""Kappas and alpha from fewer than ENOUGH_UNITS whose interval reaches below it cover .97 to .99: conservative."""
 HEAVY_TAILS = 1.0
 """Excess kurtosis of scores on few points from which their squares have no steady spread: approximate."""
 FEW_POINTS = 11
@@ -309,18 +313,21 @@ def jackknife_interval(
     the logarithm's, se / value. ``free``: as it is. ``n``: independent answers behind a share that does not vary.
     ``df`` comes from the units, ``tail_df`` from the tails of what each of them changes (of shares only the former
     counts). ``doubt`` says why the interval is only approximate; if it is ``skewed``, a coefficient gets Wilson's,
-    widened near 0; so does a kappa or alpha (``is_kappa``) from fewer than ENOUGH_UNITS. Fewer than FEW_UNITS degrees
-    of freedom + 1 are a doubt, too. Sources: jackknife t with few clusters: MacKinnon, Nielsen & Webb 2023
-    (doi 10.1016/j.jeconom.2022.04.001); z: Fisher 1921; comparison: docs/decisions/0017.
+    widened near 0; so does a kappa or alpha (``is_kappa``) from fewer than ENOUGH_UNITS, which says that it is
+    conservative where it reaches below NEAR_CHANCE. Fewer than FEW_UNITS degrees of freedom + 1 are a doubt, too.
+    Sources: jackknife t with few clusters: MacKinnon, Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); z:
+    Fisher 1921; comparison: docs/decisions/0017.
     """
     if not math.isfinite(se) or df <= 0:
         return Interval(interval_reason=Message("the standard error needs two independent units"))
     skewed = (doubt is not None and doubt.skewed) or (is_kappa and df + 1 < ENOUGH_UNITS)
     skewed &= shape == "coefficient" and abs(value) < 1
-    if df + 1 < FEW_UNITS:
-        doubt = doubt or Doubt(Message("%(number)s independent units", number=f"{df + 1:.3g}"))
+    if df + 1 < FEW_UNITS and (doubt is None or doubt.is_wide):
+        doubt = Doubt(Message("%(number)s independent units", number=f"{df + 1:.3g}"))
     if skewed:
         interval = _skewed_interval(value, se, max(df, 1), confidence, by)
+        if doubt is None and interval.low is not None and interval.low < NEAR_CHANCE:
+            doubt = Doubt(Message("near 0"), is_wide=True)
     elif shape == "share" and 0 <= value <= 1:
         quantile = None if se <= NO_WIDTH else max(df, 1)  # nothing was estimated where nothing varies
         method = Message("Wilson t, %(method)s", method=by)
@@ -350,10 +357,16 @@ def _skewed_interval(value: float, se: float, df: float, confidence: float, by: 
 
 
 class Doubt(NamedTuple):
-    """Why an interval is only approximate; ``skewed``: of a coefficient Wilson's, widened near 0, covers best."""
+    """Why an interval is only approximate; ``skewed``: of a coefficient Wilson's, widened near 0, covers best.
+
+    ``stand_alone``: it is about few items, each of them a unit. ``is_wide``: why the interval is not approximate but
+    conservative: it holds the truth more often than it says.
+    """
 
     why: str
     skewed: bool = False
+    stand_alone: bool = False
+    is_wide: bool = False
 
 
 CARRIED = Doubt(Message("one unit alone makes it defined"))
@@ -367,7 +380,19 @@ def few_off_point(n_items: int, n_units: int) -> Doubt | None:
     if n_units < n_items:
         counts = {"items": n_items, "clusters": n_units}
         few = Message("%(items)s items of %(clusters)s clusters off the commonest point", **counts)
-    return Doubt(few, skewed=True)
+    return Doubt(few, skewed=True, stand_alone=n_units == n_items)
+
+
+def few_for_shares(doubt: Doubt | None, n_items: int = 0) -> Doubt | None:
+    """The doubt of skewed figures as that of shares and errors, whose intervals are then conservative.
+
+    Few items are off the commonest point, these stand alone, and (shares, errors) ``n_items`` are not enough. How often
+    raters differ does not count: the samples without a mark would be those with more differences than usual.
+    Source: bench/results/coverage_processes.md.
+    """
+    if doubt is None or not doubt.stand_alone or n_items >= ENOUGH_FOR_SHARES:
+        return None
+    return Doubt(doubt.why, is_wide=True)
 
 
 def tails_of(n_points: int, n_items: int, scores: Weighted, *parts: Weighted) -> Doubt | None:
@@ -398,8 +423,10 @@ LOOK_FIRST = 1000
 
 
 def doubted(interval: Interval, doubt: Doubt | None) -> Interval:
-    """The same estimate, marked approximate with the reason if there is a doubt."""
-    return replace(interval, method=approximate(interval.method, doubt.why)) if doubt and interval.method else interval
+    """The same estimate, marked approximate or conservative with the reason if there is a doubt."""
+    if doubt is None or not interval.method:
+        return interval
+    return replace(interval, method=(conservative if doubt.is_wide else approximate)(interval.method, doubt.why))
 
 
 def _on_scale(value: float, se: float, df: float, shape: Shape, confidence: float, unit: float, by: str) -> Interval:

@@ -28,6 +28,11 @@ class Message(str):
         """Whether it, or a message in it, names a method whose intervals may cover less than they should."""
         return self.template in APPROXIMATE or any(map(is_approximate, self.values.values()))
 
+    @property
+    def is_conservative(self) -> bool:
+        """Whether it, or a message in it, names a method whose intervals cover more than they say."""
+        return self.template == CONSERVATIVE or any(map(is_conservative, self.values.values()))
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         values = {name: text.as_dict() if isinstance(text, Message) else text for name, text in self.values.items()}
@@ -39,6 +44,7 @@ APPROXIMATE = (
     Message("%(method)s (approximate: %(why)s)", method="", why="").template,
     Message("%(method)s, approximate: %(why)s", method="", why="").template,
 )
+CONSERVATIVE = Message("%(method)s (conservative: %(why)s)", method="", why="").template
 
 
 def approximate(method: str, why: str = "") -> Message:
@@ -53,6 +59,18 @@ def approximate(method: str, why: str = "") -> Message:
 def is_approximate(method: str | None) -> bool:
     """Whether a method says that its intervals may cover less than they should."""
     return isinstance(method, Message) and method.is_approximate
+
+
+def conservative(method: str, why: str) -> Message:
+    """The name of a method that says that its intervals are wider than needed, and why, if it is not approximate."""
+    if isinstance(method, Message) and (method.is_approximate or method.is_conservative):
+        return method
+    return Message("%(method)s (conservative: %(why)s)", method=method, why=why)
+
+
+def is_conservative(method: str | None) -> bool:
+    """Whether a method says that its intervals cover more than they say."""
+    return isinstance(method, Message) and method.is_conservative
 
 
 def joined(parts: Iterable[str | None], separator: str = "; ") -> str:

@@ -28,6 +28,7 @@ from analytics.stats.core.estimates import (
     Interval,
     Keeps,
     doubted,
+    few_for_shares,
     few_off_point,
     jackknife_interval,
     log_t_interval,
@@ -69,6 +70,12 @@ SHARE_WITHOUT_MODE = 0.1
 """Share of items without a mode from which on the command asks for the rule by name (METHODS 3)."""
 FEW_ANSWERS = 10
 """A share of fewer is covered more often than asked for (bench/results/coverage_judges.md): approximate."""
+ENOUGH_ANSWERS = 150
+"""Precision and recall of fewer independent answers, whatever they are, are approximate: where few are false, samples
+with more of them than usual have too narrow an interval, and no mark that looks at the answers finds these."""
+WIDE_ANSWERS, WIDE_UNITS = 50, 15
+"""The F1 of a label from fewer answers, F1 of a label and accuracy from fewer units cover up to .98: conservative."""
+WIDE_AT_A_POINT = ("accuracy", "f1_weighted", "mae", "bias")
 FEW_DIFFER = 3
 """Fewer answers that differ from the others leave precision and recall near 0 or 1 approximate."""
 ENOUGH_FOR_TAILS = 1000
@@ -411,7 +418,7 @@ def _of_gradient(
     if figure.base is not None and base > 0:
         answers = max(1.0, base * units / len(cluster))
         se = max(se, (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else se
-        doubt = _few(base if 0 < value < 1 else answers) or doubt
+        doubt = _few(base if 0 < value < 1 else answers) or doubt or _of_size(figure, base, answers, df + 1)
     return jackknife_interval(
         value, se, df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt,
         is_kappa=figure.statistic == "cohen_kappa", confidence=confidence, unit=unit, by=Message("linearised"),
@@ -466,7 +473,9 @@ class _IntervalMaker:
             return None
         answers, doubt = self.answers(index), self.doubts(figure)
         if figure.base:
-            doubt = _few(self.bases[index] if 0 < value < 1 else answers) or doubt or self._few_differ(index)
+            base = self.bases[index]
+            doubt = _few(base if 0 < value < 1 else answers) or doubt or self._few_differ(index)
+            doubt = doubt or _of_size(figure, base, answers, self.units.df + 1)
         if figure.shape == "share" and figure.statistic not in ("f1_weighted", "f1_macro"):
             se = max(se, (float(value) * (1 - float(value)) / self.bases[index]) ** 0.5) if 0 < value < 1 else 0.0
         interval = jackknife_interval(
@@ -497,7 +506,10 @@ class _IntervalMaker:
             interval = log_t_interval(value, row, self.units.df, confidence=self.confidence, unit=self.size)
         if figure.base and figure.statistic != "f1" and (interval.undefined_share or 0) <= MAX_UNDEFINED_SHARE:
             interval = _of_share(value, row, self.bases[index], self.faced, self.confidence)
-        return doubted(interval, CARRIED if carried else self.doubts(figure))
+        doubt = CARRIED if carried else self.doubts(figure)
+        if figure.base:
+            doubt = doubt or _of_size(figure, self.bases[index], self.answers(index), self.units.df + 1)
+        return doubted(interval, doubt)
 
 
 def _doubts(faced: Faced, scale: Scale) -> Doubts:
@@ -519,10 +531,12 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
     def doubt(figure: PairFigure) -> Doubt | None:
         if figure.statistic == "f1_macro":
             return rare
-        if figure.statistic == "f1_weighted":
-            return few if faced.n_items < ENOUGH_FOR_F1 else None
+        if figure.statistic == "f1_weighted" and faced.n_items < ENOUGH_FOR_F1:
+            return few
         if figure.skewed and few:
             return few
+        if figure.statistic in WIDE_AT_A_POINT:
+            return few_for_shares(few, faced.n_items)
         return (errors if figure.statistic == "rmse" else either) if figure.distances else None
 
     return doubt
@@ -557,6 +571,20 @@ def _residuals(x: Floats, y: Floats) -> Iterator[tuple[Floats]]:
 def _few(answers: float) -> Doubt | None:
     """The doubt of a share of few answers; where it does not vary, what comes in one cluster is one answer."""
     return Doubt(Message("%(number)s answers", number=f"{answers:.3g}")) if answers < FEW_ANSWERS else None
+
+
+def _of_size(figure: PairFigure, base: float, answers: float, n_units: float) -> Doubt | None:
+    """What the size of a sample says of the interval of a share, whatever the answers are (coverage_processes.md).
+
+    ``base`` answers, of which ``answers`` are independent, from ``n_units`` (their effective number).
+    """
+    if figure.statistic in ("precision", "recall"):
+        return Doubt(Message("%(number)s answers", number=f"{answers:.3g}")) if answers < ENOUGH_ANSWERS else None
+    if figure.statistic in ("f1", "accuracy") and n_units < WIDE_UNITS:
+        return Doubt(Message("%(number)s independent units", number=f"{n_units:.3g}"), is_wide=True)
+    if figure.statistic == "f1" and base < WIDE_ANSWERS:
+        return Doubt(Message("%(number)s answers", number=f"{base:.3g}"), is_wide=True)
+    return None
 
 
 def _jaccard(f1: Floats) -> Floats:

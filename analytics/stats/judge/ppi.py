@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.bounded import Ends, added, is_bounded, within_bounds
 from analytics.stats.core.estimates import (
+    ENOUGH_UNITS,
     Estimate,
     Interval,
     normal_interval,
     percentile,
     t_interval,
 )
-from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.messages import Message, approximate, conservative, joined
 from analytics.stats.core.resampling import effective_number, error_of_mean, jackknife_error, number_of, resampled_sums
 from analytics.stats.judge.calibrators import (
     CALIBRATORS,
@@ -653,6 +654,8 @@ def rogan_gladen(flags: Flags, *, by_cluster: Floats | None = None, confidence: 
         return estimate.with_(interval_reason=_LAST_CLUSTER)
     low, high = lang_reiczigel(flags, effect=effect, df=df, confidence=confidence)
     method = Message("Lang-Reiczigel t, design effect %(effect)s of clusters", effect=f"{effect:.2f}")
+    if df + 1 < ENOUGH_UNITS:
+        method = conservative(method, Message("%(number)s independent units", number=f"{df + 1:.3g}"))
     return estimate.with_(low=low, high=high, confidence=confidence, method=method)
 
 

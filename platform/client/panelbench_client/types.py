@@ -1020,7 +1020,9 @@ class Frequent(TypedDict):
 
 
 class GateFigure(TypedDict):
-    """One figure of a condition, with its interval and counts; `approximate`: its interval covers only about so."""
+    """One figure of a condition, with its interval and counts; `approximate`: its interval may cover less.
+    `conservative`: it covers more than it says.
+    """
 
     statistic: str
     variant: str | None
@@ -1029,6 +1031,7 @@ class GateFigure(TypedDict):
     high: float | None
     method: NotRequired[str]
     approximate: bool
+    conservative: bool
     n_items: int
     n_clusters: int | None
     n_raters: int
@@ -2104,6 +2107,7 @@ class StepFigure(TypedDict):
     low: NotRequired[float | None]
     high: NotRequired[float | None]
     approximate: NotRequired[bool]
+    conservative: NotRequired[bool]
     n_items: NotRequired[int | None]
     n_clusters: NotRequired[int | None]
     n_raters: NotRequired[int | None]
