@@ -12,7 +12,8 @@ from django.utils import translation
 
 from analytics import charts, figures, score_views
 from analytics.figures import Figure, Figures, HeatCell, Heatmap, Labelled, heatmap, spread
-from analytics.stats.core.messages import approximate
+from analytics.stats.core.messages import approximate, conservative
+from analytics.templatetags.figures import estimate
 from annotation.writers.csv import csv_lines
 
 NAMES = {"a": "Grammar", "b": "Fluency", "et": "Estonian", "ar": "Arabic", "ja": "Japanese"}
@@ -27,6 +28,14 @@ def figure(value: float | None = 0.71, low: float | None = 0.64, high: float | N
 class TestSpelling:
     def test_an_estimate_as_the_page_prints_it(self) -> None:
         assert str(figure()) == "0.71 [0.64, 0.77] · 120 items × 3 raters"
+
+    @pytest.mark.parametrize(("said", "word"), [(approximate, "approximate"), (conservative, "conservative")])
+    def test_the_word_beside_an_interval_and_its_reason(self, said: Any, word: str) -> None:
+        marked = figure(method=said("Wilson t", "near 0"))
+        assert marked.mark == word and marked.made == f"Wilson t ({word}: near 0)"
+        assert f'</span> <span class="approximate">{word}</span>' in estimate(marked)
+        without = figure(low=None, high=None, method=said("Wilson t", "near 0"))
+        assert without.mark == "" and 'class="approximate"' not in estimate(figure(method="Wilson t"))
 
     def test_counts_are_told_apart_where_not_everyone_rated_everything(self) -> None:
         assert figure(n_ratings=359).basis == "120 items, 3 raters, 359 ratings"

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from analytics.answers.stored_cells import CellStore
 from analytics.models import Snapshot
-from analytics.stats.core.messages import Message, approximate, is_approximate, joined
+from analytics.stats.core.messages import Message, approximate, conservative, is_approximate, is_conservative, joined
 from annotation.models import Campaign
 from tests.analytics import scene
 from tests.cast import Cast
@@ -39,6 +39,15 @@ def test_approximate_is_said_once_and_known_by_its_template_and_not_by_a_word() 
     assert approximate(cut, "again") is cut
     assert not is_approximate(None) and not is_approximate("approximate")
     assert not is_approximate(Message("label %(label)s", label="approximate"))
+
+
+def test_conservative_is_said_where_nothing_is_approximate_and_known_through_what_is_added() -> None:
+    wide = conservative(Message("jackknife t"), FEW)
+    assert wide == "jackknife t (conservative: 12 clusters)"
+    added = Message("%(method)s, cut at the ends of the scale", method=wide)
+    assert is_conservative(added) and not is_approximate(added)
+    assert conservative(added, "again") is added and conservative(METHOD, FEW) is METHOD
+    assert not is_conservative(METHOD) and not is_conservative(None) and not is_conservative("conservative")
 
 
 @pytest.mark.both_databases
