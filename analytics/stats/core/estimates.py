@@ -372,9 +372,9 @@ class Doubt(NamedTuple):
 CARRIED = Doubt(Message("one unit alone makes it defined"))
 
 
-def few_off_point(n_items: int, n_units: int) -> Doubt | None:
+def few_off_point(n_items: int, n_units: int, enough: int = FEW_OFF_POINT) -> Doubt | None:
     """The doubt that few items, or items of few units, have a score off the commonest point."""
-    if n_items >= FEW_OFF_POINT and n_units >= FEW_UNITS:
+    if n_items >= enough and n_units >= FEW_UNITS:
         return None
     few = Message("%(items)s items off the commonest point", items=n_items)
     if n_units < n_items:

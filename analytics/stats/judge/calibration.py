@@ -80,9 +80,10 @@ FEW_DIFFER = 3
 """Fewer answers that differ from the others leave precision and recall near 0 or 1 approximate."""
 ENOUGH_FOR_TAILS = 1000
 """Fewer errors on a continuous scale may have no large one among them: RMSE is then approximate."""
-ENOUGH_FOR_SQUARES, ENOUGH_FOR_F1 = 45, 60
+ENOUGH_FOR_SQUARES, ENOUGH_FOR_F1, OFF_POINT_FOR_F1 = 45, 60, 28
 """Of fewer items with judge score and label RMSE covers .90 to .92 (28 to 36 grades; 42 and 45: .94 and .95), and
-weighted F1 at a ceiling .92 to .93 (49 items; 58: .94): approximate (docs/decisions/0017)."""
+weighted F1 at a ceiling .92 to .93 (49 items; 58: .94): approximate (docs/decisions/0017). Weighted F1 of 50 items with
+25 to 27 off the commonest point covers .91."""
 _POOLED = Message("criteria are pooled: what differs between them counts as correlation")
 
 
@@ -518,7 +519,8 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
     commonest = [np.unique(v, return_counts=True) for v in (x, y)]
     tops = [values[counts.argmax()] for values, counts in commonest] if len(x) else [0.0, 0.0]
     off = (x != tops[0]) | (y != tops[1])
-    few = few_off_point(int(off.sum()), int(np.count_nonzero(np.bincount(faced.clusters[off]))))
+    n_off, n_units = int(off.sum()), int(np.count_nonzero(np.bincount(faced.clusters[off])))
+    few = few_off_point(n_off, n_units)
     rare = _rare_label(x, y)
     of_points, n_points = scale.q > 2 or scale.level in ("interval", "ratio"), max(len(v) for v, _ in commonest)
     errors = tails_of(n_points, faced.n_items, (x - y,)) if of_points else None
@@ -532,7 +534,7 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
         if figure.statistic == "f1_macro":
             return rare
         if figure.statistic == "f1_weighted" and faced.n_items < ENOUGH_FOR_F1:
-            return few
+            return few_off_point(n_off, n_units, OFF_POINT_FOR_F1)
         if figure.skewed and few:
             return few
         if figure.statistic in WIDE_AT_A_POINT:
