@@ -27,7 +27,10 @@ from judging.generation.guard_words import (
 from judging.generation.languages import (
     FEWEST_LETTERS,
     IN_A_TURN,
+    MOSTLY,
+    has_frequent_words,
     identified_language,
+    is_probably_in,
     letter_counts,
     likely_language,
 )
@@ -58,6 +61,7 @@ _ALIKE: Final = 95.0  # per cent, of two turns of at least `_LONG` characters
 _LONG: Final = 40
 _SENTENCE: Final = re.compile(r"(?<=[.!?。！？؟।])\s*|\n+")
 _SURE_SENTENCE: Final = 20  # letters of a sentence from which on its script is looked at
+_SHORT_SENTENCE: Final = 8  # letters of a sentence in the script of the language beside others
 _IN_A_SENTENCE: Final = 0.15  # the share of letters of the language's scripts in a sentence that is in another one
 _ADDRESSES: Final = re.compile(r"https?://\S+|www\.\S+|[@#]\w+|(?<!\w)/?[ru]/\w+|[\w.+-]+@[\w.-]+")
 _FORM: Final = re.compile(r'"(?:score|rationale|verdict|label|feedback)"\s*:')
@@ -129,7 +133,10 @@ def guard_conversation(spec: Spec, *, language: str, turns: Sequence[Mapping[str
     for texts in sides.values():
         if other := identified_language("\n".join(texts), language):
             problems.append(WritingProblem("wrong_language", {"language": other}))
-    return list({problem.code: problem for problem in reversed(problems)}.values())[::-1]
+    first: dict[str, WritingProblem] = {}
+    for problem in problems:
+        first.setdefault(problem.code, problem)
+    return list(first.values())
 
 
 # --- the rules --------------------------------------------------------------------------------------------------------
@@ -240,21 +247,45 @@ def _other_languages(text: str, language: str, number: int) -> list[WritingProbl
     """The first of: another script or language throughout, another one in a sentence. Addresses and names of accounts
     are of no language."""
     text = _ADDRESSES.sub(" ", text)
+    sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
     own, letters = letter_counts(text, language)
     if letters >= FEWEST_LETTERS and own < IN_A_TURN * letters:
-        return [WritingProblem("wrong_script")]
+        mixed = any(_is_in_script(sentence, language) for sentence in sentences)
+        return [WritingProblem("mixed_script", {"turn": number}) if mixed else WritingProblem("wrong_script")]
+    others = [(sentence, _surely_other(sentence, language)) for sentence in sentences]
     if other := _surely_other(text, language):
-        return [WritingProblem("wrong_language", {"language": other})]
-    for sentence in _SENTENCE.split(text):
+        mixed = any(not strange and _is_own(sentence, language) for sentence, strange in others)
+        about: dict[str, str | int] = {"language": other}
+        return [
+            WritingProblem("mixed_language", {"turn": number, **about})
+            if mixed
+            else WritingProblem("wrong_language", about)
+        ]
+    for sentence, other in others:
         own, letters = letter_counts(sentence, language)
         if letters >= _SURE_SENTENCE and own < _IN_A_SENTENCE * letters:
             return [WritingProblem("mixed_script", {"turn": number})]
-        if other := _surely_other(sentence, language):
+        if other:
             return [WritingProblem("mixed_language", {"turn": number, "language": other})]
     return []
 
 
+def _is_in_script(sentence: str, language: str) -> bool:
+    own, letters = letter_counts(sentence, language)
+    return own >= _SHORT_SENTENCE and own >= MOSTLY * letters
+
+
+def _is_own(sentence: str, language: str) -> bool:
+    """Whether a sentence is long enough to be told, and in the language."""
+    is_long = letter_counts(sentence, language)[0] >= FEWEST_LETTERS
+    return is_long and (has_frequent_words(sentence, language) or is_probably_in(sentence, language))
+
+
 def _surely_other(text: str, language: str) -> str:
-    """Another language by its frequent words, where the identifier of languages, too, knows that it is not this one."""
-    other = likely_language(text, language)
-    return other if other and identified_language(text, language) else ""
+    """Another language that a text is in by the identifier of languages and by its frequent words: it has those of the
+    other one, or, if it is long, none of its own."""
+    identified = identified_language(text, language)
+    if not identified:
+        return ""
+    is_bare = letter_counts(text, language)[1] >= _LONG and not has_frequent_words(text, language)
+    return likely_language(text, language) or (identified if is_bare else "")

@@ -140,6 +140,13 @@ def likely_language(text: str, language: str) -> str:
     return ""
 
 
+def has_frequent_words(text: str, language: str) -> bool:
+    """Whether a text has any of the frequent words of its language; true of a language without a list."""
+    listed = _word_lists().get(language.split("-", maxsplit=1)[0])
+    words = regex.findall(r"[\p{L}\p{M}]+", unicodedata.normalize("NFC", text).casefold())
+    return listed is None or not listed.isdisjoint(words)
+
+
 def identified_language(text: str, language: str) -> str:
     """Another language that a whole dialogue or text is in, by the identifier of the check-up of datasets; empty if it
     may well be in ``language``, or the identifier does not know that."""
@@ -148,6 +155,12 @@ def identified_language(text: str, language: str) -> str:
     if not identifier.knows(language) or sum(map(str.isalpha, words)) < FEWEST_LETTERS:
         return ""
     return identifier.other_language(words, language)
+
+
+def is_probably_in(text: str, language: str) -> bool:
+    """Whether the identifier finds this language more probable than all others together."""
+    identifier = _identifier(language)
+    return identifier.knows(language) and identifier.share_of(language.split("-", maxsplit=1)[0], text) > 0.5
 
 
 @lru_cache(maxsize=60)

@@ -251,7 +251,7 @@ def copied_sentence(whole: str, told: Iterable[str], *, given: str = "", shortes
     text, given = folded_text(whole), folded_text(given)
     for part in told:
         for sentence in SENTENCE_ENDS.split(part):
-            folded = folded_text(sentence)
+            folded = folded_text(sentence.strip(" \t-*•–"))  # of a list, too
             if len(folded) >= shortest and folded in text and folded not in given:
                 return sentence.strip()
     return ""

@@ -159,7 +159,7 @@ def test_a_text_that_is_no_spec_is_refused(text: str) -> None:
         from_yaml(text)
 
 
-TALK: dict[str, Any] = {
+TALKS: dict[str, Any] = {
     "key": "own-talks",
     "title": "O'Hara’s talks – محادثات",
     "kind": "conversation",
@@ -194,7 +194,7 @@ def test_an_uploaded_list_gives_the_levels_of_a_parameter() -> None:
         {"value": "O'Hara, Zoë", "weight": 2.0, "text": {"": "a neighbour", "ar": "جارة"}},
         "uncle",
     ]
-    spec = parse_spec({**TALK, "parameters": [{"name": "hero", "levels": levels}]})
+    spec = parse_spec({**TALKS, "parameters": [{"name": "hero", "levels": levels}]})
     assert [(one.weight, one.text("ar-EG")) for one in spec.parameters[0].levels] == [(2.0, "جارة"), (1.0, "uncle")]
     assert list_levels("people.tsv", "猫\t3\n犬\t4\n".encode()) == ["猫", "犬"]
     assert list_levels("people.yaml", b"- a\n- {value: b, weight: 3}\n") == ["a", {"value": "b", "weight": 3}]
@@ -224,16 +224,16 @@ def test_problems_of_a_list_name_their_place(name: str, raw: bytes, place: str) 
     ("change", "place"),
     [
         ({"conversation": None}, "conversation"),
-        ({"conversation": {**TALK["conversation"], "opening": ""}}, "conversation.opening"),
-        ({"conversation": {**TALK["conversation"], "chatbot": "They like {hero}."}}, "conversation.chatbot"),
-        ({"conversation": {**TALK["conversation"], "later": "Tell {villain}."}}, "conversation.later"),
-        ({"conversation": {**TALK["conversation"], "stop_mark": "the end"}}, "conversation.stop_mark"),
-        ({"conversation": {**TALK["conversation"], "first_tries": 0}}, "conversation.first_tries"),
-        ({"conversation": {**TALK["conversation"], "user_turns": 1}}, "conversation.least_user_turns"),
-        ({"conversation": {**TALK["conversation"], "mood": 1}}, "conversation.mood"),
-        ({"conversation": {**TALK["conversation"], "sampling": {"verdict": {}}}}, "conversation.sampling.verdict"),
+        ({"conversation": {**TALKS["conversation"], "opening": ""}}, "conversation.opening"),
+        ({"conversation": {**TALKS["conversation"], "chatbot": "They like {hero}."}}, "conversation.chatbot"),
+        ({"conversation": {**TALKS["conversation"], "later": "Tell {villain}."}}, "conversation.later"),
+        ({"conversation": {**TALKS["conversation"], "stop_mark": "the end"}}, "conversation.stop_mark"),
+        ({"conversation": {**TALKS["conversation"], "first_tries": 0}}, "conversation.first_tries"),
+        ({"conversation": {**TALKS["conversation"], "user_turns": 1}}, "conversation.least_user_turns"),
+        ({"conversation": {**TALKS["conversation"], "mood": 1}}, "conversation.mood"),
+        ({"conversation": {**TALKS["conversation"], "sampling": {"verdict": {}}}}, "conversation.sampling.verdict"),
         (
-            {"conversation": {**TALK["conversation"], "sampling": {"answer": {"temperature": "hot"}}}},
+            {"conversation": {**TALKS["conversation"], "sampling": {"answer": {"temperature": "hot"}}}},
             "conversation.sampling.answer",
         ),
         ({"rules": {"roles": ["user"]}}, "rules.roles"),
@@ -245,13 +245,13 @@ def test_problems_of_a_list_name_their_place(name: str, raw: bytes, place: str) 
 )
 def test_problems_of_a_conversation_name_their_place(change: dict[str, object], place: str) -> None:
     with pytest.raises(Refused) as refused:
-        parse_spec({**TALK, **change})
+        parse_spec({**TALKS, **change})
     assert place in refused.value.fields
 
 
 def test_only_a_conversation_has_the_rules_of_one() -> None:
     with pytest.raises(Refused) as refused:
-        parse_spec({**STORY, "conversation": TALK["conversation"]})
+        parse_spec({**STORY, "conversation": TALKS["conversation"]})
     assert "conversation" in refused.value.fields
     assert "conversation" not in parse_spec(STORY).stored
     with pytest.raises(ValueError, match="no conversation"):

@@ -23,6 +23,7 @@ import orjson
 from panelbench.provider import answers
 from panelbench.provider.answers import EMBEDDING_MODEL, MODELS, Completion, compose_reply, spoil_text
 from panelbench.provider.batches import BATCH_KINDS, SimulatedBatches, UnknownName
+from panelbench.provider.conversing import TURN_BREAKS, compose_turn, planted_turn_break, read_turn_request
 from panelbench.provider.shapes import MalformedRequest, Shape, shape_of
 from panelbench.provider.writing import BREAKS, compose_writing, planted_break, read_writing_request
 
@@ -210,7 +211,8 @@ class _Dropped(Exception):
 @dataclass(slots=True)
 class RequestCounts:
     """The counts that tests compare with a run. ``prompts``: completions sent, by request body; ``batch_lines``: the
-    requests of ``batches`` that were answered; ``written_breaks``: replies that break a rule of generation, by rule.
+    requests of ``batches`` that were answered; ``written_breaks``: replies that break a rule of generation, by rule;
+    ``turn_breaks``: the same of simulated conversations, as ``step:rule``.
 
     ``tokens_in`` and ``tokens_out``: the billed tokens of every completion, delivered or not.
     """
@@ -226,6 +228,7 @@ class RequestCounts:
     misbehaviours: Counter[str] = field(default_factory=Counter)
     prompts: Counter[str] = field(default_factory=Counter)
     written_breaks: Counter[str] = field(default_factory=Counter)
+    turn_breaks: Counter[str] = field(default_factory=Counter)
     batches: int = 0
     batch_lines: int = 0
 
@@ -252,6 +255,7 @@ class SimulatedProvider:
         self._changed = asyncio.Event()  # by `_control`
         self.rates = dict(rates or {})
         self.written_breaks: dict[str, float] = dict(written_breaks or {})
+        self.turn_breaks: dict[str, dict[str, float]] = {}
         self.required_key = ""
         self.dearer = 0
         self.retry_after = "1"
@@ -317,7 +321,8 @@ class SimulatedProvider:
 
         Also dearer (tokens of hidden reasoning by which every reply is longer than the one before), retry_after (the
         wait that a rate limit asks for), limits (headers of every completion), batch_seconds (until a batch ends) and
-        next_batches (kinds of the next batches). written_breaks: shares of the dialogues and texts that break a rule.
+        next_batches (kinds of the next batches). written_breaks: shares of the dialogues and texts that break a rule;
+        turn_breaks: shares of the turns of simulated conversations, by step: {"utterance": {"inverted_role": 0.1}}.
         """
         settings = orjson.loads(request.body)
         scripted = settings.get("next", [])
@@ -328,12 +333,15 @@ class SimulatedProvider:
             return refusal(400, "unknown_kind", f"No such misbehaviour: {sorted(unknown)}.")
         if unknown := {*settings.get("written_breaks", {})} - {*BREAKS}:
             return refusal(400, "unknown_kind", f"No such rule to break: {sorted(unknown)}.")
+        wanted = {(step, code) for step, codes in settings.get("turn_breaks", {}).items() for code in codes}
+        if unknown := {f"{step}:{code}" for step, code in wanted if code not in TURN_BREAKS.get(step, ())}:
+            return refusal(400, "unknown_kind", f"No such rule of a turn to break: {sorted(unknown)}.")
         if settings.get("reset"):
             self.counts, self._turn, self._luck = RequestCounts(), 0, Random(self.seed)
             self._scripted.clear()
             self.batches.kinds.clear()
-        names = ("latency", "slowness", "rates", "written_breaks", "required_key", "dearer", "retry_after", "limits")
-        for name in names:
+        names = ("latency", "slowness", "rates", "written_breaks", "turn_breaks", "required_key", "dearer")
+        for name in (*names, "retry_after", "limits"):
             setattr(self, name, settings.get(name, getattr(self, name)))
         self._scripted.extend(scripted)
         self.batches.kinds.extend(kinds)
@@ -454,6 +462,8 @@ class SimulatedProvider:
             self._bill(body, fields)
         if read_writing_request(body) and (broken := planted_break(body, self.written_breaks, self.seed)):
             self.counts.written_breaks[broken] += 1
+        elif (turn := self._planted_in_turn(body, request)) and turn[1]:
+            self.counts.turn_breaks[":".join(turn)] += 1
         if kind == "no_usage":
             del fields["usage"]
         return Response(fields, headers=self.limits)
@@ -463,9 +473,19 @@ class SimulatedProvider:
             broken = planted_break(body, self.written_breaks, self.seed)
             written = compose_writing(wanted, model=model, rng=self._rng(body, request.body), broken=broken)
             return spoil_text(kind, written) if kind else written
+        if turn := read_turn_request(body):
+            _step, broken = self._planted_in_turn(body, request)
+            said = compose_turn(turn, rng=self._rng(body, request.body), broken=broken)
+            return spoil_text(kind, said) if kind else said
         return compose_reply(
             answers.read_score_request(body), model=model, rng=self._rng(body, request.body), spoilt=kind
         )
+
+    def _planted_in_turn(self, body: dict[str, Any], request: Request) -> tuple[str, str]:
+        """Above temperature 0, the same request without a seed is another draw every time."""
+        varies = bool(body.get("temperature")) and body.get("seed") is None
+        again = self.counts.prompts[hashlib.sha256(request.body).hexdigest()] if varies else 0
+        return planted_turn_break(body, self.turn_breaks, self.seed, again)
 
     @property
     def _hidden(self) -> int:
