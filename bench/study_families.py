@@ -321,7 +321,7 @@ def _stability(study: StudyOverHttp, campaign: int, items: Mapping[str, Any], ru
         words = _until(partial(_computed_page, study, f"{base}{part}/"), f"the section {part}")
         filled.append(f"{part} {len(WRITTEN_FIGURE.findall(words))}")
     study.note("numbers on the sections of the stability page", ", ".join(filled))
-    words = study.page(f"{base}rankings/?where=criterion%3Dfluency")
+    words = _until(partial(_computed_page, study, f"{base}rankings/?where=criterion%3Dfluency"), "the rankings")
     fluency = [row for row in rows if row["criterion"] == "fluency" and row["value"] is not None]
     assert all(_written_as(row["value"]) in words for row in fluency), words[:3_000]
 

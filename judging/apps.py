@@ -29,9 +29,11 @@ class JudgingConfig(AppConfig):
 def _job_kinds() -> dict[str, Any]:
     from accounts.models import Job
     from judging import batches
+    from judging.generation import storing
     from judging.versions import proposals
 
     return {
+        Job.Kind.TEXTS: storing.KIND,
         Job.Kind.PROPOSAL: proposals.KIND,
         Job.Kind.SEARCH: proposals.SEARCH_KIND,
         Job.Kind.CALLS: batches.KIND,

@@ -353,7 +353,7 @@ GENERATION_MEMBERS = (
         model=GenerationPlan,
         rows=lambda project: GenerationPlan.objects.filter(project=project),
         refers={"utterance_judge": "judges", "utterance_rubric": "rubric_versions", "source": "datasets"},
-        leaves=_OURS,
+        leaves=(*_OURS, "job", "storing"),
         first=9,
         on_write=_paused_plan,
         on_read=_usable_spec,

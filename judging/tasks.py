@@ -11,12 +11,12 @@ from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation.imports import import_jobs, lifecycle, undoing
-from annotation.models import Import
-from annotation.tasks import LONGEST, undo_here_or_later
+from annotation.models import Dataset, Import
+from annotation.tasks import LONGEST, check_later, undo_here_or_later
 from judging import batches, judges, providers, work_sessions
 from judging.asking import leases, sessions
 from judging.calls import CALLS
-from judging.generation import writing
+from judging.generation import storing, writing
 from judging.imports import studies, verdicts
 from judging.models import GenerationPlan, JudgeRun
 from judging.versions import proposals
@@ -46,6 +46,22 @@ def write_texts(generator_pk: int) -> None:
     """One work session on a generator of a plan, and the next one queued behind it when texts are due."""
     if writing.work_on_generator(generator_pk):
         jobs.enqueue_task(write_texts.name, generator_pk)
+
+
+@shared_task(**LONGEST)
+def store_texts(plan_pk: int) -> None:
+    """Store many texts of a plan as a dataset, which is then checked."""
+    if dataset := storing.carry_out_storing(plan_pk):
+        check_later(dataset, dataset.created_by)
+
+
+def store_here_or_later(plan: GenerationPlan, actor: User, **asked: Any) -> Dataset | None:
+    """Store the texts of a plan as a dataset, which is then checked. None if they are many: a worker stores them."""
+    if dataset := storing.begin_storing(plan=plan, actor=actor, **asked):
+        check_later(dataset, actor)
+    else:
+        jobs.enqueue(plan)
+    return dataset
 
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)

@@ -230,7 +230,10 @@ class StorePlanSerializer(StrictSerializer):
 
 
 class StoredPlanSerializer(serializers.Serializer[Any]):
-    dataset = serializers.IntegerField()
+    """`job`: the one that stores the dataset, where it has many texts; `dataset` is null then."""
+
+    dataset = serializers.IntegerField(allow_null=True)
+    job = serializers.IntegerField(allow_null=True)
 
 
 class SpecSerializer(serializers.Serializer[Spec]):
@@ -398,16 +401,17 @@ class GenerationPlanBudget(APIView):
 
 
 class StorePlan(APIView):
-    @extend_schema(request=StorePlanSerializer, responses={201: StoredPlanSerializer})
+    @extend_schema(request=StorePlanSerializer, responses={201: StoredPlanSerializer, 202: StoredPlanSerializer})
     def post(self, request: Request, project: str, plan: int) -> Response:
-        """Store the written texts as a dataset; those that were set aside stay out, unless `only` is `every`."""
+        """Store the written texts as a dataset; those that were set aside stay out, unless `only` is `every`. A worker
+        stores many (202)."""
         kept = _plan(request.user, project, plan)
         serializer = StorePlanSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        dataset = storing.store_dataset(
-            plan=kept, actor=request.user, most=storing.MOST_IN_REQUEST, **serializer.validated_data
-        )
-        return Response({"dataset": dataset.pk}, status=201)
+        dataset = tasks.store_here_or_later(kept, request.user, **serializer.validated_data)
+        if dataset is not None:
+            return Response({"dataset": dataset.pk, "job": None}, status=201)
+        return Response({"dataset": None, "job": kept.job_id}, status=202)
 
 
 TEXT_FILTERS = {

@@ -21,9 +21,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import access, audit
+from accounts import access, audit, webhooks
 from accounts.languages import canonical_language
-from accounts.models import Project, User
+from accounts.models import Event, Project, User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.models import Dataset, Item
@@ -356,8 +356,35 @@ def _change_plan(plan: GenerationPlan, before: Sequence[str], after: str, actor:
         if done:
             verb = f"generation plan {after}"
             audit.record(actor=actor, project=plan.project, verb=verb, subject=plan, fields=["state"])
+            if after == GenerationPlan.State.PAUSED:
+                _announce_plan(plan, Event.PLAN_PAUSED, PlanPhase.PAUSED)
     plan.refresh_from_db(fields=["state", "reason", "bills_from"])
     return bool(done)
+
+
+def announce_plan_end(keys: QuerySet[Any, Any]) -> None:
+    """Notify the project's webhooks once nothing is left to ask of a plan, or of its examples. Call it after settling,
+    in the same transaction.
+
+    The plan is locked first: if two workers settle the last texts at once, the second sees the first’s changes.
+    """
+    plan = GenerationPlan.objects.filter(pk__in=keys, state__in=LIVE_PLANS, project__webhooks__off="").first()
+    if plan is None:
+        return
+    plan = GenerationPlan.objects.select_for_update(no_key=True).get(pk=plan.pk)
+    if (phase := plan_phase(plan)) in (PlanPhase.EXAMPLES, PlanPhase.FINISHED):
+        _announce_plan(plan, Event.PLAN, phase)
+
+
+def _announce_plan(plan: GenerationPlan, event: Event, phase: PlanPhase) -> None:
+    rows = Realisation.objects.filter(plan=plan)
+    counted = rows.aggregate(
+        texts=Count("pk"),
+        written=Count("pk", filter=Q(state=Realisation.State.WRITTEN)),
+        given_up=Count("pk", filter=Q(state=Realisation.State.GIVEN_UP)),
+    )
+    payload = {"plan": plan.pk, "phase": phase.value, **counted}
+    webhooks.announce(project=plan.project_id, event=event, subject=plan.pk, payload=payload)
 
 
 def pause_plans(project: Project) -> None:

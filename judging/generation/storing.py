@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from django.db import transaction
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from accounts import access, audit
-from accounts.models import User
+from accounts import access, audit, jobs
+from accounts.jobs import JobKind
+from accounts.models import Job, User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.imports import storage
@@ -30,8 +32,8 @@ from judging.models import GenerationFamily, GenerationPlan, PlanDataset, Realis
 
 LONGEST_NAME = 200
 LONGEST_KEY = 200
-MOST_IN_REQUEST = 20_000
-"""Texts that a web request may store."""
+MOST_IN_REQUEST = 5_000
+"""Texts that a web request stores; a worker stores more."""
 CHUNK = 2_000  # texts that are in memory at a time
 
 
@@ -46,14 +48,71 @@ def written_texts(plan: GenerationPlan) -> tuple[list[tuple[int, int, bool]], se
     return texts, {family for family, count in counts.items() if count == in_a_family}
 
 
+def begin_storing(
+    *,
+    plan: GenerationPlan,
+    name: str,
+    only: str = PlanDataset.Only.WHOLE,
+    actor: User | None = None,
+    with_natives: bool = False,
+) -> Dataset | None:
+    """Store a dataset as `store_dataset` does. None if it has many texts: then a job of the plan stores it, and the
+    caller enqueues it."""
+    asked: dict[str, Any] = {"name": name.strip(), "only": only, "with_natives": with_natives}
+    with transaction.atomic():
+        locked = GenerationPlan.objects.select_for_update(no_key=True, of=("self",)).get(pk=plan.pk)
+        keys, _whole = _refused_or_kept(plan, **asked)
+        if len(keys) <= MOST_IN_REQUEST:
+            return store_dataset(plan=plan, actor=actor, **asked)
+        if locked.job is not None and locked.job.is_open:
+            raise Refused(_("A worker is storing texts of this plan already."), code="wrong_state")
+        GenerationPlan.objects.filter(pk=plan.pk).update(storing=asked)
+        jobs.begin(
+            kind=Job.Kind.TEXTS, subject=plan, project=plan.project, owner=actor, total=len(keys), unit=Job.Unit.ROWS,
+            delete_former=True,
+        )  # fmt: skip
+    return None
+
+
+def carry_out_storing(plan_pk: int) -> Dataset | None:
+    """What a worker does: store the dataset that a job asks for. The job ends in the transaction that stores it."""
+    plan = GenerationPlan.objects.select_related("project", "source").filter(pk=plan_pk).first()
+    if plan is None or (job := jobs.take_job(plan, Job.Kind.TEXTS)) is None:
+        return None
+    try:
+        with jobs.JobHeartbeat(job) as heartbeat, transaction.atomic():
+            dataset = store_dataset(
+                plan=plan,
+                actor=job.owner,
+                staged=lambda done: heartbeat.tell(done, job.total),
+                **(plan.storing or {"name": ""}),
+            )
+            if jobs.finish_job(job, done=job.total):
+                return dataset
+            transaction.set_rollback(True)
+    except Refused as refused:
+        jobs.fail(job, refused.sentence)
+    return None
+
+
+KIND = JobKind(
+    model=GenerationPlan,
+    task=lambda _plan: "judging.tasks.store_texts",
+    fail=lambda _plan, _sentence: True,
+    title=lambda plan: str((plan.storing or {}).get("name") or plan),
+    address=lambda plan: reverse("generation_plan", args=[plan.project.slug, plan.pk]),
+    related=("project",),
+)
+
+
 def store_dataset(
     *,
     plan: GenerationPlan,
     name: str,
     only: str = PlanDataset.Only.WHOLE,
     actor: User | None = None,
-    most: int | None = None,
     with_natives: bool = False,
+    staged: Callable[[int], None] | None = None,
 ) -> Dataset:
     """Store what is written, and not set aside, as a dataset: of ``whole`` families only, or ``all`` of it.
 
@@ -62,36 +121,12 @@ def store_dataset(
     ``with_natives``: beside translations, copies of the items of their source dataset (`_natives`).
 
     One transaction: the dataset, and which item each text became. Refused if the project has a dataset of this name, or
-    nothing can be stored, or more than ``most`` texts.
+    nothing can be stored. ``staged`` is called with the number of items that are stored so far.
     """
-    access.refuse_archived(plan.project)
     name = name.strip()
-    if not 1 <= len(name) <= LONGEST_NAME or only not in PlanDataset.Only.values:
-        sentence = _("Give the dataset a name, and store whole families or all texts.")
-        raise Refused(sentence, code="invalid", fields={"name": sentence})
     with transaction.atomic():
         GenerationPlan.objects.select_for_update(no_key=True).get(pk=plan.pk)
-        if Dataset.objects.filter(project=plan.project, name=name).exists():
-            taken = _("Another dataset of this project is called “%(name)s”. Choose another name.") % {"name": name}
-            raise Refused(taken, code="name_taken", fields={"name": taken})
-        texts, whole = written_texts(plan)
-        wanted = whole if only == PlanDataset.Only.WHOLE else None
-        keys = [
-            text
-            for text, family, is_usable in texts
-            if (is_usable or only == PlanDataset.Only.EVERY) and (wanted is None or family in wanted)
-        ]
-        if most is not None and len(keys) > most:
-            sentence = _("A page stores at most %(most)d texts. Have the operator run: %(command)s")
-            command = f"panelbench store_texts {plan.pk} --name NAME --only {only}"
-            raise Refused(sentence % {"most": most, "command": command}, code="too_many")
-        if not keys:
-            raise Refused(
-                _("No text can be stored yet: no family is whole, or nothing is written."), code="wrong_state"
-            )
-        if with_natives and plan.source is None:
-            natives_of = _("Only translations can be stored beside their sources.")
-            raise Refused(natives_of, code="invalid", fields={"with_natives": natives_of})
+        keys, whole = _refused_or_kept(plan, name=name, only=only, with_natives=with_natives)
         providers = set(plan.generators.values_list("provider", flat=True))
         declared = [endpoints.find_provider(provider) for provider in providers]
         dataset = storage.store(
@@ -99,6 +134,7 @@ def store_dataset(
             name=name,
             items=chain(_items(plan, keys, whole), _natives(plan, plan.source) if with_natives and plan.source else ()),
             actor=actor,
+            staged=staged,
             simulated=any(provider is not None and provider.simulated for provider in declared)
             or (plan.source is not None and plan.source.simulated),
             layout=plan.source.layout if plan.source else None,
@@ -113,6 +149,30 @@ def store_dataset(
         PlanDataset.objects.create(plan=plan, dataset=dataset, only=only)
         audit.record(actor=actor, project=plan.project, verb="store texts", subject=plan)
     return dataset
+
+
+def _refused_or_kept(plan: GenerationPlan, *, name: str, only: str, with_natives: bool) -> tuple[list[int], set[int]]:
+    """The keys of the texts that are stored, and the families that are whole; refused as `store_dataset` says."""
+    access.refuse_archived(plan.project)
+    if not 1 <= len(name) <= LONGEST_NAME or only not in PlanDataset.Only.values:
+        sentence = _("Give the dataset a name, and store whole families or all texts.")
+        raise Refused(sentence, code="invalid", fields={"name": sentence})
+    if Dataset.objects.filter(project=plan.project, name=name).exists():
+        taken = _("Another dataset of this project is called “%(name)s”. Choose another name.") % {"name": name}
+        raise Refused(taken, code="name_taken", fields={"name": taken})
+    if with_natives and plan.source is None:
+        natives_of = _("Only translations can be stored beside their sources.")
+        raise Refused(natives_of, code="invalid", fields={"with_natives": natives_of})
+    texts, whole = written_texts(plan)
+    wanted = whole if only == PlanDataset.Only.WHOLE else None
+    keys = [
+        text
+        for text, family, is_usable in texts
+        if (is_usable or only == PlanDataset.Only.EVERY) and (wanted is None or family in wanted)
+    ]
+    if not keys:
+        raise Refused(_("No text can be stored yet: no family is whole, or nothing is written."), code="wrong_state")
+    return keys, whole
 
 
 def item_key(realisation: Realisation) -> str:

@@ -136,6 +136,9 @@ class TextRows(LeasedRows[TextOutcome]):
                 codes = ", ".join(dict.fromkeys(problem.code for problem in outcome.problems))
                 self.end(Realisation.objects.filter(pk=row.pk), reason=codes)
 
+    def announce(self, asker: int) -> None:
+        plans.announce_plan_end(PlanGenerator.objects.filter(pk=asker).values("plan"))
+
 
 TEXTS = TextRows()
 

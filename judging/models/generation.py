@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import SIGHTED, Project, User
+from accounts.models import SIGHTED, HasJob, Project, User
 from annotation.models import Dataset, Item, RubricVersion
 from judging.models.asking import LeasedRow, PaidAttempt
 from judging.models.judging import Judge
@@ -24,7 +24,7 @@ class GenerationPlanQuerySet(models.QuerySet["GenerationPlan"]):
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
 
-class GenerationPlan(models.Model):
+class GenerationPlan(HasJob):
     """What is to be written: a spec, frozen here, for a number of families, in these languages, by these generators.
 
     `seed` decides the parameters of every family. While `only_examples` is set, only the first families are asked
@@ -32,7 +32,8 @@ class GenerationPlan(models.Model):
     many requests may be in flight. Whether it has finished is a query.
 
     In a simulation, `utterance_judge` may judge every user turn by `utterance_rubric` before a generator sees it.
-    A plan of translations has a `source` dataset: its families are items of that in `source_language`.
+    A plan of translations has a `source` dataset: its families are items of that in `source_language`. Its job stores
+    many texts as a dataset, as `storing` asks for.
     """
 
     class State(models.TextChoices):
@@ -61,6 +62,7 @@ class GenerationPlan(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True)
+    storing = models.JSONField(null=True, editable=False)
 
     objects = GenerationPlanQuerySet.as_manager()
 

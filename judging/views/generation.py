@@ -27,7 +27,7 @@ from annotation.views.campaigns import show_refusal
 from judging import tasks
 from judging.asking import endpoints
 from judging.forms import BudgetForm
-from judging.generation import conversations, decisions, plans, storing
+from judging.generation import conversations, decisions, plans
 from judging.generation.drawing import draw_parameters
 from judging.generation.messages import TOLD, generation_messages
 from judging.generation.plan_forecasts import forecast_generation, forecast_plan
@@ -200,7 +200,7 @@ def _made(request: HttpRequest, project: Project, form: PlanForm) -> GenerationP
 def plan_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
     """How far a plan is, what it costs, and what can be done with it."""
     current_project, found = find_plans(request, project)
-    shown = get_object_or_404(found.select_related("source"), pk=plan)
+    shown = get_object_or_404(found.select_related("source", "job"), pk=plan)
     store_form = StoreForm(initial={"name": shown.name, "only": "whole"})
     if shown.source is None:
         del store_form.fields["with_natives"]
@@ -314,10 +314,10 @@ def store_plan(request: HttpRequest, project: str, plan: int) -> HttpResponse:
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("generation_plan", current_project.slug, kept.pk)
     try:
-        dataset = storing.store_dataset(
-            plan=kept, actor=request.user, most=storing.MOST_IN_REQUEST, **form.cleaned_data
-        )
-        return redirect("dataset", current_project.slug, dataset.pk)
+        dataset = tasks.store_here_or_later(kept, request.user, **form.cleaned_data)
+        if dataset is not None:
+            return redirect("dataset", current_project.slug, dataset.pk)
+        return redirect("generation_plan", current_project.slug, kept.pk)
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect("generation_plan", current_project.slug, kept.pk)

@@ -330,6 +330,7 @@ class Job(models.Model):
         CALLS = "calls", _("Batch of calls")
         RUBRIC = "rubric", _("Change of a rubric's version")
         CHECKUP = "checkup", _("Check-up of a dataset")
+        TEXTS = "texts", _("Storing of written texts")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
@@ -377,7 +378,7 @@ class Job(models.Model):
                 condition=models.Q(
                     kind__in=[
                         *("check", "store", "undo", "export", "bundle", "deliveries", "numbers", "proposal", "search"),
-                        *("calls", "rubric", "checkup"),
+                        *("calls", "rubric", "checkup", "texts"),
                     ]
                 ),
                 name="job_kind_known",
@@ -432,6 +433,8 @@ class Event(models.TextChoices):
 
     RATINGS = "ratings.submitted", _("Ratings submitted")
     RUN = "run.finished", _("Judge run finished")
+    PLAN = "plan.finished", _("Generation plan finished")
+    PLAN_PAUSED = "plan.paused", _("Generation plan paused")
     IMPORT = "import.finished", _("Import finished")
     DECISION = "decision.changed", _("Decision about a judge changed")
     TEST = "test", _("Test")

@@ -35,7 +35,7 @@ from accounts.models import Delivery, Event, Job, Project, User, Webhook
 from accounts.refusals import Refused
 
 MOST = 10  # webhooks of one project
-OFFERED = (Event.RATINGS, Event.RUN, Event.IMPORT, Event.DECISION)
+OFFERED = (Event.RATINGS, Event.RUN, Event.PLAN, Event.PLAN_PAUSED, Event.IMPORT, Event.DECISION)
 PREFIX = "whsec_"
 
 

@@ -12,8 +12,10 @@ from accounts import webhooks
 from accounts.models import Delivery
 from judging import runs
 from judging.calls import CALLS
+from judging.generation import plans
 from judging.models import JudgeRun
 from tests.cast import Cast
+from tests.judging.generation.test_writing import planned, written
 from tests.judging.test_runs import declared, started
 from tests.judging.test_work_sessions import reply, sent
 from tests.provider_server import RunningProvider
@@ -74,3 +76,23 @@ def test_a_cancelled_run_never_finishes(cast: Cast, run: JudgeRun) -> None:
     runs.cancel_run(run=run)
     CALLS.settle(outcomes=[reply(call_request, lease) for call_request in call_requests])
     assert told() == []
+
+
+@pytest.mark.both_databases
+def test_the_end_and_the_pause_of_a_plan_are_told_once(cast: Cast, provider: RunningProvider, settings: Any) -> None:
+    settings.DEBUG = True
+    events = ["plan.finished", "plan.paused"]
+    webhooks.add(project=cast.kassa, address="http://127.0.0.1:9/", events=events, actor=cast.aino)
+    plan = planned(cast, languages=["et"], families=4, models=("sim-steady", "sim-chatty"))
+    plans.start_examples(plan=plan)
+    written(plan)
+    about = {"project": "kassa", "plan": plan.pk, "texts": 8, "given_up": 0}
+    assert told() == [{**about, "phase": "examples", "written": 6}]
+    plans.start_plan(plan=plan)
+    for _twice in range(2):
+        plans.pause_plan(plan=plan)
+    assert told()[1:] == [{**about, "phase": "paused", "written": 6}]
+    plans.resume_plan(plan=plan)
+    written(plan)
+    assert told()[2:] == [{**about, "phase": "finished", "written": 8}]
+    assert [*Delivery.objects.order_by("pk").values_list("event", flat=True)] == [events[0], events[1], events[0]]

@@ -54,6 +54,8 @@ EndedEnum: TypeAlias = Literal["stopped", "user_turns", "too_many_refusals", "se
 EventsEnum: TypeAlias = Literal[
     "ratings.submitted",
     "run.finished",
+    "plan.finished",
+    "plan.paused",
     "import.finished",
     "decision.changed",
 ]
@@ -88,6 +90,7 @@ JobKindEnum: TypeAlias = Literal[
     "calls",
     "rubric",
     "checkup",
+    "texts",
 ]
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "finished", "cancelled", "imported"]
@@ -2123,7 +2126,10 @@ class StorePlan(TypedDict):
 
 
 class StoredPlan(TypedDict):
-    dataset: int
+    """`job`: the one that stores the dataset, where it has many texts; `dataset` is null then."""
+
+    dataset: int | None
+    job: int | None
 
 
 class Stratum(TypedDict):

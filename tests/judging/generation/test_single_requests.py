@@ -17,7 +17,11 @@ from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts import jobs
+from accounts.models import Job
 from accounts.refusals import Refused
+from annotation.models import DatasetCheckup
+from judging import tasks
 from judging.asking import leases
 from judging.asking.client import ProviderAnswer, ProviderUnavailable
 from judging.generation import decisions, plans, storing, turn_rules
@@ -260,7 +264,7 @@ def test_what_is_set_aside_while_it_is_stored_breaks_no_family(cast: Cast, provi
 
 
 @pytest.mark.both_databases
-def test_a_page_refuses_what_takes_too_long_and_a_command_stores_it(
+def test_a_worker_stores_many_texts_once_and_a_command_at_once(
     cast: Cast, provider: RunningProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = begun_answers(cast, families=3, languages=["en", "et"], repeats=2)
@@ -268,14 +272,32 @@ def test_a_page_refuses_what_takes_too_long_and_a_command_stores_it(
     monkeypatch.setattr(storing, "MOST_IN_REQUEST", 11)
     monkeypatch.setattr(storing, "CHUNK", 5)
     client = cast.client("boris")
-    address = f"/api/v1/projects/kassa/generation/{plan.pk}/store/"
-    refused = client.post(address, {"name": "Liiga palju"}, content_type="application/json").json()
-    assert refused["code"] == "too_many"
-    assert f"panelbench store_texts {plan.pk} --name NAME --only whole" in refused["detail"]
-    page = reverse("generation_store", args=["kassa", plan.pk])
-    answer = client.post(page, {"name": "Liiga palju", "only": "all"}, follow=True).content.decode()
-    assert f"store_texts {plan.pk}" in answer
+    address, page = (reverse(name, args=["kassa", plan.pk]) for name in ("api_generation_store", "generation_plan"))
+    asked = {"name": "Paljud “12” – كثير", "only": "all"}
+    answer = client.post(address, asked, content_type="application/json")
+    plan.refresh_from_db()
+    assert (answer.status_code, answer.json()) == (202, {"dataset": None, "job": plan.job_id})
+    refused = client.post(address, {**asked, "name": "Teine"}, content_type="application/json")
+    assert refused.json()["code"] == "wrong_state"
+    assert "A worker stores “Paljud “12” – كثير”." in client.get(page).content.decode()
     assert not plan.datasets.exists()
+    for _delivered in range(2):
+        tasks.store_texts(plan.pk)
+    [stored] = plan.datasets.select_related("dataset")
+    assert (stored.dataset.name, stored.only, stored.dataset.items.count()) == (asked["name"], "all", 12)
+    assert DatasetCheckup.objects.get(dataset=stored.dataset).job is not None, "a worker checks it"
+    shown = client.get(page).content.decode()
+    assert "A worker stores" not in shown and asked["name"] in shown
+
+    assert client.post(address, {**asked, "name": "Kolmas"}, content_type="application/json").status_code == 202
+    storing.store_dataset(plan=plan, name="Kolmas")
+    tasks.store_texts(plan.pk)
+    assert "Another dataset of this project is called “Kolmas”." in client.get(page).content.decode()
+    assert client.post(reverse("generation_store", args=["kassa", plan.pk]), {**asked, "name": "Neljas"}).url == page
+    plan.refresh_from_db()
+    jobs.cancel(job=Job.objects.get(pk=plan.job_id), actor=cast.aino)
+    tasks.store_texts(plan.pk)
+    assert plan.datasets.count() == 2
     output = StringIO()
     call_command("store_texts", str(plan.pk), "--name", "Kõik “12”", stdout=output)
     assert "12 items" in output.getvalue()
