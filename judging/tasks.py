@@ -55,9 +55,9 @@ def store_texts(plan_pk: int) -> None:
         check_later(dataset, dataset.created_by)
 
 
-def store_here_or_later(plan: GenerationPlan, actor: User, **asked: Any) -> Dataset | None:
+def store_texts_here_or_later(plan: GenerationPlan, actor: User, **asked: Any) -> Dataset | None:
     """Store the texts of a plan as a dataset, which is then checked. None if they are many: a worker stores them."""
-    if dataset := storing.begin_storing(plan=plan, actor=actor, **asked):
+    if dataset := storing.begin_text_storing(plan=plan, actor=actor, **asked):
         check_later(dataset, actor)
     else:
         jobs.enqueue(plan)

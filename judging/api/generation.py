@@ -408,7 +408,7 @@ class StorePlan(APIView):
         kept = _plan(request.user, project, plan)
         serializer = StorePlanSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        dataset = tasks.store_here_or_later(kept, request.user, **serializer.validated_data)
+        dataset = tasks.store_texts_here_or_later(kept, request.user, **serializer.validated_data)
         if dataset is not None:
             return Response({"dataset": dataset.pk, "job": None}, status=201)
         return Response({"dataset": None, "job": kept.job_id}, status=202)

@@ -48,7 +48,7 @@ def written_texts(plan: GenerationPlan) -> tuple[list[tuple[int, int, bool]], se
     return texts, {family for family, count in counts.items() if count == in_a_family}
 
 
-def begin_storing(
+def begin_text_storing(
     *,
     plan: GenerationPlan,
     name: str,

@@ -314,7 +314,7 @@ def store_plan(request: HttpRequest, project: str, plan: int) -> HttpResponse:
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("generation_plan", current_project.slug, kept.pk)
     try:
-        dataset = tasks.store_here_or_later(kept, request.user, **form.cleaned_data)
+        dataset = tasks.store_texts_here_or_later(kept, request.user, **form.cleaned_data)
         if dataset is not None:
             return redirect("dataset", current_project.slug, dataset.pk)
         return redirect("generation_plan", current_project.slug, kept.pk)

@@ -32,7 +32,7 @@ def run(cast: Cast, provider: RunningProvider, settings: Any) -> JudgeRun:
 
 
 def told() -> list[dict[str, Any]]:
-    return [delivery.payload["data"] for delivery in Delivery.objects.all()]
+    return [delivery.payload["data"] for delivery in Delivery.objects.order_by("pk")]
 
 
 def test_the_end_is_told_and_nothing_before_it(run: JudgeRun) -> None:
