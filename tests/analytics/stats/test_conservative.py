@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.agreement import coefficient_estimates
 from analytics.stats.agreement.coefficient_estimates import Resampling
+from analytics.stats.cli.commandline import run_command
 from analytics.stats.core.estimates import Estimate, Shape, jackknife_interval
 from analytics.stats.core.messages import is_approximate, is_conservative
 from analytics.stats.core.scales import Scale, scale_of
@@ -19,6 +21,7 @@ from analytics.stats.judge import calibration
 from analytics.stats.judge.ppi import Flags, rogan_gladen
 from bench.coverage_processes import IntervalTally
 from bench.populations import against_panel
+from tests.analytics.stats.cli.test_wrong_numbers import matrix_rows
 
 Floats = NDArray[np.float64]
 FLAG, GRADES = scale_of([0, 1], "nominal"), scale_of(range(4))
@@ -143,3 +146,13 @@ def test_a_row_of_a_table_is_conservative_where_most_of_its_wide_intervals_say_s
     tally = IntervalTally(samples=2000, given=2000, held=1970, plain_held=1970, wide=1200)
     assert tally.verdict(0.93, 0.97) == "conservative"
     assert IntervalTally(samples=2000, given=2000, held=1970, plain_held=1970, wide=900).verdict(0.93, 0.97) == "wide"
+
+
+def test_commands_say_it_in_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "flags é.csv"
+    rows = matrix_rows(flags_of(50, 12, 4).astype(int), names="abc")
+    path.write_text("\n".join(["item,rater,score", *(",".join(map(str, row)) for row in rows)]) + "\n", "utf-8")
+    asked = ["agreement", str(path), "--level", "nominal", "--statistic", "percent_agreement"]
+    for form in ("json", "csv"):
+        assert run_command([*asked, "--format", form]) == 0
+        assert "(conservative: 12 items off the commonest point)" in capsys.readouterr().out
