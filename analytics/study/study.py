@@ -448,7 +448,8 @@ class CampaignStudy:
         return _common_basis([figure for _name, figure in self.biases])
 
     def document(self) -> Mapping[str, Any]:
-        """The findings as JSON."""
+        """The findings as JSON. They are read first, because that is when it is known what is missing."""
+        found = self.findings
         return {
             "choice": {name: getattr(self.choice, name) for name in ("judge", "criterion", "language", "reference")},
             "is_computed": not self.stale,
@@ -458,7 +459,7 @@ class CampaignStudy:
                     "sentences": [str(one) for one in each.sentences],
                     "is_preliminary": each.is_preliminary,
                 }
-                for each in self.findings
+                for each in found
             ],
             "open": [{"sentence": each.sentence, "address": each.address} for each in self.open_matters],
         }
