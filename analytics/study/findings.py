@@ -131,14 +131,14 @@ def about_people(
     if hardly := cells.get("hardly"):
         where = _cells_named([(figure.criterion, figure.language) for figure in hardly], names)
         said.append(worded(_("They agree hardly more than by chance on %(cells)s."), cells=where))
-        problems = {figure.criterion for figure in hardly}
-        for each in [found for found in contradictions if found.criterion in problems][:MOST_NAMED]:
-            first, second = map(Emphasised, each.raters)
-            about = {"first": first, "second": second, "criterion": names.criterion(each.criterion)}
-            said.append(worded(_("On %(criterion)s %(first)s and %(second)s contradict each other."), **about))
     if uncertain := cells.get("not_certain"):
         where = _cells_named([(figure.criterion, figure.language) for figure in uncertain], names)
         said.append(worded(_("It is not certain on %(cells)s: the interval is too wide."), cells=where))
+    doubtful = {figure.criterion for state in ("hardly", "not_certain") for figure in cells.get(state, [])}
+    for each in [pair for pair in contradictions if pair.criterion in doubtful][:MOST_NAMED]:
+        first, second = map(Emphasised, each.raters)
+        about = {"first": first, "second": second, "criterion": names.criterion(each.criterion)}
+        said.append(worded(_("On %(criterion)s %(first)s and %(second)s contradict each other."), **about))
     if unknown := len(cells.get("unknown", [])):
         text = ngettext("%(n)d has too few ratings.", "%(n)d have too few ratings.", unknown)
         said.append(worded(text, n=unknown))

@@ -175,21 +175,21 @@ class CampaignStudy:
 
     @cached_property
     def _contradictions(self) -> list[Contradiction]:
-        """The pairs of raters whose whole interval of kappa lies below 0; asked for only where agreement is poor."""
-        rows = (self._rows(RATERS) or []) if self._has_poor_agreement else []
-        low = [row for row in rows if row.get("high") is not None and row["high"] < 0]
+        """The pairs of raters whose whole interval of kappa lies below 0; asked for only where agreement is in doubt."""
+        rows = (self._rows(RATERS) or []) if self._has_doubtful_agreement else []
+        low = [row for row in rows if row.get("raters") and row.get("high") is not None and row["high"] < 0]
         return [
             Contradiction(str(row["criterion"]), (str(row["raters"][0]), str(row["raters"][1])))
             for row in sorted(low, key=lambda row: row["value"])
         ]
 
     @property
-    def _has_poor_agreement(self) -> bool:
+    def _has_doubtful_agreement(self) -> bool:
         states = (
             findings.agreement_state(figure, self._acs.get((figure.criterion, figure.language)), self.floors)
             for figure in self.alphas
         )
-        return "hardly" in states
+        return not {"hardly", "not_certain"}.isdisjoint(states)
 
     @property
     def floors(self) -> Floors:
